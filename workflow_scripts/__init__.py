@@ -1,0 +1,1 @@
+"""Semblance: sentence-embedding methods reproduced, compared and audited on one footing."""

@@ -1,0 +1,41 @@
+"""Errors a user can mend: each says where, what was found and what to do.
+
+Anything else that is raised is a bug and keeps its traceback.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class SemblanceError(Exception):
+    """Base of the errors whose message is one line for the user."""
+
+
+class ConfigError(SemblanceError):
+    """A setting is missing, unknown, of the wrong type or out of range."""
+
+
+class DataError(SemblanceError):
+    """A file is missing, damaged, or breaks the contract its name promises."""
+
+
+class TrainingError(SemblanceError):
+    """Training cannot go on: a loss that is not finite, a batch too small to contrast."""
+
+
+EXIT_TRY_AGAIN = 75
+"""Exit code of a job that was asked to stop and has saved what it needs to go on (EX_TEMPFAIL)."""
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Print a user's error as one line and leave with code 1; a full disk counts as one of them."""
+    try:
+        yield
+    except SemblanceError as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+    except OSError as error:
+        if error.errno is None:
+            raise
+        sys.exit(f"{type(error).__name__}: {error.filename or 'a file'}: {error.strerror}. Nothing half-written stays.")

@@ -1,0 +1,48 @@
+"""Columns of every kind of Parquet artefact."""
+
+import pyarrow as pa
+
+SENTENCES = pa.schema([("sentence", pa.string()), ("document", pa.int32()), ("position", pa.int32())])
+"""Training text: one sentence a row, with the number of its document and its place there."""
+
+PAIRS = pa.schema(
+    [("subset", pa.string()), ("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())]
+)
+"""Scored pairs: human (or stand-in) judgements of similarity, higher is more similar."""
+
+SIMILARITIES = pa.schema(
+    [("task", pa.string()), ("subset", pa.string()), ("gold", pa.float64()), ("cosine", pa.float64())]
+)
+"""An encoder's cosine beside the judgement, one scored pair a row."""
+
+WORD_COUNTS = pa.schema([("rank", pa.int32()), ("word", pa.string()), ("count", pa.int64())])
+"""Word frequencies of a corpus, most frequent first, ranks from 1."""
+
+DROPPED = pa.schema([("reason", pa.string()), ("count", pa.int64())])
+"""How many rows a reader dropped, and why."""
+
+HISTORY = pa.schema(
+    [
+        ("step", pa.int32()),
+        ("loss", pa.float64()),
+        ("learning_rate", pa.float64()),
+        ("gradient_norm", pa.float64()),
+        ("dev_score", pa.float64()),
+    ]
+)
+"""Training history, one optimiser step a row; ``dev_score`` is null between evaluations."""
+
+SCORES = pa.schema(
+    [
+        ("run", pa.string()),
+        ("seed", pa.int32()),
+        ("suite", pa.string()),
+        ("task", pa.string()),
+        ("aggregation", pa.string()),
+        ("metric", pa.string()),
+        ("value", pa.float64()),
+        ("n", pa.int64()),
+        ("note", pa.string()),
+    ]
+)
+"""Scores in long form. ``n`` counts what the value was computed from; a gap has a null value, n 0 and a note."""
