@@ -10,6 +10,15 @@ PAIRS = pa.schema(
 )
 """Scored pairs: human (or stand-in) judgements of similarity, higher is more similar."""
 
+LABELLED = pa.schema(
+    [("split", pa.string()), ("text1", pa.string()), ("text2", pa.string()), ("label", pa.string())]
+)
+"""Texts with a class: ``split`` is train, dev, test, or empty where a task is cross-validated; ``text2`` is null
+for single texts; a graded label is its number as text."""
+
+FORMS = {"sentences": SENTENCES, "pairs": PAIRS, "labelled": LABELLED}
+"""The forms a dataset can have; readers of every source bring their rows into one of them."""
+
 SIMILARITIES = pa.schema(
     [("task", pa.string()), ("subset", pa.string()), ("gold", pa.float64()), ("cosine", pa.float64())]
 )

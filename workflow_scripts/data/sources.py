@@ -1,0 +1,183 @@
+"""Datasets from ordered sources, each held to its contract.
+
+A dataset names where it can come from, best first: a ``local`` file below the data root, a file
+``package``d in an installed distribution, or the Hugging Face ``hub`` at a pinned revision. The first
+source that is there is read; whatever it is, its rows meet the same contract or the dataset stops.
+Bytes are pinned by sha256, so where a file lies on a machine is no part of any result.
+"""
+
+import importlib
+from collections import Counter
+from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.data.readers import Reading
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance import Input, sha256_of
+from workflow_scripts.schemas import FORMS
+
+
+class File(Slice):
+    """A file whose bytes are fixed."""
+
+    path: str = Field(pattern=r"^(?!/)(?!.*(^|/)\.\.(/|$)).+$", description="Below the data root or the package.")
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class FileSource(Slice):
+    """Files of the data root (``local``) or of an installed Python package."""
+
+    kind: Literal["local", "package"]
+    package: str | None = Field(default=None, description="Import name; only for kind package.")
+    files: dict[str, File] = Field(min_length=1, description="Role, as the reader names it, to file.")
+    reader: str = Field(pattern="^[a-z0-9_]+$", description="Module in workflow_scripts/data/readers.")
+    options: dict[str, Any] = Field(default={}, description="Keyword arguments of the reader.")
+
+
+class HubSource(Slice):
+    """A dataset of the Hugging Face Hub at one commit."""
+
+    kind: Literal["hub"]
+    repository: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
+    revision: str = Field(pattern="^[0-9a-f]{40}$", description="Commit; a branch would move.")
+    name: str | None = Field(default=None, description="Configuration of the dataset, where it has several.")
+    splits: list[str] = Field(min_length=1, description="Splits to read, one after the other.")
+    columns: dict[str, str] = Field(description="Column of the form to column of the Hub's table.")
+    constants: dict[str, str] = Field(default={}, description="Columns of the form that hold one value.")
+
+
+class Contract(Slice):
+    """What a dataset must be to carry its name."""
+
+    rows: int | None = Field(default=None, ge=0, description="Exact number of rows.")
+    min_rows: int = Field(default=1, ge=0, description="At least so many rows.")
+    groups: dict[str, int] = Field(default={}, description="Exact rows per subset (pairs) or split (labelled).")
+    labels: int | None = Field(default=None, ge=2, description="Exact number of classes.")
+    score_range: tuple[float, float] | None = Field(default=None, description="Lowest and highest score allowed.")
+
+
+class Dataset(Slice):
+    """One block of ``datasets`` in the configuration."""
+
+    form: Literal["sentences", "pairs", "labelled"]
+    sources: list[Annotated[FileSource | HubSource, Field(discriminator="kind")]] = Field(min_length=1)
+    contract: Contract
+    optional: bool = Field(default=False, description="Where no source is there: a listed gap, not an error.")
+    licence: str = Field(description="Licence or terms of use.")
+    origin: str = Field(description="Where the data was published.")
+
+
+class Missing(DataError):
+    """No source of a dataset is there."""
+
+
+def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Reading, dict[str, Input]]:
+    """Read ``dataset`` from the first of its sources that is there, and hold it to its contract.
+
+    Returns:
+        The rows and what was dropped; and the files or revision they came from.
+
+    Raises:
+        Missing: if no source is there.
+        DataError: if bytes or rows are not what the configuration promises.
+    """
+    tried = []
+    for source in dataset.sources:
+        try:
+            reading, origin = _from_hub(source) if isinstance(source, HubSource) else _from_files(source, data_root)
+        except Missing as error:
+            tried.append(str(error))
+            continue
+        check_contract(name, dataset, reading.table)
+        return reading, origin
+    raise Missing(f"datasets.{name}: no source is there: {'; '.join(tried)}.")
+
+
+def _from_files(source: FileSource, data_root: Path | None) -> tuple[Reading, dict[str, Input]]:
+    root, label = _package_root(source.package) if source.kind == "package" else _local_root(data_root)
+    files = {role: root / file.path for role, file in source.files.items()}
+    for path in files.values():
+        if not path.exists():
+            raise Missing(f"{path} does not exist")
+    origin = {}
+    for role, path in files.items():
+        found, pinned = sha256_of(path), source.files[role].sha256
+        if found != pinned:
+            raise DataError(f"{path}: sha256 {found}; pinned {pinned}. Get the file again, or pin the one you mean.")
+        origin[role] = Input(path=f"{label}{source.files[role].path}", sha256=found)
+    reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
+    return reader.read(files, **source.options), origin
+
+
+def _local_root(data_root: Path | None) -> tuple[Path, str]:
+    if data_root is None:
+        raise Missing("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
+    return data_root, "local:"
+
+
+def _package_root(package: str | None) -> tuple[Path, str]:
+    spec = find_spec(package) if package else None
+    if spec is None or spec.origin is None:
+        raise Missing(f"Python package {package} is not installed")
+    return Path(spec.origin).parent, f"package:{package}=={version(str(package))}/"
+
+
+def _from_hub(source: HubSource) -> tuple[Reading, dict[str, Input]]:
+    from datasets import Dataset as HubDataset  # slow to import, and needed for this source alone
+    from datasets import load_dataset
+
+    where = f"hub:{source.repository}@{source.revision}"
+    try:
+        parts = [
+            load_dataset(source.repository, source.name, split=split, revision=source.revision)
+            for split in source.splits
+        ]
+    except (OSError, ValueError) as error:  # offline, gone, or not in the cache
+        raise Missing(f"{where}: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+    tables = [part.with_format("arrow")[:] for part in parts if isinstance(part, HubDataset)]
+    rows = pa.concat_tables(tables)
+    columns = {ours: rows[theirs] for ours, theirs in source.columns.items()}
+    columns |= {name: pa.array([value] * len(rows)) for name, value in source.constants.items()}
+    return Reading(pa.table(columns), Counter()), {"hub": Input(path=where, sha256=source.revision)}
+
+
+def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
+    """Compare ``table`` with what its name promises.
+
+    Raises:
+        DataError: naming the dataset, what was expected and what was found.
+    """
+    promise = dataset.contract
+    findings = {
+        "columns": (FORMS[dataset.form].names, table.column_names),
+        "rows": (promise.rows, len(table)) if promise.rows is not None else None,
+        "groups": (promise.groups, _groups(dataset.form, table)) if promise.groups else None,
+        "labels": (promise.labels, len(pc.unique(table["label"]))) if promise.labels else None,
+    }
+    for what, finding in findings.items():
+        if finding and finding[0] != finding[1]:
+            raise DataError(f"datasets.{name}: {what} {finding[1]}; its contract says {finding[0]}. Not {name}: get the right file.")
+    if len(table) < promise.min_rows:
+        raise DataError(f"datasets.{name}: {len(table)} rows; its contract says at least {promise.min_rows}.")
+    if promise.score_range and len(table):
+        low, high = pc.min_max(table["score"]).as_py().values()
+        if low < promise.score_range[0] or high > promise.score_range[1]:
+            raise DataError(f"datasets.{name}: scores from {low} to {high}; its contract says {promise.score_range}.")
+
+
+def _groups(form: str, table: pa.Table) -> dict[str, int]:
+    column = {"pairs": "subset", "labelled": "split"}[form]
+    return {entry["values"]: entry["counts"] for entry in pc.value_counts(table[column]).to_pylist()}
+
+
+def reader_modules(block: Mapping[str, Any]) -> list[str]:
+    """Names of the modules that reading this block of the configuration can import."""
+    return sorted({f"data.readers.{source['reader']}" for source in block["sources"] if "reader" in source})

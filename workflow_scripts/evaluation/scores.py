@@ -1,0 +1,37 @@
+"""Scores in long form, as every evaluator returns them."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from workflow_scripts.schemas import SCORES
+
+
+class Score(NamedTuple):
+    """One number about one encoder."""
+
+    task: str
+    aggregation: str
+    metric: str
+    value: float | None
+    n: int
+    note: str | None = None
+
+
+def gap(task: str, reason: str) -> Score:
+    """A task that could not be evaluated; tables print the reason instead of a number."""
+    return Score(task, aggregation="", metric="", value=None, n=0, note=reason)
+
+
+def score_table(scores: Iterable[Score], *, run: str, seed: int, suite: str) -> pa.Table:
+    """Lay the scores of one run out as a table with the columns of ``SCORES``.
+
+    Raises:
+        AssertionError: if a value is not finite; evaluators define what a degenerate input scores.
+    """
+    rows = [{"run": run, "seed": seed, "suite": suite, **score._asdict()} for score in scores]
+    table = pa.Table.from_pylist(rows, schema=SCORES)
+    finite = [value == value and abs(value) != float("inf") for value in table["value"].to_pylist() if value is not None]
+    assert all(finite), f"{run} {suite}: a score is not finite"
+    return table
