@@ -28,7 +28,7 @@ from workflow_scripts.schemas import FORMS
 class File(Slice):
     """A file whose bytes are fixed."""
 
-    path: str = Field(pattern=r"^(?!/)(?!.*(^|/)\.\.(/|$)).+$", description="Below the data root or the package.")
+    path: str = Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Below the data root or the package.")
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
 
