@@ -1,0 +1,62 @@
+"""Unsupervised SimCSE: a sentence's two dropout views are each other's positive.
+
+Gao et al. 2021, https://arxiv.org/abs/2104.08821; settings of the official code. Both views go through
+the encoder in one call. With the pooler ``cls`` an MLP head is trained on top; the paper drops it at
+test (``head_at_test: false``), other poolers have none.
+
+Expected: BERT-base on a million Wikipedia sentences, seven STS tasks, 73.5 to 76.3 depending on the
+seed (the paper prints 76.25); about 1.5 hours on one GPU. The laboratory's figures are in
+``resources/laboratory``.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from workflow_scripts.config import Slice
+from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.pooling import Pooling
+from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.training.sampler import Sampler
+
+
+class Config(Slice):
+    """Settings of unsupervised SimCSE."""
+
+    module: Literal["simcse"]
+    pooling: Pooling
+    head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
+    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
+    dropout: float | None = Field(ge=0, lt=1, description="Of hidden states and attention; null keeps the model's.")
+
+
+def overrides(config: Config) -> dict[str, float]:
+    """Entries of the backbone's configuration that this method changes."""
+    if config.dropout is None:
+        return {}
+    return {"hidden_dropout_prob": config.dropout, "attention_probs_dropout_prob": config.dropout}
+
+
+def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+    """The encoder that is trained, evaluated and saved."""
+    return SentenceEncoder(backbone, config.pooling, head=config.pooling.has_head, head_at_test=config.head_at_test)
+
+
+class Objective:
+    """Loss of one step on a tokenised corpus."""
+
+    def __init__(self, config: Config, encoder: SentenceEncoder, text: TokenisedText, sampler: Sampler) -> None:
+        self.module = encoder
+        self._text = text
+        self._sampler = sampler
+        self._temperature = config.temperature
+
+    def loss(self, step: int) -> Tensor:
+        """Contrast the two dropout views of the step's sentences."""
+        device = next(self.module.parameters()).device
+        batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(device)
+        first_BD, second_BD = self.module(batch.ids_BT, batch.mask_BT).chunk(2)
+        return infonce(first_BD, second_BD, self._temperature)

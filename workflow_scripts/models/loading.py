@@ -1,0 +1,41 @@
+"""A run's model folder back into an encoder."""
+
+from pathlib import Path
+
+from pydantic import Field
+from safetensors.torch import load_file
+from transformers import PreTrainedTokenizerBase
+
+from workflow_scripts.artefacts import check_model_folder
+from workflow_scripts.config import Slice
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.pooling import Pooling
+
+ENCODER_FILE = "semblance_encoder.json"
+HEAD_FILE = "head.safetensors"
+
+
+class SavedEncoder(Slice):
+    """What a model folder adds to its backbone."""
+
+    pooling: Pooling
+    head: bool = Field(description="Whether a trained MLP head lies in the folder.")
+    head_at_test: bool = Field(description="Whether the head is part of the embedding.")
+    max_tokens: int = Field(gt=2, description="Length the encoder was trained with.")
+
+
+def load_encoder(folder: Path) -> tuple[SentenceEncoder, PreTrainedTokenizerBase]:
+    """Load a run's model folder after checking every file in it.
+
+    Raises:
+        DataError: if the folder is not what a run wrote.
+    """
+    check_model_folder(folder)
+    described = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
+    encoder = SentenceEncoder(
+        load_backbone(folder), described.pooling, head=described.head, head_at_test=described.head_at_test
+    )
+    if encoder.head is not None:
+        encoder.head.load_state_dict(load_file(folder / HEAD_FILE))
+    encoder.eval()
+    return encoder, load_tokenizer(folder)

@@ -1,0 +1,69 @@
+"""Token states to one vector: the poolers of SimCSE, their layers named by index.
+
+Gao et al. 2021, https://arxiv.org/abs/2104.08821. ``avg_first_last`` averages hidden states 1 and -1,
+as the official code does since January 2022; before, it took 0 and -1 (SimCSE issue 285), which
+``layers: [0, -1]`` selects. Means count [CLS] and [SEP] and never padding.
+
+Shape suffixes: B sentences, T tokens, D width.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+from torch import Tensor
+
+from workflow_scripts.config import Slice
+
+Pooler = Literal["cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last"]
+
+LAYERS: dict[str, tuple[int, ...]] = {
+    "cls": (-1,),
+    "cls_before_pooler": (-1,),
+    "avg": (-1,),
+    "avg_top2": (-2, -1),
+    "avg_first_last": (1, -1),
+}
+
+
+class Pooling(Slice):
+    """How token states become a sentence vector."""
+
+    pooler: Pooler = Field(description="cls is followed by the method's MLP head; the others have no head.")
+    layers: tuple[int, ...] | None = Field(
+        description="Indices into hidden states (0 is the embedding output), averaged; null for the pooler's own."
+    )
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """The hidden states that are averaged."""
+        return self.layers if self.layers is not None else LAYERS[self.pooler]
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the method trains an MLP on the pooled vector."""
+        return self.pooler == "cls"
+
+    @property
+    def takes_cls(self) -> bool:
+        """Whether the first token alone is pooled."""
+        return self.pooler.startswith("cls")
+
+
+def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Pooling) -> Tensor:
+    """Pool token states of the chosen layers.
+
+    Args:
+        hidden_states: Embedding output and every layer's output, each (B, T, D).
+        mask_BT: 1 for a token, 0 for padding; every row holds at least one token.
+        pooling: Layers and pooler.
+
+    Returns:
+        Sentence vectors, shape (B, D), not normalised.
+    """
+    chosen = [hidden_states[index] for index in pooling.indices]
+    states_BTD = sum(chosen[1:], chosen[0]) / len(chosen)
+    if pooling.takes_cls:
+        return states_BTD[:, 0]
+    weight_BT1 = mask_BT.unsqueeze(-1).to(states_BTD.dtype)
+    return (states_BTD * weight_BT1).sum(dim=1) / weight_BT1.sum(dim=1)

@@ -1,0 +1,68 @@
+"""Model folders: what the pipeline, ``AutoModel`` and ``SentenceTransformer`` all load.
+
+The backbone lies in the folder's root as ``save_pretrained`` writes it; pooler and head are written as
+modules of sentence-transformers, all built in, so that nobody needs to trust foreign code.
+"""
+
+from pathlib import Path
+
+import sentence_transformers as st
+import torch
+from safetensors.torch import save_file
+from sentence_transformers.base.modules import Dense, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling as StPooling
+from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.loading import ENCODER_FILE, HEAD_FILE, SavedEncoder
+from workflow_scripts.models.pooling import Pooling
+
+def save_encoder(
+    folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, max_tokens: int
+) -> None:
+    """Write ``encoder`` into ``folder``; its embeddings are the same through every loader."""
+    encoder.backbone.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    described = SavedEncoder(
+        pooling=encoder.pooling,
+        head=encoder.head is not None,
+        head_at_test=encoder.head_at_test,
+        max_tokens=max_tokens,
+    )
+    (folder / ENCODER_FILE).write_text(described.model_dump_json(indent=1) + "\n", "utf-8")
+    if encoder.head is not None:
+        save_file(encoder.head.state_dict(), folder / HEAD_FILE)
+    modules = _modules(folder, encoder, max_tokens)
+    st.SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(folder), create_model_card=False)
+
+
+def _modules(folder: Path, encoder: SentenceEncoder, max_tokens: int) -> list[nn.Module]:
+    width = encoder.backbone.config.hidden_size
+    pooling = encoder.pooling
+    last_only = pooling.indices == (-1,)
+    options = {} if last_only else {"config_kwargs": {"output_hidden_states": True}}
+    modules: list[nn.Module] = [Transformer(str(folder), max_seq_length=max_tokens, **options)]
+    if not last_only:
+        modules.append(_layer_average(width, encoder.backbone.config.num_hidden_layers, pooling))
+    modules.append(StPooling(width, pooling_mode="cls" if pooling.takes_cls else "mean"))
+    if encoder.head is not None and encoder.head_at_test:
+        dense = Dense(width, width, activation_function=nn.Tanh())
+        dense.linear.load_state_dict(encoder.head.dense.state_dict())
+        modules.append(dense)
+    return modules
+
+
+def _layer_average(width: int, depth: int, pooling: Pooling) -> WeightedLayerPooling:
+    """The chosen hidden states, equally weighted; a layer named twice weighs twice."""
+    weights = torch.zeros(depth + 1)
+    for index in pooling.indices:
+        weights[index] += 1
+    return WeightedLayerPooling(width, num_hidden_layers=depth, layer_start=0, layer_weights=nn.Parameter(weights))
+
+
+def save_backbone(folder: Path, backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Write an encoder that no run has given a pooler yet."""
+    backbone.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

@@ -1,0 +1,72 @@
+"""Sentences as token ids: tokenised once, kept without padding, padded batch by batch."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+_SLICE = 10_000  # sentences handed to the tokeniser at once; bounds the memory of its Python objects
+
+
+class TokenBatch(NamedTuple):
+    """Padded token ids of some sentences.
+
+    Shape suffixes: B sentences, T tokens of the longest.
+    """
+
+    ids_BT: Tensor
+    mask_BT: Tensor
+
+    def to(self, device: torch.device) -> "TokenBatch":
+        """Copy to ``device``."""
+        return TokenBatch(self.ids_BT.to(device), self.mask_BT.to(device))
+
+    def repeated(self) -> "TokenBatch":
+        """The batch twice, one after the other: (2B, T)."""
+        return TokenBatch(self.ids_BT.repeat(2, 1), self.mask_BT.repeat(2, 1))
+
+
+class TokenisedText:
+    """Token ids of many sentences end to end, 4 bytes a token."""
+
+    def __init__(self, ids: NDArray[np.int32], starts: NDArray[np.int64], pad_id: int) -> None:
+        self._ids = ids
+        self._starts = starts
+        self._pad_id = pad_id
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each sentence."""
+        return np.diff(self._starts)
+
+    def batch(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenBatch:
+        """Pad ``rows`` to the longest of them."""
+        pieces = [self._ids[self._starts[row] : self._starts[row + 1]] for row in rows]
+        width = max(map(len, pieces))
+        ids = np.full((len(pieces), width), self._pad_id, dtype=np.int64)
+        mask = np.zeros((len(pieces), width), dtype=np.int64)
+        for row, piece in enumerate(pieces):
+            ids[row, : len(piece)] = piece
+            mask[row, : len(piece)] = 1
+        return TokenBatch(torch.from_numpy(ids), torch.from_numpy(mask))
+
+
+def tokenise(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_tokens: int) -> TokenisedText:
+    """Tokenise ``sentences``, each cut to ``max_tokens`` ids, special tokens included."""
+    ids: list[NDArray[np.int32]] = []
+    lengths: list[int] = []
+    for start in range(0, len(sentences), _SLICE):
+        piece = list(sentences[start : start + _SLICE])
+        rows = tokenizer(piece, truncation=True, max_length=max_tokens, return_attention_mask=False)["input_ids"]
+        lengths.extend(map(len, rows))
+        ids.extend(np.asarray(row, dtype=np.int32) for row in rows)
+    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    flat = np.concatenate(ids) if ids else np.empty(0, dtype=np.int32)
+    return TokenisedText(flat, starts, int(tokenizer.pad_token_id or 0))

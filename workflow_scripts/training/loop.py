@@ -1,0 +1,200 @@
+"""The training loop: one optimiser step after another, evaluated, kept, and resumable to the bit.
+
+State that a resumed training needs is small by design. Batches and learning rate are functions of seed
+and step; what is left is weights, optimiser moments, random state, the best weights so far and the
+history. All of it is in every checkpoint, so a training that was killed at any point and started again
+ends in the same bytes as one that was not.
+"""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from workflow_scripts.errors import TrainingError
+from workflow_scripts.schemas import HISTORY
+from workflow_scripts.training.checkpoints import Checkpoint, Tensors, load_checkpoint, save_checkpoint
+from workflow_scripts.training.settings import Training
+
+
+class Preempted(Exception):
+    """The job was asked to stop; its state is saved."""
+
+
+class Objective(Protocol):
+    """What a method gives the loop: modules to train, and the loss of one step."""
+
+    module: nn.Module
+
+    def loss(self, step: int) -> Tensor:
+        """Loss of ``step`` (from 1), a scalar with a gradient."""
+
+
+class Outcome:
+    """History of a training and how fast it went."""
+
+    def __init__(self, history: pa.Table, steps_per_second: float | None) -> None:
+        self.history = history
+        self.steps_per_second = steps_per_second
+
+
+class _State:
+    """Everything that changes while training."""
+
+    def __init__(self, module: nn.Module, settings: Training) -> None:
+        self.module = module
+        self.trainable = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        self.optimiser = torch.optim.AdamW(
+            self.trainable.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
+        )
+        self.step = 0
+        self.rows: list[tuple[float, ...]] = []  # HISTORY; nan where there was no evaluation
+        self.best_score = -float("inf")
+        self.best: Tensors = {}
+
+    def keep_if_best(self, score: float) -> None:
+        if score > self.best_score:
+            self.best_score = score
+            self.best = {name: tensor.detach().clone() for name, tensor in self.module.state_dict().items()}
+
+    def to_checkpoint(self) -> Checkpoint:
+        moments = {
+            f"{name}/{key}": value
+            for name, parameter in self.trainable.items()
+            for key, value in self.optimiser.state[parameter].items()
+        }
+        state = {
+            "rows": torch.tensor(self.rows, dtype=torch.float64),
+            "best_score": torch.tensor(self.best_score, dtype=torch.float64),
+            "random": torch.get_rng_state(),
+        }
+        if torch.cuda.is_available():
+            state["random_cuda"] = torch.cuda.get_rng_state()
+        groups = {"model": self.module.state_dict(), "optimiser": moments, "state": state, "best": self.best}
+        return Checkpoint(self.step, groups)
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        groups = checkpoint.groups
+        self.step = checkpoint.step
+        self.module.load_state_dict(groups["model"])
+        for name, parameter in self.trainable.items():
+            prefix = f"{name}/"
+            moments = {key.removeprefix(prefix): v for key, v in groups["optimiser"].items() if key.startswith(prefix)}
+            if moments:
+                step = moments.pop("step")
+                self.optimiser.state[parameter] = {"step": step.to(parameter.device)} | {
+                    key: value.to(parameter.device) for key, value in moments.items()
+                }
+        self.rows = [tuple(row) for row in groups["state"]["rows"].tolist()]
+        self.best_score = groups["state"]["best_score"].item()
+        self.best = groups["best"]
+        torch.set_rng_state(groups["state"]["random"])
+        if "random_cuda" in groups["state"]:
+            torch.cuda.set_rng_state(groups["state"]["random_cuda"])
+
+
+def train(
+    objective: Objective,
+    settings: Training,
+    steps: int,
+    *,
+    dev_score: Callable[[], float] | None,
+    checkpoints: Path,
+    fingerprint: str,
+) -> Outcome:
+    """Train ``objective.module`` in place; it ends with the weights that scored best on the dev set.
+
+    Args:
+        objective: What is trained and its loss.
+        settings: Rates, lengths and intervals.
+        steps: Number of optimiser steps.
+        dev_score: Evaluated every ``eval_every`` steps and after the last; None keeps the last weights.
+        checkpoints: Folder of this training's checkpoints, made and emptied by the loop.
+        fingerprint: What the training depends on; checkpoints of any other are passed over.
+
+    Raises:
+        TrainingError: at the first loss or gradient that is not finite.
+        Preempted: after SIGTERM or SIGUSR1, once a checkpoint is written.
+    """
+    state = _State(objective.module, settings)
+    if found := load_checkpoint(checkpoints, fingerprint):
+        state.resume(found)
+    first, started = state.step, time.monotonic()
+    with _stop_requests() as stop_requested, tqdm(total=steps, initial=first, desc="train", unit="step") as bar:
+        while state.step < steps:
+            _step(state, objective, settings, steps, dev_score)
+            bar.update()
+            bar.set_postfix(loss=f"{state.rows[-1][1]:.4f}", dev=f"{state.best_score:.4f}", refresh=False)
+            if stop_requested() and state.step < steps:
+                save_checkpoint(checkpoints, fingerprint, state.to_checkpoint())
+                raise Preempted(f"stopped after step {state.step} of {steps}; run the job again to go on")
+            if state.step % settings.checkpoint_every == 0 and state.step < steps:
+                save_checkpoint(checkpoints, fingerprint, state.to_checkpoint())
+    seconds = time.monotonic() - started
+    if state.best:
+        objective.module.load_state_dict(state.best)
+    return Outcome(_history(state.rows), (steps - first) / seconds if steps > first else None)
+
+
+def _step(
+    state: _State, objective: Objective, settings: Training, steps: int, dev_score: Callable[[], float] | None
+) -> None:
+    step = state.step + 1
+    rate = settings.rate(step, steps)
+    for group in state.optimiser.param_groups:
+        group["lr"] = rate
+    state.module.train()
+    state.optimiser.zero_grad(set_to_none=True)
+    with _autocast(settings, next(state.module.parameters()).device):
+        loss = objective.loss(step)
+    if not torch.isfinite(loss):
+        raise TrainingError(f"training: loss {loss.item()} at step {step}. Lower learning_rate; nothing was saved from it.")
+    loss.backward()  # type: ignore[no-untyped-call]
+    norm = nn.utils.clip_grad_norm_(state.trainable.values(), settings.max_gradient_norm)
+    if not torch.isfinite(norm):
+        raise TrainingError(f"training: gradient norm {norm.item()} at step {step}. Lower learning_rate.")
+    state.optimiser.step()
+    state.step = step
+    score = float("nan")
+    if dev_score and (step % settings.eval_every == 0 or step == steps):
+        score = dev_score()
+        state.keep_if_best(score)
+    state.rows.append((step, loss.item(), rate, norm.item(), score))
+
+
+def _autocast(settings: Training, device: torch.device) -> AbstractContextManager[object]:
+    if settings.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported():
+        return torch.autocast("cuda", torch.bfloat16)
+    return nullcontext()
+
+
+@contextmanager
+def _stop_requests() -> Iterator[Callable[[], bool]]:
+    """Note SIGTERM and SIGUSR1, which schedulers send before they kill, instead of dying of them."""
+    noted: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        noted.append(number)
+
+    signals = (signal.SIGTERM, signal.SIGUSR1)
+    before = {number: signal.signal(number, note) for number in signals}
+    try:
+        yield lambda: bool(noted)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _history(rows: list[tuple[float, ...]]) -> pa.Table:
+    columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(HISTORY)).T
+    arrays = [pa.array(column, from_pandas=True) for column in columns]  # nan becomes null
+    return pa.table([array.cast(field.type) for array, field in zip(arrays, HISTORY, strict=True)], schema=HISTORY)

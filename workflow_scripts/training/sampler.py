@@ -1,0 +1,30 @@
+"""Which rows a step trains on: a function of seed and step alone, so nothing needs to be remembered."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_scripts.errors import TrainingError
+
+
+class Sampler:
+    """Shuffled batches of row numbers, a new order every epoch."""
+
+    def __init__(self, rows: int, batch_size: int, seed: int) -> None:
+        if rows < batch_size:
+            raise TrainingError(f"training: {rows} rows, fewer than a batch of {batch_size}. Lower batch_size.")
+        self._rows = rows
+        self._batch_size = batch_size
+        self._seed = seed
+        self._per_epoch = rows // batch_size
+        self._order = lru_cache(maxsize=1)(self._shuffle)
+
+    def _shuffle(self, epoch: int) -> NDArray[np.int64]:
+        return np.random.default_rng([self._seed, epoch]).permutation(self._rows)
+
+    def rows_of(self, step: int) -> NDArray[np.int64]:
+        """Rows of ``step`` (from 1), shape (batch_size,), no row twice in an epoch."""
+        epoch, batch = divmod(step - 1, self._per_epoch)
+        start = batch * self._batch_size
+        return self._order(epoch)[start : start + self._batch_size]
