@@ -55,3 +55,17 @@ SCORES = pa.schema(
     ]
 )
 """Scores in long form. ``n`` counts what the value was computed from; a gap has a null value, n 0 and a note."""
+
+ATTENTION = pa.schema(
+    [
+        ("sentence", pa.string()),
+        ("layer", pa.int32()),
+        ("head", pa.int32()),
+        ("query_position", pa.int32()),
+        ("query_token", pa.string()),
+        ("key_position", pa.int32()),
+        ("key_token", pa.string()),
+        ("weight", pa.float64()),
+    ]
+)
+"""Attention weights in long form. Layers count from 1, heads and positions from 0; the weights of one query sum to 1."""
