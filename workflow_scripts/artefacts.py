@@ -9,6 +9,7 @@ second file is needed to notice. Three kinds of file are sealed:
 * ``record.json`` of a model folder, which lists the sha256 of every other file in the folder.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -28,10 +29,16 @@ from workflow_scripts.provenance import Input, Record, code_hashes, git_state, p
 
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"
+_NOTE_START = f"<!-- {RECORD_KEY} ".encode()
 _MARK = b"semblance-seal:"
 _OPEN_SEAL = _MARK + b"0" * 64
-_TAIL_BYTES = 4 << 20  # the seal stands in a Parquet footer or in a closing comment: both far smaller
+_SEAL = re.compile(re.escape(_MARK) + rb"([0-9a-f]{64})")  # source code may name the mark, and holds no seal
+_SEALED_SUFFIXES = {".parquet", ".svg", ".html"}
+_NEAR_BYTES = 64 << 10  # the seal follows the record, so it is seldom further than this from the end
+_TAIL_BYTES = 4 << 20  # record and seal stand in a Parquet footer or in a closing comment: both far smaller
 _CHUNK_BYTES = 1 << 20
+_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_TIMESTAMP = ".snakemake_timestamp"  # Snakemake leaves one, empty, in every directory() output
 
 
 def job_record(
@@ -75,13 +82,19 @@ def job_record(
 
 
 def identity(path: Path) -> str:
-    """The seal of a sealed file or model folder (checked first), the sha256 of any other file."""
-    if path.is_dir():
-        check_model_folder(path)
-        path /= RECORD_FILE
+    """The seal of a sealed file or model folder (checked first), the sha256 of any other file.
+
+    Raises:
+        DataError: if the file is missing or damaged; a table or page without a seal is damaged, not foreign.
+    """
+    if path.is_dir() or path.name == RECORD_FILE:
+        folder = path if path.is_dir() else path.parent
+        check_model_folder(folder)
+        path = folder / RECORD_FILE
     if not path.exists():
         raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
-    return check_seal(path) if _seal_position(path) is not None else sha256_of(path)
+    sealed = path.suffix in _SEALED_SUFFIXES or read_seal(path) is not None
+    return check_seal(path) if sealed else sha256_of(path)
 
 
 def _labels(path: Path) -> list[str]:
@@ -92,13 +105,24 @@ def _labels(path: Path) -> list[str]:
 # Seals
 
 
-def _seal_position(path: Path) -> int | None:
-    """Offset of the seal's digits; None where a file has no seal."""
+def _find_seal(path: Path) -> tuple[int, str] | None:
+    """Offset of the seal's digits, and the digits; None where a file has no seal."""
     with path.open("rb") as file:
-        start = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
-        file.seek(start)
-        found = file.read().rfind(_MARK)
-    return None if found < 0 else start + found + len(_MARK)
+        size = file.seek(0, os.SEEK_END)
+        for length in (_NEAR_BYTES, _TAIL_BYTES):
+            start = file.seek(max(0, size - length))
+            seals = list(_SEAL.finditer(file.read()))
+            if seals:
+                return start + seals[-1].start(1), seals[-1].group(1).decode()
+            if start == 0:
+                break
+    return None
+
+
+def read_seal(path: Path) -> str | None:
+    """The seal that a file carries, not checked; None where it carries none."""
+    found = _find_seal(path)
+    return found[1] if found else None
 
 
 def _digest(path: Path, position: int) -> str:
@@ -121,8 +145,9 @@ def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
 
 
 def _close_seal(path: Path) -> None:
-    position = _seal_position(path)
-    assert position is not None, path
+    found = _find_seal(path)
+    assert found is not None, path
+    position, _ = found
     digest = _digest(path, position)
     with path.open("r+b") as file:
         file.seek(position)
@@ -135,18 +160,31 @@ def check_seal(path: Path) -> str:
     Raises:
         DataError: if the file is not what was written, or has no seal.
     """
-    position = _seal_position(path)
-    if position is None:
+    found = _find_seal(path)
+    if found is None:
         raise DataError(f"{path}: truncated, or not written by this pipeline (no seal). Delete it and rerun.")
-    with path.open("rb") as file:
-        file.seek(position)
-        seal = file.read(64).decode("ascii", "replace")
+    position, seal = found
     if _digest(path, position) != seal:
-        raise DataError(f"{path}: changed since it was written (seal {seal[:12]} broken). Delete it and rerun.")
+        raise DataError(
+            f"{path}: changed since it was written (seal {seal[:12]} broken). Delete it and rerun."
+        )
     return seal
 
 
 # Writing
+
+
+@contextmanager
+def _naming_a_full_disk(path: Path) -> Iterator[None]:
+    """Give the errors of a full disk the name of ``path``; writers leave it out."""
+    try:
+        yield
+    except Exception as error:
+        rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors has a class of its own for them
+        number = error.errno if isinstance(error, OSError) else int(rust[1]) if rust else None
+        if number not in _DISK_IS_FULL or getattr(error, "filename", None):
+            raise
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 @contextmanager
@@ -157,11 +195,12 @@ def atomic(path: Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        temporary.chmod(0o644)
-        _sync(temporary)
-        temporary.replace(path)
-        _sync(path.parent)
+        with _naming_a_full_disk(path):
+            yield temporary
+            temporary.chmod(0o644)
+            _sync(temporary)
+            temporary.replace(path)
+            _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -185,12 +224,11 @@ def writing_table(path: Path, schema: pa.Schema, record: Record) -> Iterator[pq.
     """Open a Parquet artefact to be written batch by batch."""
     with atomic(path) as temporary:
         bare = schema.remove_metadata()  # pandas leaves its own there
-        try:
-            with pq.ParquetWriter(temporary, bare, compression="zstd", write_page_checksum=True) as writer:
-                yield writer
-                writer.add_key_value_metadata({RECORD_KEY: record.to_json(), "semblance.seal": _OPEN_SEAL.decode()})
-        except OSError as error:
-            raise OSError(error.errno, os.strerror(error.errno or 0) or str(error), str(path)) from error
+        with pq.ParquetWriter(temporary, bare, compression="zstd", write_page_checksum=True) as writer:
+            yield writer
+            writer.add_key_value_metadata(
+                {RECORD_KEY: record.to_json(), "semblance.seal": _OPEN_SEAL.decode()}
+            )
         _close_seal(temporary)
 
 
@@ -198,7 +236,9 @@ def write_page(path: Path, text: str, record: Record) -> None:
     """Write an SVG or HTML file whose closing comment holds record and seal."""
     note = record.to_json().replace("--", "-\\u002d")  # a comment may not hold two hyphens
     with atomic(path) as temporary:
-        temporary.write_text(f"{text.rstrip()}\n<!-- {RECORD_KEY} {note} {_OPEN_SEAL.decode()} -->\n", "utf-8")
+        temporary.write_text(
+            f"{text.rstrip()}\n{_NOTE_START.decode()}{note} {_OPEN_SEAL.decode()} -->\n", "utf-8"
+        )
         _close_seal(temporary)
 
 
@@ -207,18 +247,21 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
     """Give an empty folder to fill; on success hash its files, seal its record and put it in place."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
+    replaced = temporary.with_suffix(".old")
     try:
-        yield temporary
-        temporary.chmod(0o755)
-        files = sorted(path for path in temporary.rglob("*") if path.is_file())
-        hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
-        _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
-        for path in (*files, temporary):
-            _sync(path)
+        with _naming_a_full_disk(folder):
+            yield temporary
+            temporary.chmod(0o755)
+            files = sorted(path for path in temporary.rglob("*") if path.is_file())
+            hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
+            _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
+            for path in (*files, temporary):
+                _sync(path)
         if folder.exists():
-            shutil.rmtree(folder)
+            folder.rename(replaced)  # a removal that stops half-way would lose both
         temporary.rename(folder)
         _sync(folder.parent)
+        shutil.rmtree(replaced, ignore_errors=True)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -244,7 +287,9 @@ def read_table(path: Path, schema: pa.Schema, columns: list[str] | None = None) 
     check_seal(path)
     found = pq.read_schema(path).remove_metadata()
     if not found.equals(schema):
-        raise DataError(f"{path}: columns {_describe(found)}; expected {_describe(schema)}. Rerun the rule that makes it.")
+        raise DataError(
+            f"{path}: columns {_describe(found)}; expected {_describe(schema)}. Rerun the rule that makes it."
+        )
     return pq.read_table(path, columns=columns).replace_schema_metadata(None)
 
 
@@ -262,8 +307,9 @@ def read_record(path: Path) -> Record | None:
     elif path.name == RECORD_FILE:
         return Record.model_validate(json.loads(path.read_text("utf-8"))["record"])
     else:
-        found = re.search(rb"<!-- " + RECORD_KEY.encode() + rb" (\{.*\}) " + _MARK, _tail(path))
-        text = found.group(1) if found else None
+        # The last one: a report may have figures drawn into it, each with a record of its own.
+        _, note, closing = _tail(path).rpartition(_NOTE_START)
+        text = closing.rpartition(b" " + _MARK)[0] if note else None
     return Record.model_validate_json(text) if text else None
 
 
@@ -271,6 +317,11 @@ def _tail(path: Path) -> bytes:
     with path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
         return file.read()
+
+
+def is_timestamp(file: Path) -> bool:
+    """Whether ``file`` is the empty one in which Snakemake keeps the date of a folder."""
+    return file.name == _TIMESTAMP and file.stat().st_size == 0
 
 
 def check_model_folder(folder: Path) -> Record:
@@ -293,6 +344,6 @@ def check_model_folder(folder: Path) -> Record:
             raise DataError(f"{file}: changed since it was written. Delete {record_file} and rerun.")
     listed = {*record.files, RECORD_FILE}
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if file.relative_to(folder).as_posix() not in listed:
+        if file.relative_to(folder).as_posix() not in listed and not is_timestamp(file):
             raise DataError(f"{file}: not listed in {record_file}; foreign. Remove it.")
     return record
