@@ -12,6 +12,8 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from sys import stdlib_module_names
 
+from workflow_scripts.errors import ConfigError
+
 PACKAGE = Path(__file__).parent
 ROOT = PACKAGE.parent
 
@@ -24,6 +26,9 @@ def sources(*modules: str) -> list[str]:
 
     Returns:
         Paths relative to the repository's root, sorted.
+
+    Raises:
+        ConfigError: if there is no file for one of ``modules``; an empty closure would hide every edit.
     """
     return [os.path.relpath(path, ROOT) for path in _closure(modules)]
 
@@ -45,7 +50,7 @@ def _distributions() -> dict[str, list[str]]:
 @cache
 def _closure(modules: tuple[str, ...]) -> tuple[Path, ...]:
     found: set[Path] = set()
-    pending = [file for module in modules for file in _files(f"{PACKAGE.name}.{module}")]
+    pending = [file for module in modules for file in _module_files(module)]
     while pending:
         path = pending.pop()
         if path not in found:
@@ -53,6 +58,15 @@ def _closure(modules: tuple[str, ...]) -> tuple[Path, ...]:
             ours = (name for name in _imported_names(path) if name.split(".")[0] == PACKAGE.name)
             pending.extend(file for name in ours for file in _files(name))
     return tuple(sorted(found))
+
+
+def _module_files(module: str) -> list[Path]:
+    files = list(_files(f"{PACKAGE.name}.{module}"))
+    stem = PACKAGE.joinpath(*module.split("."))
+    if stem.with_suffix(".py") not in files and stem / "__init__.py" not in files:
+        file = os.path.relpath(stem.with_suffix(".py"), ROOT)
+        raise ConfigError(f"{module}: no file {file}. Correct the name of the rule, method or reader.")
+    return files
 
 
 def _files(name: str) -> Iterator[Path]:
@@ -70,6 +84,7 @@ def _imported_names(path: Path) -> frozenset[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, f"{path}:{node.lineno}: relative import"
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return frozenset(names)

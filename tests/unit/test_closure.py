@@ -1,0 +1,157 @@
+"""The closure of a module is every project file that runs when it is imported, and nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from workflow_scripts import closure
+from workflow_scripts.errors import ConfigError
+
+MODULES = sorted(
+    path.relative_to(closure.PACKAGE).with_suffix("").as_posix().replace("/", ".")
+    for path in closure.PACKAGE.rglob("*.py")
+    if path.name not in ("__init__.py", "__main__.py")
+)
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A function that writes the modules of a package in place of this project's."""
+
+    def write(**modules):
+        for name, text in modules.items():
+            file = tmp_path.joinpath("pkg", *name.split("__")).with_suffix(".py")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        for folder in {folder for file in tmp_path.rglob("pkg/**/*.py") for folder in file.parents}:
+            if tmp_path in folder.parents:
+                (folder / "__init__.py").touch()
+
+    monkeypatch.setattr(closure, "ROOT", tmp_path)
+    monkeypatch.setattr(closure, "PACKAGE", tmp_path / "pkg")
+    closure._closure.cache_clear()
+    yield write
+    closure._closure.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import pkg.library",
+        "import pkg.library as other",
+        "from pkg import library",
+        "from pkg.library import function",
+        "def later():\n    from pkg.library import function",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pkg.library",
+    ],
+)
+def test_an_import_is_followed_however_it_is_written(package, statement):
+    package(entry=statement, library="", unused="")
+    assert closure.sources("entry") == ["pkg/__init__.py", "pkg/entry.py", "pkg/library.py"]
+
+
+def test_imports_are_followed_through_other_modules_and_packages(package):
+    package(
+        entry="from pkg.data.readers.lee import read",
+        data__readers__lee="import pkg.errors",
+        data__readers__other="",
+        errors="import json",
+    )
+    assert closure.sources("entry") == [
+        "pkg/__init__.py",
+        "pkg/data/__init__.py",
+        "pkg/data/readers/__init__.py",
+        "pkg/data/readers/lee.py",
+        "pkg/entry.py",
+        "pkg/errors.py",
+    ]
+
+
+def test_modules_that_import_each_other_end_the_walk(package):
+    package(one="import pkg.two", two="import pkg.one")
+    assert closure.sources("one") == closure.sources("two")
+
+
+def test_modules_imported_by_name_are_added_by_name(package):
+    package(entry="import importlib", methods__simcse="import pkg.losses.infonce", losses__infonce="")
+    assert "pkg/losses/infonce.py" not in closure.sources("entry")
+    assert "pkg/losses/infonce.py" in closure.sources("entry", "methods.simcse")
+
+
+def test_a_module_that_does_not_exist_is_an_error_and_no_empty_closure(package):
+    package(train_encoder="")
+    with pytest.raises(ConfigError, match=r"train_encodr: no file pkg/train_encodr\.py"):
+        closure.sources("train_encodr")
+    with pytest.raises(ConfigError, match=r"methods\.simce: no file pkg/methods/simce\.py"):
+        closure.packages("train_encoder", "methods.simce")
+
+
+def test_a_relative_import_is_refused_as_it_would_not_be_followed(package):
+    package(entry="from .library import function", library="")
+    with pytest.raises(AssertionError, match=r"entry\.py:1: relative import"):
+        closure.sources("entry")
+
+
+def test_packages_are_the_distributions_that_the_closure_imports():
+    found = closure.packages("artefacts")
+    assert found["pyarrow"] == version("pyarrow")
+    assert "pydantic" in found  # through config
+    assert "torch" not in found
+    assert list(found) == sorted(found)
+    assert closure.packages("errors") == {}
+
+
+@pytest.fixture(scope="module")
+def imported_at_run_time():
+    """Map each module to the project files that importing it alone really loads.
+
+    Each is imported in a child forked from one process that holds the packages of others already.
+    """
+    program = """
+import importlib, json, os, sys, traceback
+modules, roots = json.load(sys.stdin)
+for root in roots:
+    importlib.import_module(root)
+for module in modules:
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        try:
+            importlib.import_module(f"workflow_scripts.{module}")
+            ours = [m for name, m in sys.modules.items() if name.split(".")[0] == "workflow_scripts"]
+            print(json.dumps([module, sorted(os.path.relpath(m.__file__) for m in ours)]))
+        except BaseException:
+            print(json.dumps([module, traceback.format_exc()]))
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+    names = {name for path in closure._closure(tuple(MODULES)) for name in closure._imported_names(path)}
+    roots = {name.split(".")[0] for name in names} - {"workflow_scripts", "__future__"}
+    heavy = sorted(
+        roots & {"numpy", "pandas", "pyarrow", "scipy", "sentence_transformers", "torch", "transformers"}
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps([MODULES, heavy]),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=closure.ROOT,
+        env={**os.environ, "PYTHONPATH": str(closure.ROOT), "OMP_NUM_THREADS": "1"},
+    )
+    return dict(json.loads(line) for line in run.stdout.splitlines())
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_file_loaded_at_run_time_is_in_the_closure(imported_at_run_time, module):
+    loaded = imported_at_run_time[module]
+    assert isinstance(loaded, list), loaded
+    own = Path("workflow_scripts", *module.split(".")).with_suffix(".py").as_posix()
+    assert own in loaded
+    assert set(loaded) <= set(closure.sources(module))
