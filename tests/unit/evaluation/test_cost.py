@@ -1,0 +1,108 @@
+import time
+
+import pytest
+import torch
+from torch import nn
+from transformers import BertConfig, BertModel
+
+from workflow_scripts.evaluation.cost import (
+    Config,
+    count_operations,
+    count_parameters,
+    evaluate,
+    time_against_base,
+)
+
+SETTINGS = Config(tokens=8, batch_sizes=[1, 4], repeats=5, warmup=1)
+
+
+def bert(**settings):
+    with torch.device("meta"):
+        return BertModel(BertConfig(), **settings)
+
+
+class Twin(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.towers = nn.ModuleList([bert(), bert()])
+
+
+def run(model):
+    return lambda ids, mask: model(input_ids=ids)  # a mask of meta tensors cannot be read
+
+
+def test_parameters_of_bert_and_of_twin_towers():
+    assert count_parameters(bert()) == 109_482_240  # O-34
+    assert count_parameters(Twin()) == 218_964_480  # O-50
+
+
+def test_a_shared_parameter_counts_once():
+    layer = nn.Linear(3, 3, bias=False)
+    assert count_parameters(nn.Sequential(layer, layer)) == 9
+
+
+def test_linear_operations_of_bert_at_64_tokens():
+    model = bert(add_pooling_layer=False)
+    assert count_operations(model, run(model), 64, 1).linear == 12 * 7_077_888 * 64  # O-50: 5.4358e9
+
+
+def test_attention_adds_two_products_of_tokens_by_tokens():
+    model = bert(add_pooling_layer=False)
+    assert count_operations(model, run(model), 64, 3).attention == 3 * 12 * 2 * 64 * 64 * 768
+
+
+def test_operations_grow_with_batch_and_only_attention_with_squared_length():
+    model = bert(add_pooling_layer=False)
+    one, four, longer = (count_operations(model, run(model), *size) for size in [(16, 1), (16, 4), (32, 1)])
+    assert four == (4 * one.linear, 4 * one.attention)
+    assert longer == (2 * one.linear, 4 * one.attention)
+
+
+def test_counting_leaves_no_hook_behind():
+    model = bert(add_pooling_layer=False)
+    count_operations(model, run(model), 4, 1)
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_scores_of_cost_are_the_same_on_every_run():
+    model = bert(add_pooling_layer=False)
+    config = Config(tokens=64, batch_sizes=[1], repeats=1, warmup=0)
+    scores = {score.metric: score.value for score in evaluate(config, model, run(model))}
+    assert scores["gmac_linear"] == pytest.approx(5.435817984)  # O-50
+    assert scores["gmac_total"] == pytest.approx(5.435817984 + 12 * 2 * 64 * 64 * 768 / 1e9)
+    assert scores == {score.metric: score.value for score in evaluate(config, model, run(model))}
+
+
+def test_the_latency_ratio_says_how_much_slower_than_the_base_encoder():
+    layer = nn.Linear(2, 2)
+    slow = (layer, lambda ids, mask: time.sleep(0.006))
+    fast = (layer, lambda ids, mask: time.sleep(0.002))
+    scores = time_against_base(SETTINGS, slow, fast)
+    ratios = {score.aggregation: score.value for score in scores if score.metric == "latency_ratio"}
+    assert set(ratios) == {"batch:1", "batch:4"}
+    assert all(2 < ratio < 4 for ratio in ratios.values())
+
+
+def test_encoder_and_base_take_turns():
+    calls = []
+    layer = nn.Linear(2, 2)
+    config = Config(tokens=2, batch_sizes=[1], repeats=4, warmup=0)
+    ours, base = ((layer, lambda ids, mask, name=name: calls.append(name)) for name in ("ours", "base"))
+    time_against_base(config, ours, base)
+    assert [set(calls[start : start + 2]) for start in range(0, 8, 2)] == [{"ours", "base"}] * 4
+    assert calls[0] != calls[2]
+
+
+def test_throughput_is_of_sentences_of_the_asked_length():
+    seen = []
+    layer = nn.Linear(2, 2)
+
+    def forward(ids, mask):
+        seen.append(tuple(ids.shape))
+        time.sleep(0.002)
+
+    scores = time_against_base(SETTINGS, (layer, forward), (layer, forward))
+    assert set(seen) == {(1, 8), (4, 8)}
+    by_name = {(score.aggregation, score.metric): score.value for score in scores}
+    latency, throughput = by_name["batch:4", "latency_ms"], by_name["batch:4", "sentences_per_second"]
+    assert throughput == pytest.approx(4000 / latency)

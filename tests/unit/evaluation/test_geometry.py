@@ -1,0 +1,197 @@
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.evaluation.geometry import (
+    Cloud,
+    Config,
+    Positives,
+    alignment,
+    evaluate,
+    isoscore,
+    mean_cosine,
+    mean_modulus,
+    uniformity,
+)
+from workflow_scripts.schemas import PAIRS, SENTENCES
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(0)
+
+
+def on_sphere(random, count, width):
+    points = random.normal(size=(count, width))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def test_alignment_of_identical_pairs_is_0_and_of_antipodes_4(random):
+    points = on_sphere(random, 5, 7)
+    assert alignment(points, points) == 0  # O-13
+    assert alignment(points, -points) == pytest.approx(4)  # O-13
+
+
+def test_alignment_grows_with_the_square_of_the_scale(random):
+    left, right = random.normal(size=(2, 6, 5))
+    assert alignment(2 * left, 2 * right) == pytest.approx(4 * alignment(left, right))  # O-14
+
+
+def test_uniformity_of_known_point_sets(random):
+    assert uniformity(np.ones((4, 3))) == pytest.approx(0)  # O-13
+    assert uniformity(np.eye(9)) == pytest.approx(-4)  # O-13
+    assert uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]])) == pytest.approx(-8)  # O-13
+    assert uniformity(on_sphere(random, 2000, 768)) == pytest.approx(-4 + 8 / 768, abs=0.003)  # O-13
+
+
+def test_uniformity_over_blocks_equals_the_whole_distance_matrix(random):
+    points = random.normal(size=(1300, 4)).astype(np.float32)  # three blocks, the last one short
+    distances = np.square(points[:, None].astype(float) - points[None]).sum(axis=-1)
+    upper = distances[np.triu_indices(len(points), k=1)]
+    assert uniformity(points) == pytest.approx(np.log(np.exp(-2 * upper).mean()), rel=1e-12)
+
+
+def test_uniformity_of_far_points_does_not_underflow():
+    assert uniformity(np.array([[0.0], [100.0]])) == pytest.approx(-2 * 100**2)
+
+
+def test_uniformity_holds_no_matrix_of_all_distances(random):
+    points = random.normal(size=(6000, 8))
+    tracemalloc.start()
+    uniformity(points)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6000 * 6000 * 8 / 2
+
+
+def seven_published_steps(points):
+    """IsoScore as Rudman et al. 2022, algorithm 1, states it."""
+    width = points.shape[1]
+    _, _, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    rotated = (points - points.mean(axis=0)) @ axes.T
+    diagonal = np.zeros(width)
+    diagonal[: rotated.shape[1]] = np.var(rotated, axis=0, ddof=1)
+    normalised = np.sqrt(width) * diagonal / np.linalg.norm(diagonal)
+    defect = np.linalg.norm(normalised - 1) / np.sqrt(2 * (width - np.sqrt(width)))
+    dimensions = (width - defect**2 * (width - np.sqrt(width))) ** 2 / width
+    return (dimensions - 1) / (width - 1)
+
+
+def test_isoscore_equals_the_published_steps(random):
+    for count, width in [(50, 6), (200, 30), (10, 12)]:
+        points = random.normal(size=(count, width)) * random.uniform(0.1, 3, size=width) + 2
+        assert isoscore(points) == pytest.approx(seven_published_steps(points), abs=1e-9)  # O-81
+
+
+def test_isoscore_equals_the_published_package(random):
+    package = pytest.importorskip("IsoScore.IsoScore")
+    points = random.normal(size=(200, 30)) * random.uniform(0.1, 3, size=30)
+    published = float(package.IsoScore(points))
+    assert isoscore(points) == pytest.approx(published, abs=1e-6)  # O-81; float32 constants there
+
+
+def with_spectrum(eigenvalues, random):
+    """Points whose sample covariance has exactly these eigenvalues."""
+    width = len(eigenvalues)
+    points = random.normal(size=(4 * width, width))
+    points -= points.mean(axis=0)
+    orthonormal, _ = np.linalg.qr(points)
+    return orthonormal * np.sqrt(eigenvalues)
+
+
+@pytest.mark.parametrize(
+    ("eigenvalues", "expected"),
+    [([1] * 4 + [0] * 6, 1 / 3), ([3] + [0] * 5, 0), ([4, 1, 1, 1], 0.5263158)],
+)
+def test_isoscore_of_known_spectra(eigenvalues, expected, random):
+    assert isoscore(with_spectrum(eigenvalues, random)) == pytest.approx(expected, abs=1e-7)  # O-82
+
+
+def test_isoscore_of_a_gaussian_sample_falls_short_of_1_by_the_sample_size(random):
+    assert isoscore(random.normal(size=(100_000, 10))) == pytest.approx(0.9999, abs=2e-4)  # O-82
+    assert isoscore(random.normal(size=(10_000, 768))) == pytest.approx(0.9286, abs=1e-3)  # O-82
+
+
+def test_isoscore_of_points_that_do_not_vary_is_0():
+    assert isoscore(np.ones((5, 3))) == 0
+
+
+def test_modulus_and_cosine_are_means(random):
+    points = random.normal(size=(40, 5))
+    units = points / np.linalg.norm(points, axis=1, keepdims=True)
+    cosines = (units @ units.T)[np.triu_indices(40, k=1)]
+    assert mean_cosine(points) == pytest.approx(cosines.mean())
+    assert mean_modulus(np.array([[3.0, 4.0], [0.0, 1.0]])) == 3
+
+
+PAIRS_TABLE = pa.table(
+    {
+        "subset": ["", "", ""],
+        "sentence1": ["a", "b", "c"],
+        "sentence2": ["aa", "bb", "cc"],
+        "score": [4.0, 5.0, 1.0],
+    },
+    schema=PAIRS,
+)
+VECTORS = {"a": (1, 0), "aa": (3, 0), "b": (0, 2), "bb": (0, -2), "c": (1, 1), "cc": (5, 1)}
+
+
+def encode(sentences):
+    return np.array([VECTORS[sentence] for sentence in sentences], dtype=np.float32)
+
+
+def measured(comparison, threshold, normalise):
+    positives = Positives(dataset="sts", comparison=comparison, threshold=threshold, normalise=normalise)
+    config = Config(positives={"measure": positives}, clouds={}, max_tokens=64)
+    return evaluate(config, {"sts": PAIRS_TABLE}, encode)
+
+
+@pytest.mark.parametrize(
+    ("comparison", "normalise", "expected", "pairs"),
+    [("above", False, 16, 1), ("at_least", False, 10, 2), ("above", True, 4, 1), ("at_least", True, 2, 2)],
+)
+def test_both_readings_of_a_threshold_and_of_scale_are_measured(comparison, normalise, expected, pairs):
+    found = measured(comparison, 4.0, normalise)[0]
+    assert (found.metric, found.n) == ("alignment", pairs)
+    assert found.value == pytest.approx(expected)
+
+
+def test_a_measure_says_what_it_measured():
+    sign, form = ">=", "not normalised"
+    assert measured("at_least", 5.0, False)[1].note == f"sts, score {sign} 5, {form}"
+
+
+def test_uniformity_counts_both_sides_of_every_pair():
+    assert measured("above", 4.0, False)[1].n == 6
+
+
+def test_no_positive_pair_is_a_gap_with_a_reason():
+    (found,) = measured("above", 5.0, True)
+    assert found.value is None
+    assert "no pair" in found.note
+
+
+def test_a_cloud_takes_distinct_long_enough_sentences():
+    rows = {"sentence": ["a", "aa", "aa", "bb", "cc"], "document": [0] * 5, "position": range(5)}
+    cloud = Cloud(dataset="wiki", min_characters=2, max_sentences=2)
+    config = Config(positives={}, clouds={"wiki_first": cloud}, max_tokens=64)
+    scores = evaluate(config, {"wiki": pa.table(rows, schema=SENTENCES)}, encode)
+    assert [score.metric for score in scores] == ["isoscore", "mean_modulus", "mean_cosine"]
+    assert {score.n for score in scores} == {2}
+    assert scores[1].value == pytest.approx(2.5)
+
+
+def test_a_missing_dataset_is_a_gap():
+    cloud = Cloud(dataset="gone", min_characters=0, max_sentences=9)
+    config = Config(positives={}, clouds={"x": cloud}, max_tokens=64)
+    (found,) = evaluate(config, {}, encode)
+    assert found.value is None
+    assert "gone" in found.note
+
+
+def test_a_comparison_has_to_be_one_of_two():
+    with pytest.raises(ConfigError, match="comparison"):
+        Positives.parse({"dataset": "x", "comparison": ">", "threshold": 4, "normalise": True}, "geometry")

@@ -1,0 +1,154 @@
+"""What an encoder's attention does: energy of the [CLS] token, and maps of attention weights.
+
+    E_CLS = ||h_cls||_2 / ||H_-||_F
+
+h_cls is the row of [CLS] and H_- all other rows of the context tensor: the values weighted by attention,
+heads side by side, before the output projection (JTCSE, equation 6 and section VI-B). With T equal rows
+it is 1/sqrt(T - 1). Encoders of the BERT family (BERT, RoBERTa, ELECTRA) are understood.
+
+Shape suffixes: B sentences, T tokens, D width, H heads.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from workflow_scripts.config import Slice
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.schemas import ATTENTION
+
+
+class Energy(Slice):
+    """Over which sentences E_CLS is averaged."""
+
+    dataset: str = Field(description="Dataset of the form sentences or pairs.")
+    max_sentences: int = Field(gt=0, description="So many sentences from the beginning.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    batch_size: int = Field(gt=0, description="Sentences per forward pass; does not change the result.")
+
+
+class Maps(Slice):
+    """Of which sentences and layers attention is drawn."""
+
+    sentences: list[str] = Field(min_length=1, description="Drawn one by one, so nothing is padded.")
+    layers: list[int] = Field(min_length=1, description="Counted from 1.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
+def context_projections(model: nn.Module) -> list[nn.Module]:
+    """Modules whose input is the context tensor of a self-attention layer, first layer first."""
+    return [module for name, module in model.named_modules() if name.endswith("attention.output.dense")]
+
+
+def cls_energy(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], config: Energy
+) -> list[Score]:
+    """E_CLS averaged over sentences: one score a layer (``layer:1`` ...) and their ``mean``.
+
+    Raises:
+        DataError: if the model has no self-attention layers that are understood.
+    """
+    projections = context_projections(model)
+    if not projections:
+        found = f"{type(model).__name__}: no layer named attention.output.dense"
+        raise DataError(f"{found}. E_CLS needs an encoder of the BERT family.")
+    sentences = sentences[: config.max_sentences]
+    energies = []
+    model.train(False)
+    for start in range(0, len(sentences), config.batch_size):
+        batch = list(sentences[start : start + config.batch_size])
+        cut = {"truncation": True, "max_length": config.max_tokens}
+        tokens = tokenizer(batch, padding=True, return_tensors="pt", **cut).to(model.device)
+        with torch.inference_mode(), _captured_inputs(projections) as contexts:
+            model(**tokens)
+            energies.append(torch.stack([energy(context, tokens["attention_mask"]) for context in contexts]))
+    per_layer = torch.cat(energies, dim=1).mean(dim=1).tolist()
+    names = [f"layer:{layer}" for layer in range(1, len(per_layer) + 1)]
+    values = [*zip(names, per_layer, strict=True), ("mean", float(np.mean(per_layer)))]
+    return [Score(config.dataset, name, "cls_energy", value, len(sentences)) for name, value in values]
+
+
+def energy(context_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+    """E_CLS of each sentence, shape (B,), float64; padding is no token."""
+    squares_BT = context_BTD.double().square().sum(dim=-1) * mask_BT
+    return (squares_BT[:, 0] / squares_BT[:, 1:].sum(dim=1)).sqrt()
+
+
+@contextmanager
+def _captured_inputs(modules: Sequence[nn.Module]) -> Iterator[list[Tensor]]:
+    captured: list[Tensor] = []
+
+    def capture(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        captured.append(inputs[0])
+
+    hooks = [module.register_forward_pre_hook(capture) for module in modules]
+    try:
+        yield captured
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def attention_maps(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: Maps) -> pa.Table:
+    """Attention weights of every head, with the columns of ``schemas.ATTENTION``.
+
+    Raises:
+        ConfigError: if a layer is asked for that the model does not have.
+    """
+    count = model.config.num_hidden_layers
+    if outside := [layer for layer in config.layers if not 1 <= layer <= count]:
+        raise ConfigError(f"attention.layers: no layer {outside[0]}; the encoder has layers 1 to {count}.")
+    with torch.inference_mode(), _eager(model):
+        parts = [
+            _map_table(sentence, layer, tokens, weights)
+            for sentence in config.sentences
+            for tokens, layers in [_attend(model, tokenizer, sentence, config.max_tokens)]
+            for layer, weights in [(layer, layers[layer - 1]) for layer in config.layers]
+        ]
+    return pa.concat_tables(parts)
+
+
+@contextmanager
+def _eager(model: PreTrainedModel) -> Iterator[None]:
+    """Let the model return attention weights, which its faster kernels never form."""
+    before = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
+def _attend(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentence: str, max_tokens: int
+) -> tuple[list[str], tuple[Tensor, ...]]:
+    tokens = tokenizer(sentence, truncation=True, max_length=max_tokens, return_tensors="pt").to(model.device)
+    layers = model.train(False)(**tokens, output_attentions=True).attentions
+    return [
+        str(tokenizer.convert_ids_to_tokens(number)) for number in tokens["input_ids"][0].tolist()
+    ], layers
+
+
+def _map_table(sentence: str, layer: int, tokens: list[str], weights_1HTT: Tensor) -> pa.Table:
+    weights = weights_1HTT[0].double().cpu().numpy()
+    head, query, key = (index.ravel().astype(np.int32) for index in np.indices(weights.shape))
+    names = np.array(tokens, dtype=object)
+    rows = weights.size
+    columns = [
+        pa.array([sentence] * rows),
+        pa.array(np.full(rows, layer, dtype=np.int32)),
+        pa.array(head),
+        pa.array(query),
+        pa.array(names[query]),
+        pa.array(key),
+        pa.array(names[key]),
+        pa.array(weights.ravel()),
+    ]
+    return pa.table(columns, schema=ATTENTION)

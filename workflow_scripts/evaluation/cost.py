@@ -1,0 +1,160 @@
+"""What an encoder costs: parameters, multiply-accumulates, latency, throughput.
+
+Parameters and multiply-accumulates are exact and repeatable. Times are neither, so they come from a
+function of their own and belong in a file of their own. An encoder is timed in turns with its base
+encoder in one process, so that both meet the same machine in the same mood; the ratio is what to quote.
+
+Multiply-accumulates are counted from the modules as a forward pass runs: in x out for every row that
+enters a linear layer (``gmac_linear``, what thop counts), and 2 T^2 D per sentence for every
+self-attention layer of the BERT family (``gmac_total`` includes them). Embedding look-ups, softmax,
+normalisation and activations count nothing.
+
+Shape suffixes: B sentences, T tokens.
+"""
+
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import NamedTuple
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from workflow_scripts.config import Slice
+from workflow_scripts.evaluation.attention import context_projections
+from workflow_scripts.evaluation.scores import Score
+
+Forward = Callable[[Tensor, Tensor], object]
+"""Token ids and mask, both of shape (B, T), to anything: one whole pass from tokens to sentence vectors."""
+
+
+class Config(Slice):
+    """Lengths, batches and repeats."""
+
+    tokens: int = Field(gt=0, description="Tokens per sentence T, for counting and for timing; no padding.")
+    batch_sizes: list[int] = Field(min_length=1, description="Batch sizes that are timed.")
+    repeats: int = Field(gt=0, description="Timed passes of each encoder per batch size; the median counts.")
+    warmup: int = Field(ge=0, description="Passes before the first timed one.")
+
+
+class Operations(NamedTuple):
+    """Multiply-accumulates of one forward pass."""
+
+    linear: int
+    attention: int
+
+
+def evaluate(config: Config, module: nn.Module, forward: Forward) -> list[Score]:
+    """Parameters, and giga-multiply-accumulates for one sentence of ``config.tokens`` tokens."""
+    operations = count_operations(module, forward, config.tokens, batch_size=1)
+    task, note = "cost", f"one sentence of {config.tokens} tokens"
+    return [
+        Score(task, "", "parameters", float(count_parameters(module)), 1),
+        Score(task, "", "gmac_linear", operations.linear / 1e9, 1, note),
+        Score(task, "", "gmac_total", sum(operations) / 1e9, 1, note),
+    ]
+
+
+def count_parameters(module: nn.Module) -> int:
+    """Number of parameters; one that several modules share counts once."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def count_operations(module: nn.Module, forward: Forward, tokens: int, batch_size: int) -> Operations:
+    """Multiply-accumulates of one forward pass over ``batch_size`` sentences of ``tokens`` tokens.
+
+    Works on the meta device as well, where nothing is computed, if the pass reads no value of a tensor.
+    """
+    linear: list[int] = []
+    attention: list[int] = []
+
+    def note_linear(layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        assert isinstance(layer, nn.Linear)
+        linear.append(inputs[0].numel() * layer.out_features)
+
+    def note_attention(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        sentences, length, width = inputs[0].shape
+        attention.append(2 * sentences * length**2 * width)  # queries by keys, then weights by values
+
+    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+    hooks = [layer.register_forward_pre_hook(note_linear) for layer in layers]
+    hooks += [layer.register_forward_pre_hook(note_attention) for layer in context_projections(module)]
+    try:
+        with torch.inference_mode():
+            forward(*_batch(module, batch_size, tokens))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return Operations(sum(linear), sum(attention))
+
+
+def time_against_base(
+    config: Config, encoder: tuple[nn.Module, Forward], base: tuple[nn.Module, Forward]
+) -> list[Score]:
+    """Time an encoder in turns with its base encoder; the scores differ from run to run.
+
+    Returns:
+        For each batch size (aggregation ``batch:32``): median ``latency_ms`` of a batch,
+        ``sentences_per_second``, the base encoder's ``base_latency_ms``, and ``latency_ratio``, the median
+        over repeats of the encoder's time by the base encoder's time next to it.
+    """
+    scores = []
+    for batch_size in config.batch_sizes:
+        ours, bases = _interleaved_seconds(config, batch_size, encoder, base)
+        values = {
+            "latency_ms": 1000 * median(ours),
+            "sentences_per_second": batch_size / median(ours),
+            "base_latency_ms": 1000 * median(bases),
+            "latency_ratio": median(one / other for one, other in zip(ours, bases, strict=True)),
+        }
+        note = f"{config.tokens} tokens, {_device_of(encoder[0])}, {torch.get_num_threads()} threads"
+        batch = f"batch:{batch_size}"
+        scores += [
+            Score("cost", batch, metric, value, config.repeats, note) for metric, value in values.items()
+        ]
+    return scores
+
+
+def _interleaved_seconds(
+    config: Config, batch_size: int, encoder: tuple[nn.Module, Forward], base: tuple[nn.Module, Forward]
+) -> tuple[list[float], list[float]]:
+    seconds: tuple[list[float], list[float]] = ([], [])
+    runs = [(*entry, _batch(entry[0], batch_size, config.tokens)) for entry in (encoder, base)]
+    for module in (encoder[0], base[0]):
+        module.eval()
+    with torch.inference_mode():
+        for repeat in range(config.warmup + config.repeats):
+            for index in (0, 1) if repeat % 2 else (1, 0):  # neither is always the one that follows the other
+                module, forward, batch = runs[index]
+                elapsed = _seconds(module, forward, batch)
+                if repeat >= config.warmup:
+                    seconds[index].append(elapsed)
+    return seconds
+
+
+def _seconds(module: nn.Module, forward: Forward, batch: tuple[Tensor, Tensor]) -> float:
+    _wait(module)
+    start = time.perf_counter()
+    forward(*batch)
+    _wait(module)
+    return time.perf_counter() - start
+
+
+def _wait(module: nn.Module) -> None:
+    """Let a GPU finish what it was given."""
+    device = _device_of(module)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _device_of(module: nn.Module) -> torch.device:
+    parameter = next(module.parameters(), None)
+    return torch.device("cpu") if parameter is None else parameter.device
+
+
+def _batch(module: nn.Module, batch_size: int, tokens: int) -> tuple[Tensor, Tensor]:
+    """Token ids 0 to 999 over and over, and a mask without padding; what the ids are costs nothing."""
+    device = _device_of(module)
+    ids_BT = (torch.arange(batch_size * tokens) % 1000).view(batch_size, tokens).to(device)
+    return ids_BT, torch.ones_like(ids_BT)

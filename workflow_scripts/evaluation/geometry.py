@@ -1,0 +1,185 @@
+"""Shape of an embedding space: alignment, uniformity, isotropy, modulus.
+
+    align   = E_(x,y)~positive pairs ||f(x) - f(y)||^2
+    uniform = log E_(x,y) i.i.d. exp(-2 ||f(x) - f(y)||^2)
+
+Wang and Isola, Understanding Contrastive Representation Learning through Alignment and Uniformity on
+the Hypersphere, ICML 2020 (alpha 2, t 2). IsoScore: Rudman et al., Findings of ACL 2022.
+
+Papers differ in what they call by one name, so it is part of each measure's settings: which pairs count
+as positive (``above`` 4, or ``at_least`` 5), which dataset, and whether vectors are normalised first
+(alignment grows with the square of the vectors' scale). Uniformity is over all sentences of the same
+dataset, both sides of every pair; a sentence that stands in several pairs counts each time.
+
+Shape suffixes: N sentences, P pairs, D width, B rows of a block.
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
+from workflow_scripts.evaluation.scores import Score, gap
+
+Floats = NDArray[np.float64]
+
+_BLOCK_ROWS = 512
+"""Rows of the distance matrix held at once: 80 MB at 20,000 sentences."""
+
+_SIGNS: dict[str, tuple[str, Callable[[Floats, float], NDArray[np.bool_]]]] = {
+    "above": (">", operator.gt),
+    "at_least": (">=", operator.ge),
+}
+
+
+class Positives(Slice):
+    """One measurement of alignment and uniformity."""
+
+    dataset: str = Field(description="Dataset of the form pairs.")
+    comparison: Literal["above", "at_least"] = Field(
+        description="How positive pairs score against the threshold."
+    )
+    threshold: float = Field(description="On the dataset's own scale.")
+    normalise: bool = Field(description="Whether vectors are brought to length 1 first.")
+
+    def describe(self) -> str:
+        """Say what was measured, as tables print it."""
+        form = "normalised" if self.normalise else "not normalised"
+        return f"{self.dataset}, score {_SIGNS[self.comparison][0]} {self.threshold:g}, {form}"
+
+
+class Cloud(Slice):
+    """One measurement of isotropy, modulus and mean cosine."""
+
+    dataset: str = Field(description="Of the form sentences or pairs; each distinct sentence counts once.")
+    min_characters: int = Field(ge=0, description="Shorter sentences are left out.")
+    max_sentences: int = Field(gt=1, description="So many sentences from the beginning.")
+
+
+class Config(Slice):
+    """Measurements by name; the name is the task of their scores."""
+
+    positives: dict[str, Positives]
+    clouds: dict[str, Cloud]
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
+def evaluate(config: Config, datasets: Mapping[str, pa.Table], encode: Encode) -> list[Score]:
+    """Measure one encoder; a measure whose dataset is not in ``datasets`` is a gap.
+
+    Args:
+        config: What to measure.
+        datasets: Name to a table with the columns of ``schemas.PAIRS`` or ``schemas.SENTENCES``.
+        encode: Sentences to vectors.
+    """
+    scores: list[Score] = []
+    for name, measure in (config.positives | config.clouds).items():
+        if measure.dataset not in datasets:
+            scores.append(gap(name, f"dataset {measure.dataset} is not there"))
+        elif isinstance(measure, Positives):
+            scores += _align_and_spread(name, measure, datasets[measure.dataset], encode)
+        else:
+            scores += _measure_cloud(name, measure, datasets[measure.dataset], encode)
+    return scores
+
+
+def _align_and_spread(name: str, positives: Positives, table: pa.Table, encode: Encode) -> list[Score]:
+    texts = [table[side].to_pylist() for side in ("sentence1", "sentence2")]
+    embeddings = embed(encode, *texts)
+    left, right = (embeddings[side].astype(np.float64) for side in texts)
+    if positives.normalise:
+        left, right = _normalised(left), _normalised(right)
+    chosen = _SIGNS[positives.comparison][1](table["score"].to_numpy(), positives.threshold)
+    note = positives.describe()
+    if not chosen.any():
+        return [gap(name, f"no pair of {note}")]
+    everything = np.concatenate([left, right])
+    return [
+        Score(name, "", "alignment", alignment(left[chosen], right[chosen]), int(chosen.sum()), note),
+        Score(name, "", "uniformity", uniformity(everything), len(everything), note),
+    ]
+
+
+def _measure_cloud(name: str, cloud: Cloud, table: pa.Table, encode: Encode) -> list[Score]:
+    columns = [column for column in ("sentence", "sentence1", "sentence2") if column in table.column_names]
+    distinct = dict.fromkeys(text for column in columns for text in table[column].to_pylist())
+    texts = [text for text in distinct if len(text) >= cloud.min_characters][: cloud.max_sentences]
+    if len(texts) < 2:
+        return [
+            gap(name, f"{cloud.dataset}: {len(texts)} sentences of {cloud.min_characters} characters or more")
+        ]
+    vectors = embed(encode, texts)[texts]
+    measures = {"isoscore": isoscore, "mean_modulus": mean_modulus, "mean_cosine": mean_cosine}
+    values = {metric: measure(vectors) for metric, measure in measures.items()}
+    return [Score(name, "", metric, value, len(texts), cloud.dataset) for metric, value in values.items()]
+
+
+def alignment(left_PD: Vectors | Floats, right_PD: Vectors | Floats) -> float:
+    """Mean squared distance of positive pairs: 0 when they coincide, at most 4 for vectors of length 1."""
+    difference = left_PD.astype(np.float64) - right_PD.astype(np.float64)
+    return float(np.einsum("pd,pd->p", difference, difference).mean())
+
+
+def uniformity(vectors_ND: Vectors | Floats) -> float:
+    """Logarithm of the mean Gaussian potential over all pairs of rows; lower is more uniform.
+
+    Bounded memory: distances are made in blocks. Rows are paired with other rows, never with themselves.
+    The sum is kept as a logarithm, because unnormalised vectors are so far apart that every potential
+    underflows.
+    """
+    assert len(vectors_ND) > 1
+    blocks = [np.logaddexp.reduce(potential) for potential in _log_potentials(vectors_ND.astype(np.float64))]
+    pairs = len(vectors_ND) * (len(vectors_ND) - 1) / 2
+    return float(np.logaddexp.reduce(blocks) - np.log(pairs))
+
+
+def _log_potentials(vectors_ND: Floats) -> Iterator[Floats]:
+    """Yield -2 ||x - y||^2 of every pair of different rows once, a block of rows at a time."""
+    squares_N = np.einsum("nd,nd->n", vectors_ND, vectors_ND)
+    for start in range(0, len(vectors_ND) - 1, _BLOCK_ROWS):
+        block_BD = vectors_ND[start : start + _BLOCK_ROWS]
+        products = block_BD @ vectors_ND[start:].T
+        distances = squares_N[start : start + len(block_BD), None] + squares_N[None, start:] - 2 * products
+        later = np.arange(distances.shape[1])[None, :] > np.arange(len(block_BD))[:, None]
+        yield -2 * np.maximum(distances[later], 0)
+
+
+def isoscore(vectors_ND: Vectors | Floats) -> float:
+    """How evenly variance is spread over the D directions: 0 for one direction, 1 for all alike.
+
+    The seven published steps reduce to (PR - 1) / (D - 1), where PR = (sum of eigenvalues)^2 / (sum of
+    their squares) of the covariance, which needs no eigenvalues: trace squared over squared Frobenius
+    norm. A sample of N points of an isotropic Gaussian scores below 1, about (D / (1 + D/N) - 1) / (D - 1).
+    Points that do not vary at all score 0.
+    """
+    centred = vectors_ND.astype(np.float64) - vectors_ND.mean(axis=0, dtype=np.float64)
+    covariance = centred.T @ centred
+    frobenius = float(np.square(covariance).sum())
+    if frobenius == 0:
+        return 0.0
+    return float((np.trace(covariance) ** 2 / frobenius - 1) / (vectors_ND.shape[1] - 1))
+
+
+def mean_modulus(vectors_ND: Vectors | Floats) -> float:
+    """Mean length of the vectors."""
+    return float(np.linalg.norm(vectors_ND.astype(np.float64), axis=1).mean())
+
+
+def mean_cosine(vectors_ND: Vectors | Floats) -> float:
+    """Mean cosine over all pairs of different rows; a vector of length 0 has cosine 0 with all others."""
+    units = _normalised(vectors_ND.astype(np.float64))
+    total = units.sum(axis=0)
+    count = len(units)
+    return float((total @ total - np.square(units).sum()) / (count * (count - 1)))
+
+
+def _normalised(vectors_ND: Floats) -> Floats:
+    norms = np.linalg.norm(vectors_ND, axis=1, keepdims=True)
+    units: Floats = np.divide(vectors_ND, norms, out=np.zeros_like(vectors_ND), where=norms > 0)
+    return units
