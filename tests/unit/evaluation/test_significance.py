@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from workflow_scripts.evaluation.significance import (
+    Config,
+    bootstrap,
+    compare,
+    detectable_difference,
+    holm,
+    permutation_p,
+    summarise,
+)
+
+OURS = [78.1, 77.4, 79.0, 78.6, 77.9, 78.8, 78.2]
+THEIRS = [77.2, 77.5, 78.1, 77.6, 77.7, 78.0, 77.1]
+SETTINGS = Config(alpha=0.05, power=0.8, permutations=10_000, resamples=300, seed=3)
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(1)
+
+
+def test_mean_and_standard_deviation_over_seeds():
+    assert summarise([1.0, 2.0, 4.0]) == (3, pytest.approx(7 / 3), pytest.approx(np.std([1, 2, 4], ddof=1)))
+    assert summarise([5.0]) == (1, 5.0, None)
+
+
+def test_the_t_test_is_the_paired_one():
+    assert compare(OURS, THEIRS, SETTINGS).t_p == pytest.approx(stats.ttest_rel(OURS, THEIRS).pvalue)
+
+
+def test_the_permutation_test_is_exact_for_few_seeds():
+    expected = stats.permutation_test(
+        (OURS, THEIRS),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        permutation_type="samples",
+        n_resamples=np.inf,
+    )
+    assert compare(OURS, THEIRS, SETTINGS).permutation_p == pytest.approx(expected.pvalue)
+
+
+def test_the_permutation_test_draws_patterns_when_there_are_too_many(random):
+    differences = random.normal(0.3, 1, size=14)
+    exact = permutation_p(differences, permutations=2**14, seed=0)
+    drawn = permutation_p(differences, permutations=2**14 - 1, seed=0)
+    assert drawn != exact
+    assert drawn == pytest.approx(exact, abs=0.02)
+    assert permutation_p(np.ones(40), permutations=999, seed=0) == 1 / 1000
+
+
+def test_one_seed_gives_a_difference_and_no_test():
+    found = compare([78.0], [77.0], SETTINGS)
+    assert (found.difference, found.t_p, found.detectable) == (1.0, None, None)
+    assert found.permutation_p == 1
+
+
+def test_equal_differences_do_not_divide_by_zero():
+    assert compare([2.0, 3.0], [1.0, 2.0], SETTINGS).t_p == 0
+    assert compare([1.0, 2.0], [1.0, 2.0], SETTINGS).t_p == 1
+
+
+@pytest.mark.parametrize("seeds", [3, 7])
+def test_the_detectable_difference_is_found_as_often_as_promised(seeds, random):
+    difference = detectable_difference(sd=0.5, n=seeds, alpha=0.05, power=0.8)
+    samples = random.normal(difference, 0.5, size=(20_000, seeds))
+    assert (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean() == pytest.approx(0.8, abs=0.01)
+
+
+def test_the_detectable_difference_approaches_the_normal_formula():
+    expected = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) / np.sqrt(1000)
+    assert detectable_difference(1, 1000, 0.05, 0.8) == pytest.approx(expected, rel=0.005)
+
+
+def test_two_seeds_have_a_detectable_difference_too():
+    assert detectable_difference(1, 2, 0.05, 0.8) > detectable_difference(1, 3, 0.05, 0.8)
+
+
+def test_holm_steps_down_and_keeps_the_order():
+    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+
+
+def ties(random, count):
+    gold = random.integers(0, 6, size=count).astype(float)
+    ours = np.round(gold + random.normal(size=count), 1)
+    theirs = np.round(gold + random.normal(0, 1.5, size=count), 1)
+    return gold, ours, theirs
+
+
+def test_the_bootstrap_equals_ranking_every_resample_anew(random):
+    gold, ours, theirs = ties(random, 60)
+    found = bootstrap(gold, ours, theirs, SETTINGS)
+    drawn = np.random.default_rng(SETTINGS.seed).integers(60, size=(SETTINGS.resamples, 60))
+    differences = [
+        stats.spearmanr(gold[rows], ours[rows]).statistic
+        - stats.spearmanr(gold[rows], theirs[rows]).statistic
+        for rows in drawn
+    ]
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])))
+    assert found.difference == pytest.approx(
+        stats.spearmanr(gold, ours).statistic - stats.spearmanr(gold, theirs).statistic
+    )
+    assert found.p == pytest.approx(2 * np.mean(np.array(differences) <= 0))
+    assert found.n == 60
+
+
+def test_the_bootstrap_does_not_depend_on_how_it_is_split(random, monkeypatch):
+    columns = ties(random, 50)
+    whole = bootstrap(*columns, SETTINGS)
+    monkeypatch.setattr("workflow_scripts.evaluation.significance._BLOCK_CELLS", 50 * 7)
+    assert bootstrap(*columns, SETTINGS) == pytest.approx(whole)
+
+
+def test_equal_systems_do_not_differ(random):
+    gold, ours, _ = ties(random, 40)
+    found = bootstrap(gold, ours, ours, SETTINGS)
+    assert (found.difference, found.low, found.high, found.p) == (0, 0, 0, 1)
+
+
+def test_a_constant_system_has_correlation_0(random):
+    gold, ours, _ = ties(random, 40)
+    found = bootstrap(gold, ours, np.zeros(40), SETTINGS)
+    assert found.difference == pytest.approx(stats.spearmanr(gold, ours).statistic)

@@ -1,0 +1,215 @@
+"""Whether a difference between two systems is more than chance: over seeds, and over sentence pairs.
+
+Over seeds, runs of the same seed are compared (paired t-test; sign-flip permutation test, exact while
+2^n sign patterns are few enough), with the smallest difference that so many seeds could have detected.
+Over sentence pairs, one run of each system is compared by a bootstrap that draws the pairs of one task anew.
+
+Shape suffixes: R resamples, N sentence pairs, S seeds, G groups of tied values.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
+from scipy import optimize, stats
+
+from workflow_scripts.config import Slice
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_BLOCK_CELLS = 1 << 21
+"""Cells of the resamples-by-pairs matrix held at once: 16 MB an array."""
+
+
+class Config(Slice):
+    """How differences are tested."""
+
+    alpha: float = Field(gt=0, lt=1, description="Two-sided level of significance.")
+    power: float = Field(gt=0, lt=1, description="Chance of detecting the minimum detectable difference.")
+    permutations: int = Field(gt=0, description="Sign patterns drawn where there are more than so many.")
+    resamples: int = Field(gt=0, description="Bootstrap samples of a task's pairs.")
+    seed: int = Field(ge=0, description="Of the drawn sign patterns and bootstrap samples.")
+
+
+class Summary(NamedTuple):
+    """One system over its seeds; ``sd`` (n - 1 in the denominator) is None for a single seed."""
+
+    n: int
+    mean: float
+    sd: float | None
+
+
+class Comparison(NamedTuple):
+    """One system against another over the seeds both have; tests need two seeds, else they are None."""
+
+    n: int
+    difference: float
+    sd: float | None
+    t_p: float | None
+    permutation_p: float
+    detectable: float | None
+
+
+class Interval(NamedTuple):
+    """A difference of Spearman correlations over one task's pairs, with its bootstrap interval."""
+
+    n: int
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """Mean and standard deviation over seeds."""
+    return Summary(len(values), float(np.mean(values)), _sd(values))
+
+
+def compare(ours: Sequence[float], theirs: Sequence[float], config: Config) -> Comparison:
+    """Compare two systems over seeds; ``ours[i]`` and ``theirs[i]`` come from the same seed.
+
+    Differences that are all alike have no spread: a t-test then is certain (p 0, or 1 if all are 0).
+    """
+    differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
+    sd, n = _sd(differences), len(differences)
+    return Comparison(
+        n=n,
+        difference=float(differences.mean()),
+        sd=sd,
+        t_p=None if sd is None else _t_test(differences, sd),
+        permutation_p=permutation_p(differences, config.permutations, config.seed),
+        detectable=None if sd is None else detectable_difference(sd, n, config.alpha, config.power),
+    )
+
+
+def _sd(values: Sequence[float] | Floats) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _t_test(differences_S: Floats, sd: float) -> float:
+    mean = differences_S.mean()
+    if sd == 0:
+        return float(mean == 0)
+    statistic = mean / (sd / np.sqrt(len(differences_S)))
+    return float(2 * stats.t.sf(abs(statistic), len(differences_S) - 1))
+
+
+def permutation_p(differences: ArrayLike, permutations: int, seed: int) -> float:
+    """Two-sided p of the sign-flip test: how often random signs give a mean so far from 0.
+
+    Exact over all 2^n patterns where these are at most ``permutations``. Otherwise patterns are drawn, and
+    the observed one is counted with them, so that p is never 0.
+    """
+    values_S = np.abs(np.asarray(differences, dtype=np.float64))
+    count = len(values_S)
+    exact = 2**count <= permutations
+    if exact:
+        negative = (np.arange(2**count)[:, None] >> np.arange(count)) & 1 == 1
+    else:
+        negative = np.random.default_rng(seed).random((permutations, count)) < 0.5
+    sums = np.where(negative, -values_S, values_S).sum(axis=1)
+    observed = abs(np.sum(np.asarray(differences, dtype=np.float64)))
+    as_far = int((np.abs(sums) >= observed * (1 - 1e-12)).sum())  # the same sum in another order of adding
+    return as_far / len(sums) if exact else (as_far + 1) / (len(sums) + 1)
+
+
+def detectable_difference(sd: float, n: int, alpha: float, power: float) -> float:
+    """Smallest true difference that a paired t-test over ``n`` seeds finds with probability ``power``.
+
+    Args:
+        sd: Standard deviation of the differences between seeds.
+        n: Number of seeds, at least 2.
+        alpha: Two-sided level of significance.
+        power: Wanted probability of finding it, above ``alpha``.
+    """
+    assert power > alpha
+    # The normal's tails averaged over the chi distribution of the estimated sd: scipy's noncentral t
+    # returns NaN in the far tail.
+    levels = (np.arange(4096) + 0.5) / 4096
+    bound = stats.t.ppf(1 - alpha / 2, n - 1) * np.sqrt(stats.chi2.ppf(levels, n - 1) / (n - 1))
+
+    def excess(shift: float) -> float:
+        return float((stats.norm.sf(bound - shift) + stats.norm.cdf(-bound - shift)).mean()) - power
+
+    highest = 2 * float(bound.max()) + 10
+    return float(optimize.brentq(excess, 0, highest)) * sd / float(np.sqrt(n))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust the p-values of one family of tests by Holm's step-down method, in the given order."""
+    order = np.argsort(p_values)
+    factors = len(p_values) - np.arange(len(p_values))
+    stepped = np.minimum(np.maximum.accumulate(np.asarray(p_values)[order] * factors), 1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = stepped
+    return [float(value) for value in adjusted]
+
+
+def bootstrap(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Config) -> Interval:
+    """Bootstrap the difference of two systems' Spearman correlations with the same judgements.
+
+    Args:
+        gold: Judgements of N pairs.
+        ours: One system's similarities of the same pairs.
+        theirs: The other system's.
+        config: Number of resamples, their seed, and the interval's level 1 - alpha.
+
+    Returns:
+        ``ours`` minus ``theirs`` on the pairs as they are, its percentile interval, and the two-sided p:
+        twice the share of resamples on the rarer side of 0 (at most 1, at least 1 in the resamples).
+    """
+    columns = [np.asarray(column, dtype=np.float64) for column in (gold, ours, theirs)]
+    count = len(columns[0])
+    random = np.random.default_rng(config.seed)
+    differences = []
+    rows = max(1, _BLOCK_CELLS // count)
+    for start in range(0, config.resamples, rows):
+        drawn = random.integers(count, size=(min(rows, config.resamples - start), count))
+        differences.append(_difference(columns, _counts(drawn, count)))
+    resampled_R = np.concatenate(differences)
+    low, high = np.quantile(resampled_R, [config.alpha / 2, 1 - config.alpha / 2])
+    rarer = min((resampled_R <= 0).mean(), (resampled_R >= 0).mean())
+    p = min(1.0, max(2 * rarer, 1 / config.resamples))
+    observed = _difference(columns, np.ones((1, count), dtype=np.int64))
+    return Interval(count, float(observed[0]), float(low), float(high), float(p))
+
+
+def _counts(drawn_RN: Integers, count: int) -> Integers:
+    """How often each of the ``count`` pairs was drawn in each resample."""
+    shifted = drawn_RN + count * np.arange(len(drawn_RN))[:, None]
+    return np.bincount(shifted.ravel(), minlength=len(drawn_RN) * count).reshape(len(drawn_RN), count)
+
+
+def _difference(columns: Sequence[Floats], counts_RN: Integers) -> Floats:
+    gold, ours, theirs = (_ranks(column, counts_RN) for column in columns)
+    return _correlation(gold, ours, counts_RN) - _correlation(gold, theirs, counts_RN)
+
+
+def _ranks(values_N: Floats, counts_RN: Integers) -> Floats:
+    """Ranks, ties averaged, that each value has in each resample; no resample is ever sorted.
+
+    A value ranks behind all smaller values drawn, in the middle of the draws that equal it.
+    """
+    _, group_N = np.unique(values_N, return_inverse=True)
+    order = np.argsort(group_N, kind="stable")
+    starts_G = np.flatnonzero(np.diff(group_N[order], prepend=-1))
+    sizes_RG = np.add.reduceat(counts_RN[:, order], starts_G, axis=1)
+    behind_RG = np.cumsum(sizes_RG, axis=1) - sizes_RG
+    return (behind_RG + (sizes_RG + 1) / 2)[:, group_N]
+
+
+def _correlation(left_RN: Floats, right_RN: Floats, counts_RN: Integers) -> Floats:
+    """Pearson correlation of each resample's ranks; 0 where one side is constant."""
+    total = counts_RN.shape[1]  # a resample has as many pairs as the task
+    middle = (total + 1) / 2  # the mean of any ranks
+    left, right = left_RN - middle, right_RN - middle
+    products, lefts, rights = (
+        np.einsum("rn,rn,rn->r", counts_RN, one, other)
+        for one, other in [(left, right), (left, left), (right, right)]
+    )
+    scale = np.sqrt(lefts * rights)
+    correlation: Floats = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+    return correlation
