@@ -33,7 +33,7 @@ _NOTE_START = f"<!-- {RECORD_KEY} ".encode()
 _MARK = b"semblance-seal:"
 _OPEN_SEAL = _MARK + b"0" * 64
 _SEAL = re.compile(re.escape(_MARK) + rb"([0-9a-f]{64})")  # source code may name the mark, and holds no seal
-_SEALED_SUFFIXES = {".parquet", ".svg", ".html"}
+SEALED_SUFFIXES = {".parquet", ".svg", ".html"}
 _NEAR_BYTES = 64 << 10  # the seal follows the record, so it is seldom further than this from the end
 _TAIL_BYTES = 4 << 20  # record and seal stand in a Parquet footer or in a closing comment: both far smaller
 _CHUNK_BYTES = 1 << 20
@@ -93,7 +93,7 @@ def identity(path: Path) -> str:
         path = folder / RECORD_FILE
     if not path.exists():
         raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
-    sealed = path.suffix in _SEALED_SUFFIXES or read_seal(path) is not None
+    sealed = path.suffix in SEALED_SUFFIXES or read_seal(path) is not None
     return check_seal(path) if sealed else sha256_of(path)
 
 

@@ -3,6 +3,7 @@
 Anything else that is raised is a bug and keeps its traceback.
 """
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ def one_line_errors() -> Iterator[None]:
     except SemblanceError as error:
         sys.exit(f"{type(error).__name__}: {error}")
     except OSError as error:
-        if error.errno is None:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        sys.exit(f"{type(error).__name__}: {error.filename or 'a file'}: {error.strerror}. Nothing half-written stays.")
+        place = error.filename or "a file"
+        sys.exit(f"OSError: {place}: {error.strerror}. Free some space and run again; nothing half-written stays.")

@@ -44,6 +44,11 @@ class Record(Slice):
         """Write the record as JSON with sorted keys; equal records give equal text."""
         return json.dumps(self.model_dump(), sort_keys=True, ensure_ascii=True)
 
+    def fingerprint(self) -> str:
+        """Hash of all that decides the job's result; a new commit alone does not change it."""
+        deciding = self.model_copy(update={"commit": None, "dirty": False})
+        return hashlib.sha256(deciding.to_json().encode()).hexdigest()
+
 
 def code_hashes(*modules: str) -> dict[str, str]:
     """Hash every project file that running ``modules`` imports."""

@@ -24,13 +24,13 @@ def gap(task: str, reason: str) -> Score:
     return Score(task, aggregation="", metric="", value=None, n=0, note=reason)
 
 
-def score_table(scores: Iterable[Score], *, run: str, seed: int, suite: str) -> pa.Table:
+def score_table(scores: Iterable[Score], *, run: str, seed: str, suite: str) -> pa.Table:
     """Lay the scores of one run out as a table with the columns of ``SCORES``.
 
     Raises:
         AssertionError: if a value is not finite; evaluators define what a degenerate input scores.
     """
-    rows = [{"run": run, "seed": seed, "suite": suite, **score._asdict()} for score in scores]
+    rows = [{"run": run, "seed": int(seed), "suite": suite, **score._asdict()} for score in scores]
     table = pa.Table.from_pylist(rows, schema=SCORES)
     finite = [value == value and abs(value) != float("inf") for value in table["value"].to_pylist() if value is not None]
     assert all(finite), f"{run} {suite}: a score is not finite"

@@ -10,16 +10,13 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pydantic import Field
-from scipy import stats
 
 from workflow_scripts.config import Slice
-from workflow_scripts.evaluation.embeddings import Embeddings, Encode, Vectors, embed
+from workflow_scripts.evaluation.correlation import cosine, pearson, spearman
+from workflow_scripts.evaluation.embeddings import Embeddings, Encode, embed
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.schemas import SIMILARITIES
-
-Floats = NDArray[np.float64]
 
 
 class Config(Slice):
@@ -51,16 +48,11 @@ def _similarities(task: str, table: pa.Table, embeddings: Embeddings) -> pa.Tabl
     return pa.table(columns, schema=SIMILARITIES)
 
 
-def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:
-    """Row-wise cosine in float64, shape (N,); 0 where a vector is 0, as SentEval has it."""
-    left, right = left_ND.astype(np.float64), right_ND.astype(np.float64)
-    norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    products = np.einsum("nd,nd->n", left, right)
-    return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
-
-
 def correlations(pairs: pa.Table, task: str) -> list[Score]:
-    """Spearman and Pearson of one task: each subset, and ``all``, ``wmean``, ``mean`` over them."""
+    """Spearman and Pearson of one task: each subset, and ``all``, ``wmean``, ``mean`` over them.
+
+    A source that does not tell its subsets apart (null) gives ``all`` alone: the others would repeat it.
+    """
     rows = pairs.filter(pa.compute.equal(pairs["task"], task))
     subset, gold, predicted = (rows[name].to_numpy() for name in ("subset", "gold", "cosine"))
     parts = {name: subset == name for name in dict.fromkeys(subset)}
@@ -68,25 +60,11 @@ def correlations(pairs: pa.Table, task: str) -> list[Score]:
     scores = []
     for metric, correlate in {"spearman": spearman, "pearson": pearson}.items():
         values = [correlate(gold[part], predicted[part]) for part in parts.values()]
-        summaries = {
-            "all": correlate(gold, predicted),
-            "wmean": float(np.average(values, weights=sizes)),
-            "mean": float(np.mean(values)),
-        }
+        summaries = {"all": correlate(gold, predicted)}
+        if None not in parts:
+            summaries |= {"wmean": float(np.average(values, weights=sizes)), "mean": float(np.mean(values))}
         scores += [Score(task, name, metric, value, len(gold)) for name, value in summaries.items()]
         if len(parts) > 1:
             named = zip(parts, values, sizes, strict=True)
             scores += [Score(task, f"subset:{name}", metric, value, size) for name, value, size in named]
     return scores
-
-
-def spearman(gold: Floats, predicted: Floats) -> float:
-    """Rank correlation, ties averaged; 0 where either side is constant."""
-    return pearson(stats.rankdata(gold), stats.rankdata(predicted))
-
-
-def pearson(gold: Floats, predicted: Floats) -> float:
-    """Linear correlation; 0 where either side is constant."""
-    if np.ptp(gold) == 0 or np.ptp(predicted) == 0:
-        return 0.0
-    return float(np.corrcoef(gold, predicted)[0, 1])

@@ -1,0 +1,23 @@
+"""Methods, imported by the name in the configuration.
+
+A registry that imports them all would be part of every job's code, and one new method would rerun
+every old one. A method module has ``Config`` and ``build(config, backbone)``; one that trains has
+``overrides(config)`` and ``Objective`` too.
+"""
+
+import importlib
+from types import ModuleType
+
+from workflow_scripts.errors import ConfigError
+
+
+def load_method(name: str) -> ModuleType:
+    """Import ``methods/<name>.py``.
+
+    Raises:
+        ConfigError: if there is no such module.
+    """
+    try:
+        return importlib.import_module(f"workflow_scripts.methods.{name}")
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"methods: no file workflow_scripts/methods/{name}.py. Correct `module`.") from error

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -39,12 +39,11 @@ class Objective(Protocol):
         """Loss of ``step`` (from 1), a scalar with a gradient."""
 
 
-class Outcome:
-    """History of a training and how fast it went."""
+class Outcome(NamedTuple):
+    """History of a training (``schemas.HISTORY``), and the seconds of each step of this process."""
 
-    def __init__(self, history: pa.Table, steps_per_second: float | None) -> None:
-        self.history = history
-        self.steps_per_second = steps_per_second
+    history: pa.Table
+    seconds: dict[int, float]
 
 
 class _State:
@@ -107,7 +106,7 @@ def train(
     settings: Training,
     steps: int,
     *,
-    dev_score: Callable[[], float] | None,
+    development: tuple[int, Callable[[], float]] | None,
     checkpoints: Path,
     fingerprint: str,
 ) -> Outcome:
@@ -117,7 +116,8 @@ def train(
         objective: What is trained and its loss.
         settings: Rates, lengths and intervals.
         steps: Number of optimiser steps.
-        dev_score: Evaluated every ``eval_every`` steps and after the last; None keeps the last weights.
+        development: Every how many steps to evaluate (and after the last), and the score, higher is better;
+            None keeps the last weights.
         checkpoints: Folder of this training's checkpoints, made and emptied by the loop.
         fingerprint: What the training depends on; checkpoints of any other are passed over.
 
@@ -128,10 +128,12 @@ def train(
     state = _State(objective.module, settings)
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
-    first, started = state.step, time.monotonic()
-    with _stop_requests() as stop_requested, tqdm(total=steps, initial=first, desc="train", unit="step") as bar:
+    seconds: dict[int, float] = {}
+    with _stop_requests() as stop_requested, tqdm(total=steps, initial=state.step, desc="train", unit="step") as bar:
         while state.step < steps:
-            _step(state, objective, settings, steps, dev_score)
+            started = time.monotonic()
+            _step(state, objective, settings, steps, development)
+            seconds[state.step] = time.monotonic() - started
             bar.update()
             bar.set_postfix(loss=f"{state.rows[-1][1]:.4f}", dev=f"{state.best_score:.4f}", refresh=False)
             if stop_requested() and state.step < steps:
@@ -139,14 +141,17 @@ def train(
                 raise Preempted(f"stopped after step {state.step} of {steps}; run the job again to go on")
             if state.step % settings.checkpoint_every == 0 and state.step < steps:
                 save_checkpoint(checkpoints, fingerprint, state.to_checkpoint())
-    seconds = time.monotonic() - started
     if state.best:
         objective.module.load_state_dict(state.best)
-    return Outcome(_history(state.rows), (steps - first) / seconds if steps > first else None)
+    return Outcome(_history(state.rows), seconds)
 
 
 def _step(
-    state: _State, objective: Objective, settings: Training, steps: int, dev_score: Callable[[], float] | None
+    state: _State,
+    objective: Objective,
+    settings: Training,
+    steps: int,
+    development: tuple[int, Callable[[], float]] | None,
 ) -> None:
     step = state.step + 1
     rate = settings.rate(step, steps)
@@ -165,8 +170,8 @@ def _step(
     state.optimiser.step()
     state.step = step
     score = float("nan")
-    if dev_score and (step % settings.eval_every == 0 or step == steps):
-        score = dev_score()
+    if development and (step % development[0] == 0 or step == steps):
+        score = development[1]()
         state.keep_if_best(score)
     state.rows.append((step, loss.item(), rate, norm.item(), score))
 

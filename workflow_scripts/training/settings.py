@@ -7,6 +7,13 @@ from pydantic import Field, model_validator
 from workflow_scripts.config import Slice
 
 
+class Development(Slice):
+    """The set by which a checkpoint is chosen."""
+
+    every: int = Field(gt=0, description="Steps between evaluations on the development set.")
+    max_tokens: int = Field(gt=2, description="Longer sentences of the development set are cut.")
+
+
 class Training(Slice):
     """How many steps, how large, how fast, and how often to look."""
 
@@ -20,7 +27,6 @@ class Training(Slice):
     weight_decay: float = Field(ge=0, description="AdamW's decay; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
     precision: Literal["auto", "float32"] = Field(description="auto is bfloat16 where the GPU has it.")
-    eval_every: int = Field(gt=0, description="Steps between evaluations on the development set.")
     checkpoint_every: int = Field(gt=0, description="Steps between checkpoints.")
     cpu_threads: int = Field(gt=0, description="Threads of a step on a CPU; fixed, as sums depend on it.")
 

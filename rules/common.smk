@@ -1,0 +1,122 @@
+"""Shared by all rules: checks the configuration, names the study's folders, and what several rules look up."""
+
+import os
+import re
+from pathlib import Path
+
+from workflow_scripts.closure import sources
+from workflow_scripts.config_check import check_references, checked
+from workflow_scripts.dag import all_runs, as_json, config_slice, read_experiments, run_settings, runs_of, versions
+from workflow_scripts.errors import one_line_errors
+
+BASE = Path(workflow.basedir)
+with one_line_errors():
+    checked(config, workflow.configfiles, BASE / "config")
+    EXPERIMENTS = read_experiments(config, BASE / "config/experiments")
+    check_references(config, EXPERIMENTS)
+    RUNS = all_runs(EXPERIMENTS)
+
+if config["data_root"]:
+    os.environ["SEMBLANCE_DATA"] = str(config["data_root"])
+
+
+pathvars:
+    results=f"results/{config['name']}",
+    logs=f"logs/{config['name']}",
+    benchmarks=f"benchmarks/{config['name']}",
+
+
+TRAINED = [name for name, run in RUNS.items() if run.corpus]
+UNTRAINED = [name for name, run in RUNS.items() if not run.corpus]
+FETCHED = [name for name, block in config["encoders"].items() if "fetch" in block]
+ADAPTED = [name for name, block in config["encoders"].items() if "adapt" in block]
+
+
+def one_of(names):
+    """A wildcard constraint that matches exactly ``names``."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
+wildcard_constraints:
+    dataset="[a-z0-9_]+",
+    corpus="[a-z0-9_]+",
+    encoder="[a-z0-9_]+",
+    experiment="[a-z0-9_]+",
+    suite="[a-z0-9_]+",
+    kind="[a-z0-9_]+",
+    run=one_of(RUNS),
+    seed="[0-9]+",
+
+
+def encoder_of(wildcards):
+    """The encoder that a run starts from."""
+    return f"<results>/encoders/{RUNS[wildcards.run].encoder}/record.json"
+
+
+def corpus_of(wildcards):
+    """The sentences that a run trains on."""
+    return f"<results>/corpora/{RUNS[wildcards.run].corpus}/train.parquet"
+
+
+def development_of(wildcards):
+    """The pairs by which a run chooses its checkpoint: a dataset's, or the corpus's own held-out text."""
+    dataset = config["development"]["dataset"]
+    if dataset:
+        return f"<results>/datasets/{dataset}.parquet"
+    return f"<results>/corpora/{RUNS[wildcards.run].corpus}/dev.parquet"
+
+
+def settings_of(wildcards):
+    """Settings of a trained run."""
+    development = {key: config["development"][key] for key in ("every", "max_tokens")}
+    return as_json(run_settings(config, RUNS[wildcards.run]) | {"development": development})
+
+
+def untrained_settings_of(wildcards):
+    """Settings of an untrained run: its method, and the length that the saved model cuts at."""
+    settings = run_settings(config, RUNS[wildcards.run])
+    return as_json({"method": settings["method"], "max_tokens": settings["training"]["max_tokens"]})
+
+
+def method_module(wildcards):
+    """Module of a run's method."""
+    return f"methods.{config['methods'][RUNS[wildcards.run].method]['module']}"
+
+
+def datasets_of(kind):
+    """An input function: the datasets of a suite of ``kind``."""
+    return lambda wildcards: [
+        f"<results>/datasets/{name}.parquet" for name in config["suites"][kind][wildcards.suite]["datasets"]
+    ]
+
+
+def of_runs(pattern, runs):
+    """``pattern`` filled with every run and seed."""
+    return [pattern.format(run=name, seed=seed) for name, run in runs.items() for seed in run.seeds]
+
+
+def suites_of(grid, suffix):
+    """Score files of every suite, run and seed of a grid."""
+    return [
+        file
+        for kind, suites in grid["suites"].items()
+        for suite in suites
+        for file in of_runs(f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}{suffix}", runs_of(grid))
+    ]
+
+
+def scores_of(wildcards):
+    """Every score file of one experiment."""
+    return suites_of(EXPERIMENTS[wildcards.experiment], ".parquet")
+
+
+def similarities_of(wildcards):
+    """Cosines beside judgements of every run of one experiment, for its suites of scored pairs."""
+    grid = EXPERIMENTS[wildcards.experiment]
+    return suites_of(grid | {"suites": {"sts": grid["suites"].get("sts", [])}}, ".pairs.parquet")
+
+
+def histories_of(wildcards):
+    """Training history of every trained run of one experiment."""
+    trained = {name: run for name, run in runs_of(EXPERIMENTS[wildcards.experiment]).items() if run.corpus}
+    return of_runs("<results>/runs/{run}/seed{seed}/history.parquet", trained)

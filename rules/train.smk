@@ -1,0 +1,107 @@
+"""Encoders and corpora to runs.
+
+Inputs:  <results>/encoders/{encoder}/record.json, <results>/corpora/{corpus}/{train,dev}.parquet
+Outputs: <results>/encoders/{encoder}/ of adapted encoders
+         <results>/runs/{run}/seed{seed}/model/ and history.parquet
+
+Unfinished trainings keep their checkpoints in `<folder>.checkpoints` beside the model, which is no
+output of a rule: a job that is stopped and run again goes on from there, to the same bytes.
+"""
+
+
+rule continue_mlm:
+    """Adapt one encoder to a corpus by continued masked-language-model training."""
+    input:
+        base=lambda wildcards: f"<results>/encoders/{config['encoders'][wildcards.encoder]['adapt']['base']}/record.json",
+        corpus=lambda wildcards: f"<results>/corpora/{config['encoders'][wildcards.encoder]['adapt']['corpus']}/train.parquet",
+        code=sources("continue_mlm"),
+    output:
+        record="<results>/encoders/{encoder}/record.json",
+        weights="<results>/encoders/{encoder}/model.safetensors",
+        history="<results>/encoders/{encoder}.history.parquet",
+        speed="<benchmarks>/continue_mlm/{encoder}.speed.parquet",
+    log:
+        "<logs>/continue_mlm/{encoder}.log",
+    benchmark:
+        "<benchmarks>/continue_mlm/{encoder}.tsv"
+    wildcard_constraints:
+        encoder=one_of(ADAPTED),
+    threads: config["continue_mlm"]["training"]["cpu_threads"]
+    resources:
+        gpu=1,
+        mem="16GB",
+        runtime="4h",
+    params:
+        config=config_slice(config, continue_mlm="continue_mlm", adapt="encoders.{encoder}.adapt"),
+        packages=versions("continue_mlm"),
+    shell:
+        r"""
+        python -m workflow_scripts.continue_mlm \
+            --config {params.config:q} --encoder {wildcards.encoder:q} \
+            --base {input.base:q} --corpus {input.corpus:q} \
+            --record {output.record:q} --history {output.history:q} --speed {output.speed:q} >{log:q} 2>&1
+        """
+
+
+rule pool_encoder:
+    """The untrained encoder as a run: a pooler and nothing else."""
+    input:
+        encoder=encoder_of,
+        code=sources("pool_encoder"),
+    output:
+        record="<results>/runs/{run}/seed{seed}/model/record.json",
+        weights="<results>/runs/{run}/seed{seed}/model/model.safetensors",
+    log:
+        "<logs>/pool_encoder/{run}/seed{seed}.log",
+    benchmark:
+        "<benchmarks>/pool_encoder/{run}/seed{seed}.tsv"
+    wildcard_constraints:
+        run=one_of(UNTRAINED),
+    threads: 1
+    resources:
+        mem="4GB",
+        runtime="15m",
+    params:
+        config=untrained_settings_of,
+        packages=versions("pool_encoder"),
+    shell:
+        r"""
+        python -m workflow_scripts.pool_encoder \
+            --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+            --encoder {input.encoder:q} --record {output.record:q} >{log:q} 2>&1
+        """
+
+
+rule train_encoder:
+    """Fine-tune one encoder; one job a run and seed."""
+    input:
+        encoder=encoder_of,
+        corpus=corpus_of,
+        dev=development_of,
+        code=lambda wildcards: sources("train_encoder", method_module(wildcards)),
+    output:
+        record="<results>/runs/{run}/seed{seed}/model/record.json",
+        weights="<results>/runs/{run}/seed{seed}/model/model.safetensors",
+        history="<results>/runs/{run}/seed{seed}/history.parquet",
+        speed="<benchmarks>/train_encoder/{run}/seed{seed}.speed.parquet",
+    log:
+        "<logs>/train_encoder/{run}/seed{seed}.log",
+    benchmark:
+        "<benchmarks>/train_encoder/{run}/seed{seed}.tsv"
+    wildcard_constraints:
+        run=one_of(TRAINED),
+    threads: config["training"]["cpu_threads"]
+    resources:
+        gpu=1,
+        mem="16GB",
+        runtime="8h",
+    params:
+        config=settings_of,
+        packages=lambda wildcards: versions("train_encoder", method_module(wildcards)),
+    shell:
+        r"""
+        python -m workflow_scripts.train_encoder \
+            --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+            --encoder {input.encoder:q} --corpus {input.corpus:q} --dev {input.dev:q} \
+            --record {output.record:q} --history {output.history:q} --speed {output.speed:q} >{log:q} 2>&1
+        """

@@ -1,0 +1,152 @@
+"""The check of the whole configuration before any job: duplicate keys, unknown keys, types, ranges.
+
+The schema in ``config/schemas`` is written from the Slice classes that stand beside the code
+(``write_schema``), so that no rule about a setting is written down twice.
+"""
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+from workflow_scripts.errors import ConfigError
+
+SCHEMA = "schemas/config.schema.json"
+GRID_SCHEMA = "schemas/experiment.schema.json"
+
+
+def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> None:
+    """Check that every name used is defined.
+
+    Raises:
+        ConfigError: naming the first that is not, and the nearest that is.
+    """
+    for name, corpus in config["corpora"].items():
+        _known(corpus["dataset"], config["datasets"], f"corpora.{name}.dataset")
+    for name, encoder in config["encoders"].items():
+        if "adapt" in encoder:
+            _known(encoder["adapt"]["base"], config["encoders"], f"encoders.{name}.adapt.base")
+            _known(encoder["adapt"]["corpus"], config["corpora"], f"encoders.{name}.adapt.corpus")
+    if config["development"]["dataset"]:
+        _known(config["development"]["dataset"], config["datasets"], "development.dataset")
+    for kind, suites in config["suites"].items():
+        for name, suite in suites.items():
+            for dataset in suite.get("datasets", []):
+                _known(dataset, config["datasets"], f"suites.{kind}.{name}.datasets")
+    for name, grid in grids.items():
+        _check_grid(config, grid, f"experiments/{name}.yaml")
+
+
+def _check_grid(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> None:
+    tables = {"method": "methods", "encoder": "encoders", "corpus": "corpora"}
+    for number, block in enumerate(grid["runs"]):
+        for axis, table in tables.items():
+            values = block.get(axis) or []
+            for value in values if isinstance(values, list) else [values]:
+                _known(value, config[table], f"{place}: runs.{number}.{axis}")
+    for kind, suites in grid["suites"].items():
+        _known(kind, config["suites"], f"{place}: suites")
+        for suite in suites:
+            _known(suite, config["suites"][kind], f"{place}: suites.{kind}")
+    asked = [suite for suites in grid["suites"].values() for suite in suites]
+    for number, column in enumerate(grid["columns"]):
+        _known(column["suite"], asked, f"{place}: columns.{number}.suite")
+
+
+def _known(name: str, names: Iterable[str], place: str) -> None:
+    known = sorted(names)
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        raise ConfigError(f"{place}: {name} is not defined. {f'Did you mean {close[0]}?' if close else f'Known: {known}.'}")
+
+
+def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path) -> None:
+    """Check the merged configuration, the files it was read from, and the grids it asks for.
+
+    Args:
+        config: The configuration as Snakemake merged it.
+        files: YAML files, base ones and overlays, each checked for keys that stand twice.
+        folder: The folder ``config``.
+
+    Raises:
+        ConfigError: naming the first key that is wrong, what was found and what to do.
+    """
+    for file in files:
+        read_yaml(Path(file))
+    check(config, json.loads((folder / SCHEMA).read_text("utf-8")), "")
+    schema = json.loads((folder / GRID_SCHEMA).read_text("utf-8"))
+    for name in config["experiments"]:
+        path = folder / "experiments" / f"{name}.yaml"
+        if path.exists():
+            check(read_yaml(path), schema, f"experiments/{name}.yaml: ")
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file whose mappings name no key twice.
+
+    Raises:
+        ConfigError: with the line of the mistake.
+    """
+    try:
+        return yaml.load(path.read_text("utf-8"), Loader=_UniqueKeys)  # noqa: S506: a subclass of SafeLoader
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: no such file. Check the path after --configfile.") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        raise ConfigError(f"{path}:{line}: {error.problem}. Mend the YAML.") from error
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML's safe loader, which by itself lets the last of two equal keys win in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _value in node.value:
+            key = self.construct_object(key_node, deep=deep)
+            if key in seen:
+                raise yaml.MarkedYAMLError(problem=f"key {key!r} stands twice", problem_mark=key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def check(value: Any, schema: Mapping[str, Any], place: str) -> None:
+    """Hold ``value`` to a JSON Schema.
+
+    Raises:
+        ConfigError: for the mistake that lies deepest, in one line.
+    """
+    error = best_match(Draft202012Validator(schema).iter_errors(value))
+    if error is not None:
+        raise ConfigError(place + _one_line(error))
+
+
+def _one_line(error: ValidationError) -> str:
+    path = ".".join(map(str, error.absolute_path)) or "configuration"
+    if error.validator == "additionalProperties":
+        known = sorted(error.schema.get("properties", {}))
+        unknown = next(key for key in error.instance if key not in known)
+        close = difflib.get_close_matches(unknown, known, n=1)
+        advice = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known)}."
+        return f"{f'{path}.' if error.absolute_path else ''}{unknown}: unknown key. {advice}"
+    if error.validator == "enum":
+        close = difflib.get_close_matches(str(error.instance), error.schema["enum"], n=1)
+        advice = f" Did you mean {close[0]}?" if close else ""
+        return f"{path}: {error.instance!r} is none of {', '.join(map(str, error.schema['enum']))}.{advice}"
+    hint = ""
+    if isinstance(error.instance, str) and error.validator in ("type", "anyOf"):
+        hint = " Write 1.0e-5 for a number: YAML reads 1e-5 as text." if _looks_like_number(error.instance) else ""
+    meaning = f" ({error.schema['description']})" if "description" in error.schema else ""
+    return f"{path}: {error.message}{meaning}.{hint}"
+
+
+def _looks_like_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,172 @@
+"""What rules call while Snakemake builds the job graph; every job loads this, so imports stay light."""
+
+import copy
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import yaml
+
+from workflow_scripts.closure import packages
+from workflow_scripts.errors import ConfigError
+
+Config = dict[str, Any]
+AXES = ("method", "encoder", "corpus", "reading")
+
+
+class Wildcards(Protocol):
+    """A job's wildcards, by attribute."""
+
+    def __getattr__(self, name: str) -> str:
+        """Value of the wildcard ``name``."""
+
+
+class Run(NamedTuple):
+    """One encoder of an experiment: which method, on what, read how, and how often."""
+
+    method: str
+    encoder: str
+    corpus: str | None
+    reading: str
+    overrides: Config
+    seeds: tuple[int, ...]
+
+
+def config_slice(config: Config, **sections: str) -> Callable[[Wildcards], str]:
+    """Make a param function: the named sections of the configuration as one JSON string.
+
+    One string with sorted keys, because Snakemake compares params as a set of their ``repr``: two
+    numbers that trade places would count as unchanged, and reordered keys as a change.
+
+    Args:
+        config: The whole configuration.
+        sections: Name in the slice to dotted path in the configuration; ``{wildcards}`` are filled in.
+    """
+
+    def of(wildcards: Wildcards) -> str:
+        filled = {name: path.format(**dict(wildcards.items())) for name, path in sections.items()}  # type: ignore[operator]
+        return as_json({name: at(config, path) for name, path in filled.items()})
+
+    return of
+
+
+def as_json(value: Any) -> str:
+    """JSON with sorted keys."""
+    return json.dumps(value, sort_keys=True)
+
+
+def at(config: Config, path: str) -> Any:
+    """The value at a dotted path.
+
+    Raises:
+        ConfigError: naming the first key that is not there.
+    """
+    value: Any = config
+    for depth, key in enumerate(keys := path.split(".")):
+        if not isinstance(value, Mapping) or key not in value:
+            raise ConfigError(f"{'.'.join(keys[: depth + 1])}: not in the configuration.")
+        value = value[key]
+    return value
+
+
+def versions(*modules: str) -> str:
+    """Versions of the packages that running ``modules`` imports, as a param: an upgrade reruns its users."""
+    return as_json(packages(*modules))
+
+
+def read_experiments(config: Config, folder: Path) -> dict[str, Config]:
+    """Read the grids that ``config`` asks for.
+
+    Raises:
+        ConfigError: if a grid has no file.
+    """
+    grids = {}
+    for name in config["experiments"]:
+        path = folder / f"{name}.yaml"
+        if not path.exists():
+            known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+            raise ConfigError(f"experiments: no file {path.name} in config/experiments; there are {known}.")
+        grids[name] = yaml.safe_load(path.read_text("utf-8"))
+    return grids
+
+
+def runs_of(grid: Config) -> dict[str, Run]:
+    """Every run that one grid asks for, by its name.
+
+    An axis may list several values; a run without a corpus is not trained and has one seed.
+
+    Raises:
+        ConfigError: if two different runs would have one name.
+    """
+    runs: dict[str, Run] = {}
+    for block in grid["runs"]:
+        for name, run in _expand(block, grid["seeds"]):
+            if runs.get(name, run) != run:
+                raise ConfigError(f"{grid['title']}: two runs are named {name}. Give one of them a tag.")
+            runs[name] = run
+    return runs
+
+
+def _expand(block: Config, seeds: Sequence[int]) -> Iterator[tuple[str, Run]]:
+    choices = [_listed(block.get(axis)) for axis in AXES]
+    for method, encoder, corpus, reading in product(*choices):
+        shown = [method, encoder, corpus, reading, block.get("tag")]
+        run = Run(
+            method=method,
+            encoder=encoder,
+            corpus=corpus,
+            reading=reading or "default",
+            overrides=block.get("overrides") or {},
+            seeds=tuple(seeds) if corpus else (0,),
+        )
+        yield ".".join(part for part in shown if part), run
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def all_runs(grids: Mapping[str, Config]) -> dict[str, Run]:
+    """Every run of every grid.
+
+    Raises:
+        ConfigError: if two grids give one name to different runs (seeds apart, which are joined).
+    """
+    runs: dict[str, Run] = {}
+    for experiment, grid in grids.items():
+        for name, run in runs_of(grid).items():
+            seen = runs.get(name, run)
+            if seen._replace(seeds=()) != run._replace(seeds=()):
+                raise ConfigError(f"experiments.{experiment}: run {name} differs from another grid's. Give it a tag.")
+            runs[name] = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
+    return runs
+
+
+def run_settings(config: Config, run: Run) -> Config:
+    """Settings of one run: its method and training, with what encoder, method, reading and run override.
+
+    Later ones win: ``training``, then the encoder's, then the method's, then the reading's, then the run's.
+
+    Raises:
+        ConfigError: if the method lacks the reading.
+    """
+    method = copy.deepcopy(at(config, f"methods.{run.method}"))
+    readings = method.pop("readings", {})
+    if run.reading != "default" and run.reading not in readings:
+        raise ConfigError(f"methods.{run.method}: no reading {run.reading}; has {sorted(readings) or 'none'}.")
+    settings = {"method": method, "training": copy.deepcopy(config["training"])}
+    _merge(settings["training"], at(config, f"encoders.{run.encoder}").get("training", {}))
+    _merge(settings["training"], method.pop("training", {}))
+    _merge(settings, readings.get(run.reading, {}))
+    _merge(settings, run.overrides)
+    return settings
+
+
+def _merge(base: Config, changes: Mapping[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = copy.deepcopy(value)

@@ -1,0 +1,89 @@
+"""Training corpora: the part to train on, and held-out text turned into a development set."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.errors import DataError
+from workflow_scripts.schemas import PAIRS
+
+
+class Corpus(Slice):
+    """One block of ``corpora``."""
+
+    dataset: str = Field(description="Dataset of the form sentences.")
+    dev_sentences: int = Field(ge=0, description="Sentences held out, whole documents from the end; 0 for none.")
+    max_sentences: int | None = Field(gt=0, description="Train on the first so many sentences; null for all.")
+
+
+class Split(NamedTuple):
+    """A corpus in two parts that share no document."""
+
+    train: pa.Table
+    held_out: pa.Table
+
+
+def split(sentences: pa.Table, corpus: Corpus) -> Split:
+    """Hold out the last documents, at least ``dev_sentences`` sentences of them.
+
+    Raises:
+        DataError: if nothing is left to train on.
+    """
+    documents = sentences["document"].to_numpy()
+    if not len(documents):
+        raise DataError(f"corpora: dataset {corpus.dataset} has no sentences. Check its source and its reader's options.")
+    cut = len(documents)
+    if corpus.dev_sentences:
+        cut = int(np.searchsorted(documents, documents[max(0, len(documents) - corpus.dev_sentences)]))
+    train = sentences.slice(0, min(cut, corpus.max_sentences or cut))
+    if not len(train):
+        raise DataError(f"corpora: dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on. Lower it.")
+    return Split(train, sentences.slice(cut))
+
+
+def adjacency_pairs(held_out: pa.Table, seed: int) -> pa.Table:
+    """Scored pairs without human judgements: neighbours in a document score 1, strangers score 0.
+
+    ASSUME: sentences that follow each other mean more alike than sentences of different documents. It
+    serves to choose a checkpoint where no human judgements may be looked at, as in the demo.
+
+    Args:
+        held_out: Columns of ``schemas.SENTENCES``.
+        seed: Draws the strangers.
+
+    Returns:
+        As many neighbours as strangers, columns of ``schemas.PAIRS``; empty if no document has two sentences.
+    """
+    here, after = held_out.slice(0, max(0, len(held_out) - 1)), held_out.slice(1)
+    adjacent = pc.and_(
+        pc.equal(here["document"], after["document"]), pc.equal(pc.add(here["position"], 1), after["position"])
+    )
+    left, right = here.filter(adjacent), after.filter(adjacent)
+    strangers = _strangers(left["document"].to_numpy(), held_out["document"].to_numpy(), seed)
+    left, right = left.filter(pa.array(strangers >= 0)), right.filter(pa.array(strangers >= 0))
+    first = left["sentence"].to_pylist()
+    other = held_out["sentence"].take(pa.array(strangers[strangers >= 0])).to_pylist()
+    size = len(first)
+    columns = [
+        ["neighbours"] * size + ["strangers"] * size,
+        first * 2,
+        right["sentence"].to_pylist() + other,
+        [1.0] * size + [0.0] * size,
+    ]
+    return pa.table([pa.array(c, field.type) for c, field in zip(columns, PAIRS, strict=True)], schema=PAIRS)
+
+
+def _strangers(documents: np.ndarray, all_documents: np.ndarray, seed: int) -> np.ndarray:
+    """For each sentence a row of another document; -1 where there is no other document."""
+    draw = np.random.default_rng(seed)
+    rows = np.full(len(documents), -1)
+    for _attempt in range(100):  # a draw of the same document is drawn again
+        same = (rows < 0) | (all_documents[rows] == documents)
+        if not same.any():
+            return rows
+        rows[same] = draw.integers(len(all_documents), size=int(same.sum()))
+    return np.where(all_documents[rows] == documents, -1, rows)

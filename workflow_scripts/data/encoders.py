@@ -1,0 +1,107 @@
+"""Encoders from ordered sources, as ``sources`` does for datasets."""
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.data.sources import Missing
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance import Input, sha256_of
+
+WEIGHTS = "model.safetensors"
+FILES = (
+    WEIGHTS,
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+)
+"""What is taken from a source: weights without pickles, configuration, tokeniser; no code."""
+
+
+class EncoderSource(Slice):
+    """A folder of the data root, of an installed package, or of the Hub at one commit."""
+
+    kind: Literal["local", "package", "hub"]
+    package: str | None = Field(default=None, description="Import name; for kind package.")
+    path: str | None = Field(default=None, pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Folder; for local and package.")
+    repository: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
+    revision: str | None = Field(default=None, pattern="^[0-9a-f]{40}$", description="Commit; for kind hub.")
+    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$", description="Of model.safetensors.")
+
+
+class EncoderBlock(Slice):
+    """One block of ``encoders`` that is fetched, not trained here."""
+
+    sources: list[EncoderSource] = Field(min_length=1)
+    licence: str
+    label: str | None = Field(default=None, description="Substitution to print wherever this encoder stands in for another.")
+
+
+def locate(name: str, block: EncoderBlock, data_root: Path | None) -> tuple[Path, dict[str, Input]]:
+    """Find the encoder in the first source that is there and check its weights.
+
+    Returns:
+        Its folder, and where the weights came from.
+
+    Raises:
+        DataError: if no source is there, or the weights are not the pinned ones.
+    """
+    tried = []
+    for source in block.sources:
+        try:
+            folder, label = _locate(source, data_root)
+        except Missing as error:
+            tried.append(str(error))
+            continue
+        return folder, {"weights": Input(path=label, sha256=_checked(name, source, folder))}
+    raise DataError(f"encoders.{name}: no source is there: {'; '.join(tried)}.")
+
+
+def copy_files(origin: Path, folder: Path) -> None:
+    """Copy weights, configuration and tokeniser, and nothing else."""
+    for file in FILES:
+        if (origin / file).exists():
+            shutil.copyfile(origin / file, folder / file)
+
+
+def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
+    if source.kind == "hub":
+        return _download(source), f"hub:{source.repository}@{source.revision}/{WEIGHTS}"
+    if source.kind == "package":
+        spec = find_spec(str(source.package))
+        if spec is None or spec.origin is None:
+            raise Missing(f"Python package {source.package} is not installed")
+        return Path(spec.origin).parent / str(source.path), f"package:{source.package}/{source.path}/{WEIGHTS}"
+    folder = data_root / str(source.path) if data_root else None
+    if folder is None or not folder.is_dir():
+        raise Missing(f"{folder or 'data root'} does not exist")
+    return folder, f"local:{source.path}/{WEIGHTS}"
+
+
+def _download(source: EncoderSource) -> Path:
+    from huggingface_hub import snapshot_download  # slow to import, and needed for this source alone
+
+    if source.revision is None:
+        raise Missing(f"hub:{source.repository}: no revision is pinned")
+    try:
+        return Path(snapshot_download(str(source.repository), revision=source.revision, allow_patterns=list(FILES)))
+    except (OSError, ValueError) as error:
+        raise Missing(f"hub:{source.repository}: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+
+
+def _checked(name: str, source: EncoderSource, folder: Path) -> str:
+    weights = folder / WEIGHTS
+    if not weights.exists():
+        raise DataError(f"encoders.{name}: {folder} has no {WEIGHTS}. Convert the model to safetensors.")
+    found = sha256_of(weights)
+    if source.sha256 and found != source.sha256:
+        raise DataError(f"{weights}: sha256 {found}; pinned {source.sha256}. Get the model again.")
+    return found

@@ -1,0 +1,35 @@
+"""Sentences one a line, plain or gzip-packed; every line is its own document."""
+
+import gzip
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from workflow_scripts.data.readers import Reading
+from workflow_scripts.data.sentences import keep_sentences
+from workflow_scripts.errors import DataError
+
+
+def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Reading:
+    """Read the file of role ``text``.
+
+    Raises:
+        DataError: naming the first line that is not UTF-8.
+    """
+    dropped: Counter[str] = Counter()
+    table, cut = keep_sentences(([line] for line in _lines(files["text"], dropped)), min_words, max_words)
+    return Reading(table, dropped + cut)
+
+
+def _lines(path: Path, dropped: Counter[str]) -> Iterator[str]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            try:
+                line = " ".join(raw.decode("utf-8").split())
+            except UnicodeDecodeError as error:
+                raise DataError(f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file.") from error
+            if line:
+                yield line
+            else:
+                dropped["blank"] += 1

@@ -1,0 +1,73 @@
+"""Sentences of a MediaWiki XML dump, markup stripped.
+
+Pages of the article namespace that are no redirects; templates, tables, references and links go the
+way of gensim's ``filter_wiki``, and what it leaves (headings, list marks, quotation marks, image
+captions, entities) goes here. Then paragraphs are split into sentences.
+"""
+
+import bz2
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gensim.corpora.wikicorpus import extract_pages, filter_wiki
+
+from workflow_scripts.data.readers import Reading
+from workflow_scripts.data.sentences import keep_sentences, split_sentences
+from workflow_scripts.errors import DataError
+
+_LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # lists, tables, headings, left-over markup: no running text
+_QUOTES = re.compile(r"'{2,}")
+_TAGS = re.compile(r"<[^<>]*>")
+_LEFT_OVER = re.compile(r"\[\[|\]\]|\{\{|\}\}|\||https?://")
+_EMPTY_BRACKETS = re.compile(r"\(\s*[;,.]*\s*\)")
+_BEFORE_POINT = re.compile(r"\s+([,.;:)])")
+_ENDS = (".", "!", "?", '."', '!"', '?"', ".)", ".'")
+
+
+def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Reading:
+    """Read the bz2-packed dump of role ``dump``.
+
+    Raises:
+        DataError: if the dump cannot be unpacked or parsed.
+    """
+    dropped: Counter[str] = Counter()
+    try:
+        documents = list(_documents(files["dump"], dropped))
+    except (OSError, EOFError, SyntaxError) as error:
+        raise DataError(f"{files['dump']}: no readable MediaWiki dump: {error}. Get the file again.") from error
+    table, cut = keep_sentences(documents, min_words, max_words)
+    return Reading(table, dropped + cut)
+
+
+def _documents(path: Path, dropped: Counter[str]) -> Iterator[list[str]]:
+    with bz2.open(path) as dump:
+        for _title, text, _page in extract_pages(dump, filter_namespaces=("0",)):
+            if text is None or text.lstrip().lower().startswith("#redirect"):
+                dropped["redirect or empty page"] += 1
+                continue
+            yield list(_sentences(text, dropped))
+
+
+def _sentences(wikitext: str, dropped: Counter[str]) -> Iterator[str]:
+    for paragraph in filter_wiki(html.unescape(wikitext)).split("\n"):
+        if not paragraph.strip():
+            continue
+        if _LISTED.match(paragraph):
+            dropped["paragraph of list, table or heading"] += 1
+            continue
+        for sentence in split_sentences(_clean(paragraph)):
+            if _LEFT_OVER.search(sentence):
+                dropped["left-over markup"] += 1
+            elif not sentence.endswith(_ENDS):
+                dropped["no end of sentence"] += 1
+            else:
+                yield sentence
+
+
+def _clean(paragraph: str) -> str:
+    text = _TAGS.sub(" ", _QUOTES.sub("", html.unescape(paragraph)))
+    text = _EMPTY_BRACKETS.sub("", text.replace("\N{NO-BREAK SPACE}", " "))
+    return _BEFORE_POINT.sub(r"\1", " ".join(text.split()))

@@ -1,0 +1,71 @@
+"""Running text to sentences, and which of them are kept for training."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from workflow_scripts.schemas import SENTENCES
+
+# A full stop after one of these, or after a single capital letter, ends no sentence.
+_ABBREVIATIONS = (
+    "Mr Mrs Ms Dr Prof St Gen Col Sgt Lt Capt Rev Hon Sen Rep Gov Jr Sr Inc Ltd Co Corp vs etc al cf ca c fl "
+    "approx No Nos Vol vol pp p ed eds Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Fig fig Mt Ft e.g i.e U.S U.K"
+).split()
+_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])")
+_LAST_WORD = re.compile(r"([\w.]+)\.$")
+
+
+def split_sentences(paragraph: str) -> list[str]:
+    """Split one paragraph at ends of sentences; white space is folded."""
+    sentences: list[str] = []
+    start = 0
+    text = " ".join(paragraph.split())
+    for end in _END.finditer(text):
+        piece = text[start : end.start()]
+        if not _is_abbreviated(piece):
+            sentences.append(text[start : end.end()].strip())
+            start = end.end()
+    sentences.append(text[start:].strip())
+    return [sentence for sentence in sentences if sentence]
+
+
+def _is_abbreviated(piece: str) -> bool:
+    last = _LAST_WORD.search(piece)
+    if last is None:
+        return False
+    word = last.group(1)
+    return word in _ABBREVIATIONS or bool(re.fullmatch(r"[A-Z]|([A-Za-z]\.)+[A-Za-z]", word))
+
+
+def keep_sentences(
+    documents: Iterable[Iterable[str]], min_words: int, max_words: int
+) -> tuple[pa.Table, Counter[str]]:
+    """Keep each distinct sentence of ``min_words`` to ``max_words`` words once, in order.
+
+    Args:
+        documents: For each document its sentences.
+        min_words: Fewest white-space separated words.
+        max_words: Most words; ASSUME: longer ones are lists that lost their markup, not sentences.
+
+    Returns:
+        Columns of ``schemas.SENTENCES``, and how many sentences each rule dropped.
+    """
+    dropped: Counter[str] = Counter()
+    seen: set[str] = set()
+    rows: list[tuple[str, int, int]] = []
+    for document, sentences in enumerate(documents):
+        for position, sentence in enumerate(sentences):
+            words = len(sentence.split())
+            if words < min_words:
+                dropped[f"under {min_words} words"] += 1
+            elif words > max_words:
+                dropped[f"over {max_words} words"] += 1
+            elif sentence in seen:
+                dropped["repeated"] += 1
+            else:
+                seen.add(sentence)
+                rows.append((sentence, document, position))
+    columns = list(zip(*rows, strict=True)) or [(), (), ()]
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, SENTENCES, strict=True)], SENTENCES), dropped

@@ -1,0 +1,29 @@
+"""Cosines of embeddings, and their correlation with judgements; defined for degenerate input too."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from workflow_scripts.evaluation.embeddings import Vectors
+
+Floats = NDArray[np.float64]
+
+
+def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:
+    """Row-wise cosine in float64, shape (N,); 0 where a vector is 0, as SentEval has it."""
+    left, right = left_ND.astype(np.float64), right_ND.astype(np.float64)
+    norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    products = np.einsum("nd,nd->n", left, right)
+    return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+
+
+def spearman(gold: Floats, predicted: Floats) -> float:
+    """Rank correlation, ties averaged; 0 where either side is constant."""
+    return pearson(stats.rankdata(gold), stats.rankdata(predicted))
+
+
+def pearson(gold: Floats, predicted: Floats) -> float:
+    """Linear correlation; 0 where either side is constant."""
+    if np.ptp(gold) == 0 or np.ptp(predicted) == 0:
+        return 0.0
+    return float(np.corrcoef(gold, predicted)[0, 1])

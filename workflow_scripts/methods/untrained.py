@@ -1,0 +1,21 @@
+"""An encoder as it is, with a pooler and no training: what every method is compared with."""
+
+from typing import Literal
+
+from transformers import PreTrainedModel
+
+from workflow_scripts.config import Slice
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.pooling import Pooling
+
+
+class Config(Slice):
+    """Settings of an untrained run."""
+
+    module: Literal["untrained"]
+    pooling: Pooling
+
+
+def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+    """The encoder that is evaluated and saved."""
+    return SentenceEncoder(backbone, config.pooling, head=False, head_at_test=False)

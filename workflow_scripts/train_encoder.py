@@ -1,0 +1,61 @@
+"""Fine-tune one sentence encoder on one corpus (rule train_encoder)."""
+
+import shutil
+
+from workflow_scripts.artefacts import read_table, write_table, writing_model_folder
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.job import parse_job
+from workflow_scripts.methods import load_method
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.schemas import PAIRS, SENTENCES
+from workflow_scripts.training.loop import train
+from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.training.session import development_score, prepare, try_again_when_stopped, write_speed
+from workflow_scripts.training.settings import Development, Training
+
+
+def main() -> None:
+    """Load, train, keep the best by the development set, write model, history and speed."""
+    job = parse_job(
+        "train_encoder",
+        __doc__,
+        wildcards=["run", "seed"],
+        inputs=["encoder", "corpus", "dev"],
+        outputs=["record", "history"],
+        timings=["speed"],
+    )
+    seed = int(job.wildcards["seed"])
+    training = Training.parse(job.settings["training"], "training")
+    method = load_method(job.settings["method"]["module"])
+    config = method.Config.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
+    record = job.record(modules=[f"methods.{config.module}"])
+    device = prepare(training, seed)
+    folder = job.inputs["encoder"].parent
+    tokenizer = load_tokenizer(folder)
+    text = tokenise(tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens)
+    encoder = method.build(config, load_backbone(folder, **method.overrides(config))).to(device)
+    development = Development.parse(job.settings["development"], "development")
+    pairs = read_table(job.inputs["dev"], PAIRS)
+    dev_score = development_score(encoder, tokenizer, pairs, development.max_tokens)
+    place = job.outputs["record"].parent
+    checkpoints = place.with_name(f"{place.name}.checkpoints")
+    outcome = train(
+        method.Objective(config, encoder, text, Sampler(len(text), training.batch_size, seed)),
+        training,
+        training.steps(len(text)),
+        development=(development.every, dev_score),
+        checkpoints=checkpoints,
+        fingerprint=record.fingerprint(),
+    )
+    with writing_model_folder(place, record) as model:
+        save_encoder(model, encoder.cpu(), tokenizer, training.max_tokens)
+    write_table(job.outputs["history"], outcome.history, record)
+    write_speed(job.timings["speed"], outcome.seconds, training.batch_size)
+    shutil.rmtree(checkpoints, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    with one_line_errors(), try_again_when_stopped():
+        main()

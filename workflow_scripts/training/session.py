@@ -1,0 +1,69 @@
+"""What the training rules share around the loop: device, determinism, development score, speed."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError
+from workflow_scripts.evaluation.correlation import cosine, spearman
+from workflow_scripts.evaluation.embeddings import Embeddings
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoding import encode_tokens
+from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.training.loop import Preempted
+from workflow_scripts.training.settings import Training
+
+
+def prepare(settings: Training, seed: int) -> torch.device:
+    """Fix threads, algorithms and the random state; returns the device to train on."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # asked for by deterministic algorithms
+    torch.set_num_threads(settings.cpu_threads)
+    torch.use_deterministic_algorithms(True)
+    torch.manual_seed(seed)
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def development_score(
+    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, pairs: pa.Table, max_tokens: int
+) -> Callable[[], float]:
+    """A function that scores ``encoder`` as it stands: Spearman over all ``pairs`` (``schemas.PAIRS``).
+
+    Raises:
+        DataError: if there are no pairs.
+    """
+    if not len(pairs):
+        raise DataError("development set: no pairs. Set corpora.<name>.dev_sentences, or name a dataset in `development`.")
+    left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
+    unique = list(dict.fromkeys(left + right))
+    text = tokenise(tokenizer, unique, max_tokens)
+    gold = pairs["score"].to_numpy()
+
+    def score() -> float:
+        embeddings = Embeddings(unique, encode_tokens(encoder, text))
+        return spearman(gold, cosine(embeddings[left], embeddings[right]))
+
+    return score
+
+
+def write_speed(path: Path, seconds: dict[int, float], batch_size: int) -> None:
+    """Write sentences per second of each step; no artefact, since it differs from run to run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    speed = [batch_size / s for s in seconds.values()]
+    pq.write_table(pa.table({"step": list(seconds), "sentences_per_second": speed}), path)
+
+
+@contextmanager
+def try_again_when_stopped() -> Iterator[None]:
+    """Leave with code 75 after a stop request: the checkpoint is written, the job should be run again."""
+    try:
+        yield
+    except Preempted as stop:
+        print(f"Preempted: {stop}.", file=sys.stderr)  # noqa: T201
+        sys.exit(EXIT_TRY_AGAIN)

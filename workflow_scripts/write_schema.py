@@ -1,0 +1,174 @@
+"""Write the JSON Schemas of the configuration from the classes that read it: python -m workflow_scripts.write_schema.
+
+A test compares the files with what this writes, so they cannot fall behind.
+"""
+
+import copy
+import json
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import Field, TypeAdapter, create_model
+
+from workflow_scripts.closure import PACKAGE, ROOT
+from workflow_scripts.config import Slice
+from workflow_scripts.config_check import GRID_SCHEMA, SCHEMA
+from workflow_scripts.data.corpora import Corpus
+from workflow_scripts.data.encoders import EncoderBlock
+from workflow_scripts.data.sources import Dataset
+from workflow_scripts.evaluation.sts import Config as StsSuite
+from workflow_scripts.methods import load_method
+from workflow_scripts.training.mlm import ContinueMlm
+from workflow_scripts.training.settings import Development, Training
+
+Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
+
+
+class Adapt(Slice):
+    """An encoder made from another one by continued masked-language-model training."""
+
+    base: Name = Field(description="Encoder to start from.")
+    corpus: Name = Field(description="Corpus to train on.")
+    label: str = Field(description="Substitution to print wherever this encoder stands in for another.")
+
+
+def _partial(whole: type[Slice]) -> type[Slice]:
+    """A class whose keys are those of ``whole``, each of which may be left out."""
+    fields: dict[str, Any] = {}
+    for name, field in whole.model_fields.items():
+        optional = copy.copy(field)
+        optional.default = None
+        fields[name] = (field.annotation, optional)
+    return create_model(f"Partial{whole.__name__}", __base__=Slice, **fields)
+
+
+PartialTraining = _partial(Training)
+
+
+class FetchedEncoder(Slice):
+    """A published encoder."""
+
+    fetch: EncoderBlock
+    training: PartialTraining = Field(default=None, description="Overrides for every run on it.")  # type: ignore[valid-type]
+
+
+class AdaptedEncoder(Slice):
+    """An encoder of the project's own making."""
+
+    adapt: Adapt
+    training: PartialTraining = Field(default=None, description="Overrides for every run on it.")  # type: ignore[valid-type]
+
+
+def _method_block(module: str) -> type[Slice]:
+    """A block of ``methods``: what the module reads, and overrides of training and readings."""
+    config: type[Slice] = load_method(module).Config
+    return create_model(
+        f"Method_{module}",
+        __base__=config,
+        training=(PartialTraining, Field(default=None, description="Overrides of the shared training settings.")),
+        readings=(dict[Name, dict[str, Any]], Field(default={}, description="Named changes to this block.")),
+    )
+
+
+METHODS = sorted(path.stem for path in (PACKAGE / "methods").glob("[a-z]*.py"))
+MethodBlock = Annotated[Union[tuple(_method_block(module) for module in METHODS)], Field(discriminator="module")]  # noqa: UP007
+
+
+class Suites(Slice):
+    """Suites by kind."""
+
+    sts: dict[Name, StsSuite] = {}
+
+
+class DevelopmentBlock(Development):
+    """The development set."""
+
+    dataset: Name | None = Field(description="Scored pairs; null takes held-out text of the corpus.")
+
+
+class Study(Slice):
+    """The whole configuration."""
+
+    name: Name = Field(description="Folder below results, logs and benchmarks.")
+    data_root: str | None = Field(description="Folder of local data sets; null takes SEMBLANCE_DATA.")
+    experiments: list[Name] = Field(min_length=1, description="Grids in config/experiments.")
+    training: Training
+    development: DevelopmentBlock
+    continue_mlm: ContinueMlm
+    encoders: dict[Name, FetchedEncoder | AdaptedEncoder]
+    corpora: dict[Name, Corpus]
+    datasets: dict[Name, Dataset]
+    methods: dict[Name, MethodBlock]  # type: ignore[valid-type]
+    suites: Suites
+
+
+class RunBlock(Slice):
+    """Some runs of a grid; an axis may list several values."""
+
+    method: Name | list[Name]
+    encoder: Name | list[Name]
+    corpus: Name | list[Name] | None = Field(default=None, description="Left out for an untrained run.")
+    reading: Name | list[Name] | None = Field(default=None, description="paper, code, ...; left out for default.")
+    tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(default=None, description="Ends the run's name.")
+    overrides: dict[Literal["method", "training"], dict[str, Any]] = {}
+
+
+class Column(Slice):
+    """One column of an experiment's table."""
+
+    heading: str
+    suite: Name
+    task: str
+    aggregation: str
+    metric: Name
+    scale: float = Field(gt=0, description="100 prints a correlation as points.")
+    digits: int = Field(ge=0, le=6, description="Decimals printed.")
+
+
+class Experiment(Slice):
+    """One grid in ``config/experiments``."""
+
+    title: str
+    source: str = Field(description="Paper and table.")
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    baseline: str | None = Field(description="Run that differences are taken from.")
+    suites: dict[Name, list[Name]] = Field(description="Kind to the suites to evaluate on.")
+    runs: list[RunBlock] = Field(min_length=1)
+    columns: list[Column] = Field(min_length=1)
+
+
+def schema_of(model: type[Slice]) -> dict[str, Any]:
+    """The JSON Schema of ``model``, unions told apart by the key that tells them apart."""
+    schema = TypeAdapter(model).json_schema()
+    _tell_apart(schema)
+    return schema
+
+
+def _tell_apart(node: Any) -> None:
+    """Turn ``oneOf`` with a discriminator into ``if``/``then``, so that an error names the right branch's key."""
+    if isinstance(node, list):
+        for item in node:
+            _tell_apart(item)
+    if not isinstance(node, dict):
+        return
+    for item in node.values():
+        _tell_apart(item)
+    if "discriminator" in node:
+        key, mapping = node["discriminator"]["propertyName"], node["discriminator"]["mapping"]
+        del node["discriminator"], node["oneOf"]
+        node["type"] = "object"
+        node["required"] = [key]
+        node["properties"] = {key: {"enum": sorted(mapping)}}
+        node["allOf"] = [
+            {"if": {"properties": {key: {"const": value}}}, "then": {"$ref": ref}} for value, ref in mapping.items()
+        ]
+
+
+def main() -> None:
+    """Write both schemas."""
+    for file, model in {SCHEMA: Study, GRID_SCHEMA: Experiment}.items():
+        path = ROOT / "config" / file
+        path.write_text(json.dumps(schema_of(model), indent=1, sort_keys=True) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
