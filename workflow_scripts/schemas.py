@@ -69,3 +69,68 @@ ATTENTION = pa.schema(
     ]
 )
 """Attention weights in long form. Layers count from 1, heads and positions from 0; the weights of one query sum to 1."""
+
+TABLE = pa.schema(
+    [
+        ("run", pa.string()),
+        ("heading", pa.string()),
+        ("suite", pa.string()),
+        ("task", pa.string()),
+        ("aggregation", pa.string()),
+        ("metric", pa.string()),
+        ("mean", pa.float64()),
+        ("sd", pa.float64()),
+        ("seeds", pa.int32()),
+        ("n", pa.int64()),
+        ("difference", pa.float64()),
+        ("p_value", pa.float64()),
+        ("detectable", pa.float64()),
+        ("published", pa.float64()),
+        ("published_source", pa.string()),
+        ("note", pa.string()),
+        ("labels", pa.list_(pa.string())),
+    ]
+)
+"""Cells of one experiment's table, run by run, values times the column's scale. Mean and sd are over ``seeds`` seeds;
+a gap has a null mean and a note. ``difference`` is to the baseline, ``detectable`` the smallest true difference
+that so many seeds would have shown; ``n`` counts what one seed's value was computed from."""
+
+LEARNING_CURVES = pa.schema(
+    [
+        ("run", pa.string()),
+        ("seed", pa.int32()),
+        ("quantity", pa.string()),
+        ("step", pa.float64()),
+        ("value", pa.float64()),
+    ]
+)
+"""Points of the learning curves: ``loss`` is the mean of a block of steps at the block's middle, ``dev_score`` as measured."""
+
+COSINE_DENSITY = pa.schema(
+    [
+        ("run", pa.string()),
+        ("lower", pa.float64()),
+        ("upper", pa.float64()),
+        ("pairs", pa.int64()),
+        ("seeds", pa.int32()),
+        ("cosine", pa.float64()),
+        ("density", pa.float64()),
+    ]
+)
+"""Density of the cosines of the pairs whose judgement lies above ``lower`` and up to ``upper``, all seeds pooled;
+``pairs`` counts them once. A group without pairs has one row with a null cosine and density."""
+
+ALIGNMENT_UNIFORMITY = pa.schema(
+    [
+        ("run", pa.string()),
+        ("seeds", pa.int32()),
+        ("alignment", pa.float64()),
+        ("alignment_sd", pa.float64()),
+        ("uniformity", pa.float64()),
+        ("uniformity_sd", pa.float64()),
+        ("score", pa.float64()),
+        ("note", pa.string()),
+    ]
+)
+"""One point of the alignment-uniformity plane per run, means and standard deviations over seeds; the note says what
+was measured, or why there is no point. ``score`` is the mean of the grid's headline column, times its scale."""
