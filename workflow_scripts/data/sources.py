@@ -7,6 +7,7 @@ Bytes are pinned by sha256, so where a file lies on a machine is no part of any 
 """
 
 import importlib
+import os
 from collections import Counter
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -26,10 +27,12 @@ from workflow_scripts.schemas import FORMS
 
 
 class File(Slice):
-    """A file whose bytes are fixed."""
+    """A file whose bytes are fixed, or one that only its user can get."""
 
     path: str = Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Below the data root or the package.")
-    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
+        description="None, written out, for a file nobody here could hash: the contract alone speaks for it."
+    )
 
 
 class FileSource(Slice):
@@ -50,6 +53,8 @@ class HubSource(Slice):
     revision: str = Field(pattern="^[0-9a-f]{40}$", description="Commit; a branch would move.")
     name: str | None = Field(default=None, description="Configuration of the dataset, where it has several.")
     splits: list[str] = Field(min_length=1, description="Splits to read, one after the other.")
+    split_names: dict[str, str] = Field(default={}, description="Hub's split to ours, for the column split.")
+    where: dict[str, str] = Field(default={}, description="Keep rows whose column of the Hub has this value.")
     columns: dict[str, str] = Field(description="Column of the form to column of the Hub's table.")
     constants: dict[str, str] = Field(default={}, description="Columns of the form that hold one value.")
 
@@ -59,9 +64,13 @@ class Contract(Slice):
 
     rows: int | None = Field(default=None, ge=0, description="Exact number of rows.")
     min_rows: int = Field(default=1, ge=0, description="At least so many rows.")
-    groups: dict[str, int] = Field(default={}, description="Exact rows per subset (pairs) or split (labelled).")
+    groups: dict[str, int] = Field(
+        default={}, description="Exact rows per subset (pairs, where the source tells) or split (labelled)."
+    )
     labels: int | None = Field(default=None, ge=2, description="Exact number of classes.")
-    score_range: tuple[float, float] | None = Field(default=None, description="Lowest and highest score allowed.")
+    score_range: tuple[float, float] | None = Field(
+        default=None, description="Lowest and highest score allowed."
+    )
 
 
 class Dataset(Slice):
@@ -75,8 +84,14 @@ class Dataset(Slice):
     origin: str = Field(description="Where the data was published.")
 
 
-class Missing(DataError):
+class Missing(DataError):  # noqa: N818  (a gap, for an optional dataset)
     """No source of a dataset is there."""
+
+
+def data_root() -> Path | None:
+    """The folder of local datasets: environment variable SEMBLANCE_DATA, which the setting data_root sets."""
+    root = os.environ.get("SEMBLANCE_DATA")
+    return Path(root) if root else None
 
 
 def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Reading, dict[str, Input]]:
@@ -92,7 +107,11 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Reading, 
     tried = []
     for source in dataset.sources:
         try:
-            reading, origin = _from_hub(source) if isinstance(source, HubSource) else _from_files(source, data_root)
+            reading, origin = (
+                _from_hub(source, dataset.form)
+                if isinstance(source, HubSource)
+                else _from_files(source, data_root)
+            )
         except Missing as error:
             tried.append(str(error))
             continue
@@ -110,8 +129,10 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Reading, di
     origin = {}
     for role, path in files.items():
         found, pinned = sha256_of(path), source.files[role].sha256
-        if found != pinned:
-            raise DataError(f"{path}: sha256 {found}; pinned {pinned}. Get the file again, or pin the one you mean.")
+        if pinned and found != pinned:
+            raise DataError(
+                f"{path}: sha256 {found}; pinned {pinned}. Get the file again, or pin the one you mean."
+            )
         origin[role] = Input(path=f"{label}{source.files[role].path}", sha256=found)
     reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
     return reader.read(files, **source.options), origin
@@ -130,23 +151,45 @@ def _package_root(package: str | None) -> tuple[Path, str]:
     return Path(spec.origin).parent, f"package:{package}=={version(str(package))}/"
 
 
-def _from_hub(source: HubSource) -> tuple[Reading, dict[str, Input]]:
+def _from_hub(source: HubSource, form: str) -> tuple[Reading, dict[str, Input]]:
     from datasets import Dataset as HubDataset  # slow to import, and needed for this source alone
     from datasets import load_dataset
 
     where = f"hub:{source.repository}@{source.revision}"
     try:
-        parts = [
-            load_dataset(source.repository, source.name, split=split, revision=source.revision)
+        parts = {
+            split: load_dataset(source.repository, source.name, split=split, revision=source.revision)
             for split in source.splits
-        ]
+        }
     except (OSError, ValueError) as error:  # offline, gone, or not in the cache
-        raise Missing(f"{where}: {type(error).__name__}: {str(error).splitlines()[0]}") from error
-    tables = [part.with_format("arrow")[:] for part in parts if isinstance(part, HubDataset)]
-    rows = pa.concat_tables(tables)
-    columns = {ours: rows[theirs] for ours, theirs in source.columns.items()}
-    columns |= {name: pa.array([value] * len(rows)) for name, value in source.constants.items()}
-    return Reading(pa.table(columns), Counter()), {"hub": Input(path=where, sha256=source.revision)}
+        raise Missing(f"{where}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}") from error
+    tables = [
+        _in_form(part.with_format("arrow")[:], source, split, form)
+        for split, part in parts.items()
+        if isinstance(part, HubDataset)
+    ]
+    return Reading(pa.concat_tables(tables), Counter()), {"hub": Input(path=where, sha256=source.revision)}
+
+
+def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
+    """Bring one split of the Hub into the columns of ``form``; a column that nothing fills is null."""
+    if missing := sorted({*source.columns.values(), *source.where} - set(rows.column_names)):
+        place = f"hub:{source.repository}@{source.revision}"
+        raise DataError(
+            f"{place}: no column {missing[0]!r}; has {rows.column_names}. Mend the block's columns."
+        )
+    for name, value in source.where.items():
+        rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
+    constants = source.constants | (
+        {"split": source.split_names[split]} if split in source.split_names else {}
+    )
+    columns = []
+    for field in FORMS[form]:
+        if field.name in source.columns:
+            columns.append(rows[source.columns[field.name]].cast(field.type))
+        else:
+            columns.append(pa.array([constants.get(field.name)] * len(rows), field.type))
+    return pa.table(columns, schema=FORMS[form])
 
 
 def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
@@ -156,24 +199,29 @@ def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
         DataError: naming the dataset, what was expected and what was found.
     """
     promise = dataset.contract
+    groups = _groups(dataset.form, table) if promise.groups else {}
     findings = {
         "columns": (FORMS[dataset.form].names, table.column_names),
         "rows": (promise.rows, len(table)) if promise.rows is not None else None,
-        "groups": (promise.groups, _groups(dataset.form, table)) if promise.groups else None,
+        "groups": (promise.groups, groups) if promise.groups and groups.keys() != {None} else None,
         "labels": (promise.labels, len(pc.unique(table["label"]))) if promise.labels else None,
     }
     for what, finding in findings.items():
         if finding and finding[0] != finding[1]:
-            raise DataError(f"datasets.{name}: {what} {finding[1]}; its contract says {finding[0]}. Not {name}: get the right file.")
+            mismatch = f"{what} {finding[1]}; its contract says {finding[0]}"
+            raise DataError(f"datasets.{name}: {mismatch}. Not {name}: get the right file.")
     if len(table) < promise.min_rows:
         raise DataError(f"datasets.{name}: {len(table)} rows; its contract says at least {promise.min_rows}.")
     if promise.score_range and len(table):
         low, high = pc.min_max(table["score"]).as_py().values()
         if low < promise.score_range[0] or high > promise.score_range[1]:
-            raise DataError(f"datasets.{name}: scores from {low} to {high}; its contract says {promise.score_range}.")
+            raise DataError(
+                f"datasets.{name}: scores from {low} to {high}; its contract says {promise.score_range}."
+            )
 
 
-def _groups(form: str, table: pa.Table) -> dict[str, int]:
+def _groups(form: str, table: pa.Table) -> dict[str | None, int]:
+    """Rows per subset or split; the one key None where the source does not tell them apart."""
     column = {"pairs": "subset", "labelled": "split"}[form]
     return {entry["values"]: entry["counts"] for entry in pc.value_counts(table[column]).to_pylist()}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from workflow_scripts.data.readers import Reading
-from workflow_scripts.errors import DataError
+from workflow_scripts.data.text_files import number, read_rows
 from workflow_scripts.schemas import PAIRS
 
 
@@ -18,22 +18,12 @@ def read(files: Mapping[str, Path]) -> Reading:
         DataError: naming the line that has too few columns or a score that is no number.
     """
     path = files["pairs"]
-    header, *lines = path.read_text("utf-8").removesuffix("\n").split("\n")
-    names = header.split("\t")
     dropped: Counter[str] = Counter()
     rows = []
-    for number, line in enumerate(lines, start=2):
-        cells = line.split("\t")
-        if len(cells) != len(names):
-            raise DataError(f"{path}:{number}: {len(cells)} columns; the header has {len(names)}. Get the file again.")
-        row = dict(zip(names, cells, strict=True))
-        if not row["score"]:
+    for line, (score, one, two, subset) in read_rows(path, ("score", "sentence1", "sentence2"), ("subset",)):
+        if score:
+            judged = number(score, path, line)
+            rows.append({"subset": subset, "sentence1": one, "sentence2": two, "score": judged})
+        else:
             dropped["no score"] += 1
-            continue
-        try:
-            score = float(row["score"])
-        except ValueError as error:
-            raise DataError(f"{path}:{number}: score {row['score']!r} is no number. Get the file again.") from error
-        rows.append((row.get("subset", ""), row["sentence1"], row["sentence2"], score))
-    columns = list(zip(*rows, strict=True)) or [()] * len(PAIRS)
-    return Reading(pa.table(list(map(list, columns)), schema=PAIRS), dropped)
+    return Reading(pa.Table.from_pylist(rows, schema=PAIRS), dropped)

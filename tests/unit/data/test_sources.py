@@ -1,0 +1,177 @@
+import hashlib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from workflow_scripts.config import ConfigError
+from workflow_scripts.data.sources import Dataset, Missing, check_contract, load
+from workflow_scripts.errors import DataError
+from workflow_scripts.schemas import LABELLED, PAIRS
+
+TSV = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nB\t0\tc\td\n"
+REVISION = "0" * 40
+
+
+def dataset(*sources, form="pairs", contract=None, **more):
+    block = {
+        "form": form,
+        "sources": list(sources),
+        "contract": contract or {},
+        "licence": "-",
+        "origin": "-",
+        **more,
+    }
+    return Dataset.parse(block, "datasets.toy")
+
+
+def local(path="toy.tsv", sha256=None):
+    return {
+        "kind": "local",
+        "files": {"pairs": {"path": path, "sha256": sha256}},
+        "reader": "scored_pairs_tsv",
+    }
+
+
+def hub(**more):
+    columns = {"sentence1": "sentence1", "sentence2": "sentence2", "score": "score"}
+    return {
+        "kind": "hub",
+        "repository": "team/toy",
+        "revision": REVISION,
+        "splits": ["test"],
+        "columns": columns,
+    } | more
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "toy.tsv").write_text(TSV, "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def hub_copy(tmp_path, monkeypatch):
+    """A folder that `datasets` reads as a repository: what it does with a download, without the download."""
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.chdir(tmp_path)
+
+    def write(**splits):
+        for split, columns in splits.items():
+            (tmp_path / "team/toy/data").mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table(columns), tmp_path / f"team/toy/data/{split}-00000-of-00001.parquet")
+
+    return write
+
+
+def test_the_first_source_that_is_there_is_read_and_named(root):
+    found, origin = load("toy", dataset(local("other.tsv"), local()), root)
+    assert found.table.num_rows == 2
+    assert origin["pairs"].path == "local:toy.tsv"
+    assert origin["pairs"].sha256 == sha256(root / "toy.tsv")
+
+
+def test_bytes_that_are_not_the_pinned_ones_are_refused(root):
+    with pytest.raises(DataError, match=r"toy\.tsv: sha256 .*; pinned 1111"):
+        load("toy", dataset(local(sha256="1" * 64)), root)
+
+
+def test_an_unpinned_file_is_held_to_its_contract(root):
+    assert load("toy", dataset(local(), contract={"rows": 2, "groups": {"A": 1, "B": 1}}), root)
+    with pytest.raises(DataError, match=r"datasets\.toy: rows 2; its contract says 3"):
+        load("toy", dataset(local(), contract={"rows": 3}), root)
+
+
+def test_leaving_out_a_hash_has_to_be_written_down():
+    with pytest.raises(ConfigError, match="sha256"):
+        dataset({**local(), "files": {"pairs": {"path": "toy.tsv"}}})
+
+
+def test_every_source_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(
+        Missing, match=r"toy: no source is there: .*toy\.tsv does not exist; .*other\.tsv does not exist"
+    ):
+        load("toy", dataset(local(), local("other.tsv")), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("contract", "message"),
+    [
+        ({"groups": {"A": 2}}, "groups"),
+        ({"min_rows": 3}, "2 rows; its contract says at least 3"),
+        ({"score_range": [1, 5]}, "scores from 0.0 to 4.4"),
+        ({"score_range": [0, 4]}, "scores from 0.0 to 4.4"),
+    ],
+)
+def test_rows_that_break_the_contract_are_refused(root, contract, message):
+    with pytest.raises(DataError, match=message):
+        load("toy", dataset(local(), contract=contract), root)
+
+
+def test_a_wrong_number_of_classes_is_refused():
+    table = pa.Table.from_pylist([{"split": "", "text1": "a", "label": "1"}], schema=LABELLED)
+    with pytest.raises(DataError, match="labels 1; its contract says 2"):
+        check_contract("toy", dataset(local(), form="labelled", contract={"labels": 2}), table)
+
+
+def test_groups_are_not_asked_of_a_source_that_does_not_tell_them():
+    rows = [{"subset": None, "sentence1": "a", "sentence2": "b", "score": 1.0}] * 2
+    promise = dataset(local(), contract={"rows": 2, "groups": {"A": 1, "B": 1}})
+    check_contract("toy", promise, pa.Table.from_pylist(rows, schema=PAIRS))
+    rows[0] = {**rows[0], "subset": "A"}
+    with pytest.raises(DataError, match="groups"):
+        check_contract("toy", promise, pa.Table.from_pylist(rows, schema=PAIRS))
+
+
+def test_a_hub_source_takes_one_language_and_leaves_unknown_subsets_null(hub_copy, tmp_path):
+    hub_copy(
+        test={
+            "sentence1": ["a", "b", "c"],
+            "sentence2": ["d", "e", "f"],
+            "score": pa.array([1, 2, 3], pa.float32()),
+            "lang": ["en", "de", "en"],
+        }
+    )
+    found, origin = load("toy", dataset(hub(where={"lang": "en"})), tmp_path)
+    assert found.table.schema == PAIRS
+    assert [tuple(row.values()) for row in found.table.to_pylist()] == [
+        (None, "a", "d", 1.0),
+        (None, "c", "f", 3.0),
+    ]
+    assert origin["hub"].path == f"hub:team/toy@{REVISION}"
+
+
+def test_a_hub_source_puts_its_splits_under_our_names(hub_copy, tmp_path):
+    hub_copy(
+        train={"sentence1": ["a"], "sentence2": ["b"], "score": [5.0]},
+        validation={"sentence1": ["c"], "sentence2": ["d"], "score": [2.615]},
+    )
+    source = hub(
+        splits=["validation", "train"],
+        split_names={"train": "train", "validation": "dev"},
+        columns={"text1": "sentence1", "text2": "sentence2", "label": "score"},
+    )
+    found, _ = load("toy", dataset(source, form="labelled"), tmp_path)
+    assert found.table.schema == LABELLED
+    assert [tuple(row.values()) for row in found.table.to_pylist()] == [
+        ("dev", "c", "d", "2.615"),
+        ("train", "a", "b", "5"),
+    ]
+
+
+def test_a_hub_table_without_a_column_is_refused(hub_copy, tmp_path):
+    hub_copy(test={"sentence1": ["a"], "sentence2": ["b"], "label": [5.0]})
+    with pytest.raises(DataError, match="no column 'score'; has"):
+        load("toy", dataset(hub()), tmp_path)
+
+
+def test_a_split_that_the_hub_does_not_have_counts_as_missing(hub_copy, tmp_path):
+    hub_copy(train={"sentence1": ["a"], "sentence2": ["b"], "score": [5.0]})
+    with pytest.raises(Missing, match="hub:team/toy"):
+        load("toy", dataset(hub()), tmp_path)

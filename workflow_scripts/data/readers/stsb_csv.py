@@ -1,0 +1,52 @@
+"""The STS benchmark as comma-separated values with quotes and no header: sentence1, sentence2, score.
+
+The layout of PhilipMay/stsb-multi-mt, whose rows stand in the order of the original release.
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from workflow_scripts.data.readers import Reading
+from workflow_scripts.data.text_files import labelled, number, parts, read_text
+from workflow_scripts.errors import DataError
+from workflow_scripts.schemas import PAIRS
+
+
+def read(files: Mapping[str, Path], *, form: Literal["pairs", "labelled"]) -> Reading:
+    """Read the parts train, dev, test, or the one part ``all``.
+
+    Args:
+        files: Part to file.
+        form: ``pairs``, or ``labelled`` for graded labels: the score as the label.
+
+    Raises:
+        DataError: naming the line that has not three columns or a score that is no number.
+    """
+    rows = [(split, *row) for split, path in parts(files) for row in _rows(path)]
+    if form == "labelled":
+        return Reading(
+            labelled((split, one, two, f"{score:g}") for split, one, two, score in rows), Counter()
+        )
+    pairs = [
+        {"subset": "", "sentence1": one, "sentence2": two, "score": score} for _, one, two, score in rows
+    ]
+    return Reading(pa.Table.from_pylist(pairs, schema=PAIRS), Counter())
+
+
+def _rows(path: Path) -> Iterator[tuple[str, str, float]]:
+    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        for cells in lines:
+            if len(cells) != 3:
+                raise DataError(
+                    f"{path}:{lines.line_num}: {len(cells)} columns instead of 3. Get the file again."
+                )
+            yield cells[0], cells[1], number(cells[2], path, lines.line_num)
+    except csv.Error as error:
+        raise DataError(f"{path}:{lines.line_num}: broken quoting: {error}. Get the file again.") from error
