@@ -1,0 +1,43 @@
+# The commands that people and other tools rely on. Everything runs in .venv, installed from requirements.lock.
+
+VENV := .venv
+READY := $(VENV)/installed
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export TOKENIZERS_PARALLELISM := false
+SNAKEMAKE := python -m snakemake --quiet rules --cores all
+
+.PHONY: demo lab test check bench clean
+.DEFAULT_GOAL := demo
+
+$(READY): requirements.lock
+	python3 -m venv $(VENV)
+	pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	touch $@
+
+demo: $(READY)  ## the whole graph on the embedded default: raw text to report, in minutes
+	$(SNAKEMAKE) --configfile config/demo.yaml
+	@python -m workflow_scripts.show_times benchmarks/demo
+	@python -m workflow_scripts.show_table results/demo/tables/*.parquet
+	@echo "Report: $(CURDIR)/results/demo/report.html"
+
+lab: $(READY)  ## small encoders on the real benchmarks under SEMBLANCE_DATA
+	$(SNAKEMAKE) --configfile config/minilm.yaml
+	@python -m workflow_scripts.show_times benchmarks/minilm
+	@python -m workflow_scripts.show_table results/minilm/tables/*.parquet
+	@echo "Report: $(CURDIR)/results/minilm/report.html"
+
+test: $(READY)  ## all tests
+	python -m pytest
+
+check: $(READY)  ## linters, types, formats
+	ruff format --check .
+	ruff check .
+	mypy
+	snakefmt --check Snakefile rules
+	python -m snakemake --lint --configfile config/demo.yaml
+
+bench: $(READY)  ## speed and memory as ratios against peers; the table lands in benchmarks/results.csv
+	python -m benchmarks
+
+clean:  ## remove what runs made; .venv stays
+	rm -rf results logs .snakemake
