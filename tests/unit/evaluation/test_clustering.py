@@ -1,0 +1,115 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.evaluation.clustering import Config, agreement, cluster, evaluate, hungarian_accuracy
+from workflow_scripts.schemas import LABELLED
+
+CONFIG = Config(datasets=["toy"], max_tokens=64, seeds=3, n_init=2)
+
+
+def labels(*values):
+    return np.array(values, dtype=np.intp)
+
+
+@pytest.fixture
+def blobs():
+    """Three classes of twenty texts each, far apart; class names are not numbers."""
+    random = np.random.default_rng(1)
+    centres = {"sport": (9, 0), "news": (-9, 0), "arts": (0, 9)}
+    texts = {f"{name} {number}": name for name in centres for number in range(20)}
+    rows = [{"split": "", "text1": text, "text2": None, "label": name} for text, name in texts.items()]
+    vectors = {text: np.array(centres[name]) + random.normal(size=2) for text, name in texts.items()}
+    return pa.Table.from_pylist(rows, schema=LABELLED), vectors
+
+
+def encoder(vectors):
+    return lambda texts: np.array([vectors[text] for text in texts], dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "accuracy"), [((1, 1, 0, 0), 1.0), ((0, 1, 0, 1), 0.5), ((0, 0, 0, 0), 0.5)]
+)
+def test_accuracy_takes_the_best_map_of_clusters_to_classes(clusters, accuracy):
+    """O-12."""
+    assert hungarian_accuracy(labels(0, 0, 1, 1), labels(*clusters)) == accuracy
+
+
+def test_a_single_cluster_scores_the_share_of_the_largest_class():
+    """O-12."""
+    assert hungarian_accuracy(labels(0, 1, 1, 1, 2), labels(0, 0, 0, 0, 0)) == 0.6
+
+
+def test_more_clusters_than_classes_leave_some_without_a_class():
+    assert hungarian_accuracy(labels(0, 0, 0, 1), labels(0, 1, 2, 3)) == 0.5
+
+
+def test_a_greedy_map_would_score_less():
+    """Cluster 0 is largest in class 0, but the best map gives it class 1."""
+    classes = labels(*[0] * 5 + [1] * 4 + [0] * 4)
+    clusters = labels(*[0] * 9 + [1] * 4)
+    assert hungarian_accuracy(classes, clusters) == 8 / 13
+
+
+def test_nmi_is_v_measure_and_does_not_depend_on_names():
+    found = agreement(labels(0, 0, 1, 1, 2), labels(2, 2, 0, 1, 1))
+    assert found["nmi"] == pytest.approx(found["v_measure"])
+    assert 0 < found["nmi"] < 1
+    assert agreement(labels(0, 0, 1, 1), labels(1, 1, 0, 0)) == {"accuracy": 1, "nmi": 1, "v_measure": 1}
+
+
+def test_classes_that_lie_apart_are_found_by_every_seed(blobs):
+    table, vectors = blobs
+    scores = evaluate({"toy": table}, encoder(vectors), CONFIG)
+    assert {(s.aggregation, s.metric): s.value for s in scores} == {
+        (aggregation, metric): pytest.approx(value)
+        for aggregation, value in {"mean": 1.0, "sd": 0.0}.items()
+        for metric in ("accuracy", "nmi", "v_measure")
+    }
+    assert {s.n for s in scores} == {60}
+
+
+def test_mean_and_sd_are_those_of_the_seeds(blobs):
+    table, _ = blobs
+    random = np.random.default_rng(0)
+    noise = {text: random.normal(size=8) for text in table["text1"].to_pylist()}
+    scores = {(s.aggregation, s.metric): s.value for s in evaluate({"toy": table}, encoder(noise), CONFIG)}
+    classes = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
+    vectors = encoder(noise)(table["text1"].to_pylist())
+    seeds = [hungarian_accuracy(classes, cluster(vectors, 3, seed, n_init=2)) for seed in range(3)]
+    assert len(set(seeds)) > 1
+    assert scores["mean", "accuracy"] == pytest.approx(np.mean(seeds))
+    assert scores["sd", "accuracy"] == pytest.approx(np.std(seeds, ddof=1))
+
+
+def test_the_number_of_processes_changes_nothing(blobs):
+    table, _ = blobs
+    random = np.random.default_rng(0)
+    noise = {text: random.normal(size=8) for text in table["text1"].to_pylist()}
+    assert evaluate({"toy": table}, encoder(noise), CONFIG, jobs=2) == evaluate(
+        {"toy": table}, encoder(noise), CONFIG
+    )
+
+
+def test_a_seed_gives_the_same_clusters_again():
+    vectors = np.random.default_rng(0).normal(size=(500, 16)).astype(np.float32)
+    first = cluster(vectors, 9, seed=4, n_init=1)
+    assert np.array_equal(first, cluster(vectors, 9, seed=4, n_init=1))
+    assert not np.array_equal(first, cluster(vectors, 9, seed=5, n_init=1))
+
+
+def test_a_dataset_that_is_not_there_is_a_gap(blobs):
+    table, vectors = blobs
+    scores = evaluate({"lost": LABELLED.empty_table(), "toy": table}, encoder(vectors), CONFIG)
+    assert [(s.value, s.n, s.note) for s in scores if s.task == "lost"] == [
+        (None, 0, "no source of the dataset is there")
+    ]
+    assert len([s for s in scores if s.task == "toy"]) == 6
+
+
+def test_one_seed_has_no_spread_and_is_refused():
+    with pytest.raises(ConfigError, match="seeds"):
+        Config.parse(
+            {"datasets": ["toy"], "max_tokens": 64, "seeds": 1, "n_init": 10}, "suites.clustering.toy"
+        )

