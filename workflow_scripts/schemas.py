@@ -134,3 +134,20 @@ ALIGNMENT_UNIFORMITY = pa.schema(
 )
 """One point of the alignment-uniformity plane per run, means and standard deviations over seeds; the note says what
 was measured, or why there is no point. ``score`` is the mean of the grid's headline column, times its scale."""
+
+CONTAMINATION = pa.schema(
+    [
+        ("task", pa.string()),
+        ("match", pa.string()),
+        ("texts", pa.int64()),
+        ("shared_texts", pa.int64()),
+        ("share", pa.float64()),
+        ("rows", pa.int64()),
+        ("rows_with_any", pa.int64()),
+        ("rows_with_all", pa.int64()),
+        ("examples", pa.list_(pa.string())),
+    ]
+)
+"""Evaluation texts that also stand in training text, two rows a task: ``match`` is exact or normalised. ``texts`` are
+distinct, ``share`` is the part of them that is shared; ``rows_with_any`` and ``rows_with_all`` count the task's rows of
+which one or every text is shared. A text without a letter or digit is never shared."""

@@ -1,0 +1,138 @@
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from workflow_scripts.data.contamination import contamination, normalised
+from workflow_scripts.data.readers import scored_pairs_tsv, stsb_csv
+from workflow_scripts.schemas import CONTAMINATION, LABELLED, PAIRS, SENTENCES
+
+DATA = os.environ.get("SEMBLANCE_DATA")
+
+
+def sentences(*texts):
+    return pa.Table.from_pylist(
+        [{"sentence": text, "document": 0, "position": 0} for text in texts], schema=SENTENCES
+    )
+
+
+def pairs(*texts):
+    return pa.Table.from_pylist(
+        [{"subset": "", "sentence1": one, "sentence2": two, "score": 1.0} for one, two in texts], schema=PAIRS
+    )
+
+
+def labelled(*texts):
+    return pa.Table.from_pylist(
+        [{"split": "", "text1": one, "text2": two, "label": "1"} for one, two in texts], schema=LABELLED
+    )
+
+
+def row(table, match):
+    return next(row for row in table.to_pylist() if row["match"] == match)
+
+
+def test_texts_and_rows_are_counted_for_both_kinds_of_match():
+    task = pairs(("A dog runs.", "It rains."), ("A dog runs.", "No."), ("New", "Other"))
+    found = contamination([sentences("A dog runs.", "it  RAINS")], {"toy": task}, examples=5)
+    assert found.schema == CONTAMINATION
+    assert row(found, "exact") == {
+        "task": "toy",
+        "match": "exact",
+        "texts": 5,
+        "shared_texts": 1,
+        "share": 0.2,
+        "rows": 3,
+        "rows_with_any": 2,
+        "rows_with_all": 0,
+        "examples": ["A dog runs."],
+    }
+    assert row(found, "normalised") == {
+        "task": "toy",
+        "match": "normalised",
+        "texts": 5,
+        "shared_texts": 2,
+        "share": 0.4,
+        "rows": 3,
+        "rows_with_any": 2,
+        "rows_with_all": 1,
+        "examples": ["A dog runs.", "It rains."],
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("They don't.", "they do n't ."),  # tokenised
+        ("ﬁne print", "FINE PRINT"),  # compatibility form
+        ("Straße", "STRASSE"),  # case folding, not lower case
+        ("café", "cafe\u0301"),  # composed or not
+        ("$ 5 - now", "5 now"),  # symbols
+    ],
+)
+def test_forms_of_one_sentence_normalise_alike(one, other):
+    assert normalised(one) == normalised(other) != ""
+
+
+def test_different_words_stay_different():
+    assert len({normalised(text) for text in ("a cat", "a dog", "a dog 2", "chat")}) == 4
+
+
+def test_blank_lines_and_bare_punctuation_match_nothing():
+    found = contamination(
+        [sentences("", "...", " ")], {"toy": labelled(("", None), ("...", None))}, examples=5
+    )
+    assert found["shared_texts"].to_pylist() == [0, 0]
+    assert found["rows_with_all"].to_pylist() == [0, 0]
+
+
+def test_single_texts_have_no_second_side_to_share():
+    found = row(
+        contamination([sentences("a")], {"toy": labelled(("a", None), ("b", None))}, examples=5), "exact"
+    )
+    assert (found["texts"], found["shared_texts"], found["rows_with_any"], found["rows_with_all"]) == (
+        2,
+        1,
+        1,
+        1,
+    )
+
+
+def test_every_text_column_of_every_training_table_counts():
+    triples = pa.table({"anchor": ["a"], "positive": ["b"], "negative": ["c"]})
+    found = contamination(
+        [triples, pairs(("d", "e"))], {"toy": pairs(("a", "b"), ("c", "d"), ("e", "f"))}, examples=0
+    )
+    assert row(found, "exact")["shared_texts"] == 5
+    assert row(found, "exact")["examples"] == []
+
+
+def test_a_missing_dataset_shares_nothing():
+    found = row(contamination([sentences("a")], {"gap": PAIRS.empty_table()}, examples=1), "exact")
+    assert (found["texts"], found["share"], found["rows"]) == (0, 0.0, 0)
+
+
+@pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the overlap of real sets is not counted")
+def test_sts_b_holds_sts12_and_sts17_in_either_form_of_their_text():
+    sts = {name: scored_pairs_tsv.read({"pairs": Path(DATA) / name}).table for name in SETS}
+    stsb = {
+        part: stsb_csv.read({part: Path(DATA) / f"stsb/stsb-en-{part}.csv"}, form="pairs").table
+        for part in PARTS
+    }
+    train = {
+        row["task"]: row
+        for row in contamination([stsb["train"]], sts, examples=1).to_pylist()
+        if row["match"] == "normalised"
+    }
+    assert (
+        train["sts/sts12.tsv"]["rows_with_all"]
+        == train["sts/sts12.senteval-tok.tsv"]["rows_with_all"]
+        == 1030
+    )
+    held_out = contamination([stsb["dev"], stsb["test"]], {"sts17": sts["sts17/sts17-en-en.tsv"]}, examples=1)
+    assert row(held_out, "exact")["rows_with_all"] == 250
+
+
+SETS = ("sts/sts12.tsv", "sts/sts12.senteval-tok.tsv", "sts17/sts17-en-en.tsv")
+PARTS = ("train", "dev", "test")

@@ -1,0 +1,166 @@
+"""config/datasets.yaml: every block parses, and every local one is what it says (O-01, O-03)."""
+
+import hashlib
+import importlib
+import inspect
+import json
+import os
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+import yaml
+
+from workflow_scripts.closure import ROOT
+from workflow_scripts.data.sources import Dataset, FileSource, HubSource, Missing, load
+from workflow_scripts.errors import DataError
+
+DATA = os.environ.get("SEMBLANCE_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: no dataset to read")
+
+BLOCKS = yaml.safe_load((ROOT / "config/datasets.yaml").read_text("utf-8"))["datasets"]
+DATASETS = {name: Dataset.parse(block, f"datasets.{name}") for name, block in BLOCKS.items()}
+LOCAL = {
+    name: source
+    for name, dataset in DATASETS.items()
+    for source in dataset.sources
+    if isinstance(source, FileSource) and source.kind == "local"
+}
+NOT_HERE = {  # parts that the folder of local data lacks
+    "sts16",
+    "sick_r_test",
+    "sick_r_all",
+    "sick_e",
+    "sick_graded",
+    "trec",
+    "stackoverflow",
+    "tweet",
+}
+SPLIT_ROWS = {  # O-01 and O-03
+    "stsb_graded": {"train": 5749, "dev": 1500, "test": 1379},
+    "sick_e": {"train": 4500, "dev": 500, "test": 4927},
+    "trec": {"train": 5452, "test": 500},
+    "sst5": {"train": 8544, "dev": 1101, "test": 2210},
+}
+ROWS = {  # O-01 and O-03
+    "sts12": 3108,
+    "sts13": 1500,
+    "sts14": 3750,
+    "sts15": 3000,
+    "sts16": 1186,
+    "sick_r_all": 9927,
+    "sick_r_test": 4927,
+    "agnews": 8000,
+    "biomedical": 20000,
+    "googlets": 11109,
+    "searchsnippets": 12340,
+    "stackoverflow": 20000,
+    "tweet": 2472,
+    "mr": 10662,
+    "cr": 3775,
+    "subj": 10000,
+    "mpqa": 10606,
+}
+STS12 = {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399}
+
+
+def test_the_contracts_hold_the_published_counts():
+    """O-01 and O-03."""
+    assert {name: DATASETS[name].contract.rows for name in ROWS} == ROWS
+    assert {name: DATASETS[name].contract.groups for name in SPLIT_ROWS} == SPLIT_ROWS
+    assert DATASETS["sts12"].contract.groups == STS12
+    sst2 = DATASETS["sst2"].contract.groups
+    assert (sst2["dev"], sst2["test"]) == (872, 1821)
+
+
+@pytest.mark.parametrize("name", [name for name in DATASETS if DATASETS[name].contract.groups])
+def test_the_groups_of_a_contract_add_up_to_its_rows(name):
+    contract = DATASETS[name].contract
+    assert sum(contract.groups.values()) == contract.rows
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_the_options_of_a_block_are_those_of_its_reader(name):
+    reader = importlib.import_module(f"workflow_scripts.data.readers.{LOCAL[name].reader}")
+    inspect.signature(reader.read).bind({}, **LOCAL[name].options)
+
+
+def test_only_parts_that_are_not_here_go_without_a_hash():
+    unpinned = {
+        name for name, source in LOCAL.items() if any(file.sha256 is None for file in source.files.values())
+    }
+    assert unpinned == NOT_HERE - {"trec"}
+    assert all(DATASETS[name].optional for name in NOT_HERE)
+
+
+def test_hub_revisions_are_those_that_mteb_pins():
+    mteb = pytest.importorskip("mteb")
+    tasks = ["STS12", "STS13", "STS14", "STS15", "STS16", "STS17", "STS22.v2", "STSBenchmark", "SICK-R"]
+    pinned = {
+        task["path"]: task["revision"] for task in (mteb.get_task(name).metadata.dataset for name in tasks)
+    }
+    ours = {
+        (s.repository, s.revision) for d in DATASETS.values() for s in d.sources if isinstance(s, HubSource)
+    }
+    assert {pair for pair in ours if pair[0].startswith("mteb/")} == set(pinned.items())
+
+
+@needs_data
+def test_pinned_hashes_are_those_of_the_manifest():
+    manifest = {
+        file["path"]: file["sha256"]
+        for file in json.loads((Path(DATA) / "manifest.json").read_text())["files"]
+    }
+    pinned = {file.path: file.sha256 for source in LOCAL.values() for file in source.files.values()}
+    shared = pinned.keys() & manifest.keys()
+    assert len(shared) > 30
+    assert {path: pinned[path] for path in shared} == {path: manifest[path] for path in shared}
+
+
+@needs_data
+@pytest.mark.parametrize("name", LOCAL)
+def test_every_local_dataset_keeps_its_contract_or_is_a_known_gap(name):
+    """O-01, O-02 and O-03 on the real files: `load` refuses rows, groups, classes or scores that differ."""
+    offline = DATASETS[name].model_copy(update={"sources": [LOCAL[name]]})
+    if name in NOT_HERE:
+        with pytest.raises(Missing):
+            load(name, offline, Path(DATA))
+        return
+    reading, origin = load(name, offline, Path(DATA))
+    assert set(origin) == set(LOCAL[name].files)
+    text = "sentence1" if DATASETS[name].form == "pairs" else "text1"
+    blank = pc.sum(pc.equal(pc.utf8_trim_whitespace(reading.table[text]), "")).as_py()
+    assert blank == reading.dropped["kept: blank line"]
+
+
+@needs_data
+def test_blank_lines_and_escapes_of_the_senteval_files_are_counted():
+    counts = {
+        name: load(name, DATASETS[name], Path(DATA))[0].dropped for name in ("mr", "cr", "subj", "mpqa")
+    }
+    assert counts == {
+        "mr": {"kept: escapes of cat -v (keep)": 202},
+        "cr": {"kept: blank line": 4},
+        "subj": {"kept: escapes of cat -v (keep)": 113},
+        "mpqa": {"kept: blank line": 3},
+    }
+
+
+@needs_data
+def test_sts12_without_msrvid_is_never_called_sts12(tmp_path):
+    """O-01: copies of 2,358 pairs are refused by their bytes, and by their rows if those are pinned."""
+    lines = (Path(DATA) / "sts/sts12.tsv").read_text("utf-8").splitlines(keepends=True)
+    short = tmp_path / "sts/sts12.tsv"
+    short.parent.mkdir()
+    short.write_text("".join(line for line in lines if not line.startswith("MSRvid")), "utf-8")
+    assert len(short.read_text("utf-8").splitlines()) == 1 + 2358
+    with pytest.raises(DataError, match="sha256"):
+        load("sts12", DATASETS["sts12"], tmp_path)
+    file = (
+        LOCAL["sts12"]
+        .files["pairs"]
+        .model_copy(update={"sha256": hashlib.sha256(short.read_bytes()).hexdigest()})
+    )
+    source = LOCAL["sts12"].model_copy(update={"files": {"pairs": file}})
+    with pytest.raises(DataError, match=r"datasets\.sts12: rows 2358; its contract says 3108"):
+        load("sts12", DATASETS["sts12"].model_copy(update={"sources": [source]}), tmp_path)
