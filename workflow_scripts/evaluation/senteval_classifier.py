@@ -1,0 +1,128 @@
+"""Softmax regression trained as SentEval's PyTorch classifier with ``nhid`` 0 trains it.
+
+A linear layer and mean cross-entropy; mini-batches in a new order every epoch; the penalty is the
+optimiser's weight decay, on weights and bias alike. After every ``epoch_size`` epochs the accuracy on
+held-out rows is taken, and the best weights are kept. The first ``tenacity`` rounds without gain are
+forgiven over the whole run (the count is never reset), the next one ends it; ``max_epoch`` 200 ends it in
+any case. Held-out rows are the inner fold's or the dev split; a final fit of a cross-validated task holds
+out 5% of its own rows. Learning rates are torch's defaults: Adam 0.001, RMSprop 0.01.
+
+SentEval also sets ``size_average = False`` on the loss, which torch has ignored since 0.4.1: the loss is
+a mean. Every fit starts from the same seed, so fits that differ in the penalty alone see the same batches:
+they are trained side by side here, which changes nothing but the time. Read in facebookresearch/SentEval,
+senteval/tools/classifier.py and validation.py.
+
+Shape suffixes: N rows, D features, C classes, W weight decays.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Features = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+_MAX_EPOCH = 200
+_HELD_OUT = 0.05
+
+
+class Recipe(NamedTuple):
+    """How the classifier is trained."""
+
+    optimiser: type[torch.optim.Adam] | type[torch.optim.RMSprop]
+    batch_size: int
+    tenacity: int
+    epoch_size: int
+
+
+FULL = Recipe(torch.optim.Adam, batch_size=64, tenacity=5, epoch_size=4)
+"""SimCSE's evaluation in mode ``test``, with 10 folds."""
+
+FAST = Recipe(torch.optim.RMSprop, batch_size=128, tenacity=3, epoch_size=2)
+"""SimCSE's evaluation in modes ``dev`` and ``fasttest``, with 5 folds."""
+
+
+def train(
+    features_ND: Features,
+    labels_N: Integers,
+    rows: Integers,
+    held_out: Integers | None,
+    decays: Sequence[float],
+    recipe: Recipe,
+    seed: int,
+) -> Tensor:
+    """Train on ``rows`` with every weight decay.
+
+    Args:
+        features_ND: Features of all rows of the task.
+        labels_N: Classes from 0.
+        rows: Rows to train on.
+        held_out: Rows that decide when to stop; None to hold out 5% of ``rows``.
+        decays: Values of the penalty.
+        recipe: How to train.
+        seed: Of initial weights and batch order.
+
+    Returns:
+        Weights of shape (W, C, D + 1), the bias last.
+    """
+    order = np.random.RandomState(seed)  # the stream that SentEval draws from
+    if held_out is None:
+        shuffled, cut = order.permutation(len(rows)), int(_HELD_OUT * len(rows))
+        rows, held_out = rows[shuffled[cut:]], rows[shuffled[:cut]]
+    features, dev_features = (torch.from_numpy(features_ND[part]) for part in (rows, held_out))
+    labels, dev_labels = (torch.from_numpy(labels_N[part]) for part in (rows, held_out))
+    model = _Models(features.shape[1], int(labels_N.max()) + 1, decays, recipe, seed)
+    best = model.weights()
+    best_accuracy = torch.full((len(decays),), -1.0)
+    forgiven, stopped = torch.zeros(len(decays)), torch.zeros(len(decays), dtype=torch.bool)
+    epoch = 0
+    while epoch <= _MAX_EPOCH and not stopped.all():
+        for _ in range(recipe.epoch_size):
+            permutation = torch.from_numpy(order.permutation(len(rows)))
+            for batch in permutation.split(recipe.batch_size):  # type: ignore[no-untyped-call]
+                model.step(features[batch], labels[batch])
+        epoch += recipe.epoch_size
+        accuracy = (model.logits(dev_features).argmax(dim=-1) == dev_labels[:, None]).float().mean(dim=0)
+        better = (accuracy > best_accuracy) & ~stopped
+        best[better], best_accuracy[better] = model.weights()[better], accuracy[better]
+        stopped |= ~better & (forgiven >= recipe.tenacity)
+        forgiven += ~better
+    return best
+
+
+class _Models:
+    """One softmax regression per weight decay, stepped together."""
+
+    def __init__(self, width: int, classes: int, decays: Sequence[float], recipe: Recipe, seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        weight_CD, bias_C = torch.empty(classes, width), torch.empty(classes)
+        torch.nn.init.kaiming_uniform_(weight_CD, a=math.sqrt(5), generator=generator)  # as nn.Linear starts
+        torch.nn.init.uniform_(bias_C, -1 / math.sqrt(width), 1 / math.sqrt(width), generator=generator)
+        self.classes = classes
+        self.weight = weight_CD.repeat(len(decays), 1)
+        self.bias = bias_C.repeat(len(decays))
+        self.decay = torch.tensor(list(decays)).repeat_interleave(classes)
+        self.optimiser = recipe.optimiser([self.weight, self.bias], foreach=False)
+
+    def logits(self, features_ND: Tensor) -> Tensor:
+        """Shape (N, W, C)."""
+        return torch.addmm(self.bias, features_ND, self.weight.T).view(len(features_ND), -1, self.classes)
+
+    def step(self, features_ND: Tensor, labels_N: Tensor) -> None:
+        """Update every model on one batch; the gradient of mean cross-entropy is written out."""
+        residual = self.logits(features_ND).softmax(dim=-1)
+        residual[torch.arange(len(labels_N)), :, labels_N] -= 1
+        flat = residual.view(len(labels_N), -1) / len(labels_N)
+        self.weight.grad = torch.addmm(self.decay[:, None] * self.weight, flat.T, features_ND)
+        self.bias.grad = flat.sum(dim=0) + self.decay * self.bias
+        self.optimiser.step()
+
+    def weights(self) -> Tensor:
+        """Shape (W, C, D + 1)."""
+        joined = torch.cat([self.weight, self.bias[:, None]], dim=1)
+        return joined.view(-1, self.classes, joined.shape[1])

@@ -1,0 +1,310 @@
+"""Transfer tasks: a linear classifier on frozen sentence vectors, by SentEval's protocols.
+
+How a task is evaluated follows from its splits:
+
+* none (MR, CR, SUBJ, MPQA): nested cross-validation. Each outer fold is tested once; its penalty is the one
+  with the best mean accuracy over inner folds of the other rows.
+* train and test (TREC, MRPC): the penalty is chosen by cross-validation on train, then train is fitted again.
+* train, dev and test (SST2, SST5, SciCite, SICK-E): the penalty is chosen on dev.
+
+Pairs of texts have the features [|u - v|, u * v]; two-class pairs (MRPC) get F1 of the second class too.
+Graded tasks (SICK-R, STS-B) have soft classes: 3.6 is 0.4 of class 3 and 0.6 of class 4; the prediction is
+the expected class, the penalty is chosen by Pearson correlation on dev.
+
+The classifier is one of three:
+
+* ``exact``: logistic regression at its optimum, with scikit-learn's penalties, as SentEval without PyTorch
+  (C of 2^-2 .. 2^3; with a test but no dev split 2^-1 .. 2^5). Deterministic, and by far the quickest.
+* ``senteval``: its PyTorch classifier (``senteval_classifier.FULL``), weight decay 1e-5 .. 1e-2 (the grid in
+  its code stops there). Published numbers were made this way, with 10 folds.
+* ``senteval_fast``: the same by ``senteval_classifier.FAST``, with 5 folds.
+
+As in SentEval, rows are first sorted by their number of words and their label (this decides who falls into
+which fold), folds are stratified and shuffled, accuracies are rounded to 0.01% before penalties are compared,
+and the smallest value wins ties. Other than in SentEval: outer and inner folds follow the setting ``seed``
+(there, nested folds are always shuffled by 1111); graded tasks are solved exactly by cross-entropy under
+every classifier (there: mean squared error on probabilities, by Adam).
+
+Shape suffixes: N rows, D features, C classes, P problems, S penalties.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
+
+from workflow_scripts.config import Slice
+from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation import logistic, senteval_classifier
+from workflow_scripts.evaluation.correlation import pearson, spearman
+from workflow_scripts.evaluation.embeddings import Encode, embed
+from workflow_scripts.evaluation.scores import Score, gap
+
+Floats = NDArray[np.float64]
+Features = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+_RECIPES = {"senteval": senteval_classifier.FULL, "senteval_fast": senteval_classifier.FAST}
+_DECAYS = [1e-5, 1e-4, 1e-3, 1e-2]
+_STRENGTHS = [2.0**power for power in range(-2, 4)]
+_STRENGTHS_WITHOUT_DEV = [2.0**power for power in range(-1, 6)]
+
+
+class Config(Slice):
+    """A suite of transfer tasks."""
+
+    datasets: list[str] = Field(min_length=1, description="Datasets of the form labelled, one task each.")
+    graded: list[str] = Field(description="Those of them whose labels are scores.")
+    grades: tuple[int, int] = Field(description="First and last class of a graded task; SentEval 1 and 5.")
+    classifier: Literal["exact", "senteval", "senteval_fast"]
+    folds: int = Field(ge=2, description="Of every cross-validation; SentEval 10, its fast form 5.")
+    seed: int = Field(ge=0, description="Shuffles folds, batches and initial weights; SentEval 1111.")
+    standardise: bool = Field(description="Features to mean 0, sd 1 over rows not tested; SentEval no.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+
+class Problem(NamedTuple):
+    """Rows to train a classifier on with every penalty, and rows that judge it; None where none do."""
+
+    rows: Integers
+    held_out: Integers | None
+
+
+Fit = Callable[[Features, Integers, Sequence[Problem]], list[torch.Tensor]]
+"""Features, labels and problems to weights of shape (S, C, D + 1) per problem, the constant's last."""
+
+
+def evaluate(config: Config, datasets: Mapping[str, pa.Table], encode: Encode) -> list[Score]:
+    """Score an encoder on every task.
+
+    Args:
+        config: Tasks and protocol.
+        datasets: Task name to a table with the columns of ``schemas.LABELLED``.
+        encode: Sentences to vectors.
+
+    Returns:
+        Per task ``accuracy`` (and ``f1`` of two-class pairs), or ``spearman`` and ``pearson`` of a graded
+        task, and what the rows that chose the penalty reached (``dev_accuracy``, ``dev_pearson``).
+    """
+    tasks = (_evaluate_task(config, task, table, encode) for task, table in datasets.items())
+    return list(chain.from_iterable(tasks))
+
+
+def _evaluate_task(config: Config, task: str, table: pa.Table, encode: Encode) -> list[Score]:
+    graded = task in config.graded
+    scores = _scores_of(task, table) if graded else None
+    order = _senteval_order(table, scores)
+    table = table.take(order)
+    split = np.array(table["split"].to_pylist())
+    rows = {name: np.flatnonzero(split == name) for name in dict.fromkeys(split.tolist())}
+    if set(rows) not in ({""}, {"train", "test"}, {"train", "dev", "test"}):
+        return [gap(task, f"splits {sorted(rows)}; known: none; train, test; train, dev, test")]
+    if graded and "dev" not in rows:
+        return [gap(task, "a graded task needs a dev split")]
+    features = _features(table, encode)
+    if config.standardise:
+        features = _standardised(features, np.flatnonzero(split != "test"))
+    if scores is not None:
+        return _graded(config, task, features, scores[order], rows)
+    classes, labels = np.unique(np.array(table["label"].to_pylist()), return_inverse=True)
+    if "" in rows:
+        return _nested(config, task, features, labels)
+    two_class_pairs = len(classes) == 2 and table["text2"].null_count == 0
+    return _tested(config, task, features, labels, rows, with_f1=two_class_pairs)
+
+
+def _senteval_order(table: pa.Table, scores_N: Floats | None) -> list[int]:
+    """Rows by words of the first text, of the second, and label; equal ones keep their order."""
+    firsts, seconds = table["text1"].to_pylist(), table["text2"].to_pylist()
+    labels = table["label"].to_pylist() if scores_N is None else scores_N.tolist()
+    keys = [
+        (len(first.split()), len(second.split()) if second else 0, label)
+        for first, second, label in zip(firsts, seconds, labels, strict=True)
+    ]
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def _features(table: pa.Table, encode: Encode) -> Features:
+    sides = [table[side].to_pylist() for side in ("text1", "text2")]
+    if table["text2"].null_count:
+        return embed(encode, sides[0])[sides[0]]
+    embeddings = embed(encode, *sides)
+    left, right = embeddings[sides[0]], embeddings[sides[1]]
+    return np.concatenate([np.abs(left - right), left * right], axis=1)
+
+
+def _standardised(features_ND: Features, rows: Integers) -> Features:
+    mean, sd = features_ND[rows].mean(axis=0), features_ND[rows].std(axis=0)
+    standardised: Features = ((features_ND - mean) / np.where(sd > 0, sd, 1)).astype(np.float32)
+    return standardised
+
+
+# Protocols
+
+
+def _nested(config: Config, task: str, features: Features, labels: Integers) -> list[Score]:
+    outer = _folds(config, labels)
+    inner = [
+        Problem(rows[kept], rows[left]) for rows, _ in outer for kept, left in _folds(config, labels[rows])
+    ]
+    finals = [Problem(rows, None) for rows, _ in outer]
+    weights = _fitter(config, _STRENGTHS)(features, labels, inner + finals)
+    by_fold = _held_out_accuracies(weights[: len(inner)], features, labels, inner)
+    means = by_fold.reshape(config.folds, config.folds, -1).mean(axis=1)
+    chosen = [_best(accuracies) for accuracies in means]
+    tested = [
+        (_predict(fits[best], features[left]) == labels[left]).mean()
+        for fits, best, (_, left) in zip(weights[len(inner) :], chosen, outer, strict=True)
+    ]
+    values = {"accuracy": np.mean(tested), "dev_accuracy": np.mean(means[np.arange(config.folds), chosen])}
+    note = f"mean of {config.folds} folds, penalty chosen inside each"
+    return [Score(task, "", metric, float(value), len(labels), note) for metric, value in values.items()]
+
+
+def _tested(
+    config: Config,
+    task: str,
+    features: Features,
+    labels: Integers,
+    rows: Mapping[str, Integers],
+    *,
+    with_f1: bool,
+) -> list[Score]:
+    choose = _chosen_on_dev if "dev" in rows else _chosen_by_folds
+    weights, dev_accuracy = choose(config, features, labels, rows)
+    test, dev_rows = rows["test"], rows.get("dev", rows["train"])
+    predicted = _predict(weights, features[test])
+    accuracy = float((predicted == labels[test]).mean())
+    scores = [
+        Score(task, "", "accuracy", accuracy, len(test)),
+        Score(task, "", "dev_accuracy", dev_accuracy, len(dev_rows)),
+    ]
+    if with_f1:
+        f1 = float(f1_score(labels[test], predicted, zero_division=0))
+        scores.append(Score(task, "", "f1", f1, len(test), "of the second class"))
+    return scores
+
+
+def _chosen_by_folds(
+    config: Config, features: Features, labels: Integers, rows: Mapping[str, Integers]
+) -> tuple[torch.Tensor, float]:
+    train = rows["train"]
+    folds = [Problem(train[kept], train[left]) for kept, left in _folds(config, labels[train])]
+    fit = _fitter(config, _STRENGTHS_WITHOUT_DEV)
+    *partial, final = fit(features, labels, [*folds, Problem(train, None)])
+    accuracies = _held_out_accuracies(partial, features, labels, folds).mean(axis=0)
+    best = _best(accuracies)
+    return final[best], float(accuracies[best])
+
+
+def _chosen_on_dev(
+    config: Config, features: Features, labels: Integers, rows: Mapping[str, Integers]
+) -> tuple[torch.Tensor, float]:
+    problems = [Problem(rows["train"], rows["dev"])]
+    weights = _fitter(config, _STRENGTHS)(features, labels, problems)
+    (accuracies,) = _held_out_accuracies(weights, features, labels, problems)
+    best = _best(accuracies)
+    return weights[0][best], float(accuracies[best])
+
+
+def _graded(
+    config: Config, task: str, features: Features, scores_N: Floats, rows: Mapping[str, Integers]
+) -> list[Score]:
+    targets = soft_classes(scores_N, config.grades)
+    (weights,) = _solve(features, targets, [rows["train"]], _STRENGTHS)
+    classes = np.arange(config.grades[0], config.grades[1] + 1)
+    expected = {
+        split: _logits(weights, features[rows[split]]).double().softmax(dim=-1).numpy() @ classes
+        for split in ("dev", "test")
+    }
+    dev = [pearson(scores_N[rows["dev"]], predicted) for predicted in expected["dev"]]
+    best = int(np.argmax(dev))
+    gold, predicted = scores_N[rows["test"]], expected["test"][best]
+    return [
+        Score(task, "", "spearman", spearman(gold, predicted), len(gold)),
+        Score(task, "", "pearson", pearson(gold, predicted), len(gold)),
+        Score(task, "", "dev_pearson", dev[best], len(rows["dev"])),
+    ]
+
+
+def _scores_of(task: str, table: pa.Table) -> Floats:
+    try:
+        return np.array([float(label) for label in table["label"].to_pylist()])
+    except ValueError as error:
+        found = f"{task}: {error}; labels of a graded task are scores"
+        raise DataError(f"{found}. Take it out of transfer.graded.") from error
+
+
+def soft_classes(scores_N: Floats, grades: tuple[int, int]) -> Floats:
+    """Share each score between the two whole classes it lies between, shape (N, C) (Tai et al. 2015).
+
+    A score beyond the first or last class belongs to that class alone: STS-B's scores below 1, say, with
+    classes 1 to 5 (SentEval gives those a target that sums to less than 1).
+    """
+    clipped = np.clip(scores_N, *grades)
+    shares: Floats = np.maximum(0, 1 - np.abs(clipped[:, None] - np.arange(grades[0], grades[1] + 1)))
+    return shares
+
+
+# Classifiers
+
+
+def _fitter(config: Config, strengths: list[float]) -> Fit:
+    if config.classifier == "exact":
+        return lambda features, labels, problems: _solve(
+            features, np.eye(int(labels.max()) + 1)[labels], [problem.rows for problem in problems], strengths
+        )
+    recipe = _RECIPES[config.classifier]
+    return lambda features, labels, problems: [
+        senteval_classifier.train(features, labels, *problem, _DECAYS, recipe, config.seed)
+        for problem in problems
+    ]
+
+
+def _solve(
+    features: Features, targets_NC: Floats, subsets: Sequence[Integers], strengths: list[float]
+) -> list[torch.Tensor]:
+    masks = np.zeros((len(subsets), len(features)), dtype=np.bool_)
+    for mask, rows in zip(masks, subsets, strict=True):
+        mask[rows] = True
+    solutions = logistic.solve(features, targets_NC, masks, strengths)
+    return list(torch.stack(solutions, dim=1).float())
+
+
+def _logits(weights: torch.Tensor, features: Features) -> torch.Tensor:
+    """Of one classifier (C, D + 1) or several (S, C, D + 1): shape (N, C) or (S, N, C)."""
+    return torch.from_numpy(features) @ weights[..., :-1].mT + weights[..., None, :, -1]
+
+
+def _predict(weights: torch.Tensor, features: Features) -> Integers:
+    predicted: Integers = _logits(weights, features).argmax(dim=-1).numpy()
+    return predicted
+
+
+def _held_out_accuracies(
+    weights: Sequence[torch.Tensor], features: Features, labels: Integers, problems: Sequence[Problem]
+) -> Floats:
+    """Of every problem's classifiers on its held-out rows, shape (P, S)."""
+    return np.array(
+        [
+            (_predict(fits, features[left]) == labels[left]).mean(axis=1)
+            for fits, (_, left) in zip(weights, problems, strict=True)
+        ]
+    )
+
+
+def _best(accuracies_S: Floats) -> int:
+    """The first of the best, once rounded to 0.01%."""
+    return int(np.argmax(np.round(100 * accuracies_S, 2)))
+
+
+def _folds(config: Config, labels: Integers) -> list[tuple[Integers, Integers]]:
+    splitter = StratifiedKFold(config.folds, shuffle=True, random_state=config.seed)
+    return list(splitter.split(np.zeros(len(labels)), labels))
