@@ -36,7 +36,8 @@ def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Non
         _known(config["development"]["dataset"], config["datasets"], "development.dataset")
     for kind, suites in config["suites"].items():
         for name, suite in suites.items():
-            for dataset in suite.get("datasets", []):
+            measures = [*suite.get("positives", {}).values(), *suite.get("clouds", {}).values()]
+            for dataset in [*suite.get("datasets", []), *(measure["dataset"] for measure in measures)]:
                 _known(dataset, config["datasets"], f"suites.{kind}.{name}.datasets")
     for name, grid in grids.items():
         _check_grid(config, grid, f"experiments/{name}.yaml")

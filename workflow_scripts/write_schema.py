@@ -15,6 +15,7 @@ from workflow_scripts.config_check import GRID_SCHEMA, SCHEMA
 from workflow_scripts.data.corpora import Corpus
 from workflow_scripts.data.encoders import EncoderBlock
 from workflow_scripts.data.sources import Dataset
+from workflow_scripts.evaluation.geometry import Config as GeometrySuite
 from workflow_scripts.evaluation.sts import Config as StsSuite
 from workflow_scripts.methods import load_method
 from workflow_scripts.training.mlm import ContinueMlm
@@ -77,6 +78,7 @@ class Suites(Slice):
     """Suites by kind."""
 
     sts: dict[Name, StsSuite] = {}
+    geometry: dict[Name, GeometrySuite] = {}
 
 
 class DevelopmentBlock(Development):

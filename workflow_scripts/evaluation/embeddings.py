@@ -42,3 +42,16 @@ def embed(encode: Encode, *columns: Iterable[str]) -> Embeddings:
     if len(unique) > 1 and not vectors.std(axis=0).any():
         raise DataError(f"encoder: all {len(unique)} sentences have the same embedding. Retrain it.")
     return Embeddings(unique, vectors)
+
+
+def remembering(encode: Encode) -> Encode:
+    """``encode``, but no sentence twice: what several measures of a suite share is encoded once."""
+    known: dict[str, Vectors] = {}
+
+    def once(sentences: Sequence[str]) -> Vectors:
+        new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in known]
+        if new:
+            known.update(zip(new, encode(new), strict=True))
+        return np.stack([known[sentence] for sentence in sentences])
+
+    return once

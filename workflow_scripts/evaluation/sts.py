@@ -38,7 +38,8 @@ def evaluate(datasets: Mapping[str, pa.Table], encode: Encode) -> tuple[list[Sco
     """
     columns = [table[side].to_pylist() for table in datasets.values() for side in ("sentence1", "sentence2")]
     embeddings = embed(encode, *columns)
-    pairs = pa.concat_tables([_similarities(task, table, embeddings) for task, table in datasets.items()])
+    parts = [_similarities(task, table, embeddings) for task, table in datasets.items()]
+    pairs = pa.concat_tables([SIMILARITIES.empty_table(), *parts])
     return list(chain.from_iterable(correlations(pairs, task) for task in datasets)), pairs
 
 
