@@ -16,12 +16,12 @@ Shape suffixes: N sentences, P pairs, D width, B rows of a block.
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from workflow_scripts.config import Slice
 from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
@@ -68,6 +68,12 @@ class Config(Slice):
     positives: dict[str, Positives]
     clouds: dict[str, Cloud]
     max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+
+    @model_validator(mode="after")
+    def _one_name_each(self) -> Self:
+        if shared := set(self.positives) & set(self.clouds):
+            raise ValueError(f"{sorted(shared)} name a measurement of positives and one of clouds; rename one")
+        return self
 
 
 def evaluate(config: Config, datasets: Mapping[str, pa.Table], encode: Encode) -> list[Score]:
