@@ -25,7 +25,7 @@ def run(name: str) -> list[dict[str, str]]:
 
 def main() -> None:
     """Run, print, and keep the table; benchmarks that were not run keep their rows."""
-    names = sorted(path.stem for path in HERE.glob("[a-z]*.py"))
+    names = sorted(path.stem for path in HERE.glob("[a-z]*.py") if "def main" in path.read_text("utf-8"))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=f"one of {', '.join(names)}")
     chosen = parser.parse_args().names or names

@@ -1,0 +1,44 @@
+"""One small run of the whole graph, shared by the tests that look at what it made."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.planning import copy_tree, run
+
+SMOKE = """
+name: demo
+experiments: [demo]
+training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint_every: 2}
+development: {dataset: null, every: 2}
+corpora: {wiki_extract: {dev_sentences: 60, max_sentences: 200}}
+continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}
+"""
+
+
+def run_everything(folder: Path) -> None:
+    """Copy the tree into ``folder`` and run the demo graph, cut short, from raw text to report."""
+    copy_tree(folder)
+    (folder / "config/smoke.yaml").write_text(SMOKE)
+    finished = run(
+        folder, "-m", "snakemake", "--cores", "2", "--quiet", "rules",
+        "--configfile", "config/demo.yaml", "config/smoke.yaml",
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-3000:]
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder where the whole graph has run; tests must leave it as it is."""
+    folder = tmp_path_factory.mktemp("smoke")
+    run_everything(folder)
+    return folder
+
+
+@pytest.fixture
+def smoke_copy(smoke: Path, tmp_path: Path) -> Path:
+    """A copy of the finished folder with all its dates new, as a fresh clone with copied results has."""
+    copy = tmp_path / "copy"
+    shutil.copytree(smoke, copy, copy_function=shutil.copyfile, symlinks=True)
+    return copy

