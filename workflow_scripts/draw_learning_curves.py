@@ -1,0 +1,41 @@
+"""Draw training loss and development score of one experiment's runs (rule draw_learning_curves)."""
+
+from workflow_scripts.artefacts import read_table, write_page, write_table
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.job import parse_job
+from workflow_scripts.reporting.learning_curves import DESCRIPTION, TITLE, Config, History, draw, points
+from workflow_scripts.reporting.records import wildcard
+from workflow_scripts.reporting.style import FigureStyle, figure_style, substitution_notes, to_svg
+from workflow_scripts.schemas import HISTORY
+
+
+def main() -> None:
+    """Read the histories, average, draw, write."""
+    job = parse_job(
+        "draw_learning_curves",
+        __doc__,
+        wildcards=["experiment"],
+        many=["histories"],
+        outputs=["figure", "data"],
+    )
+    config = Config.parse(job.settings["learning_curves"], "report.learning_curves")
+    style = FigureStyle.parse(job.settings["figure"], "report.figure")
+    record = job.record()
+    data = points(
+        (
+            History(wildcard(path, "run"), int(wildcard(path, "seed")), read_table(path, HISTORY))
+            for path in job.many("histories")
+        ),
+        config,
+    )
+    title = f"{TITLE}: {job.settings['title']}"
+    with figure_style():
+        figure = draw(data, style, title, substitution_notes(record.labels))
+        svg = to_svg(figure, f"learning-curves-{job.wildcards['experiment']}", title, DESCRIPTION)
+    write_table(job.outputs["data"], data, record)
+    write_page(job.outputs["figure"], svg, record)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

@@ -1,0 +1,63 @@
+"""What one grid asks of its table."""
+
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from workflow_scripts.config import Slice
+
+
+class Column(Slice):
+    """One score of every run."""
+
+    heading: str
+    suite: str
+    task: str
+    aggregation: str
+    metric: str
+    scale: float = Field(gt=0, description="100 prints a correlation as points.")
+    digits: int = Field(ge=0, le=6, description="Decimals printed.")
+
+
+class MeanColumn(Slice):
+    """The mean of other columns, taken seed by seed."""
+
+    heading: str
+    mean_of: list[str] = Field(min_length=2, description="Headings of columns that are no means themselves.")
+    digits: int = Field(ge=0, le=6, description="Decimals printed.")
+
+
+class Experiment(Slice):
+    """One grid in ``config/experiments``."""
+
+    title: str
+    source: str = Field(description="Paper and table.")
+    seeds: list[int] = Field(min_length=1)
+    baseline: str | None = Field(description="Run that differences are taken from.")
+    suites: dict[str, list[str]] = Field(description="Kind to the suites to evaluate on.")
+    runs: list[dict[str, Any]] = Field(
+        min_length=1, description="Blocks of runs, as ``dag.runs_of`` reads them."
+    )
+    columns: list[Column | MeanColumn] = Field(min_length=1)
+    headline: str | None = Field(
+        default=None, description="Heading that figures colour by; left out for the first."
+    )
+
+    @model_validator(mode="after")
+    def _headings_are_there_once(self) -> "Experiment":
+        headings = [column.heading for column in self.columns]
+        scores = {column.heading for column in self.columns if isinstance(column, Column)}
+        if len(set(headings)) < len(headings):
+            raise ValueError(f"a heading stands twice: {headings}")
+        for column in self.columns:
+            if isinstance(column, MeanColumn) and (unknown := set(column.mean_of) - scores):
+                raise ValueError(
+                    f"{column.heading} averages {sorted(unknown)}, no columns of scores; has {sorted(scores)}"
+                )
+        if self.headline is not None and self.headline not in headings:
+            raise ValueError(f"headline {self.headline} is no heading; has {headings}")
+        return self
+
+    def headline_column(self) -> Column | MeanColumn:
+        """The column that stands for the table in figures."""
+        return next(column for column in self.columns if self.headline in (None, column.heading))

@@ -1,0 +1,67 @@
+"""A table as CSV to keep in the repository: rounded to the digits it prints, the same bytes every time."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from workflow_scripts.reporting.experiment import Experiment
+
+FIELDS = (
+    "experiment",
+    "run",
+    "heading",
+    "task",
+    "aggregation",
+    "metric",
+    "mean",
+    "sd",
+    "seeds",
+    "n",
+    "difference",
+    "p_value",
+    "detectable",
+    "published",
+    "note",
+    "labels",
+)
+_ROUNDED = ("mean", "sd", "difference", "detectable", "published")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def to_csv(tables: Iterable[tuple[str, pa.Table, Experiment]]) -> str:
+    """Write tables (``schemas.TABLE``) below each other.
+
+    Args:
+        tables: Names of experiments, their tables and grids.
+    """
+    out = io.StringIO()
+    writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for name, table, experiment in tables:
+        writer.writerows(_rows(name, table, experiment))
+    return out.getvalue()
+
+
+def _rows(name: str, table: pa.Table, experiment: Experiment) -> Iterator[dict[str, Any]]:
+    digits = {column.heading: column.digits for column in experiment.columns}
+    for row in table.to_pylist():
+        rounded = {key: _rounded(row[key], digits[row["heading"]]) for key in _ROUNDED}
+        texts = {"experiment": name, "labels": "; ".join(row["labels"]), "p_value": _p(row["p_value"])}
+        shown = row | rounded | texts
+        yield {field: _harmless(shown[field]) for field in FIELDS}
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else float(f"{value:.{digits}f}") + 0.0  # -0.0 becomes 0.0
+
+
+def _p(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2g}"
+
+
+def _harmless(value: object) -> object:
+    """Text that a spreadsheet would compute gets an apostrophe in front."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -1,0 +1,187 @@
+"""A table's cells as text, laid out once for the terminal, the report and the laboratory's CSV."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from string import ascii_lowercase
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from workflow_scripts.reporting.experiment import Column, Experiment
+
+Row = dict[str, Any]
+
+GAP = "gap"
+MINUS = "\N{MINUS SIGN}"
+
+
+class Cell(NamedTuple):
+    """One cell: texts ready to print, an empty one where there is nothing to say."""
+
+    score: str
+    difference: str
+    p: str
+    detectable: str
+    published: str
+    significant: bool
+    notes: tuple[int, ...]
+
+
+class Head(NamedTuple):
+    """One column's heading, what it holds, and the notes that hold for all of its cells."""
+
+    text: str
+    measure: str
+    notes: tuple[int, ...]
+
+
+class Line(NamedTuple):
+    """One run: marks of its substitutions, its number of seeds, its cells."""
+
+    run: str
+    marks: tuple[str, ...]
+    seeds: str
+    baseline: bool
+    cells: tuple[Cell, ...]
+
+
+class Sheet(NamedTuple):
+    """A table as readers see it."""
+
+    title: str
+    source: str
+    baseline: str | None
+    alpha: float
+    heads: tuple[Head, ...]
+    lines: tuple[Line, ...]
+    substitutions: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def level(self) -> str:
+        """The level of significance as papers print it."""
+        return f"{self.alpha:g}".replace("0.", ".", 1)
+
+    @property
+    def any_difference(self) -> bool:
+        """Whether a cell has a difference to the baseline."""
+        return any(cell.difference for line in self.lines for cell in line.cells)
+
+    @property
+    def any_significant(self) -> bool:
+        """Whether a cell carries the star that is to be explained."""
+        return any(cell.significant for line in self.lines for cell in line.cells)
+
+
+def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
+    """Turn one experiment's table (``schemas.TABLE``) into texts.
+
+    A substitution is marked by a letter on each run it reached, a note by a number on each of its cells,
+    or on the heading where all cells of a column share it.
+    """
+    rows = table.to_pylist()
+    runs = list(dict.fromkeys(row["run"] for row in rows))
+    by_cell = {(row["run"], row["heading"]): row for row in rows}
+    headings = [column.heading for column in experiment.columns]
+    digits = {column.heading: column.digits for column in experiment.columns}
+    letters = dict(zip(sorted({label for row in rows for label in row["labels"]}), _letters(), strict=False))
+    shared = {heading: _shared_note([by_cell[run, heading] for run in runs]) for heading in headings}
+    numbers = _numbered(shared, rows)
+    return Sheet(
+        title=experiment.title,
+        source=experiment.source,
+        baseline=experiment.baseline,
+        alpha=alpha,
+        heads=tuple(
+            Head(
+                heading,
+                _measure([by_cell[run, heading] for run in runs], experiment),
+                _marks(shared[heading], numbers),
+            )
+            for heading in headings
+        ),
+        lines=tuple(
+            Line(
+                run=run,
+                marks=tuple(letters[label] for label in by_cell[run, headings[0]]["labels"]),
+                seeds=_range(
+                    by_cell[run, heading]["seeds"] for heading in headings if by_cell[run, heading]["seeds"]
+                ),
+                baseline=run == experiment.baseline,
+                cells=tuple(
+                    _cell(by_cell[run, heading], digits[heading], alpha, numbers, shared[heading])
+                    for heading in headings
+                ),
+            )
+            for run in runs
+        ),
+        substitutions=tuple((letter, label) for label, letter in letters.items()),
+        notes=tuple(numbers),
+    )
+
+
+def _letters() -> Iterable[str]:
+    """Marks of substitutions: a to z, then aa, ab, ..."""
+    yield from ascii_lowercase
+    yield from ("".join(pair) for pair in product(ascii_lowercase, repeat=2))
+
+
+def _shared_note(rows: Sequence[Row]) -> str | None:
+    notes = {row["note"] for row in rows}
+    return notes.pop() if len(notes) == 1 else None
+
+
+def _numbered(shared: Mapping[str, str | None], rows: Iterable[Row]) -> dict[str, int]:
+    notes = [note for note in shared.values() if note] + [row["note"] for row in rows if row["note"]]
+    return {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
+
+
+def _marks(note: str | None, numbers: Mapping[str, int]) -> tuple[int, ...]:
+    return (numbers[note],) if note else ()
+
+
+def _measure(rows: Sequence[Row], experiment: Experiment) -> str:
+    row = rows[0]
+    column = next(column for column in experiment.columns if column.heading == row["heading"])
+    aggregation = f" ({row['aggregation']})" if row["aggregation"] else ""
+    scale = f", times {column.scale:g}" if isinstance(column, Column) and column.scale != 1 else ""
+    sizes = sorted({row["n"] for row in rows if row["mean"] is not None})
+    return (
+        f"{row['metric']} of {row['task']}{aggregation}{scale}, n {' or '.join(f'{n:,}' for n in sizes) or 0}"
+    )
+
+
+def _range(counts: Iterable[int]) -> str:
+    found = sorted(set(counts)) or [0]
+    return f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
+
+
+def _cell(row: Row, digits: int, alpha: float, numbers: Mapping[str, int], shared: str | None) -> Cell:
+    return Cell(
+        score=score_text(row["mean"], row["sd"], digits),
+        difference="" if row["difference"] is None else number(row["difference"], digits, signed=True),
+        p="" if row["p_value"] is None else p_text(row["p_value"]),
+        detectable="" if row["detectable"] is None else number(row["detectable"], digits),
+        published="" if row["published"] is None else number(row["published"], digits),
+        significant=row["p_value"] is not None and row["p_value"] < alpha,
+        notes=() if row["note"] == shared else _marks(row["note"], numbers),
+    )
+
+
+def score_text(mean: float | None, sd: float | None, digits: int) -> str:
+    """Mean and standard deviation; the word gap where there is none."""
+    if mean is None:
+        return GAP
+    return number(mean, digits) if sd is None else f"{number(mean, digits)} ± {number(sd, digits)}"
+
+
+def number(value: float, digits: int, *, signed: bool = False) -> str:
+    """A number with a true minus sign; zero has no sign."""
+    rounded = round(value, digits) + 0.0  # -0.0 becomes 0.0
+    sign = MINUS if rounded < 0 else "+" if signed and rounded else ""
+    return f"{sign}{abs(rounded):.{digits}f}"
+
+
+def p_text(p: float) -> str:
+    """A p-value as papers print it, with its sign of relation."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)

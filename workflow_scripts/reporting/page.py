@@ -1,0 +1,162 @@
+"""One self-contained HTML page about a study: tables, figures, data; no script and nothing to fetch.
+
+Everything that comes from data is escaped where it is printed. The figures alone are inserted as they are:
+they are sealed artefacts of this pipeline, in which all text is escaped already.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.dag import runs_of
+from workflow_scripts.provenance import Record
+from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.layout import Sheet
+
+
+class Config(Slice):
+    """What the page shows."""
+
+    top_words: int = Field(ge=0, description="Most frequent words of each corpus that are printed.")
+
+
+class File(NamedTuple):
+    """An artefact that a reader may want to open: its path, and how the page links to it."""
+
+    path: str
+    link: str
+
+
+class Drawing(NamedTuple):
+    """A figure with its caption and the data it was drawn from."""
+
+    svg: Markup
+    caption: Sequence[Markup]
+    file: File
+    data: File
+
+
+class Section(NamedTuple):
+    """One experiment."""
+
+    name: str
+    sheet: Sheet
+    table: File
+    drawings: Sequence[Drawing]
+
+
+class DatasetLine(NamedTuple):
+    """One dataset: rows kept, rows dropped by reason, and the labels of its source."""
+
+    name: str
+    rows: int
+    dropped: Sequence[tuple[str, int]]
+    labels: Sequence[str]
+    file: File
+
+
+class CorpusLine(NamedTuple):
+    """One corpus: what it trains on, and its most frequent words with their counts."""
+
+    name: str
+    sentences: int
+    words: Sequence[tuple[str, int]]
+    file: File
+
+
+class DevelopmentLine(NamedTuple):
+    """One development set: pairs in each of its subsets."""
+
+    name: str
+    subsets: Sequence[tuple[str, int]]
+    file: File
+
+    @property
+    def pairs(self) -> int:
+        """All pairs."""
+        return sum(count for _, count in self.subsets)
+
+
+class Page(NamedTuple):
+    """All that the template prints."""
+
+    study: str
+    summary: str
+    labels: Sequence[str]
+    sections: Sequence[Section]
+    datasets: Sequence[DatasetLine]
+    corpora: Sequence[CorpusLine]
+    development: Sequence[DevelopmentLine]
+    file: File
+    commit: str | None
+    dirty: bool
+
+
+def environment() -> Environment:
+    """Templates that escape what they print and refuse names that are not there."""
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def render(page: Page, template: str) -> str:
+    """Fill the page's template."""
+    return environment().from_string(template).render(page._asdict())
+
+
+def linked(path: str, page: Path) -> File:
+    """An artefact and its link relative to the folder of ``page``."""
+    return File(path, quote(os.path.relpath(path, page.parent)))
+
+
+def drawing(svg: str, record: Record, captions: Mapping[str, str], page: Path) -> Drawing:
+    """Make a figure part of a page.
+
+    Args:
+        svg: Text of the figure's file.
+        record: The figure's record, which names the data beside it.
+        captions: Name of a figure to its caption; the same text is the caption in Snakemake's own report.
+        page: Where the page will stand.
+    """
+    figure, data = (
+        next(path for path in record.outputs if path.endswith(end)) for end in (".svg", ".parquet")
+    )
+    inner = svg[svg.index("<svg") : svg.rindex("</svg>") + len("</svg>")]
+    return Drawing(
+        svg=Markup(inner),
+        caption=_caption(captions[record.rule.removeprefix("draw_")], record),
+        file=linked(figure, page),
+        data=linked(data, page),
+    )
+
+
+def _caption(template: str, record: Record) -> list[Markup]:
+    text = environment().from_string(template).render(snakemake={"wildcards": record.wildcards})
+    return [Markup(" ".join(paragraph.split())) for paragraph in text.strip().split("\n\n")]
+
+
+def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
+    """Say in one sentence what ran."""
+    runs = {name: run for experiment in experiments for name, run in runs_of(experiment.model_dump()).items()}
+    trained = {name: run for name, run in runs.items() if run.corpus}
+    trainings = sum(len(run.seeds) for run in trained.values())
+    tasks = {
+        column.task for experiment in experiments for column in experiment.columns if hasattr(column, "task")
+    }
+    parts = [
+        _counted(len(experiments), "experiment"),
+        f"{_counted(len(runs), 'run')} ({len(runs) - len(trained)} untrained, {len(trained)} trained)",
+        _counted(trainings, "training"),
+        f"{_counted(len(tasks), 'task')} in tables",
+        _counted(sentences, "training sentence"),
+    ]
+    return ", ".join(parts) + "."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,96 @@
+"""A table for the terminal."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from workflow_scripts.reporting.layout import GAP, Cell, Head, Line, Sheet
+
+_PADDING = 2  # blanks that rich puts around a column
+
+
+class _Strip(NamedTuple):
+    """Headings that fit beside each other, and the place of the first among all."""
+
+    start: int
+    heads: Sequence[Head]
+
+
+def show(sheet: Sheet, console: Console) -> None:
+    """Print a table; one that is too wide is continued below itself, never cut."""
+    console.print(Group(*_parts(sheet, console.width)))
+
+
+def _parts(sheet: Sheet, width: int) -> Iterator[RenderableType]:
+    yield Text.assemble((sheet.title, "bold"), f"\n{sheet.source}")
+    for strip in _strips(sheet, width):
+        yield _table(sheet, strip)
+    yield from (Text(line, style="dim") for line in footnotes(sheet))
+
+
+def footnotes(sheet: Sheet) -> Iterator[str]:
+    """What stands below a table: how to read its signs, notes, and every substitution."""
+    yield "mean ± standard deviation over seeds" + (
+        f"; below it the difference to {sheet.baseline}" if sheet.any_difference else ""
+    )
+    if sheet.any_significant:
+        yield f"* p < {sheet.level}, two-sided t-test over seeds, not corrected for the number of comparisons"
+    yield from (f"[{number}] {note}" for number, note in enumerate(sheet.notes, start=1))
+    for letter, label in sheet.substitutions:
+        yield f"({letter}) substitution: {label}"
+
+
+def _strips(sheet: Sheet, width: int) -> Iterator[_Strip]:
+    room = width - _run_width(sheet) - len("seeds") - 3 * _PADDING
+    start = end = used = 0
+    for index, head in enumerate(sheet.heads):
+        lines = [_head_text(head).plain, *(_cell_text(line.cells[index]).plain for line in sheet.lines)]
+        needed = max(len(part) for line in lines for part in line.split("\n")) + _PADDING
+        if used + needed > room and end > start:
+            yield _Strip(start, sheet.heads[start:end])
+            start, used = end, 0
+        end, used = index + 1, used + needed
+    yield _Strip(start, sheet.heads[start:end])
+
+
+def _run_width(sheet: Sheet) -> int:
+    return max(len(_run_text(line).plain) for line in sheet.lines)
+
+
+def _table(sheet: Sheet, strip: _Strip) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("run", overflow="fold")
+    table.add_column("seeds", justify="right", no_wrap=True)
+    for head in strip.heads:
+        table.add_column(_head_text(head), justify="right", no_wrap=True)
+    for line in sheet.lines:
+        cells = line.cells[strip.start : strip.start + len(strip.heads)]
+        table.add_row(_run_text(line), line.seeds, *map(_cell_text, cells))
+    return table
+
+
+def _head_text(head: Head) -> Text:
+    return Text(head.text + _numbers(head.notes))
+
+
+def _run_text(line: Line) -> Text:
+    marks = f" ({','.join(line.marks)})" if line.marks else ""
+    return Text(line.run + marks, style="italic" if line.baseline else "")
+
+
+def _cell_text(cell: Cell) -> Text:
+    star = "*" if cell.significant else " "
+    lines = [f"{cell.score}{_numbers(cell.notes)}" + (star if cell.score != GAP else "")]
+    if cell.difference:
+        lines.append(f"{cell.difference}{f', {cell.p}' if cell.p else ''} ")
+    if cell.published:
+        lines.append(f"paper {cell.published} ")
+    return Text("\n".join(lines))
+
+
+def _numbers(notes: Sequence[int]) -> str:
+    return "".join(f" [{note}]" for note in notes)

@@ -1,0 +1,114 @@
+"""Write the page about one study: tables, figures, data (rule write_report)."""
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from workflow_scripts.artefacts import read_table, write_page
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.evaluation.significance import Config as Significance
+from workflow_scripts.job import Job, parse_job
+from workflow_scripts.reporting import page
+from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.layout import lay_out
+from workflow_scripts.reporting.records import record_of, wildcard
+from workflow_scripts.schemas import DROPPED, PAIRS, TABLE, WORD_COUNTS
+
+
+def main() -> None:
+    """Gather what the study made, fill the template, write."""
+    job = parse_job(
+        "write_report",
+        __doc__,
+        inputs=["template"],
+        many=["tables", "figures", "captions", "datasets", "dropped", "train", "development", "words"],
+        outputs=["report"],
+    )
+    config = page.Config.parse(job.settings["page"], "report.page")
+    record = job.record()
+    report = job.outputs["report"]
+    corpora = _corpora(job, config.top_words)
+    experiments = [_experiment(path) for path in job.many("tables")]
+    text = page.render(
+        page.Page(
+            study=job.settings["name"],
+            summary=page.summarise(experiments, sum(corpus.sentences for corpus in corpora)),
+            labels=record.labels,
+            sections=[
+                _section(job, path, grid) for path, grid in zip(job.many("tables"), experiments, strict=True)
+            ],
+            datasets=_datasets(job),
+            corpora=corpora,
+            development=[_development(path, report) for path in job.many("development")],
+            file=page.linked(report.as_posix(), report),
+            commit=record.commit,
+            dirty=record.dirty,
+        ),
+        job.inputs["template"].read_text("utf-8"),
+    )
+    write_page(report, text, record)
+
+
+def _experiment(table: Path) -> Experiment:
+    return Experiment.parse(record_of(table).settings["experiment"], f"{table}: experiment")
+
+
+def _section(job: Job, table: Path, experiment: Experiment) -> page.Section:
+    name, report = wildcard(table, "experiment"), job.outputs["report"]
+    significance = Significance.parse(record_of(table).settings["significance"], f"{table}: significance")
+    captions = {path.stem: path.read_text("utf-8") for path in job.many("captions")}
+    return page.Section(
+        name=name,
+        sheet=lay_out(read_table(table, TABLE), experiment, significance.alpha),
+        table=page.linked(table.as_posix(), report),
+        drawings=[
+            page.drawing(path.read_text("utf-8"), record_of(path), captions, report)
+            for path in job.many("figures")
+            if wildcard(path, "experiment") == name
+        ],
+    )
+
+
+def _datasets(job: Job) -> list[page.DatasetLine]:
+    dropped = {wildcard(path, "dataset"): read_table(path, DROPPED) for path in job.many("dropped")}
+    lines = []
+    for path in job.many("datasets"):
+        name = wildcard(path, "dataset")
+        counts = zip(*(dropped[name][column].to_pylist() for column in ("reason", "count")), strict=True)
+        file = page.linked(path.as_posix(), job.outputs["report"])
+        lines.append(page.DatasetLine(name, _rows(path), list(counts), record_of(path).labels, file))
+    return lines
+
+
+def _rows(path: Path) -> int:
+    return int(pq.read_metadata(path).num_rows)
+
+
+def _corpora(job: Job, top_words: int) -> list[page.CorpusLine]:
+    words = {
+        wildcard(path, "corpus"): read_table(path, WORD_COUNTS).slice(0, top_words)
+        for path in job.many("words")
+    }
+    lines = []
+    for path in job.many("train"):
+        name = wildcard(path, "corpus")
+        counts = zip(*(words[name][column].to_pylist() for column in ("word", "count")), strict=True)
+        lines.append(
+            page.CorpusLine(
+                name, _rows(path), list(counts), page.linked(path.as_posix(), job.outputs["report"])
+            )
+        )
+    return lines
+
+
+def _development(path: Path, report: Path) -> page.DevelopmentLine:
+    wildcards = record_of(path).wildcards
+    subsets = Counter(read_table(path, PAIRS, ["subset"])["subset"].to_pylist())
+    name = wildcards["dataset"] if "dataset" in wildcards else f"of corpus {wildcards['corpus']}"
+    return page.DevelopmentLine(name, list(subsets.items()), page.linked(path.as_posix(), report))
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()
