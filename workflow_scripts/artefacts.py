@@ -313,6 +313,11 @@ def read_record(path: Path) -> Record | None:
     return Record.model_validate_json(text) if text else None
 
 
+def page_text(path: Path) -> bytes:
+    """What a page holds besides its record."""
+    return path.read_bytes().rpartition(_NOTE_START)[0]
+
+
 def _tail(path: Path) -> bytes:
     with path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))

@@ -12,6 +12,8 @@ import pytest
 from workflow_scripts import closure
 from workflow_scripts.errors import ConfigError
 
+NO_JOBS = {"write_schema"}  # run by hand, and imports every method by name
+
 MODULES = sorted(
     path.relative_to(closure.PACKAGE).with_suffix("").as_posix().replace("/", ".")
     for path in closure.PACKAGE.rglob("*.py")
@@ -148,7 +150,7 @@ for module in modules:
     return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", [module for module in MODULES if module not in NO_JOBS])
 def test_every_file_loaded_at_run_time_is_in_the_closure(imported_at_run_time, module):
     loaded = imported_at_run_time[module]
     assert isinstance(loaded, list), loaded

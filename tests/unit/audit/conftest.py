@@ -1,0 +1,159 @@
+"""A small study of sealed artefacts, made by the project's own writers."""
+
+import contextlib
+import shutil
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from workflow_scripts.artefacts import job_record, write_page, write_table, writing_model_folder
+from workflow_scripts.evaluation.scores import Score, score_table
+from workflow_scripts.provenance import Input
+from workflow_scripts.schemas import PAIRS, SENTENCES
+
+STUDY = "results/study"
+RUNS = [("simcse", 1), ("simcse", 2), ("plain", 1)]
+HUB = Input(path="hub:owner/stsb@0123456789", sha256="0" * 40)
+PACKAGE = Input(path="package:minilm==1.0/model.safetensors", sha256="5" * 64)
+
+
+def made_by(rule, outputs, *, settings=None, inputs=None, **others):
+    """A record as a job of ``rule`` writes it; the code is that of a module which is there."""
+    paths = {
+        role: Path(STUDY, path) if "resources" not in path else Path(path)
+        for role, path in (inputs or {}).items()
+    }
+    record = job_record(
+        "errors",
+        settings=settings or {},
+        inputs=paths,
+        outputs=[Path(STUDY, path) for path in outputs],
+        **others,
+    )
+    return record.model_copy(update={"rule": rule})
+
+
+def write_dataset(score=2.5):
+    record = made_by(
+        "read_dataset", ["datasets/stsb.parquet"], foreign={"hub": HUB}, wildcards={"dataset": "stsb"}
+    )
+    rows = [["test"] * 40, [f"a {i}" for i in range(40)], [f"b {i}" for i in range(40)], [score] * 40]
+    write_table(Path(STUDY, "datasets/stsb.parquet"), pa.table(rows, schema=PAIRS), record)
+
+
+def write_corpus(max_words=50):
+    record = made_by(
+        "split_corpus",
+        ["corpora/wiki/train.parquet"],
+        settings={"corpus": {"max_words": max_words}},
+        inputs={"prompt": "resources/prompt.txt"},
+        wildcards={"corpus": "wiki"},
+    )
+    rows = [[f"sentence {i}" for i in range(50)], [0] * 50, list(range(50))]
+    write_table(Path(STUDY, "corpora/wiki/train.parquet"), pa.table(rows, schema=SENTENCES), record)
+
+
+def write_encoder(labels=("stand-in encoder",)):
+    record = made_by(
+        "fetch_encoder", ["encoders/minilm/record.json"], foreign={"weights": PACKAGE}, labels=labels
+    )
+    with writing_model_folder(Path(STUDY, "encoders/minilm"), record) as folder:
+        (folder / "model.safetensors").write_bytes(bytes(range(256)) * 4)
+        (folder / "config.json").write_text('{"layers": 6}')
+
+
+def write_run(run, seed, temperature=0.05):
+    place = f"runs/{run}/seed{seed}"
+    record = made_by(
+        "train_encoder",
+        [f"{place}/model/record.json", f"{place}/history.parquet"],
+        settings={"method": {"module": run, "temperature": temperature}, "training": {"steps": 3}},
+        inputs={"encoder": "encoders/minilm/record.json", "corpus": "corpora/wiki/train.parquet"},
+        wildcards={"run": run, "seed": str(seed)},
+    )
+    with writing_model_folder(Path(STUDY, place, "model"), record) as folder:
+        (folder / "model.safetensors").write_bytes(f"{run} {seed} {temperature} ".encode() * 50)
+        (folder / "1_Pooling").mkdir()
+        (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}')
+    write_table(Path(STUDY, place, "history.parquet"), pa.table({"loss": [1.0, float("nan"), 0.5]}), record)
+
+
+def write_scores(run, seed, value=0.7):
+    file = f"scores/sts/suite/{run}/seed{seed}.parquet"
+    record = made_by(
+        "evaluate_sts",
+        [file],
+        inputs={
+            "model": f"runs/{run}/seed{seed}/model/record.json",
+            f"datasets/{STUDY}/datasets/stsb.parquet": "datasets/stsb.parquet",
+        },
+        wildcards={"suite": "suite", "run": run, "seed": str(seed)},
+    )
+    scores = [Score("STSB", "all", metric, value, 40) for metric in ("pearson", "spearman")]
+    write_table(Path(STUDY, file), score_table(scores, run=run, seed=seed, suite="suite"), record)
+
+
+def score_files():
+    return [f"scores/sts/suite/{run}/seed{seed}.parquet" for run, seed in RUNS]
+
+
+def write_table_of_scores():
+    record = made_by(
+        "make_table",
+        ["tables/main.parquet"],
+        inputs={f"scores/{STUDY}/{file}": file for file in score_files()},
+        wildcards={"experiment": "main"},
+    )
+    scores = [Score("STSB", "all", "spearman", 0.7, 40), Score("STSB", "all", "pearson", 0.6, 40)]
+    rows = [score_table(scores, run=run, seed=seed, suite="suite") for run, seed in RUNS]
+    write_table(Path(STUDY, "tables/main.parquet"), pa.concat_tables(rows), record)
+
+
+def write_pages():
+    figure = made_by("draw_figure", ["figures/main.svg"], inputs={"table": "tables/main.parquet"})
+    write_page(Path(STUDY, "figures/main.svg"), '<svg xmlns="http://www.w3.org/2000/svg"/>', figure)
+    report = made_by(
+        "write_report", ["report.html"], inputs={"figure": "figures/main.svg", "table": "tables/main.parquet"}
+    )
+    drawn = Path(STUDY, "figures/main.svg").read_text()
+    write_page(Path(STUDY, "report.html"), f"<html><body>-- {drawn}</body></html>", report)
+
+
+def write_study(max_words=50):
+    Path("resources").mkdir(exist_ok=True)
+    Path("resources/prompt.txt").write_text("A sentence means")
+    write_dataset()
+    write_corpus(max_words)
+    write_encoder()
+    for run, seed in RUNS:
+        write_run(run, seed)
+        write_scores(run, seed)
+    write_table_of_scores()
+    write_pages()
+    unfinished = Path(STUDY, "runs/plain/seed2/model.checkpoints/step00000100")
+    unfinished.mkdir(parents=True)
+    (unfinished / "encoder.safetensors").write_bytes(b"half" * 10)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    root = tmp_path_factory.mktemp("finished")
+    with contextlib.chdir(root):
+        write_study()
+    return root
+
+
+@pytest.fixture
+def root(finished, tmp_path, monkeypatch):
+    """A finished study of one's own, in the working directory."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return Path()
+
+
+@pytest.fixture
+def study(root):
+    """The functions of this file, which make single artefacts of the study anew."""
+    return sys.modules[__name__]

@@ -1,0 +1,204 @@
+"""Two artefacts differ by what their records say, and down to the input that made the difference."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from workflow_scripts.artefacts import read_record, write_page, write_table, writing_model_folder
+from workflow_scripts.audit.diff import ABSENT, Change, changes, contents_equal, diff, show
+from workflow_scripts.audit.reading import console
+from workflow_scripts.closure import ROOT
+from workflow_scripts.errors import DataError
+
+STUDY = "results/study"
+SCORES = Path(STUDY, "scores/sts/suite")
+
+
+def sections(found):
+    return [(change.section, change.key) for change in found.changes]
+
+
+def test_an_artefact_does_not_differ_from_itself_or_its_copy(root):
+    table = Path(STUDY, "tables/main.parquet")
+    copy = Path(shutil.copy(table, Path(STUDY, "tables/copy.parquet")))
+    assert diff(table, table, root).none
+    assert diff(table, copy, root).none
+    assert diff(
+        Path(STUDY, "runs/plain/seed1/model"), Path(STUDY, "runs/plain/seed1/model/record.json"), root
+    ).none
+
+
+def test_runs_differ_in_the_settings_that_differ(root, study):
+    study.write_run("simcse", 2, temperature=0.1)
+    found = diff(Path(STUDY, "runs/simcse/seed1/model"), Path(STUDY, "runs/simcse/seed2/model"), root)
+    assert found.changes == [
+        Change("wildcard", "seed", "1", "2"),
+        Change("setting", "method.temperature", 0.05, 0.1),
+    ]
+    assert found.inputs == []
+    assert not found.contents_equal
+    assert found.inner is None
+
+
+def test_scores_differ_by_the_settings_of_their_models(root):
+    found = diff(SCORES / "simcse/seed1.parquet", SCORES / "plain/seed1.parquet", root)
+    assert sections(found) == [("wildcard", "run")]
+    assert [change.role for change in found.inputs] == ["model"]
+    assert found.followed == "model"
+    assert found.inner.changes == [
+        Change("wildcard", "run", "simcse", "plain"),
+        Change("setting", "method.module", "simcse", "plain"),
+    ]
+    assert found.inner.inputs == []
+
+
+@pytest.fixture
+def other_study(study, monkeypatch):
+    """The same study under another name, but for the sentences it keeps."""
+    monkeypatch.setattr(study, "STUDY", "results/other")
+    study.write_study(max_words=40)
+
+
+def test_a_difference_is_followed_from_report_to_setting(root, other_study):
+    found = diff(Path(STUDY, "report.html"), Path("results/other/report.html"), root)
+    followed = []
+    while found.inner is not None:
+        assert found.changes == []
+        followed.append(found.followed)
+        found = found.inner
+    assert followed == ["figure", "table", "scores/scores/sts/suite/plain/seed1.parquet", "model", "corpus"]
+    assert found.changes == [Change("setting", "corpus.max_words", 50, 40)]
+    assert found.contents_equal
+
+
+def test_where_an_input_lies_makes_no_difference(root, other_study):
+    """The seals of the two datasets differ, as a record names the place of its artefact."""
+    name = "scores/sts/suite/plain/seed1.parquet"
+    found = diff(Path(STUDY, name), Path("results/other", name), root)
+    assert [change.role for change in found.inputs] == ["model"]
+
+
+def test_an_input_damaged_beyond_reading_is_said_not_to_be_followed(root, other_study):
+    model = Path(STUDY, "runs/plain/seed1/model/record.json")
+    model.write_text(model.read_text().replace('"record"', '"recoil"'))
+    name = "scores/sts/suite/plain/seed1.parquet"
+    found = diff(Path(STUDY, name), Path("results/other", name), root)
+    assert found.inner is None
+    assert "record cannot be read" in found.dead_end
+
+
+def test_an_input_made_anew_is_not_followed_and_says_why(root, study):
+    old = Path(shutil.copy(SCORES / "plain/seed1.parquet", "old.parquet"))
+    study.write_run("plain", 1, temperature=0.1)
+    study.write_scores("plain", 1)
+    found = diff(old, SCORES / "plain/seed1.parquet", root)
+    assert [change.role for change in found.inputs] == ["model"]
+    assert found.inner is None
+    assert "made anew since" in found.dead_end
+    assert found.contents_equal
+    assert not found.none
+
+
+def test_code_packages_commit_and_labels_are_compared(root):
+    record = read_record(Path(STUDY, "tables/main.parquet"))
+    other = record.model_copy(
+        update={
+            "code": {
+                **record.code,
+                "workflow_scripts/errors.py": "0" * 64,
+                "workflow_scripts/new.py": "1" * 64,
+            },
+            "packages": {"torch": "2.9"},
+            "commit": "0123",
+            "dirty": not record.dirty,
+            "labels": ["other engine"],
+            "settings": {"a": {"b": [1, {"c": 2}]}, "empty": {}},
+        }
+    )
+    assert changes(record, record) == []
+    assert changes(record, other) == [
+        Change("setting", "a.b", ABSENT, [1, {"c": 2}]),
+        Change("setting", "empty", ABSENT, {}),
+        Change("code", "workflow_scripts/errors.py", record.code["workflow_scripts/errors.py"], "0" * 64),
+        Change("code", "workflow_scripts/new.py", ABSENT, "1" * 64),
+        Change("package", "torch", ABSENT, "2.9"),
+        Change("commit", "", record.commit, "0123"),
+        Change("uncommitted changes", "", record.dirty, not record.dirty),
+        Change("label", "other engine", ABSENT, "present"),
+        Change("label", "stand-in encoder", "present", ABSENT),
+    ]
+
+
+def test_equal_contents_are_seen_under_other_records(root):
+    record = read_record(Path(STUDY, "tables/main.parquet"))
+    other = record.model_copy(update={"commit": "0123"})
+    rows = pa.table({"loss": [1.0, float("nan"), None]})
+    for name, made in (("a", record), ("b", other)):
+        write_table(Path(f"{name}.parquet"), rows, made)
+        write_page(Path(f"{name}.svg"), "<svg/>", made)
+        with writing_model_folder(Path(name), made) as folder:
+            (folder / "model.safetensors").write_bytes(b"weights")
+    for suffix in (".parquet", ".svg", ""):
+        found = diff(Path(f"a{suffix}"), Path(f"b{suffix}"), root)
+        assert found.contents_equal, suffix
+        assert sections(found) == [("commit", "")]
+    write_table(Path("c.parquet"), pa.table({"loss": [1.0, float("nan"), 2.0]}), record)
+    write_table(Path("d.parquet"), pa.table({"other": [1.0, float("nan"), None]}), record)
+    write_page(Path("c.svg"), "<svg><text/></svg>", record)
+    for path in ("c.parquet", "d.parquet", "c.svg", "a"):
+        assert not contents_equal(Path("a.parquet" if "parquet" in path else "a.svg"), Path(path)), path
+
+
+def test_equal_records_and_other_contents_are_a_difference(root):
+    record = read_record(Path(STUDY, "tables/main.parquet"))
+    write_table(Path("a.parquet"), pa.table({"a": [1]}), record)
+    write_table(Path("b.parquet"), pa.table({"a": [2]}), record)
+    found = diff(Path("a.parquet"), Path("b.parquet"), root)
+    assert (found.changes, found.inputs, found.none) == ([], [], False)
+
+
+def test_a_damaged_or_foreign_file_is_not_compared(root):
+    table = Path(STUDY, "tables/main.parquet")
+    with pytest.raises(DataError, match=r"prompt\.txt: carries no record"):
+        diff(table, Path("resources/prompt.txt"), root)
+    damaged = bytearray(table.read_bytes())
+    damaged[10] ^= 1
+    Path("damaged.parquet").write_bytes(damaged)
+    with pytest.raises(DataError, match=r"damaged\.parquet: changed"):
+        diff(table, Path("damaged.parquet"), root)
+
+
+def test_what_is_shown_names_keys_and_both_values(root, study, capsys):
+    study.write_run("simcse", 2, temperature=0.1)
+    study.write_scores("simcse", 2)
+    show(diff(SCORES / "simcse/seed1.parquet", SCORES / "simcse/seed2.parquet", root), console())
+    shown = capsys.readouterr().out
+    (line,) = [line for line in shown.splitlines() if "method.temperature" in line]
+    assert "0.05" in line
+    assert "0.1" in line
+    assert "contents differ" in shown
+    show(diff(SCORES / "simcse/seed1.parquet", SCORES / "simcse/seed1.parquet", root), console())
+    assert "no difference" in capsys.readouterr().out
+
+
+def test_the_exit_code_says_whether_there_is_a_difference(root, tmp_path):
+    def command(*paths):
+        return subprocess.run(
+            [sys.executable, "-m", "workflow_scripts.audit", "diff", *map(str, paths), "--json"],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+
+    same = command(SCORES / "plain/seed1.parquet", SCORES / "plain/seed1.parquet")
+    assert (same.returncode, json.loads(same.stdout)["identical"]) == (0, True)
+    other = command(SCORES / "plain/seed1.parquet", SCORES / "simcse/seed1.parquet")
+    assert (other.returncode, json.loads(other.stdout)["identical"]) == (1, False)
+    assert json.loads(other.stdout)["followed"]["difference"]["changes"][1]["key"] == "method.module"

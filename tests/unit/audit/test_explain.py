@@ -1,0 +1,204 @@
+"""The chain behind a file leads to its sources, and the chain behind a cell to its own sources alone."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from workflow_scripts.artefacts import check_seal, read_record, write_table
+from workflow_scripts.audit.explain import explain, explain_cell, parse_cell, show
+from workflow_scripts.audit.reading import console
+from workflow_scripts.closure import ROOT
+from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation.scores import Score, score_table
+
+STUDY = "results/study"
+TABLE = Path(STUDY, "tables/main.parquet")
+
+
+def paths(chain):
+    return {node.path.removeprefix(f"{STUDY}/") for node in chain.walk()}
+
+
+def test_the_chain_of_a_score_ends_at_its_sources(root):
+    chain = explain(Path(STUDY, "scores/sts/suite/plain/seed1.parquet"), root)
+    assert paths(chain) == {
+        "scores/sts/suite/plain/seed1.parquet",
+        "runs/plain/seed1/model",
+        "encoders/minilm",
+        "corpora/wiki/train.parquet",
+        "datasets/stsb.parquet",
+        "resources/prompt.txt",
+        "hub:owner/stsb@0123456789",
+        "package:minilm==1.0/model.safetensors",
+    }
+    states = {node.path.removeprefix(f"{STUDY}/"): node.state for node in chain.walk()}
+    assert states["hub:owner/stsb@0123456789"] == "source"
+    assert states["resources/prompt.txt"] == "file"
+    assert set(states.values()) == {"as recorded", "file", "source"}
+
+
+def test_a_node_says_what_made_it(root):
+    chain = explain(TABLE, root)
+    node = chain.inputs[f"scores/{STUDY}/scores/sts/suite/simcse/seed2.parquet"].inputs["model"]
+    assert node.record.rule == "train_encoder"
+    assert node.record.wildcards == {"run": "simcse", "seed": "2"}
+    assert node.record.labels == ["stand-in encoder"]
+    assert node.seal == check_seal(Path(STUDY, "runs/simcse/seed2/model/record.json"))
+
+
+def test_a_file_of_a_model_folder_stands_for_the_folder(root):
+    assert explain(Path(STUDY, "runs/plain/seed1/model/1_Pooling/config.json"), root).path.endswith(
+        "seed1/model"
+    )
+
+
+def test_what_was_shown_is_not_repeated(root):
+    chain = explain(Path(STUDY, "report.html"), root)
+    figure, table = chain.inputs["figure"], chain.inputs["table"]
+    assert figure.inputs["table"].inputs
+    assert table.repeated
+    assert table.inputs == {}
+    shown = [node.path for node in chain.walk() if node.record and node.record.inputs and not node.repeated]
+    assert len(shown) == len(set(shown))
+
+
+def test_an_input_that_is_no_longer_the_one_read_says_so(root, study):
+    study.write_dataset(score=4.5)
+    Path(STUDY, "corpora/wiki/train.parquet").unlink()
+    Path(STUDY, "encoders/minilm/record.json").write_text("{")
+    score = explain(Path(STUDY, "scores/sts/suite/plain/seed1.parquet"), root)
+    model = score.inputs["model"]
+    assert score.inputs[f"datasets/{STUDY}/datasets/stsb.parquet"].state == "made anew since"
+    assert model.inputs["corpus"].state == "missing"
+    assert model.inputs["encoder"].state == "damaged"
+
+
+def test_a_damaged_file_that_still_has_its_record_is_explained_as_damaged(root):
+    weights = Path(STUDY, "runs/plain/seed1/model/model.safetensors")
+    weights.write_bytes(b"damaged")
+    assert explain(weights, root).state == "damaged"
+    assert explain(TABLE, root).state == "as recorded"
+
+
+@pytest.mark.parametrize(
+    "name", ["resources/prompt.txt", "results/absent.parquet", f"{STUDY}/tables/main.parquet"]
+)
+def test_what_cannot_be_explained_is_one_line(root, name):
+    if "main" in name:
+        Path(name).write_bytes(Path(name).read_bytes()[:100])
+    with pytest.raises(DataError, match=name):
+        explain(Path(name), root)
+
+
+# Cells
+
+
+def test_a_cell_leads_to_its_own_run_and_no_other(root):
+    found = explain_cell(TABLE, root, {"run": "simcse", "seed": "2", "metric": "spearman"})
+    assert [(row["run"], row["seed"], row["value"]) for row in found.rows] == [("simcse", 2, 0.7)]
+    assert found.narrowed
+    assert found.chain.left_out == 2
+    scores = {path for path in paths(found.chain) if path.startswith(("scores", "runs"))}
+    assert scores == {"scores/sts/suite/simcse/seed2.parquet", "runs/simcse/seed2/model"}
+    assert "resources/prompt.txt" in paths(found.chain)
+
+
+def test_a_cell_over_several_seeds_leads_to_all_of_them(root):
+    found = explain_cell(TABLE, root, {"run": "simcse", "metric": "spearman"})
+    assert [row["seed"] for row in found.rows] == [1, 2]
+    assert {path for path in paths(found.chain) if path.startswith("runs")} == {
+        "runs/simcse/seed1/model",
+        "runs/simcse/seed2/model",
+    }
+
+
+def test_what_an_agreeing_input_was_made_from_is_kept_whatever_its_own_wildcards(root, study):
+    record = study.made_by(
+        "distil",
+        ["scores/sts/suite/student/seed7.parquet"],
+        inputs={"teacher": "runs/plain/seed1/model/record.json"},
+        wildcards={"run": "student", "seed": "7", "suite": "suite"},
+    )
+    rows = score_table([Score("STSB", "all", "spearman", 0.8, 40)], run="student", seed=7, suite="suite")
+    write_table(Path(STUDY, "scores/sts/suite/student/seed7.parquet"), rows, record)
+    others = {f"scores/{file}": file for file in study.score_files()}
+    student = {"scores/student": "scores/sts/suite/student/seed7.parquet"}
+    write_table(TABLE, rows, study.made_by("make_table", ["tables/main.parquet"], inputs=others | student))
+    found = explain_cell(TABLE, root, {"run": "student"})
+    assert list(found.chain.inputs) == ["scores/student"]
+    assert "runs/plain/seed1/model" in paths(found.chain)
+
+
+def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_chain(root):
+    dataset = Path(STUDY, "datasets/stsb.parquet")
+    found = explain_cell(dataset, root, {"sentence1": "a 7"})
+    assert len(found.rows) == 1
+    assert not found.narrowed
+    assert paths(found.chain) == paths(explain(dataset, root))
+
+
+@pytest.mark.parametrize(
+    ("cell", "complaint"),
+    [
+        ({"runs": "simcse"}, r"no column 'runs'; has \['run', 'seed'"),
+        ({"run": "simsce"}, r"no row with run=simsce; has plain, simcse"),
+        ({"run": "plain", "seed": "2"}, r"no row with seed=2; has 1\."),
+        ({"seed": "one"}, r"no row with seed=one; has 1, 2"),
+        ({"value": "0.71"}, r"no row with value=0\.71; has 0\.6, 0\.7"),
+    ],
+)
+def test_a_cell_that_is_not_there_is_one_line_that_says_what_is(root, cell, complaint):
+    with pytest.raises(DataError, match=complaint):
+        explain_cell(TABLE, root, cell)
+
+
+def test_cells_are_of_tables(root):
+    with pytest.raises(DataError, match=r"report\.html: no table"):
+        explain_cell(Path(STUDY, "report.html"), root, {"run": "plain"})
+
+
+def test_cells_are_written_as_pairs():
+    assert parse_cell(["run=a b, seed=1", "note=x=y"]) == {"run": "a b", "seed": "1", "note": "x=y"}
+    assert parse_cell([]) == {}
+    with pytest.raises(DataError, match="no '='"):
+        parse_cell(["run"])
+
+
+def test_an_empty_value_asks_for_null(root):
+    found = explain_cell(TABLE, root, {"note": "", "value": "0.7"})
+    assert len(found.rows) == 3
+
+
+# What is shown
+
+
+def test_what_is_shown_names_every_file_and_in_full_every_setting(root, capsys):
+    found = explain_cell(TABLE, root, {"run": "simcse", "seed": "1"})
+    show(found, console(), full=True)
+    shown = capsys.readouterr().out
+    assert all(node.path in shown for node in found.chain.walk())
+    assert "train_encoder(run=simcse, seed=1)" in shown
+    assert "[stand-in encoder]" in shown
+    assert "setting method.temperature = 0.05" in shown
+    assert f"commit {read_record(TABLE).commit}" in shown
+    assert "seed2" not in shown
+
+
+def test_the_command_prints_the_chain_as_data(root, tmp_path):
+    arguments = ["explain", str(TABLE), "--cell", "run=plain,metric=pearson", "--json", "--full"]
+    run = subprocess.run(
+        [sys.executable, "-m", "workflow_scripts.audit", *arguments, "--root", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    data = json.loads(run.stdout)
+    assert [row["value"] for row in data["rows"]] == [0.6]
+    assert data["chain"]["left_out"] == 2
+    (score,) = data["chain"]["inputs"].values()
+    assert score["inputs"]["model"]["settings"]["method"]["temperature"] == 0.05

@@ -1,0 +1,351 @@
+"""Whatever is done to a file of a study, verify names that file."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from workflow_scripts import artefacts
+from workflow_scripts.audit import disk, verify
+from workflow_scripts.closure import ROOT
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance import Input
+
+STUDY = "results/study"
+
+
+def audit(root, *studies):
+    return verify.verify(root, [root / study for study in studies or (STUDY,)])
+
+
+def found(root):
+    return [(finding.path.removeprefix(f"{STUDY}/"), finding.kind) for finding in audit(root).findings]
+
+
+def files():
+    return sorted(
+        path for path in Path(STUDY).rglob("*") if path.is_file() and ".checkpoints" not in str(path)
+    )
+
+
+def named(path):
+    return path.relative_to(STUDY).as_posix()
+
+
+def test_a_study_as_it_was_made_is_green_and_counted(root):
+    outcome = audit(root)
+    assert outcome.findings == []
+    assert outcome.other_code == []
+    assert outcome.artefacts == 2 + 1 + 3 * 3 + 3
+    assert outcome.bytes == sum(path.stat().st_size for path in files())
+    assert outcome.outside == 2
+    assert (outcome.checkpoint_files, outcome.checkpoint_bytes) == (1, 40)
+
+
+def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
+    generator = random.Random(0)
+    every = files()
+    assert len(every) == 5 + 3 + 3 * 5  # tables and pages, an encoder, and what three runs left
+    for path in every:
+        content = path.read_bytes()
+        for position in {0, len(content) - 1, *(generator.randrange(len(content)) for _ in range(8))}:
+            damaged = bytearray(content)
+            damaged[position] ^= 1 << generator.randrange(8)
+            path.write_bytes(damaged)
+            ((name, kind),) = found(root)
+            assert name == named(path), position
+            assert kind == "changed" or position >= len(content) - 5, position
+        path.write_bytes(content)
+    assert found(root) == []
+
+
+def test_every_byte_of_the_seal_itself_counts(root):
+    path = Path(STUDY, "tables/main.parquet")
+    content = path.read_bytes()
+    start = content.rindex(b"semblance-seal:")
+    for position in range(start - 20, start + 80, 3):
+        damaged = bytearray(content)
+        damaged[position] ^= 1
+        path.write_bytes(damaged)
+        assert found(root) == [("tables/main.parquet", "changed")], position
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 0.9])
+def test_a_truncated_file_is_found_and_said_to_be_truncated_where_it_shows(root, share):
+    for path in files():
+        content = path.read_bytes()
+        path.write_bytes(content[: int(len(content) * share)])
+        part_of_model = "model/" in str(path) or "minilm/" in str(path)
+        a_sealed_file = path.name == "record.json" or not part_of_model
+        assert found(root) == [(named(path), "truncated" if a_sealed_file or not share else "changed")]
+        path.write_bytes(content)
+
+
+def test_a_file_cut_by_one_byte_is_found(root):
+    for path in files():
+        content = path.read_bytes()
+        path.write_bytes(content[:-1])
+        assert [name for name, _ in found(root)] == [named(path)]
+        path.write_bytes(content)
+
+
+def test_a_deleted_file_is_missing(root):
+    for path in files():
+        content = path.read_bytes()
+        path.unlink()
+        assert found(root) == [(named(path), "missing")]
+        path.write_bytes(content)
+
+
+def test_what_to_do_is_commands_that_mend_it(root):
+    """A deleted intermediate alone is not made again: Snakemake asks only for what the last file lacks."""
+    Path(STUDY, "tables/main.parquet").write_bytes(b"")
+    Path(STUDY, "runs/simcse/seed1/model/model.safetensors").write_bytes(b"")
+    Path(STUDY, "my notes.txt").write_text("")
+    Path("resources/prompt.txt").unlink()
+    assert verify.commands(audit(root).findings) == [
+        f"rm -r '{STUDY}/my notes.txt'",
+        "# bring back resources/prompt.txt",
+        f"snakemake --forcerun {STUDY}/runs/simcse/seed1/model/record.json {STUDY}/tables/main.parquet",
+    ]
+
+
+def test_a_deleted_model_folder_is_one_finding_that_says_what_it_affects(root):
+    shutil.rmtree(Path(STUDY, "runs/simcse/seed1/model"))
+    (finding,) = audit(root).findings
+    assert (finding.path, finding.kind) == (f"{STUDY}/runs/simcse/seed1/model", "missing")
+    assert finding.affects == 4  # scores, table, figure, report
+    assert (finding.todo, finding.target) == ("rerun", f"{finding.path}/record.json")
+    assert "history.parquet" in finding.found
+
+
+@pytest.mark.parametrize(
+    "folder", ["", "runs", "runs/simcse/seed1", "runs/simcse/seed1/model/1_Pooling", "tables"]
+)
+@pytest.mark.parametrize("name", ["notes.txt", "page.html", "table.parquet", "model.bin", ".DS_Store"])
+def test_a_file_that_no_record_lists_is_foreign(root, folder, name):
+    path = Path(STUDY, folder, name)
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({"a": [1]}), path)
+    else:
+        path.write_text("<html></html>")
+    assert found(root) == [(named(path), "foreign")]
+
+
+def test_what_a_killed_job_left_behind_is_foreign(root):
+    with_temporary_names = [
+        Path(STUDY, "tables/.main.parquet.x1y2.tmp"),
+        Path(STUDY, "runs/.model.ab.tmp/config.json"),
+    ]
+    for path in with_temporary_names:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}")
+    Path(STUDY, "tables/link").symlink_to("nowhere")
+    assert sorted(found(root)) == [
+        ("runs/.model.ab.tmp", "foreign"),
+        ("tables/.main.parquet.x1y2.tmp", "foreign"),
+        ("tables/link", "foreign"),
+    ]
+
+
+def test_the_date_that_snakemake_keeps_in_a_folder_is_not_foreign(root):
+    Path(STUDY, "runs/simcse/seed1/model/.snakemake_timestamp").touch()
+    assert found(root) == []
+
+
+def test_a_table_rewritten_by_another_program_is_changed(root):
+    path = Path(STUDY, "scores/sts/suite/plain/seed1.parquet")
+    pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
+    assert found(root) == [(named(path), "changed")]
+
+
+def test_artefacts_that_changed_places_are_foreign_where_they_are(root):
+    one, two = (Path(STUDY, f"scores/sts/suite/simcse/seed{seed}.parquet") for seed in (1, 2))
+    one.rename("aside")
+    two.rename(one)
+    Path("aside").rename(two)
+    assert {(named(one), "foreign"), (named(two), "foreign")} <= set(found(root))
+
+
+def test_an_upstream_artefact_made_anew_makes_its_readers_stale(root, study):
+    study.write_dataset(score=4.5)
+    outcome = audit(root)
+    scores = [f"{STUDY}/{file}" for file in sorted(study.score_files())]
+    assert [(finding.path, finding.kind) for finding in outcome.findings] == [
+        (path, "stale") for path in scores
+    ]
+    assert "datasets/stsb.parquet" in outcome.findings[0].found
+    assert {finding.affects for finding in outcome.findings} == {3}  # table, figure, report
+
+
+def test_a_model_trained_again_makes_what_was_made_from_it_stale(root, study):
+    study.write_run("plain", 1, temperature=0.1)
+    assert found(root) == [("scores/sts/suite/plain/seed1.parquet", "stale")]
+
+
+def test_a_file_from_outside_the_results_that_was_edited_makes_its_reader_stale(root):
+    Path("resources/prompt.txt").write_text("This sentence means")
+    assert found(root) == [("corpora/wiki/train.parquet", "stale")]
+    Path("resources/prompt.txt").unlink()
+    assert audit(root).findings[0][:2] == ("resources/prompt.txt", "missing")
+
+
+def test_outputs_of_one_job_from_two_runs_of_it_are_stale(root, study):
+    history = Path(STUDY, "runs/plain/seed1/history.parquet")
+    content = history.read_bytes()
+    study.write_run("plain", 1, temperature=0.1)
+    study.write_scores("plain", 1)
+    study.write_table_of_scores()
+    study.write_pages()
+    assert found(root) == []
+    history.write_bytes(content)
+    assert found(root) == [("runs/plain/seed1/history.parquet", "stale")]
+
+
+def test_a_label_that_an_artefact_hides_is_found(root):
+    path = Path(STUDY, "figures/main.svg")
+    record = artefacts.read_record(path)
+    assert record.labels == ["stand-in encoder"]
+    artefacts.write_page(path, "<svg/>", record.model_copy(update={"labels": []}))
+    assert ("figures/main.svg", "unlabelled") in found(root)
+
+
+def test_a_study_without_its_report_is_unfinished(root):
+    Path(STUDY, "report.html").unlink()
+    (finding,) = audit(root).findings
+    assert (finding.path, finding.kind) == (f"{STUDY}/report.html", "missing")
+    assert "unfinished" in finding.found
+
+
+def test_other_code_is_listed_and_is_no_failure(root, monkeypatch):
+    monkeypatch.setattr(verify, "ROOT", Path("other"))
+    Path("other/workflow_scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "workflow_scripts/__init__.py", "other/workflow_scripts")
+    Path("other/workflow_scripts/errors.py").write_text("changed")
+    outcome = audit(root)
+    assert outcome.findings == []
+    assert len(outcome.other_code) == outcome.artefacts
+    assert {other.files for other in outcome.other_code} == {("workflow_scripts/errors.py",)}
+
+
+def test_damage_in_another_study_that_this_one_reads_is_found(root, study):
+    Path("results/shared").mkdir()
+    model = Path("results/shared/encoder")
+    record = study.made_by("fetch_encoder", []).model_copy(update={"outputs": [model.as_posix()]})
+    with artefacts.writing_model_folder(model, record) as folder:
+        (folder / "model.safetensors").write_bytes(b"weights")
+    record = artefacts.job_record(
+        "errors", settings={}, inputs={"encoder": model}, outputs=[Path(STUDY, "tables/b.parquet")]
+    )
+    artefacts.write_table(Path(STUDY, "tables/b.parquet"), pa.table({"a": [1]}), record)
+    assert found(root) == []
+    (model / "model.safetensors").write_bytes(b"damaged")
+    (finding,) = audit(root).findings
+    assert (finding.path, finding.kind, finding.affects) == (model.as_posix(), "changed", 1)
+    (model / "record.json").unlink()
+    assert audit(root).findings[0][:2] == (f"{model}/record.json", "missing")
+
+
+def test_a_label_of_an_input_from_another_study_may_not_be_hidden(root, study):
+    shared = Path("results/shared/table.parquet")
+    made = study.made_by("read_dataset", [], labels=["stand-in text"])
+    artefacts.write_table(
+        shared, pa.table({"a": [1]}), made.model_copy(update={"outputs": [shared.as_posix()]})
+    )
+    reader = study.made_by("make_table", ["tables/b.parquet"])
+    for labels in (["stand-in text"], []):
+        inputs = {"table": Input(path=shared.as_posix(), sha256=artefacts.check_seal(shared))}
+        record = reader.model_copy(update={"inputs": inputs, "labels": labels})
+        artefacts.write_table(Path(STUDY, "tables/b.parquet"), pa.table({"a": [1]}), record)
+        assert found(root) == ([] if labels else [("tables/b.parquet", "unlabelled")])
+
+
+def test_a_whole_file_with_a_record_that_cannot_be_read_is_foreign(root, monkeypatch, study):
+    record = study.made_by("make_table", ["tables/b.parquet"])
+    monkeypatch.setattr(type(record), "to_json", lambda _: '{"version": 2}')
+    artefacts.write_table(Path(STUDY, "tables/b.parquet"), pa.table({"a": [1]}), record)
+    (finding,) = audit(root).findings
+    assert (finding.path, finding.kind) == (f"{STUDY}/tables/b.parquet", "foreign")
+    assert "record" in finding.found
+
+
+def test_every_file_is_hashed_once(root, monkeypatch):
+    hashed = Counter()
+
+    def counted(function):
+        def wrapper(path, *others):
+            hashed[os.fspath(path)] += 1
+            return function(path, *others)
+
+        return wrapper
+
+    monkeypatch.setattr(disk, "sha256_of", counted(disk.sha256_of))
+    monkeypatch.setattr(artefacts, "sha256_of", counted(artefacts.sha256_of))
+    monkeypatch.setattr(artefacts, "_digest", counted(artefacts._digest))
+    assert audit(root).findings == []
+    assert hashed == {path.as_posix(): 1 for path in (*files(), Path("resources/prompt.txt"))}
+
+
+def test_a_linked_folder_is_part_of_the_study(root):
+    shutil.move(f"{STUDY}/runs", "elsewhere")
+    Path(STUDY, "runs").symlink_to(Path("elsewhere").resolve())
+    assert found(root) == []
+    Path("elsewhere/simcse/seed1/model/model.safetensors").write_bytes(b"damaged")
+    assert found(root) == [("runs/simcse/seed1/model/model.safetensors", "changed")]
+
+
+def test_studies_are_those_named_or_all(root):
+    shutil.copytree(STUDY, "results/other")
+    both = [Path("results/other"), Path(STUDY)]
+    assert verify.studies_of(root, []) == verify.studies_of(root, [Path("results")]) == both
+    assert verify.studies_of(root, [Path(STUDY)]) == [Path(STUDY)]
+    with pytest.raises(DataError, match="no such folder"):
+        verify.studies_of(root, [Path("results/typo")])
+    with pytest.raises(DataError, match="no study"):
+        shutil.rmtree("results")
+        Path("results").mkdir()
+        verify.studies_of(root, [])
+
+
+def command(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "workflow_scripts.audit", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_the_command_prints_counts_and_fails_only_on_red(root, tmp_path):
+    green = command("verify", cwd=tmp_path)
+    assert (green.returncode, green.stderr) == (0, "")
+    assert "15 artefacts" in green.stdout
+    assert "all as recorded" in green.stdout
+    assert "unfinished training, not judged: 1 files, 40 bytes" in green.stdout
+    damaged = Path(STUDY, "runs/simcse/seed1/model/model.safetensors")
+    damaged.write_bytes(b"damaged")
+    red = command("verify", "--root", str(tmp_path), str(tmp_path / STUDY), cwd="/")
+    assert red.returncode == 1
+    assert damaged.as_posix() in red.stdout
+    data = json.loads(command("verify", "--json", cwd=tmp_path).stdout)
+    assert data["green"] is False
+    assert data["findings"][0]["path"] == damaged.as_posix()
+    absent = command("verify", "results/typo", cwd=tmp_path)
+    assert (absent.returncode, absent.stdout) == (1, "")
+    assert absent.stderr.startswith("DataError: results/typo: no such folder")
+
+
+def test_help_says_what_the_commands_do(root, tmp_path):
+    assert "Re-hash every artefact" in command("--help", cwd=tmp_path).stdout
+    shown = command("verify", "--help", cwd=tmp_path).stdout
+    assert all(kind in shown for kind in ("changed", "truncated", "missing", "foreign", "stale", "Exit code"))

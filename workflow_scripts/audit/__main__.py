@@ -1,0 +1,43 @@
+"""Check and show where the files below results/ come from.
+
+Every artefact carries a seal, which breaks with one changed byte, and a record of the settings, inputs, code
+and packages that made it. These commands read both; they change nothing and need no network.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from workflow_scripts.audit import diff, explain, verify
+from workflow_scripts.errors import one_line_errors
+
+COMMANDS = {"verify": verify, "explain": explain, "diff": diff}
+
+
+def main() -> int:
+    """Run one command; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m workflow_scripts.audit", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=(module.__doc__ or "").splitlines()[0],
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_argument(
+            "--root",
+            type=Path,
+            default=Path(),
+            help="folder where snakemake ran; records name paths from there",
+        )
+        command.add_argument("--json", action="store_true", help="print data instead of a table")
+        module.add_arguments(command)
+    args = parser.parse_args()
+    code: int = COMMANDS[args.command].run(args)
+    return code
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        sys.exit(main())
