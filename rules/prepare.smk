@@ -53,7 +53,7 @@ rule count_words:
         mem="4GB",
         runtime="15m",
     params:
-        config="{{}}",
+        config="{}",
         packages=versions("count_words"),
     shell:
         r"""

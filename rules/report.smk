@@ -1,0 +1,265 @@
+"""Scores to tables, figures and the page about the study.
+
+Inputs:  <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet and .pairs.parquet,
+         <results>/runs/{run}/seed{seed}/history.parquet, <results>/datasets/, <results>/corpora/,
+         resources/published/{experiment}.csv where there is one
+Outputs: <results>/tables/{experiment}.parquet
+         <results>/figures/{experiment}/{figure}.svg, each with its data in {figure}.parquet
+         <results>/report.html
+"""
+
+FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
+CORPORA = sorted(
+    {run.corpus for run in RUNS.values() if run.corpus}
+    | {config["encoders"][run.encoder]["adapt"]["corpus"] for run in RUNS.values() if run.encoder in ADAPTED}
+)
+STUDY = config | {"grids": EXPERIMENTS}
+
+
+def published_of(wildcards):
+    """The paper's numbers for one experiment; nothing where nobody typed them."""
+    file = Path("resources/published", f"{wildcards.experiment}.csv")
+    return [str(file)] if (BASE / file).exists() else []
+
+
+def datasets_of_suite(kind, suite):
+    """Names of the datasets that a suite of any kind reads."""
+    block = config["suites"][kind][suite]
+    measures = [measure for part in ("positives", "clouds") for measure in block.get(part, {}).values()]
+    return [*block.get("datasets", []), *(measure["dataset"] for measure in measures)]
+
+
+def has_figure(figure, grid):
+    """Whether a grid holds what a figure shows."""
+    if figure == "learning_curves":
+        return any(run.corpus for run in runs_of(grid).values())
+    if figure == "cosine_density":
+        task = config["report"]["cosine_density"]["task"]
+        return any(task in datasets_of_suite("sts", suite) for suite in grid["suites"].get("sts", []))
+    return config["report"]["alignment_uniformity"]["suite"] in grid["suites"].get("geometry", [])
+
+
+def development_sets():
+    """Files of the pairs by which the study's runs choose their checkpoints."""
+    if not TRAINED:
+        return []
+    if config["development"]["dataset"]:
+        return [f"<results>/datasets/{config['development']['dataset']}.parquet"]
+    return [
+        f"<results>/corpora/{corpus}/dev.parquet"
+        for corpus in sorted({RUNS[name].corpus for name in TRAINED})
+    ]
+
+
+def datasets_of_study():
+    """Names of all datasets that the study reads."""
+    evaluated = {
+        name
+        for grid in EXPERIMENTS.values()
+        for kind, suites in grid["suites"].items()
+        for suite in suites
+        for name in datasets_of_suite(kind, suite)
+    }
+    trained = {config["corpora"][corpus]["dataset"] for corpus in CORPORA}
+    development = (
+        {config["development"]["dataset"]} if TRAINED and config["development"]["dataset"] else set()
+    )
+    return sorted(evaluated | trained | development)
+
+
+rule make_table:
+    """One experiment's table: means over seeds, differences to the baseline, tests."""
+    input:
+        scores=scores_of,
+        published=published_of,
+        code=sources("make_table"),
+    output:
+        table=report(
+            "<results>/tables/{experiment}.parquet",
+            caption="../resources/captions/results_table.rst",
+            category="Tables",
+            labels={"experiment": "{experiment}", "shows": "scores"},
+        ),
+    log:
+        "<logs>/make_table/{experiment}.log",
+    benchmark:
+        "<benchmarks>/make_table/{experiment}.tsv"
+    localrule: True
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=config_slice(STUDY, experiment="grids.{experiment}", significance="significance"),
+        packages=versions("make_table"),
+    shell:
+        r"""
+        python -m workflow_scripts.make_table \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --scores {input.scores:q} --published {input.published:q} --table {output.table:q} >{log:q} 2>&1
+        """
+
+
+rule draw_learning_curves:
+    """Training loss and development score over optimiser steps."""
+    input:
+        histories=histories_of,
+        code=sources("draw_learning_curves"),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/learning_curves.svg",
+            caption="../resources/captions/learning_curves.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "learning curves"},
+        ),
+        data="<results>/figures/{experiment}/learning_curves.parquet",
+    log:
+        "<logs>/draw_learning_curves/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_learning_curves/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=config_slice(
+            STUDY,
+            title="grids.{experiment}.title",
+            figure="report.figure",
+            learning_curves="report.learning_curves",
+        ),
+        packages=versions("draw_learning_curves"),
+    shell:
+        r"""
+        python -m workflow_scripts.draw_learning_curves \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --histories {input.histories:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule draw_cosine_density:
+    """Density of cosines in groups of equal judgement."""
+    input:
+        similarities=similarities_of,
+        code=sources("draw_cosine_density"),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/cosine_density.svg",
+            caption="../resources/captions/cosine_density.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "cosines by judgement"},
+        ),
+        data="<results>/figures/{experiment}/cosine_density.parquet",
+    log:
+        "<logs>/draw_cosine_density/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_cosine_density/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=config_slice(
+            STUDY,
+            title="grids.{experiment}.title",
+            figure="report.figure",
+            cosine_density="report.cosine_density",
+        ),
+        packages=versions("draw_cosine_density"),
+    shell:
+        r"""
+        python -m workflow_scripts.draw_cosine_density \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --similarities {input.similarities:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule draw_alignment_uniformity:
+    """Runs in the alignment-uniformity plane, coloured by score."""
+    input:
+        table="<results>/tables/{experiment}.parquet",
+        scores=lambda wildcards: [
+            file
+            for file in scores_of(wildcards)
+            if f"/geometry/{config['report']['alignment_uniformity']['suite']}/" in file
+        ],
+        code=sources("draw_alignment_uniformity"),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/alignment_uniformity.svg",
+            caption="../resources/captions/alignment_uniformity.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "alignment and uniformity"},
+        ),
+        data="<results>/figures/{experiment}/alignment_uniformity.parquet",
+    log:
+        "<logs>/draw_alignment_uniformity/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_alignment_uniformity/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=config_slice(
+            STUDY,
+            experiment="grids.{experiment}",
+            figure="report.figure",
+            alignment_uniformity="report.alignment_uniformity",
+        ),
+        packages=versions("draw_alignment_uniformity"),
+    shell:
+        r"""
+        python -m workflow_scripts.draw_alignment_uniformity \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --table {input.table:q} --scores {input.scores:q} \
+            --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule write_report:
+    """The whole study on one page."""
+    input:
+        tables=collect("<results>/tables/{experiment}.parquet", experiment=EXPERIMENTS),
+        figures=[
+            f"<results>/figures/{experiment}/{figure}.svg"
+            for experiment, grid in EXPERIMENTS.items()
+            for figure in FIGURES
+            if has_figure(figure, grid)
+        ],
+        captions=collect("resources/captions/{figure}.rst", figure=FIGURES),
+        datasets=collect("<results>/datasets/{dataset}.parquet", dataset=datasets_of_study()),
+        dropped=collect("<results>/datasets/{dataset}.dropped.parquet", dataset=datasets_of_study()),
+        train=collect("<results>/corpora/{corpus}/train.parquet", corpus=CORPORA),
+        words=collect("<results>/corpora/{corpus}/words.parquet", corpus=CORPORA),
+        development=development_sets(),
+        template="resources/report/report.html.j2",
+        code=sources("write_report"),
+    output:
+        report=report(
+            "<results>/report.html",
+            caption="../resources/captions/study_report.rst",
+            category="Report",
+            labels={"experiment": "all", "shows": "the study on one page"},
+        ),
+    log:
+        "<logs>/write_report/report.log",
+    benchmark:
+        "<benchmarks>/write_report/report.tsv"
+    localrule: True
+    threads: 1
+    resources:
+        mem="4GB",
+        runtime="10m",
+    params:
+        config=config_slice(config, name="name", page="report.page"),
+        packages=versions("write_report"),
+    shell:
+        r"""
+        python -m workflow_scripts.write_report \
+            --config {params.config:q} --template {input.template:q} \
+            --tables {input.tables:q} --figures {input.figures:q} --captions {input.captions:q} \
+            --datasets {input.datasets:q} --dropped {input.dropped:q} \
+            --train {input.train:q} --words {input.words:q} --development {input.development:q} \
+            --report {output.report:q} >{log:q} 2>&1
+        """

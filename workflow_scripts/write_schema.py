@@ -5,7 +5,7 @@ A test compares the files with what this writes, so they cannot fall behind.
 
 import copy
 import json
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter, create_model
 
@@ -16,12 +16,13 @@ from workflow_scripts.data.corpora import Corpus
 from workflow_scripts.data.encoders import EncoderBlock
 from workflow_scripts.data.sources import Dataset
 from workflow_scripts.evaluation.geometry import Config as GeometrySuite
+from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.evaluation.sts import Config as StsSuite
 from workflow_scripts.methods import load_method
+from workflow_scripts.reporting.experiment import Experiment, Name
+from workflow_scripts.reporting.settings import Report
 from workflow_scripts.training.mlm import ContinueMlm
 from workflow_scripts.training.settings import Development, Training
-
-Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
 
 
 class Adapt(Slice):
@@ -65,13 +66,18 @@ def _method_block(module: str) -> type[Slice]:
     return create_model(
         f"Method_{module}",
         __base__=config,
-        training=(PartialTraining, Field(default=None, description="Overrides of the shared training settings.")),
+        training=(
+            PartialTraining,
+            Field(default=None, description="Overrides of the shared training settings."),
+        ),
         readings=(dict[Name, dict[str, Any]], Field(default={}, description="Named changes to this block.")),
     )
 
 
 METHODS = sorted(path.stem for path in (PACKAGE / "methods").glob("[a-z]*.py"))
-MethodBlock = Annotated[Union[tuple(_method_block(module) for module in METHODS)], Field(discriminator="module")]  # noqa: UP007
+MethodBlock = Annotated[
+    Union[tuple(_method_block(module) for module in METHODS)], Field(discriminator="module")
+]  # noqa: UP007
 
 
 class Suites(Slice):
@@ -101,41 +107,8 @@ class Study(Slice):
     datasets: dict[Name, Dataset]
     methods: dict[Name, MethodBlock]  # type: ignore[valid-type]
     suites: Suites
-
-
-class RunBlock(Slice):
-    """Some runs of a grid; an axis may list several values."""
-
-    method: Name | list[Name]
-    encoder: Name | list[Name]
-    corpus: Name | list[Name] | None = Field(default=None, description="Left out for an untrained run.")
-    reading: Name | list[Name] | None = Field(default=None, description="paper, code, ...; left out for default.")
-    tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(default=None, description="Ends the run's name.")
-    overrides: dict[Literal["method", "training"], dict[str, Any]] = {}
-
-
-class Column(Slice):
-    """One column of an experiment's table."""
-
-    heading: str
-    suite: Name
-    task: str
-    aggregation: str
-    metric: Name
-    scale: float = Field(gt=0, description="100 prints a correlation as points.")
-    digits: int = Field(ge=0, le=6, description="Decimals printed.")
-
-
-class Experiment(Slice):
-    """One grid in ``config/experiments``."""
-
-    title: str
-    source: str = Field(description="Paper and table.")
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
-    baseline: str | None = Field(description="Run that differences are taken from.")
-    suites: dict[Name, list[Name]] = Field(description="Kind to the suites to evaluate on.")
-    runs: list[RunBlock] = Field(min_length=1)
-    columns: list[Column] = Field(min_length=1)
+    significance: Significance
+    report: Report
 
 
 def schema_of(model: type[Slice]) -> dict[str, Any]:
@@ -161,7 +134,8 @@ def _tell_apart(node: Any) -> None:
         node["required"] = [key]
         node["properties"] = {key: {"enum": sorted(mapping)}}
         node["allOf"] = [
-            {"if": {"properties": {key: {"const": value}}}, "then": {"$ref": ref}} for value, ref in mapping.items()
+            {"if": {"properties": {key: {"const": value}}}, "then": {"$ref": ref}}
+            for value, ref in mapping.items()
         ]
 
 

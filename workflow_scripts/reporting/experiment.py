@@ -1,10 +1,12 @@
 """What one grid asks of its table."""
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from workflow_scripts.config import Slice
+
+Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
 
 
 class Column(Slice):
@@ -27,6 +29,19 @@ class MeanColumn(Slice):
     digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
 
+class RunBlock(Slice):
+    """Some runs of a grid, expanded by ``dag.runs_of``; an axis may list several values."""
+
+    method: Name | list[Name]
+    encoder: Name | list[Name]
+    corpus: Name | list[Name] | None = Field(default=None, description="Left out for an untrained run.")
+    reading: Name | list[Name] | None = Field(default=None, description="paper, code, ...; left out for default.")
+    tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(default=None, description="Ends the run's name.")
+    overrides: dict[Literal["method", "training"], dict[str, Any]] = Field(
+        default={}, description="Settings of these runs alone; they want a tag."
+    )
+
+
 class Experiment(Slice):
     """One grid in ``config/experiments``."""
 
@@ -35,9 +50,7 @@ class Experiment(Slice):
     seeds: list[int] = Field(min_length=1)
     baseline: str | None = Field(description="Run that differences are taken from.")
     suites: dict[str, list[str]] = Field(description="Kind to the suites to evaluate on.")
-    runs: list[dict[str, Any]] = Field(
-        min_length=1, description="Blocks of runs, as ``dag.runs_of`` reads them."
-    )
+    runs: list[RunBlock] = Field(min_length=1)
     columns: list[Column | MeanColumn] = Field(min_length=1)
     headline: str | None = Field(
         default=None, description="Heading that figures colour by; left out for the first."

@@ -1,0 +1,301 @@
+"""A change brings back the jobs that depend on it: not one fewer, not one more.
+
+The full demo graph is pretended to be finished; each case is then a dry run. What a change should bring
+back is written down by hand, stage by stage, or found by another tool (grimp), never taken from the
+code that decides it.
+"""
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grimp
+import pytest
+import yaml
+
+from tests.planning import DEMO, ROOT, copy_tree, merged_config, planned_jobs, pretend_finished
+
+# The demo: three untrained runs, one method with two seeds.
+REPORT = {"write_report": 1}
+PLANE = {"draw_alignment_uniformity": 1}
+SCORED = {"make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
+ALL_EVALUATED = {"evaluate_sts": 5, "evaluate_geometry": 5} | SCORED
+TRAINED = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2, "draw_learning_curves": 1} | SCORED
+POOLED = {"pool_encoder": 3, "evaluate_sts": 3, "evaluate_geometry": 3} | SCORED
+POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 2, "draw_learning_curves": 1} | ALL_EVALUATED
+ADAPTED = {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 2, "draw_learning_curves": 1} | (
+    {"evaluate_sts": 4, "evaluate_geometry": 4} | SCORED
+)
+EVERY_ENCODER = {"continue_mlm": 1} | POOLED_AND_TRAINED
+FROM_CORPUS = {"split_corpus": 1, "count_words": 1} | ADAPTED
+TEXT = {"read_dataset": 1} | FROM_CORPUS
+JUDGEMENTS = {"read_dataset": 1} | ALL_EVALUATED
+SPEARMAN = {"evaluate_sts": 5, "make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
+GEOMETRY = {"evaluate_geometry": 5, "make_table": 1} | PLANE | REPORT
+NOTHING: dict[str, int] = {}
+
+READERS: dict[str, dict[str, int]] = {
+    "data_root": NOTHING,  # where a file lies decides nothing: its bytes are pinned
+    "training": TRAINED,
+    "training.max_tokens": POOLED_AND_TRAINED,  # a saved model cuts at it
+    "development.every": TRAINED,
+    "development.max_tokens": TRAINED,
+    "continue_mlm": ADAPTED,
+    "suites.sts.lee": SPEARMAN,
+    "suites.geometry.lee_space": GEOMETRY,
+    "encoders.minilm.fetch": {"fetch_encoder": 1} | EVERY_ENCODER,
+    "encoders.minilm_mlm.adapt.label": ADAPTED,
+    "corpora.wiki_extract": FROM_CORPUS,
+    "datasets.wiki_extract": TEXT,
+    "datasets.lee": JUDGEMENTS,
+    "methods.simcse": TRAINED,
+    "methods.untrained_avg": {"pool_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | SCORED,
+    "methods.untrained_cls": {"pool_encoder": 1, "evaluate_sts": 1, "evaluate_geometry": 1} | SCORED,
+}
+"""Longest prefix of a key to the jobs that changing it brings back; a key with no prefix here brings back none."""
+
+STRUCTURE = {  # keys that name other blocks, or the study: changing one asks for another graph, tested apart
+    "name",
+    "experiments",
+    "development.dataset",
+    "encoders.minilm_mlm.adapt.base",
+    "encoders.minilm_mlm.adapt.corpus",
+    "corpora.wiki_extract.dataset",
+}
+"""Not mutated in place."""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo as if it had run: placeholders for its outputs and Snakemake's records of making them."""
+    folder = copy_tree(tmp_path_factory.mktemp("finished"))
+    pretend_finished(folder)
+    assert planned_jobs(folder) == {}
+    return folder
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted path and value of every leaf; a list is one leaf."""
+    if isinstance(value, dict) and value:
+        for key, below in value.items():
+            yield from leaves(below, f"{path}.{key}" if path else key)
+    else:
+        yield path, value
+
+
+CONFIG = merged_config(ROOT, DEMO)
+LEAVES = dict(leaves(CONFIG))
+
+# Values that a rule of thumb cannot find: those that have no type yet, or must be one of a few.
+OTHER_VALUES: dict[str, Any] = {
+    "epochs": 2,
+    "max_sentences": 5000,
+    "dropout": 0.2,
+    "layers": [-1],
+    "warmup_steps": 3,
+    "schedule": "constant",
+    "precision": "float32",
+    "pooler": "avg_top2",
+    "comparison": "above",
+    "kind": "local",
+    "reader": "lines",
+    "data_root": "elsewhere",
+    "module": None,  # naming another module asks for other keys; covered by the test of modules
+    "form": None,  # likewise
+    "sources": None,
+}
+
+
+def another(path: str, value: Any) -> Any:
+    """A valid value that differs from ``value``; None where there is none."""
+    key = path.rsplit(".", 1)[-1]
+    if key in OTHER_VALUES:
+        return OTHER_VALUES[key]
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case float():
+            return value / 2 if value else 0.01
+        case str() if len(value) == 64:
+            return value[::-1]
+        case str():
+            return f"{value}x"
+        case list() if value and isinstance(value[0], int | float):
+            return [value[0] - 1, *value[1:]]
+        case _:
+            return None
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """An overlay that sets one key; lists are replaced whole."""
+    overlay: Any = value
+    for key in reversed(path.split(".")):
+        overlay = {key: overlay}
+    return overlay
+
+
+def expected(path: str) -> dict[str, int]:
+    """What the hand-written table says of a key: the entry of its longest prefix."""
+    parts = path.split(".")
+    prefixes = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    return next((READERS[prefix] for prefix in prefixes if prefix in READERS), NOTHING)
+
+
+def source_leaves() -> dict[str, Any]:
+    """Leaves inside the lists of sources, which overlays replace whole: ``path[index].key``."""
+    found = {}
+    for name in ("wiki_extract", "lee"):
+        for path, value in leaves(CONFIG["datasets"][name]["sources"][0]):
+            found[f"datasets.{name}.sources[0].{path}"] = value
+    for path, value in leaves(CONFIG["encoders"]["minilm"]["fetch"]["sources"][0]):
+        found[f"encoders.minilm.fetch.sources[0].{path}"] = value
+    return found
+
+
+def plan_with(folder: Path, overlay: dict[str, Any], tmp_path: Path) -> dict[str, int]:
+    """What the demo would rerun with ``overlay`` laid over its configuration."""
+    file = tmp_path / "overlay.yaml"
+    file.write_text(yaml.safe_dump(overlay))
+    return planned_jobs(folder, str(file))
+
+
+def reached() -> list[str]:
+    """Keys that the demo reads, and that have another valid value."""
+    keys = [path for path, value in LEAVES.items() if another(path, value) is not None]
+    return [path for path in keys if path not in STRUCTURE and expected(path) != NOTHING]
+
+
+@pytest.mark.parametrize("path", reached())
+def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, path):
+    overlay = changed(path, another(path, LEAVES[path]))
+    assert plan_with(finished, overlay, tmp_path) == expected(path), overlay
+
+
+def test_most_keys_of_the_demo_are_walked():
+    assert len(reached()) > 60
+
+
+def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path):
+    """All of them at once: what none of them brings back, no single one does."""
+    unread = [p for p, v in LEAVES.items() if expected(p) == NOTHING and p not in STRUCTURE and another(p, v) is not None]
+    overlay: dict[str, Any] = {}
+    for path in unread:
+        _merge(overlay, changed(path, another(path, LEAVES[path])))
+    assert len(unread) > 100
+    assert plan_with(finished, overlay, tmp_path) == {}
+
+
+def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = value
+
+
+@pytest.mark.parametrize("path", source_leaves())
+def test_a_changed_source_reruns_what_reads_it(finished, tmp_path, path):
+    table, name = path.split(".")[:2]
+    block = copy.deepcopy(CONFIG[table][name])
+    place = block["fetch"] if "fetch" in block else block
+    *parents, last = path.split("sources[0].", 1)[1].split(".")
+    target = place["sources"][0]
+    for key in parents:
+        target = target[key]
+    target[last] = another(last, target[last])
+    if target[last] is None:
+        pytest.skip(f"{last} has no other valid value that leaves the rest valid")
+    assert plan_with(finished, {table: {name: block}}, tmp_path) == expected(path.split("[")[0])
+
+
+GRID_CHANGES = [
+    ({"seeds": [1, 2, 3]}, {"train_encoder": 1, "evaluate_sts": 1, "evaluate_geometry": 1, "draw_learning_curves": 1} | SCORED),
+    ({"title": "Another"}, {"make_table": 1, "draw_learning_curves": 1, "draw_cosine_density": 1} | PLANE | REPORT),
+    ({"baseline": None}, {"make_table": 1} | PLANE | REPORT),
+]
+
+
+@pytest.mark.parametrize(("change", "reruns"), GRID_CHANGES)
+def test_a_changed_grid_reruns_what_it_asks_for(finished, change, reruns):
+    file = finished / "config/experiments/demo.yaml"
+    before = file.read_text()
+    file.write_text(yaml.safe_dump(yaml.safe_load(before) | change))
+    try:
+        assert planned_jobs(finished) == reruns
+    finally:
+        file.write_text(before)
+
+
+# Modules
+
+
+GRAPH = grimp.build_graph("workflow_scripts")
+JOBS = ALL_EVALUATED | {
+    "fetch_encoder": 1, "read_dataset": 2, "split_corpus": 1, "count_words": 1, "continue_mlm": 1, "pool_encoder": 3,
+    "train_encoder": 2, "draw_learning_curves": 1,
+}  # fmt: skip
+"""Every job of the demo."""
+DOWNSTREAM = {
+    "read_dataset": {"split_corpus", "evaluate_sts", "evaluate_geometry", "write_report"},
+    "fetch_encoder": {"continue_mlm", "pool_encoder"},
+    "split_corpus": {"count_words", "continue_mlm", "train_encoder", "write_report"},
+    "count_words": {"write_report"},
+    "continue_mlm": {"pool_encoder", "train_encoder"},
+    "pool_encoder": {"evaluate_sts", "evaluate_geometry"},
+    "train_encoder": {"evaluate_sts", "evaluate_geometry", "draw_learning_curves"},
+    "evaluate_sts": {"make_table", "draw_cosine_density"},
+    "evaluate_geometry": {"make_table", "draw_alignment_uniformity"},
+    "make_table": {"draw_alignment_uniformity", "write_report"},
+    "draw_learning_curves": {"write_report"},
+    "draw_cosine_density": {"write_report"},
+    "draw_alignment_uniformity": {"write_report"},
+}
+BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
+    "methods.simcse": {"train_encoder"},
+    "data.readers.lee": {"read_dataset"},
+    "data.readers.wikipedia_xml": {"read_dataset"},
+}
+MODULES = sorted(name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts")
+
+
+def importers(module: str) -> set[str]:
+    """Rules whose entry script imports ``module``, directly or through others, as another tool finds them."""
+    dotted = f"workflow_scripts.{module}"
+    users = GRAPH.find_downstream_modules(dotted) | {dotted}
+    names = {name.removeprefix("workflow_scripts.") for name in users}
+    rules = names & set(JOBS)
+    for dynamic, by_rules in BY_NAME.items():
+        if dynamic in names:
+            rules |= by_rules
+    return rules
+
+
+def with_downstream(rules: set[str]) -> set[str]:
+    """``rules`` and all that reads what they make."""
+    found: set[str] = set()
+    pending = list(rules)
+    while pending:
+        rule = pending.pop()
+        if rule not in found:
+            found.add(rule)
+            pending.extend(DOWNSTREAM.get(rule, ()))
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_an_edited_module_reruns_the_rules_that_import_it(finished, module):
+    stem = finished / "workflow_scripts" / Path(*module.split("."))
+    file = stem / "__init__.py" if stem.is_dir() else stem.with_suffix(".py")
+    before = file.read_text()
+    package_users = {m for m in MODULES if m.startswith(f"{module}.")} if stem.is_dir() else set()
+    rules = importers(module).union(*(importers(name) for name in package_users))
+    file.write_text(f"{before}\n# edited\n")
+    try:
+        assert set(planned_jobs(finished)) == with_downstream(rules)
+    finally:
+        file.write_text(before)
+
+
