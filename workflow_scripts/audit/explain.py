@@ -1,20 +1,21 @@
 """Show what a file was made from, down to the sources.
 
 Each line names a file, the rule and wildcards that made it, the start of its seal, and its labels. What was
-shown already is not repeated. For a table, --cell picks rows, prints them, and keeps only those inputs whose
-wildcards agree with the rows, so that a number leads to its score file, its model and its text:
+shown already is not repeated; below an input that was made anew since stands what the new one was made from.
+For a table, --cell picks rows, prints them, and keeps only those inputs whose wildcards agree with the rows, so
+that a number leads to its score file, its model and its text:
 
   python -m workflow_scripts.audit explain results/demo/scores.parquet --cell run=simcse,task=STS12
 """
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
@@ -41,6 +42,7 @@ Agrees = Callable[[Mapping[str, str]], bool | None]
 """Whether wildcards agree with the rows asked for; None where they say nothing about them."""
 
 _MOST_ROWS = 50
+_ROWS_SIDE_BY_SIDE = 3
 
 
 @dataclass
@@ -164,21 +166,21 @@ def rows_of(path: Path, cell: Mapping[str, str]) -> pa.Table:
     for column, wanted in cell.items():
         if column not in rows.column_names:
             raise DataError(f"{path}: no column {column!r}; has {rows.column_names}. Correct --cell.")
-        present = rows[column]
-        rows = rows.filter(_equals(present, wanted))
+        present = rows[column].to_pylist()
+        rows = rows.filter(pa.array([_is(value, wanted) for value in present]))
         if not rows.num_rows:
-            values = ", ".join(sorted(map(str, pc.unique(present).to_pylist()))[:10])
+            values = ", ".join(sorted(set(map(str, present)))[:10])
             raise DataError(f"{path}: no row with {column}={wanted}; has {values}. Correct --cell.")
     return rows
 
 
-def _equals(column: pa.ChunkedArray, wanted: str) -> pa.ChunkedArray:
-    if not wanted:
-        return pc.or_kleene(pc.is_null(column), pc.equal(column.cast(pa.string()), ""))
-    try:
-        return pc.equal(column, pa.scalar(wanted).cast(column.type))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # text where the column holds numbers
-        return pa.chunked_array([pa.array([False] * len(column))])
+def _is(value: object, wanted: str) -> bool:
+    if value is None:
+        return not wanted
+    if isinstance(value, float):
+        with suppress(ValueError):
+            return value == float(wanted)
+    return str(value) == wanted
 
 
 def agreement(rows: pa.Table) -> Agrees:
@@ -248,23 +250,39 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(found: Explanation, out: Console, *, full: bool = False) -> None:
-    """Print rows and chain for people."""
+    """Print rows and chain for people; labels, which are long and many times the same, get numbers."""
     if found.rows:
-        table = Table(*found.rows[0], show_edge=False, pad_edge=False)
-        for row in found.rows[:_MOST_ROWS]:
-            table.add_row(*("" if value is None else str(value) for value in row.values()))
-        out.print(table)
+        out.print(_rows(found.rows[:_MOST_ROWS]))
         if len(found.rows) > _MOST_ROWS:
             out.print(f"and {len(found.rows) - _MOST_ROWS} more rows")
         if not found.narrowed:
             out.print("no input has wildcards that agree with these rows; all inputs follow", style="yellow")
         out.print()
-    tree = Tree(_line("", found.chain))
-    _grow(tree, found.chain, full=full)
+    labels = sorted({label for node in found.chain.walk() if node.record for label in node.record.labels})
+    numbers = {label: number for number, label in enumerate(labels, 1)}
+    tree = Tree(_line("", found.chain, numbers))
+    _grow(tree, found.chain, numbers, full=full)
     out.print(tree)
+    for label, number in numbers.items():
+        out.print(f"[{number}] {label}", style="yellow")
 
 
-def _grow(tree: Tree, node: Node, *, full: bool) -> None:
+def _rows(rows: list[dict[str, Any]]) -> Table:
+    """Few rows as columns of names and values, many as rows; columns that hold nothing are left out."""
+    columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    texts = [["" if row[name] is None else str(row[name]) for name in columns] for row in rows]
+    if len(rows) > _ROWS_SIDE_BY_SIDE:
+        table = Table(*columns, show_edge=False, pad_edge=False)
+        for values in texts:
+            table.add_row(*values)
+        return table
+    table = Table(show_edge=False, pad_edge=False, show_header=False)
+    for name, *values in zip(columns, *texts, strict=True):
+        table.add_row(name, *values)
+    return table
+
+
+def _grow(tree: Tree, node: Node, numbers: Mapping[str, int], *, full: bool) -> None:
     if full and node.record is not None and not node.repeated:
         record = node.record
         for key, value in flat(record.settings).items():
@@ -273,18 +291,20 @@ def _grow(tree: Tree, node: Node, *, full: bool) -> None:
             tree.add(f"package {package} {known}", style="dim")
         tree.add(f"commit {record.commit}{' with changes' if record.dirty else ''}", style="dim")
     for role, child in node.inputs.items():
-        _grow(tree.add(_line(role, child)), child, full=full)
+        _grow(tree.add(_line(role, child, numbers)), child, numbers, full=full)
     if node.left_out:
         tree.add(f"{node.left_out} inputs of other rows left out", style="dim")
 
 
-def _line(role: str, node: Node) -> str:
-    parts = [f"{role.removesuffix(f'/{node.path}')}:" if role else "", node.path]
+def _line(role: str, node: Node, numbers: Mapping[str, int]) -> str:
+    role = role.partition("/")[0]  # where an input is several files, each has its path in its role
+    parts = [f"{role}:" if role else "", node.path]
     if node.record is not None:
         wildcards = ", ".join(f"{key}={value}" for key, value in node.record.wildcards.items())
-        parts.append(f"{node.record.rule}({wildcards})")
-    parts.append(node.seal[:12])
-    parts.append(f"[{'; '.join(node.record.labels)}]" if node.record and node.record.labels else "")
+        parts += [f"{node.record.rule}({wildcards})", node.seal[:12]]
+        parts += [f"[{numbers[label]}]" for label in node.record.labels]
+    else:
+        parts.append(node.seal[:12])
     parts.append(f"({node.state})" if node.state in ("made anew since", "damaged", "missing") else "")
     parts.append("(above)" if node.repeated else "")
     return " ".join(part for part in parts if part)

@@ -394,11 +394,14 @@ def show(outcome: Outcome, out: Console) -> None:
             out.print(line, style="bold", soft_wrap=True)
     by_files = Counter(other.files for other in outcome.other_code)
     for files, count in by_files.most_common():
-        out.print(f"{count} artefacts made by other code: {', '.join(files)}", style="yellow", soft_wrap=True)
+        line = (
+            f"made by other code: {count} of {outcome.artefacts} artefacts; changed since: {', '.join(files)}"
+        )
+        out.print(line, style="yellow", soft_wrap=True)
     if outcome.checkpoint_files:
         size = decimal(outcome.checkpoint_bytes)
         out.print(
-            f"unfinished training, not judged: {outcome.checkpoint_files} files, {size}", soft_wrap=True
+            f"unfinished training, not judged: {size} in {outcome.checkpoint_files} files", soft_wrap=True
         )
     kinds = Counter(finding.kind for finding in outcome.findings)
     verdict = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "all as recorded"

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from workflow_scripts.artefacts import check_seal, read_record, write_table
@@ -155,6 +156,18 @@ def test_a_cell_that_is_not_there_is_one_line_that_says_what_is(root, cell, comp
         explain_cell(TABLE, root, cell)
 
 
+def test_a_column_of_lists_is_in_nobodys_way(root, study):
+    """Result tables carry their labels as lists."""
+    rows = pa.table({"run": ["simcse", "plain"], "labels": [["stand-in encoder"], []]})
+    inputs = {f"scores/{file}": file for file in study.score_files()}
+    write_table(TABLE, rows, study.made_by("make_table", ["tables/main.parquet"], inputs=inputs))
+    found = explain_cell(TABLE, root, {"run": "plain"})
+    assert found.rows == [{"run": "plain", "labels": []}]
+    assert found.chain.left_out == 2
+    with pytest.raises(DataError, match="no row with labels=none"):
+        explain_cell(TABLE, root, {"labels": "none"})
+
+
 def test_cells_are_of_tables(root):
     with pytest.raises(DataError, match=r"report\.html: no table"):
         explain_cell(Path(STUDY, "report.html"), root, {"run": "plain"})
@@ -181,7 +194,8 @@ def test_what_is_shown_names_every_file_and_in_full_every_setting(root, capsys):
     shown = capsys.readouterr().out
     assert all(node.path in shown for node in found.chain.walk())
     assert "train_encoder(run=simcse, seed=1)" in shown
-    assert "[stand-in encoder]" in shown
+    assert "fetch_encoder() " in shown
+    assert "[1] stand-in encoder" in shown
     assert "setting method.temperature = 0.05" in shown
     assert f"commit {read_record(TABLE).commit}" in shown
     assert "seed2" not in shown

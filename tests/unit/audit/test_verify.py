@@ -331,7 +331,7 @@ def test_the_command_prints_counts_and_fails_only_on_red(root, tmp_path):
     assert (green.returncode, green.stderr) == (0, "")
     assert "15 artefacts" in green.stdout
     assert "all as recorded" in green.stdout
-    assert "unfinished training, not judged: 1 files, 40 bytes" in green.stdout
+    assert "unfinished training, not judged: 40 bytes in" in green.stdout
     damaged = Path(STUDY, "runs/simcse/seed1/model/model.safetensors")
     damaged.write_bytes(b"damaged")
     red = command("verify", "--root", str(tmp_path), str(tmp_path / STUDY), cwd="/")
