@@ -2,8 +2,8 @@
 
 Each line names a file, the rule and wildcards that made it, the start of its seal, and its labels. What was
 shown already is not repeated; below an input that was made anew since stands what the new one was made from.
-For a table, --cell picks rows, prints them, and keeps only those inputs whose wildcards agree with the rows, so
-that a number leads to its score file, its model and its text:
+For a table, --cell picks rows, prints them, and keeps only those inputs whose wildcards agree with the rows,
+so that a number leads to its score file, its model and its text:
 
   python -m workflow_scripts.audit explain results/demo/scores.parquet --cell run=simcse,task=STS12
 """
