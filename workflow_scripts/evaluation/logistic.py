@@ -11,7 +11,7 @@ nor the company a problem keeps shows in the result, beyond the tolerance.
 
 Method: L-BFGS (Nocedal and Wright 2006, algorithm 7.4) from an inverse Hessian that all problems share,
 averaged over them and over classes. On MR with all-MiniLM-L6-v2 (10,662 x 384; 110 subsets, 6 values of C) it
-takes some seven steps a value, 3 s on one core.
+takes some seven steps a value, 4 s on one core.
 
 Shape suffixes: N rows, D features, F features and a constant, P problems, K logits (1 for two classes),
 C classes.

