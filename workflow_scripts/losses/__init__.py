@@ -1,0 +1,1 @@
+"""Losses: tensors in, one scalar out."""

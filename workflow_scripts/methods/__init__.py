@@ -20,4 +20,6 @@ def load_method(name: str) -> ModuleType:
     try:
         return importlib.import_module(f"workflow_scripts.methods.{name}")
     except ModuleNotFoundError as error:
-        raise ConfigError(f"methods: no file workflow_scripts/methods/{name}.py. Correct `module`.") from error
+        raise ConfigError(
+            f"methods: no file workflow_scripts/methods/{name}.py. Correct `module`."
+        ) from error

@@ -16,8 +16,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.config import Slice
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoder import SentenceEncoder, has_dropout
 from workflow_scripts.models.pooling import Pooling
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.training.sampler import Sampler
@@ -30,25 +31,37 @@ class Config(Slice):
     pooling: Pooling
     head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
     temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
-    dropout: float | None = Field(ge=0, lt=1, description="Of hidden states and attention; null keeps the model's.")
+    dropout: float | None = Field(
+        ge=0, lt=1, description="Of hidden states and attention; null keeps the model's."
+    )
 
 
-def overrides(config: Config) -> dict[str, float]:
-    """Entries of the backbone's configuration that this method changes."""
-    if config.dropout is None:
-        return {}
-    return {"hidden_dropout_prob": config.dropout, "attention_probs_dropout_prob": config.dropout}
+def overrides(config: Config) -> dict[str, float | None]:
+    """What this method asks of ``load_backbone``."""
+    return {"dropout": config.dropout}
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is trained, evaluated and saved."""
-    return SentenceEncoder(backbone, config.pooling, head=config.pooling.has_head, head_at_test=config.head_at_test)
+    """The encoder that is trained, evaluated and saved.
+
+    Raises:
+        ConfigError: if the encoder's own dropout is asked for and it has none: both views would be the same.
+    """
+    if config.dropout is None and not has_dropout(backbone):
+        raise ConfigError(
+            "methods: dropout is null, but the encoder drops nothing of its own. Give a number."
+        )
+    return SentenceEncoder(
+        backbone, config.pooling, head=config.pooling.has_head, head_at_test=config.head_at_test
+    )
 
 
 class Objective:
     """Loss of one step on a tokenised corpus."""
 
-    def __init__(self, config: Config, encoder: SentenceEncoder, text: TokenisedText, sampler: Sampler) -> None:
+    def __init__(
+        self, config: Config, encoder: SentenceEncoder, text: TokenisedText, sampler: Sampler
+    ) -> None:
         self.module = encoder
         self._text = text
         self._sampler = sampler

@@ -1,0 +1,1 @@
+"""Encoders and their parts: tensors in, tensors out; loading and saving of model folders."""

@@ -1,18 +1,18 @@
 """A sentence encoder: any BERT-, RoBERTa- or ModernBERT-like backbone, a pooler, and an optional MLP head."""
 
 from pathlib import Path
-from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.pooling import Pooling, pool
 
-
-transformers_logging.disable_progress_bar()  # bars of loading weights drown those of the work
+# Bars of loading weights drown those of the work.
+transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 class Head(nn.Module):
@@ -32,7 +32,9 @@ class Head(nn.Module):
 class SentenceEncoder(nn.Module):
     """Backbone, pooler and head; the head runs while training and, if ``head_at_test``, at test."""
 
-    def __init__(self, backbone: PreTrainedModel, pooling: Pooling, *, head: bool, head_at_test: bool) -> None:
+    def __init__(
+        self, backbone: PreTrainedModel, pooling: Pooling, *, head: bool, head_at_test: bool
+    ) -> None:
         super().__init__()
         depth = backbone.config.num_hidden_layers
         if not all(-depth - 1 <= index <= depth for index in pooling.indices):
@@ -50,34 +52,93 @@ class SentenceEncoder(nn.Module):
         return vectors_BD
 
     def hidden_states(self, ids_BT: Tensor, mask_BT: Tensor) -> tuple[Tensor, ...]:
-        """States (B, T, D) of the embedding output and every layer; only the last where no other is pooled."""
+        """States (B, T, D) of the embedding output and each layer; the last alone if no other is pooled."""
+        check_length(self.backbone, ids_BT)
         last_only = self.pooling.indices == (-1,)
         output = self.backbone(input_ids=ids_BT, attention_mask=mask_BT, output_hidden_states=not last_only)
         states: tuple[Tensor, ...] = (output.last_hidden_state,) if last_only else output.hidden_states
         return states
 
 
-def load_backbone(folder: Path, **overrides: Any) -> PreTrainedModel:
-    """Load the encoder of a model folder in float32, dropout off.
+DROPOUT_SETTINGS = (
+    "hidden_dropout_prob",  # BERT, RoBERTa, MPNet
+    "attention_probs_dropout_prob",
+    "embedding_dropout",  # ModernBERT
+    "attention_dropout",
+    "mlp_dropout",
+    "dropout",  # DistilBERT
+)
+"""What families of encoders call the dropout of hidden states and attention."""
+
+TOKENISER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json")
+
+
+def load_backbone(folder: Path, *, dropout: float | None = None, **overrides: object) -> PreTrainedModel:
+    """Load the encoder of a model folder in float32, in evaluation mode.
 
     Args:
         folder: A folder as ``save_pretrained`` writes it, weights in safetensors.
-        overrides: Entries of the model's configuration to replace, such as ``hidden_dropout_prob``.
+        dropout: Of hidden states and attention while training; None keeps the model's own.
+        overrides: Entries of the model's configuration to replace.
 
     Raises:
-        DataError: if the folder holds no usable model.
+        DataError: if the folder holds no usable model, or not all of its weights.
     """
     try:
-        model = AutoModel.from_pretrained(
-            folder, use_safetensors=True, local_files_only=True, dtype=torch.float32, **overrides
+        if dropout is not None:
+            known = AutoConfig.from_pretrained(folder, local_files_only=True)
+            overrides |= {name: dropout for name in DROPOUT_SETTINGS if hasattr(known, name)}
+        model, found = AutoModel.from_pretrained(
+            folder,
+            use_safetensors=True,
+            local_files_only=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+            **overrides,
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{folder}: no encoder can be loaded: {str(error).splitlines()[0]}") from error
+    # Transformers starts what is missing from random numbers; nothing here reads the pooler.
+    if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
+        raise DataError(
+            f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Get the model again."
+        )
     model.eval()
     return model  # type: ignore[no-any-return]
 
 
+def has_dropout(backbone: PreTrainedModel) -> bool:
+    """Whether two passes over a sentence differ while training."""
+    return any(getattr(backbone.config, name, 0.0) for name in DROPOUT_SETTINGS)
+
+
+def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
+    """Refuse more tokens than the encoder has embeddings of positions for; rotary ones have no such limit.
+
+    Raises:
+        ConfigError: naming both numbers.
+    """
+    positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
+    if positions is None:
+        return
+    places = positions.num_embeddings - (
+        positions.padding_idx + 1 if positions.padding_idx is not None else 0
+    )
+    if ids_BT.shape[1] > places:
+        raise ConfigError(
+            f"max_tokens: a sentence of {ids_BT.shape[1]} tokens; the encoder takes {places}. Lower it."
+        )
+
+
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Load the fast tokeniser of a model folder."""
+    """Load the fast tokeniser of a model folder.
+
+    Raises:
+        DataError: if there is none, or it has no token to pad with.
+    """
+    if not any((folder / name).exists() for name in TOKENISER_FILES):  # else an empty one is made up
+        raise DataError(f"{folder}: no tokeniser; none of {', '.join(TOKENISER_FILES)}. Get the model again.")
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
-    return tokenizer  # type: ignore[no-any-return]
+    if tokenizer.pad_token_id is None:
+        raise DataError(f"{folder}: the tokeniser has no padding token. Name one in tokenizer_config.json.")
+    return tokenizer

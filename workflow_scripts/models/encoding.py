@@ -11,7 +11,9 @@ from transformers import PreTrainedTokenizerBase
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 
-TOKENS_PER_BATCH = 4096  # measured on 2 CPU cores: larger batches are no faster, smaller ones pay for dispatch
+TOKENS_PER_BATCH = (
+    4096  # measured on 2 CPU cores: larger batches are no faster, smaller ones pay for dispatch
+)
 
 
 def encode(
@@ -32,7 +34,10 @@ def encode_tokens(encoder: SentenceEncoder, text: TokenisedText) -> NDArray[np.f
     vectors = np.empty((len(text), encoder.backbone.config.hidden_size), dtype=np.float32)
     was_training = encoder.training
     encoder.eval()
-    with torch.inference_mode(), tqdm(total=len(text), desc="encode", unit="sentence", disable=len(text) < 1000) as bar:
+    with (
+        torch.inference_mode(),
+        tqdm(total=len(text), desc="encode", unit="sentence", disable=len(text) < 1000) as bar,
+    ):
         for rows in batches_by_length(text.lengths, TOKENS_PER_BATCH):
             batch = text.batch(rows).to(device)
             vectors[rows] = encoder(batch.ids_BT, batch.mask_BT).float().cpu().numpy()

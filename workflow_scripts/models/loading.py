@@ -8,6 +8,7 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.artefacts import check_model_folder
 from workflow_scripts.config import Slice
+from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.pooling import Pooling
 
@@ -31,6 +32,10 @@ def load_encoder(folder: Path) -> tuple[SentenceEncoder, PreTrainedTokenizerBase
         DataError: if the folder is not what a run wrote.
     """
     check_model_folder(folder)
+    if not (folder / ENCODER_FILE).exists():
+        raise DataError(
+            f"{folder}: no {ENCODER_FILE}; an encoder, not a run's model. Name the model of a run."
+        )
     described = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
     encoder = SentenceEncoder(
         load_backbone(folder), described.pooling, head=described.head, head_at_test=described.head_at_test

@@ -31,7 +31,8 @@ class Pooling(Slice):
 
     pooler: Pooler = Field(description="cls is followed by the method's MLP head; the others have no head.")
     layers: tuple[int, ...] | None = Field(
-        description="Indices into hidden states (0 is the embedding output), averaged; null for the pooler's own."
+        min_length=1,
+        description="Hidden states (0 is the embedding output) that are averaged; null for the pooler's own.",
     )
 
     @property

@@ -19,6 +19,7 @@ from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.loading import ENCODER_FILE, HEAD_FILE, SavedEncoder
 from workflow_scripts.models.pooling import Pooling
 
+
 def save_encoder(
     folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, max_tokens: int
 ) -> None:
@@ -35,7 +36,9 @@ def save_encoder(
     if encoder.head is not None:
         save_file(encoder.head.state_dict(), folder / HEAD_FILE)
     modules = _modules(folder, encoder, max_tokens)
-    st.SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(folder), create_model_card=False)
+    st.SentenceTransformer(modules=modules, device="cpu").save_pretrained(
+        str(folder), create_model_card=False
+    )
 
 
 def _modules(folder: Path, encoder: SentenceEncoder, max_tokens: int) -> list[nn.Module]:
@@ -59,7 +62,9 @@ def _layer_average(width: int, depth: int, pooling: Pooling) -> WeightedLayerPoo
     weights = torch.zeros(depth + 1)
     for index in pooling.indices:
         weights[index] += 1
-    return WeightedLayerPooling(width, num_hidden_layers=depth, layer_start=0, layer_weights=nn.Parameter(weights))
+    return WeightedLayerPooling(
+        width, num_hidden_layers=depth, layer_start=0, layer_weights=nn.Parameter(weights)
+    )
 
 
 def save_backbone(folder: Path, backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:

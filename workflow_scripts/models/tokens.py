@@ -18,8 +18,8 @@ class TokenBatch(NamedTuple):
     Shape suffixes: B sentences, T tokens of the longest.
     """
 
-    ids_BT: Tensor
-    mask_BT: Tensor
+    ids_BT: Tensor  # noqa: N815
+    mask_BT: Tensor  # noqa: N815
 
     def to(self, device: torch.device) -> "TokenBatch":
         """Copy to ``device``."""
@@ -39,6 +39,7 @@ class TokenisedText:
         self._pad_id = pad_id
 
     def __len__(self) -> int:
+        """Number of sentences."""
         return len(self._starts) - 1
 
     @property
@@ -64,9 +65,11 @@ def tokenise(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_t
     lengths: list[int] = []
     for start in range(0, len(sentences), _SLICE):
         piece = list(sentences[start : start + _SLICE])
-        rows = tokenizer(piece, truncation=True, max_length=max_tokens, return_attention_mask=False)["input_ids"]
+        rows = tokenizer(piece, truncation=True, max_length=max_tokens, return_attention_mask=False)[
+            "input_ids"
+        ]
         lengths.extend(map(len, rows))
         ids.extend(np.asarray(row, dtype=np.int32) for row in rows)
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     flat = np.concatenate(ids) if ids else np.empty(0, dtype=np.int32)
-    return TokenisedText(flat, starts, int(tokenizer.pad_token_id or 0))
+    return TokenisedText(flat, starts, int(tokenizer.pad_token_id))

@@ -1,0 +1,32 @@
+"""What many tests share: tiny encoders, made once a session. Heavy imports wait until they are needed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of a BERT-, a RoBERTa- and a ModernBERT-like encoder; tests must leave them as they are."""
+    from tests import tiny
+
+    folder = tmp_path_factory.mktemp("tiny")
+    return {kind: tiny.write_model(folder / kind, kind) for kind in tiny.KINDS}
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tiny_models: dict[str, Path]) -> Path:
+    """Folder of the BERT-like encoder."""
+    return tiny_models["bert"]
+
+
+@pytest.fixture
+def torch_settings() -> Iterator[None]:
+    """Put back the threads and the choice of algorithms that a training fixes for its whole process."""
+    import torch
+
+    threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    yield
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(deterministic)

@@ -1,0 +1,123 @@
+"""Encoders and texts small enough to train on in a test, the same on every machine."""
+
+import json
+import string
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import (
+    BertConfig,
+    BertModel,
+    ModernBertConfig,
+    ModernBertModel,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaModel,
+)
+
+KINDS = ("bert", "roberta", "modernbert")
+WIDTH = 32
+DEPTH = 2
+
+WORDS = [
+    "river", "town", "king", "city", "old", "new", "small", "large", "north", "south", "war", "year",
+    "music", "school", "house", "church", "line", "game", "team", "film", "book", "law", "people",
+    "water", "stone", "road", "field", "winter", "summer", "letter",
+]  # fmt: skip
+FILLERS = [
+    "the", "a", "of", "in", "and", "to", "is", "was", "it", "for", "on", "as", "with", "by", "at", "from",
+]  # fmt: skip
+_SPECIALS = {
+    "bert": {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
+    "roberta": {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"},
+}
+_SPECIALS["modernbert"] = _SPECIALS["bert"]
+_SIZE = {
+    "hidden_size": WIDTH,
+    "num_hidden_layers": DEPTH,
+    "num_attention_heads": 4,
+    "intermediate_size": 2 * WIDTH,
+}
+
+
+def make_tokenizer(kind: str) -> PreTrainedTokenizerFast:
+    """A lower-casing WordPiece tokeniser: whole words it knows, others letter by letter."""
+    special = _SPECIALS[kind]
+    letters = list(string.ascii_lowercase + string.digits)
+    pieces = [
+        *special.values(),
+        *letters,
+        *string.punctuation,
+        *("##" + c for c in letters),
+        *WORDS,
+        *FILLERS,
+    ]
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=special["unk"]))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    cls, sep = special["cls"], special["sep"]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{cls} $A {sep}",
+        pair=f"{cls} $A {sep} $B {sep}",
+        special_tokens=[(token, vocabulary[token]) for token in (cls, sep)],
+    )
+    named = {f"{name}_token": token for name, token in special.items()}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **named)
+
+
+def make_backbone(kind: str, vocabulary: int, **settings: Any) -> PreTrainedModel:
+    """A model of two layers, its weights drawn by numpy, in evaluation mode."""
+    if kind == "bert":
+        config = BertConfig(vocab_size=vocabulary, max_position_embeddings=64, **_SIZE, **settings)
+        model = BertModel(config)
+    elif kind == "roberta":
+        ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+        config = RobertaConfig(
+            vocab_size=vocabulary, max_position_embeddings=66, type_vocab_size=1, **ids, **_SIZE, **settings
+        )
+        model = RobertaModel(config)
+    else:
+        ids = dict.fromkeys(("bos_token_id", "cls_token_id"), 2) | dict.fromkeys(
+            ("eos_token_id", "sep_token_id"), 3
+        )
+        layers = {"global_attn_every_n_layers": 2, "local_attention": 8}  # one layer of each sort
+        config = ModernBertConfig(
+            vocab_size=vocabulary,
+            max_position_embeddings=64,
+            pad_token_id=0,
+            **ids,
+            **layers,
+            **_SIZE,
+            **settings,
+        )
+        model = ModernBertModel(config)
+    draw = np.random.default_rng(0)
+    for parameter in model.parameters():
+        centre = 1.0 if parameter.dim() == 1 and parameter.mean() == 1 else 0.0  # the weights of a LayerNorm
+        values = centre + draw.normal(scale=0.15, size=tuple(parameter.shape))
+        parameter.data = torch.from_numpy(values).to(torch.float32)
+    return model.eval()  # type: ignore[no-any-return]
+
+
+def write_model(folder: Path, kind: str, **settings: Any) -> Path:
+    """Write model and tokeniser as a published encoder lies in a folder."""
+    tokenizer = make_tokenizer(kind)
+    make_backbone(kind, len(tokenizer), **settings).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    assert json.loads((folder / "config.json").read_text())["vocab_size"] == len(tokenizer)
+    return folder
+
+
+def sentences(count: int, seed: int = 0) -> list[str]:
+    """Distinct made-up sentences of 4 to 14 words."""
+    draw = np.random.default_rng(seed)
+    made: dict[str, None] = {}
+    while len(made) < count:
+        words = [str(draw.choice((FILLERS, WORDS)[place % 2])) for place in range(draw.integers(4, 15))]
+        made[f"{' '.join(words).capitalize()}."] = None
+    return list(made)

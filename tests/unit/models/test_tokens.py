@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+import torch
+
+from tests import tiny
+from workflow_scripts.models import tokens
+from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.tokens import tokenise
+
+TEXTS = ["the old town.", "a river in the north of the city", "x", ""]
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_ids_are_the_tokenisers_own_and_padding_is_its_padding(tiny_models, kind):
+    tokenizer = load_tokenizer(tiny_models[kind])
+    text = tokenise(tokenizer, TEXTS, 32)
+    batch = text.batch([2, 0, 1])
+    padded = tokenizer([TEXTS[row] for row in (2, 0, 1)], padding=True, return_tensors="pt")
+    assert torch.equal(batch.ids_BT, padded.input_ids)
+    assert torch.equal(batch.mask_BT, padded.attention_mask)
+    assert batch.ids_BT[0, -1] == tokenizer.pad_token_id
+
+
+def test_a_sentence_is_cut_with_its_special_tokens_counted(tiny_bert):
+    tokenizer = load_tokenizer(tiny_bert)
+    text = tokenise(tokenizer, TEXTS, 5)
+    assert text.lengths.tolist() == [5, 5, 3, 2]
+    ids = text.batch([1]).ids_BT[0].tolist()
+    assert [tokenizer.decode([number]) for number in ids] == ["[CLS]", "a", "river", "in", "[SEP]"]
+
+
+def test_slices_of_the_corpus_leave_no_seam(tiny_bert, monkeypatch):
+    tokenizer = load_tokenizer(tiny_bert)
+    texts = tiny.sentences(25)
+    whole = tokenise(tokenizer, texts, 12)
+    monkeypatch.setattr(tokens, "_SLICE", 4)
+    pieces = tokenise(tokenizer, texts, 12)
+    assert len(whole) == len(pieces) == 25
+    for row in range(25):
+        assert torch.equal(whole.batch([row]).ids_BT, pieces.batch([row]).ids_BT)
+
+
+def test_a_token_takes_four_bytes(tiny_bert):
+    text = tokenise(load_tokenizer(tiny_bert), tiny.sentences(50), 32)
+    assert text._ids.nbytes == 4 * text.lengths.sum()
+
+
+def test_no_sentences_are_no_tokens(tiny_bert):
+    text = tokenise(load_tokenizer(tiny_bert), [], 32)
+    assert len(text) == 0
+    assert text.lengths.dtype == np.int64
+
+
+def test_both_views_of_a_batch_follow_each_other(tiny_bert):
+    batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
+    twice = batch.repeated()
+    for one, two in zip(batch, twice, strict=True):
+        assert torch.equal(two, torch.cat([one, one]))
+        assert two.shape == (4, one.shape[1])
+
+
+def test_padding_that_a_tokeniser_was_saved_with_does_not_reach_the_ids(tiny_bert, tmp_path):
+    """all-MiniLM-L6-v2 is published with padding to 128 tokens and truncation there."""
+    tokenizer = load_tokenizer(tiny_bert)
+    tokenizer.backend_tokenizer.enable_padding(length=20)
+    tokenizer.backend_tokenizer.enable_truncation(4)
+    tokenizer.save_pretrained(tmp_path)
+    assert tokenise(load_tokenizer(tmp_path), TEXTS, 32).lengths.tolist() == [6, 10, 3, 2]
