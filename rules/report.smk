@@ -74,12 +74,7 @@ rule make_table:
         published=published_of,
         code=sources("make_table"),
     output:
-        table=report(
-            "<results>/tables/{experiment}.parquet",
-            caption="../resources/captions/results_table.rst",
-            category="Tables",
-            labels={"experiment": "{experiment}", "shows": "scores"},
-        ),
+        table="<results>/tables/{experiment}.parquet",
     log:
         "<logs>/make_table/{experiment}.log",
     benchmark:

@@ -1,6 +1,7 @@
 """Print tables in the terminal: python -m workflow_scripts.show_table results/demo/tables/demo.parquet."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,7 +59,7 @@ def main() -> None:
             temporary.write_text(to_csv((one.name, one.table, one.experiment) for one in shown), "utf-8")
         return
     console = Console(highlight=False)
-    if not console.is_terminal:
+    if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _PIPE_WIDTH
     for one in shown:
         show(lay_out(one.table, one.experiment, one.alpha), console)

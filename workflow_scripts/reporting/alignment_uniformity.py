@@ -30,8 +30,9 @@ DESCRIPTION = (
 )
 
 _PANEL_INCHES = 4.2
+_NAMES_UP_TO = 8  # points; the names of more would cover each other
 _RADIUS = 6.0  # pixels of a point with its edge
-_COLOURS = ListedColormap(colormaps["cividis"](linspace(0.12, 1, 256)))
+_COLOURS = ListedColormap(colormaps["cividis"](linspace(0.12, 1, 48)))  # from 50 on, the bar becomes a bitmap
 _PLACES = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]  # of a name around its point
 
 
@@ -97,7 +98,7 @@ def draw(points: pa.Table, heading: str, style: FigureStyle, title: str, footnot
         figure = new_figure(style, 1, title, footnotes)
         empty_panel(figure, "Alignment and uniformity are gaps for every run.")
         return figure
-    names = short_names([row["run"] for row in rows])
+    names = _names(rows)
     figure = new_figure(style, _PANEL_INCHES, title, [*names.footnotes, *footnotes])
     axes = figure.subplots()
     axes.grid()
@@ -115,9 +116,21 @@ def draw(points: pa.Table, heading: str, style: FigureStyle, title: str, footnot
         source = axes.scatter([], [], c=[], cmap=_COLOURS, norm=shades)
         bar = figure.colorbar(source, ax=axes, aspect=30, pad=0.02)
         bar.set_label(heading)
+        assert bar.solids is not None
+        bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps
         bar.outline.set_edgecolor(INK)
     _name_points(axes, rows, names)
     return figure
+
+
+def _names(rows: Sequence[Row]) -> Names:
+    """Names for points; numbers with a key where there are many."""
+    names = short_names([row["run"] for row in rows])
+    if len(rows) <= _NAMES_UP_TO:
+        return names
+    numbers = {run: str(number) for number, run in enumerate(names.short, start=1)}
+    key = "; ".join(f"{numbers[run]}\N{NO-BREAK SPACE}{name}" for run, name in names.short.items())
+    return Names(numbers, [f"Points: {key}.", *names.footnotes])
 
 
 def _name_points(axes: Axes, rows: Sequence[Row], names: Names) -> None:

@@ -7,6 +7,7 @@ so that each integrates to 1 over the cosines that there are.
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ _VISIBLE = 0.005  # share of the highest density; nothing lower is drawn
 _OVERLAP = 1.5  # height of the highest density over the distance of two groups
 _GROUP_INCHES = 0.34
 _COLUMNS = 2
+_LETTERS_PER_INCH = 14  # of a panel's title
 _HOW_DRAWN = "All panels have one scale. Ticks: medians."
 
 
@@ -125,7 +127,7 @@ def draw(densities: pa.Table, style: FigureStyle, title: str, footnotes: Sequenc
     lines = -(-len(runs) // columns)
     figure = new_figure(
         style,
-        lines * (_GROUP_INCHES * (len(groups) + _OVERLAP) + 0.35) + 0.2,
+        lines * (_GROUP_INCHES * (len(groups) + _OVERLAP) + 0.45) + 0.1,
         title,
         [_HOW_DRAWN, *names.footnotes, *footnotes],
     )
@@ -137,10 +139,11 @@ def draw(densities: pa.Table, style: FigureStyle, title: str, footnotes: Sequenc
             continue
         of_run = densities.filter(pc.equal(densities["run"], runs[number]))
         _draw_panel(axes, of_run, groups, _OVERLAP / highest)
-        axes.set_title(f"{names.short[runs[number]]} ({_seeds(of_run['seeds'][0].as_py())})")
+        name = f"{names.short[runs[number]]} ({_seeds(of_run['seeds'][0].as_py())})"
+        axes.set_title(fill(name, int(_LETTERS_PER_INCH * style.width_inches / columns)))
         if number + columns >= len(runs):
             axes.set_xlabel("cosine")
-            axes.tick_params(labelbottom=True)
+        axes.tick_params(labelbottom=True)
         if number % columns == 0:
             axes.set_ylabel("judgement")
     panels[0, 0].set_xlim(*_visible_cosines(densities, highest))

@@ -35,8 +35,12 @@ class RunBlock(Slice):
     method: Name | list[Name]
     encoder: Name | list[Name]
     corpus: Name | list[Name] | None = Field(default=None, description="Left out for an untrained run.")
-    reading: Name | list[Name] | None = Field(default=None, description="paper, code, ...; left out for default.")
-    tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(default=None, description="Ends the run's name.")
+    reading: Name | list[Name] | None = Field(
+        default=None, description="paper, code, ...; left out for default."
+    )
+    tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(
+        default=None, description="Ends the run's name."
+    )
     overrides: dict[Literal["method", "training"], dict[str, Any]] = Field(
         default={}, description="Settings of these runs alone; they want a tag."
     )

@@ -31,6 +31,7 @@ DESCRIPTION = "Lines over optimiser steps, one per run: the training loss above,
 
 _LOG_FROM = 20.0  # a loss that falls by more than this factor is drawn on a logarithmic axis
 _PANEL_INCHES = 1.9
+_SEEDS_UP_TO = 6  # runs; with more, a line per seed hides the rest
 _NAME_INCHES = 0.145
 
 
@@ -113,7 +114,9 @@ def draw(points: pa.Table, style: FigureStyle, title: str, footnotes: Sequence[s
 
 def _how_drawn(points: pa.Table) -> str:
     seeds = len(pc.unique(points["seed"]))
-    lines = f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. " if seeds > 1 else "One seed. "
+    lines = f"Lines: mean over {seeds} seeds. " if seeds > 1 else "One seed. "
+    if seeds > 1 and len(pc.unique(points["run"])) <= _SEEDS_UP_TO:
+        lines = f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. "
     loss = points.filter(pc.equal(points["quantity"], "loss"))
     steps = np.unique(loss.filter(pc.equal(loss["run"], loss["run"][0]))["step"].to_numpy())
     block = float(np.diff(steps).mean()) if len(steps) > 1 else 1.0
@@ -142,7 +145,7 @@ def _draw_quantity(axes: Axes, points: pa.Table, quantity: str, names: Names) ->
         look = line_look(index)
         marker = {"marker": "o", "markersize": 2.5} if quantity == "dev_score" else {}
         seeds = pc.unique(chosen["seed"]).to_pylist()
-        for seed in seeds if len(seeds) > 1 else []:
+        for seed in seeds if len(seeds) > 1 and len(names.short) <= _SEEDS_UP_TO else []:
             of_seed = chosen.filter(pc.equal(chosen["seed"], seed))
             axes.plot(
                 of_seed["step"].to_numpy(), of_seed["value"].to_numpy(), **look | {"lw": 0.7, "alpha": 0.5}

@@ -14,6 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from pydantic import Field
 
+from workflow_scripts.artefacts import RECORD_KEY
 from workflow_scripts.config import Slice
 from workflow_scripts.dag import runs_of
 from workflow_scripts.provenance import Record
@@ -126,9 +127,9 @@ def drawing(svg: str, record: Record, captions: Mapping[str, str], page: Path) -
     figure, data = (
         next(path for path in record.outputs if path.endswith(end)) for end in (".svg", ".parquet")
     )
-    inner = svg[svg.index("<svg") : svg.rindex("</svg>") + len("</svg>")]
+    drawn = svg[svg.index("<svg") :].rpartition(f"<!-- {RECORD_KEY} ")[0]  # labels may hold a closing tag
     return Drawing(
-        svg=Markup(inner),
+        svg=Markup(drawn.rstrip()),
         caption=_caption(captions[record.rule.removeprefix("draw_")], record),
         file=linked(figure, page),
         data=linked(data, page),

@@ -178,7 +178,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, float, str]]) -> None:
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places nearest to ``wanted`` that are at least ``gap`` apart, in the same order."""
+    """Places nearest to ``wanted`` ``gap`` apart, in the same order, from 0 to 1 where so many fit."""
     order = np.argsort(wanted, kind="stable")
     clusters: list[tuple[float, int]] = []  # lowest place, members
     for index in order:
@@ -189,6 +189,9 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
             count += members
         clusters.append((low, count))
     places = [low + step * gap for low, count in clusters for step in range(count)]
+    room = max(1.0, (len(places) - 1) * gap)
+    places = [min(place, room - (len(places) - 1 - rank) * gap) for rank, place in enumerate(places)]
+    places = [max(place, rank * gap) for rank, place in enumerate(places)]
     placed = dict(zip(order.tolist(), places, strict=True))
     return [placed[index] for index in range(len(wanted))]
 

@@ -1,10 +1,13 @@
 """A small study made up for reporting: its artefacts as the pipeline leaves them."""
 
+import importlib
 import json
-import subprocess
+import os
 import sys
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +21,15 @@ from workflow_scripts.schemas import DROPPED, HISTORY, PAIRS, SENTENCES, SIMILAR
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"
-EDGES = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 SIGNIFICANCE = {"alpha": 0.05, "power": 0.8, "permutations": 1000, "resamples": 1000, "seed": 0}
 REPORT = {
     "figure": {"width_inches": 7.3},
     "learning_curves": {"loss_blocks": 40},
-    "cosine_density": {"task": "stsb_test", "edges": EDGES, "bandwidth": 0.03},
+    "cosine_density": {"task": "stsb_test", "edges": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "bandwidth": 0.03},
     "alignment_uniformity": {"suite": "geometry", "task": "stsb_dev"},
-    "page": {"top_words": 12},
+    "page": {"top_words": 4},
 }
+STS = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 GRID = {
     "title": "Unsupervised SimCSE on a small encoder",
     "source": "Gao et al. 2021, Table 5",
@@ -38,30 +41,29 @@ GRID = {
         {"method": ["simcse", "s2sent"], "encoder": "minilm_mlm", "corpus": "wiki_extract"},
     ],
     "columns": [
-        {
-            "heading": heading,
-            "suite": "sts",
-            "task": task,
-            "aggregation": "all",
-            "metric": "spearman",
-            "scale": 100,
-            "digits": 2,
-        }
-        for heading, task in {"STS12": "sts12", "STS16": "sts16", "STS-B": "stsb_test"}.items()
-    ]
-    + [{"heading": "Avg.", "mean_of": ["STS12", "STS-B"], "digits": 2}],
+        {"heading": "STS12", "task": "sts12", **STS},
+        {"heading": "STS16", "task": "sts16", **STS},
+        {"heading": "STS-B", "task": "stsb_test", **STS},
+        {"heading": "Avg.", "mean_of": ["STS12", "STS-B"], "digits": 2},
+    ],
 }
 QUALITY = {"untrained_cls": 0.627, "untrained_avg": 0.462, "simcse": 0.736, "s2sent": 0.751}
+WORDS = ("the", "of", "and", "in", "to", "a")
 
 
 class Study:
-    """Files of a study below ``root``."""
+    """Files of a study below ``root``, a path relative to the working directory, as in a job."""
 
-    def __init__(self, root: Path, grid: dict = GRID, labels: tuple[str, ...] = (ADAPTED, STAND_IN)) -> None:
+    def __init__(
+        self, root: Path, grid: dict[str, Any] = GRID, labels: tuple[str, ...] = (ADAPTED, STAND_IN)
+    ) -> None:
         self.root, self.grid, self.labels = root, grid, labels
+        self.words = WORDS
+        self.gap_reason = "no source of the dataset is there"
         self.runs = [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds]
 
-    def _write(self, path: str, table: pa.Table, rule: str = "evaluate_sts", **wildcards: str) -> Path:
+    def write(self, path: str, table: pa.Table, rule: str = "evaluate_sts", **wildcards: str) -> Path:
+        """Write an artefact that carries the study's labels."""
         file = self.root / path
         made = job_record(
             rule, settings={}, inputs={}, outputs=[file], wildcards=wildcards, labels=self.labels
@@ -70,103 +72,182 @@ class Study:
         return file
 
     def scores(self) -> list[Path]:
+        """Two suites per run and seed; STS16 is a gap."""
         files = []
         for name, seed in self.runs:
-            shift = QUALITY[name.split(".")[0]] + 0.004 * np.sin(7 * seed + len(name))
-            scores = [Score(task, "all", "spearman", shift + more, n) for task, more, n in
-                      [("sts12", -0.03, 3108), ("stsb_test", 0.0, 1379)]]  # fmt: skip
-            scores.append(gap("sts16", "no source of the dataset is there"))
-            place = Score(
-                "stsb_dev", "", "alignment", 0.9 - shift + 0.01 * seed, 300, "stsb_dev, score > 4, normalised"
-            )
-            spread = Score("stsb_dev", "", "uniformity", 0.6 - 4 * shift + 0.03 * seed, 3000, place.note)
-            for suite, found in {"sts": scores, "geometry": [place, spread]}.items():
-                table = score_table(found, run=name, seed=str(seed), suite=suite)
+            quality = QUALITY[name.split(".")[0]] + 0.004 * np.sin(7 * seed + len(name))
+            note = "stsb_dev, score > 4, normalised"
+            suites = {
+                "sts": [
+                    Score("sts12", "all", "spearman", quality - 0.03, 3108),
+                    gap("sts16", self.gap_reason),
+                    Score("stsb_test", "all", "spearman", quality, 1379),
+                ],
+                "geometry": [
+                    Score("stsb_dev", "", "alignment", 0.9 - quality + 0.01 * seed, 300, note),
+                    Score("stsb_dev", "", "uniformity", 0.6 - 4 * quality + 0.03 * seed, 3000, note),
+                ],
+            }
+            for suite, found in suites.items():
+                wildcards = {"run": name, "seed": str(seed), "suite": suite}
                 path = f"scores/{suite}/{suite}/{name}/seed{seed}.parquet"
-                files.append(self._write(path, table, run=name, seed=str(seed), suite=suite))
+                files.append(self.write(path, score_table(found, **wildcards), **wildcards))
         return files
 
     def histories(self) -> list[Path]:
+        """150 steps of every trained run, evaluated every 25."""
         files = []
         for name, seed in self.runs:
             if seed:
                 random = np.random.default_rng(seed)
                 step = np.arange(1, 151)
                 loss = 0.02 + 1.6 * np.exp(-step / 12) * random.uniform(0.8, 1.2, 150)
-                top = QUALITY[name.split(".")[0]]
-                dev = top - 0.11 * np.exp(-step / 40) + random.normal(0, 0.004, 150)
-                dev = [value if number % 25 == 0 else None for number, value in zip(step, dev, strict=True)]
+                score = QUALITY[name.split(".")[0]] - 0.11 * np.exp(-step / 40) + random.normal(0, 0.004, 150)
+                dev = [value if number % 25 == 0 else None for number, value in zip(step, score, strict=True)]
                 table = pa.table([step, loss, loss, loss, dev], names=HISTORY.names).cast(HISTORY)
-                files.append(
-                    self._write(
-                        f"runs/{name}/seed{seed}/history.parquet",
-                        table,
-                        "train_encoder",
-                        run=name,
-                        seed=str(seed),
-                    )
-                )
+                path = f"runs/{name}/seed{seed}/history.parquet"
+                files.append(self.write(path, table, "train_encoder", run=name, seed=str(seed)))
         return files
 
     def similarities(self) -> list[Path]:
+        """700 pairs of one task for every run and seed."""
         files = []
         for name, seed in self.runs:
             random = np.random.default_rng(seed)
             gold = random.uniform(0, 5, 700).round(1)
-            quality = QUALITY[name.split(".")[0]]
             start, slope = (0.62, 0.05) if "untrained" in name else (0.15, 0.15)
-            cosine = np.clip(
-                start + slope * gold + random.normal(0, slope * (1.9 - 1.6 * quality), 700), -1, 1
-            )
+            noise = random.normal(0, slope * (1.9 - 1.6 * QUALITY[name.split(".")[0]]), 700)
+            cosine = np.clip(start + slope * gold + noise, -1, 1)
             table = pa.table([["stsb_test"] * 700, [""] * 700, gold, cosine], schema=SIMILARITIES)
             path = f"scores/sts/sts/{name}/seed{seed}.pairs.parquet"
-            files.append(self._write(path, table, run=name, seed=str(seed), suite="sts"))
+            files.append(self.write(path, table, run=name, seed=str(seed), suite="sts"))
         return files
 
-    def corpus(self, words: tuple[str, ...] = ("the", "of", "and", "in", "to", "a")) -> dict[str, Path]:
+    def corpus(self) -> dict[str, Path]:
+        """Dataset, corpus, words and development set, by their roles in the report."""
         sentences = pa.table([["A sentence."] * 15402, [0] * 15402, range(15402)], schema=SENTENCES)
-        counts = [int(60000 / rank) for rank in range(1, len(words) + 1)]
-        ranks = range(1, len(words) + 1)
-        dropped = {
-            "reason": ["fewer than 5 words", "more than 50 words", "seen before"],
-            "count": [5210, 811, 95],
-        }
-        pairs = pa.table([["neighbours"] * 4, ["a"] * 4, ["b"] * 4, [1.0] * 4], schema=PAIRS)
-        words = pa.table([ranks, words, counts], schema=WORD_COUNTS)
-        made = {
-            "datasets": ("datasets/wiki_extract.parquet", sentences, "read_dataset"),
-            "dropped": (
+        words = [range(1, len(self.words) + 1), self.words, [60000 - 7 * n for n in range(len(self.words))]]
+        dropped = [["fewer than 5 words", "more than 50 words", "seen before"], [5210, 811, 95]]
+        pairs = [["neighbours", "strangers"] * 2, ["a"] * 4, ["b"] * 4, [1.0, 0.0] * 2]
+        dataset, corpus = {"dataset": "wiki_extract"}, {"corpus": "wiki_extract"}
+        path = "corpora/wiki_extract"
+        return {
+            "datasets": self.write("datasets/wiki_extract.parquet", sentences, "read_dataset", **dataset),
+            "dropped": self.write(
                 "datasets/wiki_extract.dropped.parquet",
                 pa.table(dropped, schema=DROPPED),
                 "read_dataset",
+                **dataset,
             ),
-            "train": ("corpora/wiki_extract/train.parquet", sentences.slice(500), "split_corpus"),
-            "development": ("corpora/wiki_extract/dev.parquet", pairs, "split_corpus"),
-            "words": ("corpora/wiki_extract/words.parquet", words, "count_words"),
+            "train": self.write(f"{path}/train.parquet", sentences.slice(500), "split_corpus", **corpus),
+            "development": self.write(
+                f"{path}/dev.parquet", pa.table(pairs, schema=PAIRS), "split_corpus", **corpus
+            ),
+            "words": self.write(
+                f"{path}/words.parquet", pa.table(words, schema=WORD_COUNTS), "count_words", **corpus
+            ),
         }
-        return {
-            role: self._write(
-                path, table, rule, **{"dataset" if rule == "read_dataset" else "corpus": "wiki_extract"}
+
+    def jobs(self) -> list[tuple[str, list[str]]]:
+        """Rule and command line of every job of the reporting stage, in order; writes their inputs."""
+        tables, figures = self.root / "tables", self.root / "figures" / "lab"
+        scores = self.scores()
+        drawn = {"title": self.grid["title"]}
+        sources = {"learning_curves": ("histories", self.histories())}
+        sources["cosine_density"] = ("similarities", self.similarities())
+        sources["alignment_uniformity"] = ("scores", scores)
+        table = tables / "lab.parquet"
+        jobs = [
+            command(
+                "make_table",
+                {"experiment": self.grid, "significance": SIGNIFICANCE},
+                experiment="lab",
+                scores=scores,
+                published=[],
+                table=table,
             )
-            for role, (path, table, rule) in made.items()
-        }
+        ]
+        for name, (role, files) in sources.items():
+            settings = {"figure": REPORT["figure"], name: REPORT[name]}
+            plane = name == "alignment_uniformity"
+            jobs.append(
+                command(
+                    f"draw_{name}",
+                    settings | ({"experiment": self.grid} if plane else drawn),
+                    experiment="lab",
+                    **({"table": table} if plane else {}),
+                    **{role: files},
+                    figure=figures / f"{name}.svg",
+                    data=figures / f"{name}.parquet",
+                )
+            )
+        jobs.append(
+            command(
+                "write_report",
+                {"name": "demo", "page": REPORT["page"]},
+                template=ROOT / "resources/report/report.html.j2",
+                tables=[table],
+                figures=[figures / f"{name}.svg" for name in sources],
+                captions=[ROOT / f"resources/captions/{name}.rst" for name in sources],
+                **self.corpus(),
+                report=self.root / "report.html",
+            )
+        )
+        return jobs
 
 
-def run_rule(
-    rule: str, settings: dict, **arguments: str | Path | list[Path]
-) -> subprocess.CompletedProcess[str]:
-    """Run an entry script as its rule does."""
-    line = [sys.executable, "-m", f"workflow_scripts.{rule}", "--config", json.dumps(settings)]
+def command(rule: str, settings: dict[str, Any], **arguments: Any) -> tuple[str, list[str]]:
+    """A rule and its entry script's command line."""
+    line = ["--config", json.dumps(settings)]
     for name, value in arguments.items():
         line += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    return rule, line
+
+
+def run_job(rule: str, line: list[str]) -> None:
+    """Run an entry script in this process."""
+    before = sys.argv
+    sys.argv = [rule, *line]
+    try:
+        importlib.import_module(f"workflow_scripts.{rule}").main()
+    finally:
+        sys.argv = before
+
+
+@contextmanager
+def inside(folder: Path):
+    """Work in ``folder``, as Snakemake works in its own: records keep relative paths."""
+    before = Path.cwd()
+    folder.mkdir(parents=True, exist_ok=True)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def finish(folder: Path, **changes: Any) -> Path:
+    """Make a study and its whole reporting stage below ``folder``; returns the study's folder."""
+    with inside(folder):
+        study = Study(Path("results/demo"))
+        for name, value in changes.items():
+            setattr(study, name, value)
+        for rule, line in study.jobs():
+            run_job(rule, line)
+    return folder / "results/demo"
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reporting stage of the small study, made once."""
+    return finish(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="session")
+def finish_study() -> Callable[..., Path]:
+    return finish
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
-    return Study(tmp_path / "results" / "demo")
-
-
-@pytest.fixture
-def make_study() -> Callable[..., Study]:
-    return Study
+def small_grid() -> dict[str, Any]:
+    return json.loads(json.dumps(GRID))

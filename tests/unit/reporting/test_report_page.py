@@ -1,0 +1,164 @@
+"""The page about a study: complete, self-contained, and unmoved by what stands in the data."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from workflow_scripts.artefacts import check_seal, read_record
+from workflow_scripts.closure import ROOT
+
+HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
+VOID = {"meta", "img", "br", "wbr", "link", "input"}
+
+
+class Page(HTMLParser):
+    """Tags with attributes, text, and whether every tag is closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text, self.stack, self.comments = [], "", [], 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if not self.stack or self.stack[-1] != "style":
+            self.text += data
+
+    def handle_comment(self, _):
+        self.comments += 1
+
+    def all(self, *names):
+        return [attributes for tag, attributes in self.tags if tag in names]
+
+
+@pytest.fixture(scope="module")
+def page(finished):
+    return Page((finished / "report.html").read_text())
+
+
+@pytest.fixture(scope="module")
+def hostile(finish_study, tmp_path_factory):
+    words = (HOSTILE, "=cmd()", "the")
+    folder = finish_study(
+        tmp_path_factory.mktemp("hostile"), labels=(HOSTILE,), words=words, gap_reason=f"no {HOSTILE}"
+    )
+    return Page((folder / "report.html").read_text())
+
+
+def test_the_page_is_well_formed_and_sealed(page, finished):
+    assert page.stack == []
+    check_seal(finished / "report.html")
+    assert read_record(finished / "report.html").rule == "write_report"
+    assert page.comments == 1  # the page's own record; the figures' stay with their files
+
+
+def test_nothing_is_fetched_and_nothing_runs(page, finished):
+    text = (finished / "report.html").read_text()
+    links = [a[key] for _, a in page.tags for key in ("href", "src", "xlink:href", "action") if key in a]
+    assert len(links) > 10
+    assert not [link for link in links if re.match(r"\w+:|//|/", link)]
+    assert not page.all("script", "link", "iframe", "object", "embed", "img")
+    assert not [a for _, a in page.tags if any(name.startswith("on") for name in a)]
+    assert "@import" not in text and not re.search(r"url\((?!#)", text)
+
+
+def test_links_lead_to_the_files_beside_the_page(page, finished):
+    links = {a["href"] for a in page.all("a") if not a["href"].startswith("#")}
+    assert {"tables/lab.parquet", "figures/lab/cosine_density.parquet"} <= links
+    assert all((finished / link).is_file() for link in links)
+    anchors = {a["href"][1:] for a in page.all("a") if a["href"].startswith("#")}
+    assert anchors <= {a.get("id") for _, a in page.tags}
+
+
+def test_ids_are_unique_over_text_and_figures(page):
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids)) > 50
+    described = " ".join(a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a)
+    assert set(described.split()) <= set(ids)
+
+
+def test_the_page_shows_scores_differences_data_and_substitutions(page):
+    text = " ".join(page.text.split())
+    for part in (
+        "Study demo",
+        "1 experiment, 4 runs (2 untrained, 2 trained), 6 trainings, 3 tasks in tables",
+        "14,902 training sentences",
+        "all-MiniLM-L6-v2 stands in for BERT-base",
+        "73.61 ± 0.26*",
+        "+11.27p < .001detectable 0.86",
+        "no source of the dataset is there",
+        "spearman of stsb_test (all), times 100, n 1,379",
+        "fewer than 5 words: 5,210; more than 50 words: 811; seen before: 95",
+        "15,4026,116",
+        "The 4 most frequent words",
+        "4 pairs, by which runs choose their checkpoints (neighbours: 2, strangers: 2)",
+        "python -m workflow_scripts.audit explain results/demo/tables/lab.parquet",
+        "How to read the numbers",
+        "Losses of different methods are different quantities",
+    ):
+        assert part in text, part
+
+
+def test_tables_and_figures_can_be_read_aloud(page):
+    tables, captions = page.all("table"), page.all("caption")
+    assert len(tables) == len(captions) == 3
+    assert all(cell.get("scope") in ("col", "row") for cell in page.all("th"))
+    assert page.all("html")[0]["lang"] == "en"
+    assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("svg")) == 3
+    assert all(svg["role"] == "img" and svg["aria-labelledby"] for svg in page.all("svg"))
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert all(a.get("tabindex") == "0" for a in page.all("div") if a.get("class") == "wide")
+
+
+def test_the_page_knows_both_colour_schemes(page, finished):
+    assert {"name": "color-scheme", "content": "light dark"} in page.all("meta")
+    assert "prefers-color-scheme: dark" in (finished / "report.html").read_text()
+
+
+def test_hostile_data_stays_text(hostile, page):
+    assert hostile.stack == []
+    assert hostile.all("script", "img", "b") == []
+    assert not [a for _, a in hostile.tags if any(name.startswith("on") for name in a)]
+    assert len(hostile.all("svg")) == 3 and len(hostile.all("style")) == len(page.all("style"))
+    assert (
+        hostile.text.count(HOSTILE) >= 5
+    )  # substitutions, their footnote, the gap's note, the word, figures
+    assert "{{ 7*7 }}" in hostile.text and "49" not in re.findall(r"</b>(\d+)", hostile.text)
+
+
+def test_the_same_inputs_give_the_same_bytes(finished, finish_study, tmp_path):
+    """A second time, elsewhere, with another hash seed and another matplotlibrc."""
+    (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\nsvg.fonttype: path\nfont.size: 30\n")
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:3]; import conftest, pathlib; conftest.finish(pathlib.Path())"
+    )
+    environment = {
+        "PYTHONHASHSEED": "7",
+        "MATPLOTLIBRC": str(tmp_path),
+        "HOME": str(tmp_path),
+        "PATH": "/bin",
+    }
+    subprocess.run(
+        [sys.executable, "-c", code, ROOT, Path(__file__).parent], cwd=tmp_path, env=environment, check=True
+    )
+    made = sorted(path.relative_to(finished) for path in finished.rglob("*") if path.is_file())
+    assert {path.suffix for path in made} == {".svg", ".html", ".parquet"}
+    for path in made:
+        assert (finished / path).read_bytes() == (tmp_path / "results/demo" / path).read_bytes(), path

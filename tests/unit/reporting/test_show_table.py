@@ -1,0 +1,156 @@
+"""What a reader sees of a table: in the terminal and as CSV."""
+
+import csv
+import io
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from workflow_scripts.closure import ROOT
+from workflow_scripts.errors import DataError
+from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.laboratory_csv import to_csv
+from workflow_scripts.reporting.layout import lay_out, number, p_text, score_text
+from workflow_scripts.reporting.terminal import show
+from workflow_scripts.schemas import TABLE
+from workflow_scripts.show_table import load
+
+MINUS = "\N{MINUS SIGN}"
+COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
+RUNS = ("untrained_cls.mini", "simcse.mini.wiki")
+
+
+def sheet(rows=None, headings=("A",), alpha=0.05):
+    experiment = Experiment(
+        title="A title",
+        source="A paper",
+        seeds=[1, 2],
+        baseline=RUNS[0],
+        suites={"sts": ["sts"]},
+        runs=[{"method": "untrained_cls", "encoder": "mini"}],
+        columns=[COLUMN | {"heading": heading} for heading in headings],
+    )
+    table = pa.Table.from_pylist(rows or [row(run, name) for run in RUNS for name in headings], schema=TABLE)
+    return lay_out(table, experiment, alpha), table, experiment
+
+
+def row(run, heading="A", **changes):
+    trained = {"difference": 8.125, "p_value": 0.0421, "detectable": 9.5} if run != RUNS[0] else {}
+    values = {"run": run, "heading": heading, "mean": 58.1049, "sd": 0.14, "seeds": 2, "n": 1225}
+    return values | {"labels": []} | COLUMN | trained | changes
+
+
+def printed(sheet, width=100):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    show(sheet, console)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "signed", "text"),
+    [
+        (1.005, 1, False, "1.0"),
+        (-1.26, 1, False, f"{MINUS}1.3"),
+        (-0.001, 2, False, "0.00"),
+        (0.001, 2, True, "0.00"),
+        (3, 1, True, "+3.0"),
+    ],
+)
+def test_numbers_have_true_minus_signs_and_zero_has_none(value, digits, signed, text):
+    assert number(value, digits, signed=signed) == text
+
+
+def test_scores_and_p_values_are_printed_as_papers_do():
+    assert score_text(None, None, 2) == "gap"
+    assert score_text(58.1, None, 2) == "58.10"
+    assert score_text(58.1, 0.136, 2) == "58.10 ± 0.14"
+    assert [p_text(p) for p in (0.0421, 0.0004, 1.0)] == ["p = .042", "p < .001", "p = 1.000"]
+
+
+def test_a_cell_shows_score_star_difference_p_and_the_number_of_seeds():
+    text = printed(sheet()[0])
+    assert "58.10 ± 0.14*" in text
+    assert "+8.12, p = .042" in text
+    assert "* p < .05, two-sided" in text
+    assert [line.split()[1] for line in text.split("\n") if line.startswith(" simcse")] == ["2"]
+
+
+def test_the_star_follows_alpha():
+    text = printed(sheet(alpha=0.01)[0])
+    assert "58.10 ± 0.14" in text
+    assert "*" not in text
+
+
+def test_a_gap_is_a_word_with_a_footnote_and_not_a_number():
+    rows = [
+        row(RUNS[0]),
+        row(RUNS[1], mean=None, sd=None, seeds=0, note="STS16 is not there", difference=None),
+    ]
+    text = printed(sheet(rows)[0])
+    assert "gap [1]" in text
+    assert "[1] STS16 is not there" in text
+    assert "None" not in text and "nan" not in text
+
+
+def test_a_note_that_a_whole_column_shares_stands_at_its_heading():
+    shared = sheet([row(run, note="lee, score > 4") for run in RUNS])[0]
+    assert shared.heads[0].notes == (1,)
+    assert all(cell.notes == () for line in shared.lines for cell in line.cells)
+
+
+def test_every_substitution_is_printed_and_marked_on_the_runs_it_reached():
+    rows = [row(RUNS[0], labels=["MiniLM for BERT"]), row(RUNS[1], labels=["MiniLM for BERT", "a surrogate"])]
+    text = printed(sheet(rows)[0])
+    assert "untrained_cls.mini (a) " in text
+    assert "simcse.mini.wiki (a,b)" in text
+    assert "(a) substitution: MiniLM for BERT" in text
+    assert "(b) substitution: a surrogate" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_no_column_is_cut_however_narrow_the_terminal(width):
+    headings = [f"heading{index}" for index in range(9)]
+    text = printed(sheet(headings=headings)[0], width)
+    assert all(text.count(heading) == 1 for heading in headings)
+    assert text.count("58.10 ± 0.14") == 2 * len(headings)
+    assert "…" not in text
+
+
+def test_text_from_data_is_no_markup_for_the_terminal():
+    rows = [row(run, labels=["[red]not red[/red] :smile: [/]"]) for run in RUNS]
+    assert "[red]not red[/red] :smile: [/]" in printed(sheet(rows)[0])
+
+
+def test_the_csv_is_rounded_to_the_printed_digits_and_the_same_every_time():
+    _, table, experiment = sheet()
+    text = to_csv([("lab", table, experiment)])
+    found = list(csv.DictReader(io.StringIO(text)))
+    assert (found[1]["experiment"], found[1]["mean"], found[1]["difference"]) == ("lab", "58.1", "8.12")
+    assert (found[1]["p_value"], found[1]["seeds"], found[0]["difference"]) == ("0.042", "2", "")
+    noise = table.set_column(6, "mean", pa.array([58.1049 + 1e-9, 58.1049 - 1e-9]))
+    assert to_csv([("lab", noise, experiment)]) == text
+
+
+def test_a_spreadsheet_computes_nothing_from_the_csv():
+    rows = [row(run, note="=cmd()", labels=["@SUM(A1)"], mean=-1.5) for run in RUNS]
+    _, table, experiment = sheet(rows)
+    found = next(csv.DictReader(io.StringIO(to_csv([("lab", table, experiment)]))))
+    assert (found["note"], found["labels"], found["mean"]) == ("'=cmd()", "'@SUM(A1)", "-1.5")
+
+
+def test_the_command_prints_tables_and_writes_csv(finished, tmp_path):
+    table, out = finished / "tables/lab.parquet", tmp_path / "lab.csv"
+    line = [sys.executable, "-m", "workflow_scripts.show_table", table]
+    shown = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "simcse.minilm_mlm.wiki_extract" in shown.stdout
+    assert "substitution: all-MiniLM-L6-v2 stands in for BERT-base" in shown.stdout
+    subprocess.run([*line, "--csv", out], cwd=ROOT, check=True)
+    assert len(out.read_text().splitlines()) == 1 + 4 * 4
+
+
+def test_a_file_that_is_no_table_is_refused(finished):
+    with pytest.raises(DataError, match=r"learning_curves.parquet: columns .* expected run string"):
+        load(finished / "figures/lab/learning_curves.parquet")
