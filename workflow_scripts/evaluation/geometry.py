@@ -72,7 +72,7 @@ class Config(Slice):
     @model_validator(mode="after")
     def _one_name_each(self) -> Self:
         if shared := set(self.positives) & set(self.clouds):
-            raise ValueError(f"{sorted(shared)} name a measurement of positives and one of clouds; rename one")
+            raise ValueError(f"{sorted(shared)} name both positives and a cloud; rename one")
         return self
 
 
