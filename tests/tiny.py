@@ -19,6 +19,8 @@ from transformers import (
     RobertaModel,
 )
 
+from workflow_scripts.training.settings import Training
+
 KINDS = ("bert", "roberta", "modernbert")
 WIDTH = 32
 DEPTH = 2
@@ -41,6 +43,22 @@ _SIZE = {
     "num_hidden_layers": DEPTH,
     "num_attention_heads": 4,
     "intermediate_size": 2 * WIDTH,
+}
+
+
+TRAINING = {
+    "epochs": None,
+    "max_steps": 10,
+    "batch_size": 4,
+    "max_tokens": 16,
+    "learning_rate": 0.01,
+    "schedule": "linear",
+    "warmup_steps": 0,
+    "weight_decay": 0.0,
+    "max_gradient_norm": 1.0,
+    "precision": "float32",
+    "checkpoint_every": 4,
+    "cpu_threads": 1,
 }
 
 
@@ -121,3 +139,8 @@ def sentences(count: int, seed: int = 0) -> list[str]:
         words = [str(draw.choice((FILLERS, WORDS)[place % 2])) for place in range(draw.integers(4, 15))]
         made[f"{' '.join(words).capitalize()}."] = None
     return list(made)
+
+
+def training(**changes: Any) -> Training:
+    """Settings of a training of ten steps, four sentences each."""
+    return Training.parse(TRAINING | changes, "training")

@@ -30,7 +30,9 @@ def main() -> None:
     device = prepare(training, settings.seed)
     base = job.inputs["base"].parent
     tokenizer = load_tokenizer(base)
-    text = tokenise(tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens)
+    text = tokenise(
+        tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens
+    )
     model = MaskedLanguageModel(load_backbone(base)).to(device)
     sampler = Sampler(len(text), training.batch_size, settings.seed)
     folder = job.outputs["record"].parent

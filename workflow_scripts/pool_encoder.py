@@ -10,7 +10,9 @@ from workflow_scripts.models.saving import save_encoder
 
 def main() -> None:
     """Load, pool, write."""
-    job = parse_job("pool_encoder", __doc__, wildcards=["run", "seed"], inputs=["encoder"], outputs=["record"])
+    job = parse_job(
+        "pool_encoder", __doc__, wildcards=["run", "seed"], inputs=["encoder"], outputs=["record"]
+    )
     config = Config.parse(job.settings["method"], "methods")
     folder = job.inputs["encoder"].parent
     encoder = build(config, load_backbone(folder))

@@ -34,7 +34,9 @@ def main() -> None:
     device = prepare(training, seed)
     folder = job.inputs["encoder"].parent
     tokenizer = load_tokenizer(folder)
-    text = tokenise(tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens)
+    text = tokenise(
+        tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens
+    )
     encoder = method.build(config, load_backbone(folder, **method.overrides(config))).to(device)
     development = Development.parse(job.settings["development"], "development")
     pairs = read_table(job.inputs["dev"], PAIRS)

@@ -20,6 +20,8 @@ def load_method(name: str) -> ModuleType:
     try:
         return importlib.import_module(f"workflow_scripts.methods.{name}")
     except ModuleNotFoundError as error:
+        if error.name != f"workflow_scripts.methods.{name}":  # something that the method imports
+            raise
         raise ConfigError(
             f"methods: no file workflow_scripts/methods/{name}.py. Correct `module`."
         ) from error

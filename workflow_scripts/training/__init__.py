@@ -1,0 +1,1 @@
+"""Training: settings, batches, the loop, its checkpoints."""

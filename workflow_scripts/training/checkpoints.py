@@ -1,11 +1,12 @@
 """Checkpoints that are whole or not there, and belong to exactly one training.
 
 A checkpoint is a folder ``step00000100`` with safetensors and one ``COMPLETE.json``, written last, that
-holds the sha256 of every other file and the fingerprint of the training. A folder whose manifest does
-not hold is passed over; so is one with another fingerprint (other settings, data, code or seed).
+holds the sha256 of every other file, the fingerprint of the training and a seal of its own. A folder
+whose manifest does not hold is passed over; so is one with another fingerprint (other settings, data,
+code or seed).
 """
 
-import json
+import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,10 +16,25 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from workflow_scripts.artefacts import atomic
+from workflow_scripts.config import Slice
 from workflow_scripts.provenance import sha256_of
 
 MANIFEST = "COMPLETE.json"
 Tensors = dict[str, Tensor]
+
+
+class Manifest(Slice):
+    """What makes a folder a checkpoint."""
+
+    fingerprint: str
+    step: int
+    files: dict[str, str]
+    seal: str = ""
+
+    def sealed(self) -> "Manifest":
+        """The manifest with the hash of all else in it as its seal."""
+        content = self.model_copy(update={"seal": ""}).model_dump_json()
+        return self.model_copy(update={"seal": hashlib.sha256(content.encode()).hexdigest()})
 
 
 class Checkpoint(NamedTuple):
@@ -37,12 +53,12 @@ def save_checkpoint(folder: Path, fingerprint: str, checkpoint: Checkpoint) -> N
         with atomic(place / f"{name}.safetensors") as temporary:
             save_file(_independent(tensors), temporary)
     hashes = {path.name: sha256_of(path) for path in sorted(place.iterdir())}
-    manifest = {"fingerprint": fingerprint, "step": checkpoint.step, "files": hashes}
+    manifest = Manifest(fingerprint=fingerprint, step=checkpoint.step, files=hashes).sealed()
     with atomic(place / MANIFEST) as temporary:
-        temporary.write_text(json.dumps(manifest, sort_keys=True), "utf-8")
-    for other in folder.iterdir():
+        temporary.write_text(manifest.model_dump_json(), "utf-8")
+    for other in folder.glob("step*"):
         if other != place:
-            shutil.rmtree(other)
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _independent(tensors: Mapping[str, Tensor]) -> Tensors:
@@ -58,18 +74,16 @@ def load_checkpoint(folder: Path, fingerprint: str) -> Checkpoint | None:
 def _whole(folder: Path, fingerprint: str) -> Iterator[Checkpoint]:
     for place in sorted(folder.glob("step*"), reverse=True):
         manifest = _manifest(place)
-        if manifest.get("fingerprint") != fingerprint:
+        if manifest is None or manifest.fingerprint != fingerprint:
             continue
-        hashes: dict[str, str] = manifest["files"]
-        files = {name: place / name for name in hashes}
-        if all(path.is_file() and sha256_of(path) == hashes[name] for name, path in files.items()):
-            groups = {path.stem: load_file(path) for path in files.values()}
-            yield Checkpoint(int(manifest["step"]), groups)
+        files = {name: place / name for name in manifest.files}
+        if all(path.is_file() and sha256_of(path) == manifest.files[name] for name, path in files.items()):
+            yield Checkpoint(manifest.step, {path.stem: load_file(path) for path in files.values()})
 
 
-def _manifest(place: Path) -> dict[str, object] | dict[str, dict[str, str]]:
+def _manifest(place: Path) -> Manifest | None:
     try:
-        found = json.loads((place / MANIFEST).read_text("utf-8"))
-    except (FileNotFoundError, ValueError):  # killed before or while it was written
-        return {}
-    return found if isinstance(found, dict) else {}
+        found = Manifest.model_validate_json((place / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):  # killed before or while it was written, or damaged since
+        return None
+    return found if found == found.sealed() else None

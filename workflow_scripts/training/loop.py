@@ -26,14 +26,16 @@ from workflow_scripts.training.checkpoints import Checkpoint, Tensors, load_chec
 from workflow_scripts.training.settings import Training
 
 
-class Preempted(Exception):
+class Preempted(Exception):  # noqa: N818  (a request, no error)
     """The job was asked to stop; its state is saved."""
 
 
 class Objective(Protocol):
     """What a method gives the loop: modules to train, and the loss of one step."""
 
-    module: nn.Module
+    @property
+    def module(self) -> nn.Module:
+        """The modules."""
 
     def loss(self, step: int) -> Tensor:
         """Loss of ``step`` (from 1), a scalar with a gradient."""
@@ -87,7 +89,11 @@ class _State:
         self.module.load_state_dict(groups["model"])
         for name, parameter in self.trainable.items():
             prefix = f"{name}/"
-            moments = {key.removeprefix(prefix): v for key, v in groups["optimiser"].items() if key.startswith(prefix)}
+            moments = {
+                key.removeprefix(prefix): v
+                for key, v in groups["optimiser"].items()
+                if key.startswith(prefix)
+            }
             if moments:
                 step = moments.pop("step")
                 self.optimiser.state[parameter] = {"step": step.to(parameter.device)} | {
@@ -122,14 +128,20 @@ def train(
         fingerprint: What the training depends on; checkpoints of any other are passed over.
 
     Raises:
-        TrainingError: at the first loss or gradient that is not finite.
+        TrainingError: at the first loss, gradient, development score or weight that is not finite.
         Preempted: after SIGTERM or SIGUSR1, once a checkpoint is written.
     """
     state = _State(objective.module, settings)
+    fingerprint = (
+        f"{fingerprint} {next(objective.module.parameters()).device.type}"  # each draws its own dropout
+    )
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
     seconds: dict[int, float] = {}
-    with _stop_requests() as stop_requested, tqdm(total=steps, initial=state.step, desc="train", unit="step") as bar:
+    with (
+        _stop_requests() as stop_requested,
+        tqdm(total=steps, initial=state.step, desc="train", unit="step") as bar,
+    ):
         while state.step < steps:
             started = time.monotonic()
             _step(state, objective, settings, steps, development)
@@ -143,6 +155,9 @@ def train(
                 save_checkpoint(checkpoints, fingerprint, state.to_checkpoint())
     if state.best:
         objective.module.load_state_dict(state.best)
+    for name, parameter in objective.module.named_parameters():
+        if not torch.isfinite(parameter).all():
+            raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
     return Outcome(_history(state.rows), seconds)
 
 
@@ -162,7 +177,7 @@ def _step(
     with _autocast(settings, next(state.module.parameters()).device):
         loss = objective.loss(step)
     if not torch.isfinite(loss):
-        raise TrainingError(f"training: loss {loss.item()} at step {step}. Lower learning_rate; nothing was saved from it.")
+        raise TrainingError(f"training: loss {loss.item()} at step {step}. Lower learning_rate.")
     loss.backward()  # type: ignore[no-untyped-call]
     norm = nn.utils.clip_grad_norm_(state.trainable.values(), settings.max_gradient_norm)
     if not torch.isfinite(norm):
@@ -172,6 +187,8 @@ def _step(
     score = float("nan")
     if development and (step % development[0] == 0 or step == steps):
         score = development[1]()
+        if not np.isfinite(score):
+            raise TrainingError(f"training: development score {score} at step {step}. Lower learning_rate.")
         state.keep_if_best(score)
     state.rows.append((step, loss.item(), rate, norm.item(), score))
 
@@ -202,4 +219,6 @@ def _stop_requests() -> Iterator[Callable[[], bool]]:
 def _history(rows: list[tuple[float, ...]]) -> pa.Table:
     columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(HISTORY)).T
     arrays = [pa.array(column, from_pandas=True) for column in columns]  # nan becomes null
-    return pa.table([array.cast(field.type) for array, field in zip(arrays, HISTORY, strict=True)], schema=HISTORY)
+    return pa.table(
+        [array.cast(field.type) for array, field in zip(arrays, HISTORY, strict=True)], schema=HISTORY
+    )

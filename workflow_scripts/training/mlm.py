@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.config import Slice
+from workflow_scripts.errors import DataError, TrainingError
+from workflow_scripts.models.encoder import check_length
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.settings import Training
@@ -46,9 +48,12 @@ class MaskedLanguageModel(nn.Module):
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, chosen_BT: Tensor) -> Tensor:
         """Scores of the vocabulary at the chosen positions, shape (M, V)."""
+        check_length(self.backbone, ids_BT)
         states_BTD = self.backbone(input_ids=ids_BT, attention_mask=mask_BT).last_hidden_state
         hidden_MD = self.norm(F.gelu(self.dense(states_BTD[chosen_BT])))
-        return F.linear(hidden_MD, self.backbone.get_input_embeddings().weight, self.bias)
+        words_VD = self.backbone.get_input_embeddings().weight
+        assert isinstance(words_VD, Tensor)
+        return F.linear(hidden_MD, words_VD, self.bias)
 
 
 class Objective:
@@ -62,9 +67,11 @@ class Objective:
         tokenizer: PreTrainedTokenizerBase,
         settings: ContinueMlm,
     ) -> None:
-        self.module = module
+        self.module: nn.Module = module
         self._text = text
         self._sampler = sampler
+        if tokenizer.mask_token_id is None:
+            raise DataError("continue_mlm: the encoder's tokeniser has no mask token. Adapt another encoder.")
         self._mask_id = int(tokenizer.mask_token_id)
         self._special = torch.tensor(sorted(tokenizer.all_special_ids))
         self._vocabulary = module.backbone.config.vocab_size
@@ -79,14 +86,19 @@ class Objective:
         return F.cross_entropy(scores_MV, ids_BT[chosen_BT].to(device))
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Choose positions, a function of seed and step; at least one.
+        """Choose positions, a function of seed and step; at least one, and never a special token.
 
         Returns:
             Which positions are chosen (bool), and the ids with those replaced, both (B, T).
+
+        Raises:
+            TrainingError: if the sentences hold special tokens alone.
         """
         draw = np.random.default_rng([self._settings.seed, step, 1])
         chance_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
         chance_BT[torch.isin(ids_BT, self._special)] = 2.0  # never chosen
+        if bool((chance_BT > 1).all()):
+            raise TrainingError(f"continue_mlm: no token to predict at step {step}. Check the corpus.")
         chosen_BT = chance_BT < self._settings.mask_share
         chosen_BT.view(-1)[chance_BT.argmin()] = True
         kind_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))

@@ -13,7 +13,9 @@ class Sampler:
 
     def __init__(self, rows: int, batch_size: int, seed: int) -> None:
         if rows < batch_size:
-            raise TrainingError(f"training: {rows} rows, fewer than a batch of {batch_size}. Lower batch_size.")
+            raise TrainingError(
+                f"training: {rows} rows, fewer than a batch of {batch_size}. Lower batch_size."
+            )
         self._rows = rows
         self._batch_size = batch_size
         self._seed = seed

@@ -39,7 +39,9 @@ def development_score(
         DataError: if there are no pairs.
     """
     if not len(pairs):
-        raise DataError("development set: no pairs. Set corpora.<name>.dev_sentences, or name a dataset in `development`.")
+        raise DataError(
+            "development set: no pairs. Set corpora.<name>.dev_sentences, or name a dataset in `development`."
+        )
     left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
     unique = list(dict.fromkeys(left + right))
     text = tokenise(tokenizer, unique, max_tokens)

@@ -22,7 +22,9 @@ class Training(Slice):
     batch_size: int = Field(gt=1, description="Sentences a step; the last incomplete batch is left out.")
     max_tokens: int = Field(gt=2, description="Longer sentences are cut, special tokens included.")
     learning_rate: float = Field(gt=0, lt=1, description="Peak of AdamW's rate.")
-    schedule: Literal["linear", "constant"] = Field(description="linear falls to 0 at the last step.")
+    schedule: Literal["linear", "constant"] = Field(
+        description="linear falls towards 0, which step n + 1 of n would have."
+    )
     warmup_steps: int = Field(ge=0, description="Steps over which the rate rises from 0.")
     weight_decay: float = Field(ge=0, description="AdamW's decay; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")

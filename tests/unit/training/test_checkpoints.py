@@ -1,0 +1,148 @@
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from workflow_scripts.training.checkpoints import MANIFEST, Checkpoint, load_checkpoint, save_checkpoint
+
+OURS = "f" * 64
+
+
+def checkpoint(step, best=True):
+    draw = torch.Generator().manual_seed(step)
+    groups = {
+        "model": {"weight": torch.randn(3, 4, generator=draw), "count": torch.tensor(step)},
+        "optimiser": {
+            "weight/exp_avg": torch.randn(3, 4, generator=draw),
+            "weight/step": torch.tensor(float(step)),
+        },
+        "state": {
+            "rows": torch.randn(step, 5, generator=draw, dtype=torch.float64),
+            "random": torch.get_rng_state(),
+        },
+        "best": {"weight": torch.randn(3, 4, generator=draw)} if best else {},
+    }
+    return Checkpoint(step, groups)
+
+
+def equal(one, two):
+    return (
+        one.step == two.step
+        and one.groups.keys() == two.groups.keys()
+        and all(
+            one.groups[name].keys() == two.groups[name].keys()
+            and all(torch.equal(one.groups[name][key], two.groups[name][key]) for key in one.groups[name])
+            for name in one.groups
+        )
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two whole checkpoints, as a kill between writing one and removing the other leaves them."""
+    save_checkpoint(tmp_path / "old", OURS, checkpoint(4))
+    save_checkpoint(tmp_path / "checkpoints", OURS, checkpoint(8))
+    shutil.move(tmp_path / "old/step00000004", tmp_path / "checkpoints")
+    return tmp_path / "checkpoints"
+
+
+def test_what_was_saved_is_loaded_to_the_bit_and_of_the_same_type(tmp_path):
+    saved = checkpoint(4)
+    save_checkpoint(tmp_path, OURS, saved)
+    loaded = load_checkpoint(tmp_path, OURS)
+    assert equal(loaded, saved)
+    for name, group in saved.groups.items():
+        assert {key: tensor.dtype for key, tensor in group.items()} == {
+            key: tensor.dtype for key, tensor in loaded.groups[name].items()
+        }
+
+
+def test_without_a_best_so_far_there_is_an_empty_group(tmp_path):
+    save_checkpoint(tmp_path, OURS, checkpoint(4, best=False))
+    assert load_checkpoint(tmp_path, OURS).groups["best"] == {}
+
+
+def test_tensors_that_share_memory_are_saved_whole(tmp_path):
+    weight = torch.arange(6.0)
+    shared = {"model": {"tied": weight, "part": weight[2:4], "turned": weight.view(2, 3).T}}
+    save_checkpoint(tmp_path, OURS, Checkpoint(1, shared))
+    assert equal(load_checkpoint(tmp_path, OURS), Checkpoint(1, shared))
+
+
+def test_nothing_is_loaded_where_nothing_is(tmp_path):
+    assert load_checkpoint(tmp_path, OURS) is None
+    assert load_checkpoint(tmp_path / "absent", OURS) is None
+
+
+def test_a_checkpoint_of_another_training_is_passed_over(folder):
+    assert load_checkpoint(folder, "e" * 64) is None
+    assert load_checkpoint(folder, OURS).step == 8
+
+
+def test_a_new_checkpoint_removes_the_others_and_nothing_else(folder):
+    (folder / "notes.txt").write_text("mine")
+    (folder / "step-by-step.txt").write_text("mine too")
+    save_checkpoint(folder, OURS, checkpoint(12))
+    assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "step-by-step.txt", "step00000012"]
+
+
+def test_a_torn_checkpoint_of_the_same_step_is_replaced(folder):
+    (folder / "step00000008" / MANIFEST).unlink()
+    (folder / "step00000008" / "stray.safetensors").write_bytes(b"half")
+    save_checkpoint(folder, OURS, checkpoint(8))
+    assert equal(load_checkpoint(folder, OURS), checkpoint(8))
+    assert not (folder / "step00000008/stray.safetensors").exists()
+
+
+FILES = ["model.safetensors", "optimiser.safetensors", "state.safetensors", "best.safetensors", MANIFEST]
+
+
+def damages(content):
+    size = len(content)
+    for position in {0, 5, size // 3, size // 2, size - 1}:
+        flipped = bytearray(content)
+        flipped[position] ^= 4
+        yield bytes(flipped)
+    yield from (content[:length] for length in (0, 1, size // 2, size - 1))
+    yield content + b" x"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_or_missing_file_falls_back_to_the_checkpoint_before(folder, name):
+    file = folder / "step00000008" / name
+    content = file.read_bytes()
+    for damaged in damages(content):
+        file.write_bytes(damaged)
+        assert equal(load_checkpoint(folder, OURS), checkpoint(4))
+    file.unlink()
+    assert equal(load_checkpoint(folder, OURS), checkpoint(4))
+    file.write_bytes(content)
+    assert load_checkpoint(folder, OURS).step == 8
+    shutil.rmtree(folder / "step00000004")
+    file.unlink()
+    assert load_checkpoint(folder, OURS) is None
+
+
+def test_no_changed_bit_of_the_manifest_passes(folder):
+    """A step or a fingerprint that reads well and is another one would resume another training."""
+    shutil.rmtree(folder / "step00000004")
+    file = folder / "step00000008" / MANIFEST
+    content = file.read_bytes()
+    for position, bit in enumerate(np.random.default_rng(0).integers(8, size=len(content))):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << int(bit)
+        file.write_bytes(flipped)
+        assert load_checkpoint(folder, OURS) is None, (position, bit)
+
+
+def test_a_manifest_that_is_no_manifest_is_passed_over(folder):
+    for text in (
+        "[]",
+        "null",
+        "{}",
+        '{"fingerprint": "' + OURS + '"}',
+        '{"step": 9, "fingerprint": 3, "files": []}',
+    ):
+        (folder / "step00000008" / MANIFEST).write_text(text)
+        assert load_checkpoint(folder, OURS).step == 4

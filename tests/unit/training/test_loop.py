@@ -1,0 +1,279 @@
+import math
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.tiny import training as settings
+from workflow_scripts.errors import TrainingError
+from workflow_scripts.schemas import HISTORY
+from workflow_scripts.training import loop
+from workflow_scripts.training.loop import Preempted, train
+
+STEPS = 10
+
+
+class Toy:
+    """A layer with dropout that learns to give zero; records the steps it was asked for."""
+
+    def __init__(self, spoil=None):
+        torch.manual_seed(0)
+        self.module = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.3), nn.Linear(4, 1))
+        self.module.register_parameter("unused", nn.Parameter(torch.ones(2)))
+        self.asked = []
+        self._spoil = spoil or (lambda step, loss: loss)
+
+    def loss(self, step):
+        self.asked.append(step)
+        data = torch.from_numpy(np.random.default_rng(step).normal(size=(8, 4))).float()
+        return self._spoil(step, (self.module(data) ** 2).mean())
+
+    def weights(self):
+        return {name: value.clone() for name, value in self.module.state_dict().items()}
+
+
+def run(toy, folder, steps=STEPS, development=None, fingerprint="f", **changes):
+    values = {"learning_rate": 0.05, "checkpoint_every": 4, "weight_decay": 0.01} | changes
+    return train(
+        toy, settings(**values), steps, development=development, checkpoints=folder, fingerprint=fingerprint
+    )
+
+
+def scripted(toy, scores, seen=None):
+    """A development score read from a list, noting the weights it was given."""
+    remaining = list(scores)
+
+    def score():
+        if seen is not None:
+            seen.append(toy.weights())
+        return remaining.pop(0)
+
+    return score
+
+
+def same(one, two):
+    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
+
+
+# What a training gives
+
+
+def test_history_has_one_row_a_step_with_rate_and_norm(tmp_path):
+    toy = Toy()
+    outcome = run(toy, tmp_path, development=(4, scripted(toy, [0.1, 0.2, 0.3])))
+    history = outcome.history
+    assert history.schema == HISTORY
+    assert history["step"].to_pylist() == toy.asked == list(range(1, STEPS + 1))
+    rates = [settings(learning_rate=0.05).rate(step, STEPS) for step in range(1, STEPS + 1)]
+    assert history["learning_rate"].to_pylist() == pytest.approx(rates)
+    scores = {4: 0.1, 8: 0.2, 10: 0.3}  # every fourth, and after the last
+    assert history["dev_score"].to_pylist() == [scores.get(step) for step in range(1, STEPS + 1)]
+    assert list(outcome.seconds) == list(range(1, STEPS + 1))
+
+
+def test_the_gradient_norm_is_the_one_before_clipping(tmp_path):
+    clipped = run(Toy(), tmp_path / "a", steps=1, max_gradient_norm=1e-6).history
+    free = run(Toy(), tmp_path / "b", steps=1, max_gradient_norm=1e6).history
+    toy = Toy()
+    toy.module.train()
+    torch.manual_seed(0)
+    Toy()  # the draws of the first weights come before those of dropout
+    toy.loss(1).backward()
+    norm = math.sqrt(sum(float((p.grad**2).sum()) for p in toy.module.parameters() if p.grad is not None))
+    assert clipped["gradient_norm"].to_pylist() == free["gradient_norm"].to_pylist() == [pytest.approx(norm)]
+    assert norm > 1e-6
+
+
+def test_one_step_is_adamw_written_out(tmp_path):
+    """Clip, then Adam's first step (the sign of the gradient times the rate), weights decayed first."""
+    toy, before = Toy(), Toy().weights()
+    run(toy, tmp_path, steps=1, learning_rate=0.01, weight_decay=0.1)
+    reference = Toy()
+    reference.module.train()
+    torch.manual_seed(0)
+    Toy()
+    reference.loss(1).backward()
+    for name, parameter in reference.module.named_parameters():
+        if parameter.grad is None:
+            assert torch.equal(toy.weights()[name], before[name])  # not even decayed
+            continue
+        moved = before[name] * (1 - 0.01 * 0.1) - 0.01 * parameter.grad.sign() * (parameter.grad != 0)
+        torch.testing.assert_close(toy.weights()[name], moved, rtol=1e-4, atol=1e-6)
+
+
+def test_the_weights_that_scored_best_are_kept(tmp_path):
+    toy, seen = Toy(), []
+    run(toy, tmp_path, development=(2, scripted(toy, [0.1, 0.9, 0.3, 0.9, 0.2], seen)))
+    assert len(seen) == 5
+    assert same(toy.weights(), seen[1])  # of equals the first
+    assert not same(seen[1], seen[3])
+
+
+def test_without_a_development_set_the_last_weights_are_kept(tmp_path):
+    toy, seen = Toy(), []
+    run(toy, tmp_path / "a", development=(STEPS, scripted(toy, [0.5], seen)))
+    other = Toy()
+    run(other, tmp_path / "b")
+    assert same(other.weights(), seen[0])
+
+
+def test_frozen_parameters_stay(tmp_path):
+    toy = Toy()
+    toy.module[0].requires_grad_(False)
+    before = toy.weights()
+    run(toy, tmp_path)
+    assert torch.equal(toy.weights()["0.weight"], before["0.weight"])
+    assert not torch.equal(toy.weights()["2.weight"], before["2.weight"])
+
+
+def test_only_one_checkpoint_is_left(tmp_path):
+    run(Toy(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["step00000008"]
+
+
+# Stopping and going on
+
+
+class KilledError(Exception):
+    pass
+
+
+def kill_at(step):
+    def spoil(now, loss):
+        if now == step:
+            raise KilledError
+        return loss
+
+    return spoil
+
+
+@pytest.mark.parametrize("stops", [[3], [5], [8], [9], [10], [5, 6, 10]])
+def test_a_training_that_was_killed_goes_on_to_the_same_weights_and_history(tmp_path, stops):
+    whole = Toy()
+    expected = run(whole, tmp_path / "whole", development=(3, scripted(whole, [0.4, 0.1, 0.2, 0.3])))
+    for stop in stops:
+        toy = Toy(kill_at(stop))
+        known = [0.4, 0.1, 0.2, 0.3][_scored_before(tmp_path / "killed") :]
+        with pytest.raises(KilledError):
+            run(toy, tmp_path / "killed", development=(3, scripted(toy, known)))
+    toy = Toy()
+    if list((tmp_path / "killed").glob("step*")):
+        torch.manual_seed(99)  # where random numbers stand comes from the checkpoint
+    known = [0.4, 0.1, 0.2, 0.3][_scored_before(tmp_path / "killed") :]
+    outcome = run(toy, tmp_path / "killed", development=(3, scripted(toy, known)))
+    assert toy.asked[0] == max((stop - 1) // 4 * 4 for stop in stops) + 1
+    assert same(toy.weights(), whole.weights())
+    assert outcome.history == expected.history
+
+
+def _scored_before(folder):
+    """Development scores that lie before the checkpoint in ``folder``."""
+    steps = [int(path.name[4:]) for path in folder.glob("step*")]
+    return max(steps, default=0) // 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_request_to_stop_ends_the_step_saves_and_says_so(tmp_path, number):
+    whole = Toy()
+    expected = run(whole, tmp_path / "whole")
+
+    def ask(step, loss):
+        if step == 6:
+            os.kill(os.getpid(), number)
+        return loss
+
+    toy = Toy(ask)
+    before = signal.getsignal(number)
+    with pytest.raises(Preempted, match="stopped after step 6 of 10"):
+        run(toy, tmp_path / "stopped")
+    assert signal.getsignal(number) == before
+    assert toy.asked == [1, 2, 3, 4, 5, 6]
+    assert [path.name for path in (tmp_path / "stopped").iterdir()] == ["step00000006"]
+    again = Toy()
+    outcome = run(again, tmp_path / "stopped")
+    assert again.asked == [7, 8, 9, 10]
+    assert list(outcome.seconds) == [7, 8, 9, 10]
+    assert same(again.weights(), whole.weights())
+    assert outcome.history == expected.history
+
+
+def test_a_request_to_stop_in_the_last_step_comes_too_late(tmp_path):
+    def ask(step, loss):
+        if step == STEPS:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return loss
+
+    toy = Toy(ask)
+    run(toy, tmp_path)
+    assert toy.asked[-1] == STEPS
+
+
+def test_checkpoints_of_other_settings_are_not_used(tmp_path):
+    with pytest.raises(KilledError):
+        run(Toy(kill_at(6)), tmp_path, fingerprint="one")
+    toy = Toy()
+    run(toy, tmp_path, fingerprint="another")
+    assert toy.asked[0] == 1
+
+
+def test_checkpoints_of_another_kind_of_device_are_not_used(tmp_path, monkeypatch):
+    """Its random numbers cannot be continued here."""
+    names = []
+    monkeypatch.setattr(loop, "load_checkpoint", lambda folder, name: names.append(name))
+    run(Toy(), tmp_path, steps=1)
+    toy = Toy()
+    toy.module.to("meta")
+    toy.loss = lambda step: torch.tensor(float("nan"))
+    with pytest.raises(TrainingError):
+        run(toy, tmp_path, steps=1)
+    assert len(set(names)) == 2
+    assert all(name.startswith("f") for name in names)
+
+
+# Numbers that are none
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_loss_that_is_not_finite_stops_at_its_step(tmp_path, value):
+    toy = Toy(lambda step, loss: loss * value if step == 6 else loss)
+    with pytest.raises(TrainingError, match=f"loss -?{abs(value)} at step 6"):
+        run(toy, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["step00000004"]
+
+
+def test_a_gradient_that_is_not_finite_stops_at_its_step(tmp_path):
+    class Spoilt(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value):
+            return value.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * float("nan")
+
+    toy = Toy(lambda step, loss: Spoilt.apply(loss) if step == 3 else loss)
+    with pytest.raises(TrainingError, match="gradient norm nan at step 3"):
+        run(toy, tmp_path)
+
+
+def test_a_development_score_that_is_not_finite_stops(tmp_path):
+    toy = Toy()
+    with pytest.raises(TrainingError, match="development score nan at step 4"):
+        run(toy, tmp_path, development=(2, scripted(toy, [0.1, float("nan"), 0.2, 0.3, 0.4])))
+
+
+def test_weights_that_are_not_finite_after_the_last_step_are_not_given_out(tmp_path):
+    toy = Toy()
+
+    def break_weights(step, loss):
+        if step == STEPS:
+            with torch.no_grad():
+                toy.module.unused.fill_(float("inf"))
+        return loss
+
+    toy._spoil = break_weights
+    with pytest.raises(TrainingError, match="unused is not finite after step 10"):
+        run(toy, tmp_path)

@@ -1,0 +1,197 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertForMaskedLM
+
+from tests import tiny
+from workflow_scripts.errors import ConfigError, DataError, TrainingError
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective
+from workflow_scripts.training.sampler import Sampler
+
+SHARE = 0.15
+TEXTS = tiny.sentences(200)
+
+
+def make(folder, texts=TEXTS, batch_size=50, seed=3, share=SHARE, tokenizer=None, max_tokens=24):
+    tokenizer = tokenizer or load_tokenizer(folder)
+    block = {"mask_share": share, "seed": seed, "training": tiny.TRAINING | {"batch_size": batch_size}}
+    torch.manual_seed(0)
+    model = MaskedLanguageModel(load_backbone(folder))
+    text = tokenise(tokenizer, texts, max_tokens)
+    sampler = Sampler(len(text), batch_size, seed)
+    return (
+        Objective(model, text, sampler, tokenizer, ContinueMlm.parse(block, "continue_mlm")),
+        text,
+        tokenizer,
+    )
+
+
+def within(count, trials, share, deviations=5):
+    return abs(count - trials * share) < deviations * math.sqrt(trials * share * (1 - share))
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_shares_are_those_of_bert(tiny_models, kind):
+    """15% chosen; of these 80% masked, 10% random, 10% kept: each within five binomial deviations."""
+    objective, text, tokenizer = make(tiny_models[kind])
+    ids_BT, mask_BT = text.batch(range(len(text)))
+    special = torch.isin(ids_BT, torch.tensor(tokenizer.all_special_ids))
+    words = chosen = masked = kept = swapped = 0
+    for step in range(1, 41):
+        chosen_BT, masked_BT = objective.mask(ids_BT, step)
+        assert chosen_BT.dtype == torch.bool
+        assert not (chosen_BT & special).any()
+        assert not (chosen_BT & (mask_BT == 0)).any()
+        assert torch.equal(masked_BT[~chosen_BT], ids_BT[~chosen_BT])
+        words += int((~special).sum())
+        chosen += int(chosen_BT.sum())
+        is_mask = masked_BT == tokenizer.mask_token_id
+        masked += int((is_mask & chosen_BT).sum())
+        kept += int((chosen_BT & (masked_BT == ids_BT)).sum())
+        swapped += int((chosen_BT & (masked_BT != ids_BT) & ~is_mask).sum())
+    vocabulary = len(tokenizer)
+    assert words > 60_000
+    assert within(chosen, words, SHARE)
+    assert within(masked, chosen, 0.8 + 0.1 / vocabulary)
+    assert within(kept, chosen, 0.1 + 0.1 / vocabulary)
+    assert within(swapped, chosen, 0.1 - 0.2 / vocabulary)
+
+
+def test_random_tokens_come_from_the_whole_vocabulary(tiny_bert):
+    objective, text, tokenizer = make(tiny_bert, share=0.9)
+    ids_BT, _ = text.batch(range(len(text)))
+    seen = set()
+    for step in range(1, 21):
+        chosen_BT, masked_BT = objective.mask(ids_BT, step)
+        seen |= set(masked_BT[chosen_BT & (masked_BT != ids_BT)].tolist())
+    assert seen == set(range(len(tokenizer)))
+
+
+def test_masks_are_a_function_of_seed_and_step(tiny_bert):
+    one, text, _ = make(tiny_bert)
+    ids_BT, _ = text.batch(range(20))
+    torch.manual_seed(5)
+    first = one.mask(ids_BT, 7)
+    one.mask(ids_BT, 8)
+    torch.manual_seed(6)
+    again = make(tiny_bert)[0].mask(ids_BT, 7)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    for other in (one.mask(ids_BT, 8), make(tiny_bert, seed=4)[0].mask(ids_BT, 7)):
+        assert not torch.equal(other[0], first[0])
+
+
+@pytest.mark.parametrize("texts", [["x", "y"], ["town", ""], ["the old town", "x", "river"]])
+def test_at_least_one_position_is_chosen(tiny_bert, texts):
+    objective, text, tokenizer = make(tiny_bert, texts=texts, batch_size=len(texts), share=0.01)
+    ids_BT, _ = text.batch(range(len(texts)))
+    for step in range(1, 100):
+        chosen_BT, _ = objective.mask(ids_BT, step)
+        assert chosen_BT.sum() >= 1
+        assert not set(ids_BT[chosen_BT].tolist()) & set(tokenizer.all_special_ids)
+
+
+def test_sentences_without_a_word_are_an_error_not_a_loss_of_nothing(tiny_bert):
+    objective, text, _ = make(tiny_bert, texts=["", "\u200b"], batch_size=2)
+    assert text.lengths.tolist() == [2, 2]
+    with pytest.raises(TrainingError, match="no token to predict at step 1"):
+        objective.loss(1)
+
+
+def test_a_tokeniser_without_a_mask_is_an_error(tiny_bert):
+    tokenizer = load_tokenizer(tiny_bert)
+    tokenizer.mask_token = None
+    with pytest.raises(DataError, match="no mask token"):
+        make(tiny_bert, tokenizer=tokenizer)
+
+
+def test_sentences_longer_than_the_encoder_are_an_error(tiny_bert):
+    objective, _, _ = make(tiny_bert, texts=["the town " * 40] * 2, batch_size=2, max_tokens=80)
+    with pytest.raises(ConfigError, match=r"80 tokens.*takes 64"):
+        objective.loss(1)
+
+
+def reference(objective, tokenizer):
+    """Transformers' own model with the same weights."""
+    ours = objective.module
+    config = ours.backbone.config
+    config.layer_norm_eps = 1e-5  # that of the fresh head
+    ours.backbone.embeddings.LayerNorm.eps = 1e-5
+    for layer in ours.backbone.encoder.layer:
+        layer.attention.output.LayerNorm.eps = layer.output.LayerNorm.eps = 1e-5
+    theirs = BertForMaskedLM(config)
+    theirs.bert.load_state_dict({k: v for k, v in ours.backbone.state_dict().items() if "pooler" not in k})
+    head = theirs.cls.predictions
+    head.transform.dense.load_state_dict(ours.dense.state_dict())
+    head.transform.LayerNorm.load_state_dict(ours.norm.state_dict())
+    with torch.no_grad():
+        head.bias.copy_(ours.bias)
+    assert head.decoder.weight is theirs.bert.embeddings.word_embeddings.weight
+    return theirs.eval()
+
+
+def test_the_loss_at_chosen_positions_equals_that_of_the_whole_vocabulary(tiny_bert):
+    """BertForMaskedLM, which scores every position, as independent implementation; its gradients too."""
+    objective, text, tokenizer = make(tiny_bert)
+    ours = objective.module
+    with torch.no_grad():
+        ours.bias.normal_(generator=torch.Generator().manual_seed(1))
+    theirs = reference(objective, tokenizer)
+    ours.eval()
+    ids_BT, mask_BT = text.batch(objective._sampler.rows_of(2))
+    chosen_BT, masked_BT = objective.mask(ids_BT, 2)
+    labels_BT = ids_BT.masked_fill(~chosen_BT, -100)
+    expected = theirs(input_ids=masked_BT, attention_mask=mask_BT, labels=labels_BT).loss
+    loss = objective.loss(2)
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
+    loss.backward()
+    expected.backward()
+    pairs = {
+        "words": (ours.backbone.embeddings, theirs.bert.embeddings),
+        "layer": (ours.backbone.encoder.layer[0], theirs.bert.encoder.layer[0]),
+        "dense": (ours.dense, theirs.cls.predictions.transform.dense),
+    }
+    for one, two in pairs.values():
+        for first, second in zip(one.parameters(), two.parameters(), strict=True):
+            torch.testing.assert_close(first.grad, second.grad, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_every_parameter_learns_but_the_unused_pooler(tiny_models, kind):
+    objective, _, _ = make(tiny_models[kind])
+    objective.module.train()
+    objective.loss(1).backward()
+    without = {
+        name
+        for name, parameter in objective.module.named_parameters()
+        if parameter.grad is None or not parameter.grad.any()
+    }
+    pooler = {"backbone.pooler.dense.weight", "backbone.pooler.dense.bias"}
+    assert without == (set() if kind == "modernbert" else pooler)
+    frozen = {name for name, parameter in objective.module.named_parameters() if not parameter.requires_grad}
+    assert frozen == without
+
+
+def test_scores_are_made_for_chosen_positions_alone(tiny_bert):
+    objective, text, tokenizer = make(tiny_bert)
+    ids_BT, mask_BT = text.batch(range(10))
+    chosen_BT, masked_BT = objective.mask(ids_BT, 1)
+    assert objective.module(masked_BT, mask_BT, chosen_BT).shape == (int(chosen_BT.sum()), len(tokenizer))
+
+
+def test_a_fresh_head_knows_nothing(tiny_bert):
+    """The first loss is about that of a guess: within 2 of ln V."""
+    objective, _, tokenizer = make(tiny_bert)
+    assert abs(objective.loss(1).item() - math.log(len(tokenizer))) < 2
+
+
+def test_the_steps_rows_are_the_samplers(tiny_bert):
+    objective, text, _ = make(tiny_bert, batch_size=5)
+    seen = []
+    batch = text.batch
+    text.batch = lambda rows: (seen.append(np.array(rows)), batch(rows))[1]
+    objective.loss(4)
+    assert np.array_equal(seen[0], Sampler(len(text), 5, 3).rows_of(4))

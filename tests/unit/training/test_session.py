@@ -1,0 +1,93 @@
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from scipy import stats
+
+from tests import tiny
+from tests.tiny import training as settings
+from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.pooling import Pooling
+from workflow_scripts.schemas import PAIRS
+from workflow_scripts.training.loop import Preempted
+from workflow_scripts.training.session import development_score, prepare, try_again_when_stopped, write_speed
+
+
+def pairs(count=12):
+    texts = tiny.sentences(2 * count, seed=2)
+    scores = np.random.default_rng(0).random(count)
+    columns = [[""] * count, texts[:count], texts[count - 1 : -1], scores]
+    return pa.table([pa.array(c) for c in columns], schema=PAIRS)
+
+
+def make_encoder(folder):
+    return SentenceEncoder(
+        load_backbone(folder), Pooling(pooler="avg", layers=None), head=False, head_at_test=False
+    )
+
+
+def test_the_development_score_is_spearmans_of_the_cosines(tiny_bert):
+    encoder, tokenizer, table = make_encoder(tiny_bert), load_tokenizer(tiny_bert), pairs()
+    left, right = (
+        encode(encoder, tokenizer, table[side].to_pylist(), 32) for side in ("sentence1", "sentence2")
+    )
+    norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    expected = stats.spearmanr(table["score"], (left * right).sum(axis=1) / norms).statistic
+    encoder.train()  # as in the middle of a training: dropout is off all the same
+    score = development_score(encoder, tokenizer, table, 32)
+    assert score() == pytest.approx(expected, abs=1e-9)
+    assert score() == score()
+
+
+def test_the_development_score_follows_the_weights(tiny_bert):
+    encoder, tokenizer = make_encoder(tiny_bert), load_tokenizer(tiny_bert)
+    score = development_score(encoder, tokenizer, pairs(), 32)
+    before = score()
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.normal_(generator=torch.Generator().manual_seed(1))
+    assert score() != before
+
+
+def test_scoring_draws_no_random_number(tiny_bert):
+    """Else how often a training looks would change how it goes on."""
+    encoder, tokenizer = make_encoder(tiny_bert).train(), load_tokenizer(tiny_bert)
+    score = development_score(encoder, tokenizer, pairs(), 32)
+    before = torch.get_rng_state()
+    score()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_development_set_without_pairs_is_an_error_that_says_what_to_set(tiny_bert):
+    with pytest.raises(DataError, match=r"development set: no pairs.*dev_sentences"):
+        development_score(make_encoder(tiny_bert), load_tokenizer(tiny_bert), PAIRS.empty_table(), 32)
+
+
+def test_preparing_fixes_threads_algorithms_and_random_numbers(torch_settings):
+    prepare(settings(cpu_threads=1), seed=4)
+    first = torch.rand(3)
+    assert torch.get_num_threads() == 1
+    assert torch.are_deterministic_algorithms_enabled()
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"]
+    prepare(settings(cpu_threads=1), seed=4)
+    assert torch.equal(torch.rand(3), first)
+
+
+def test_a_stopped_job_leaves_with_the_code_that_asks_for_another_try(capsys):
+    with pytest.raises(SystemExit) as left, try_again_when_stopped():
+        raise Preempted("stopped after step 3 of 9; run the job again to go on")
+    assert left.value.code == EXIT_TRY_AGAIN == 75
+    assert capsys.readouterr().err == "Preempted: stopped after step 3 of 9; run the job again to go on.\n"
+
+
+def test_speed_is_sentences_a_second_of_each_step(tmp_path):
+    write_speed(tmp_path / "deep/speed.parquet", {5: 0.5, 6: 0.25}, batch_size=8)
+    assert pq.read_table(tmp_path / "deep/speed.parquet").to_pydict() == {
+        "step": [5, 6],
+        "sentences_per_second": [16.0, 32.0],
+    }

@@ -1,0 +1,64 @@
+import pytest
+
+from tests.tiny import training as settings
+from workflow_scripts.config import ConfigError
+
+
+def rates(steps, **changes):
+    return [settings(**{"learning_rate": 0.8} | changes).rate(step, steps) for step in range(1, steps + 1)]
+
+
+def test_linear_starts_at_the_peak_and_would_reach_zero_after_the_last_step():
+    """As transformers has it, whose first step has the full rate where there is no warm-up."""
+    assert rates(4) == pytest.approx([0.8, 0.6, 0.4, 0.2])
+
+
+def test_warm_up_rises_from_zero_to_the_peak():
+    assert rates(6, warmup_steps=2) == pytest.approx([0.4, 0.8, 0.8, 0.6, 0.4, 0.2])
+    assert rates(4, warmup_steps=2, schedule="constant") == pytest.approx([0.4, 0.8, 0.8, 0.8])
+
+
+def test_constant_stays():
+    assert rates(3, schedule="constant") == [0.8] * 3
+
+
+def test_a_warm_up_longer_than_the_training_never_reaches_the_peak():
+    assert rates(3, warmup_steps=8) == pytest.approx([0.1, 0.2, 0.3])
+    assert rates(3, warmup_steps=3)[-1] == pytest.approx(0.8)
+
+
+def test_without_warm_up_it_is_the_schedule_of_transformers():
+    import torch
+    from transformers import get_linear_schedule_with_warmup
+
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.8)
+    schedule = get_linear_schedule_with_warmup(optimiser, 0, 7)
+    theirs = []
+    for _ in range(7):
+        theirs.append(optimiser.param_groups[0]["lr"])
+        optimiser.step()
+        schedule.step()
+    assert rates(7) == pytest.approx(theirs)
+
+
+def test_steps_leave_out_the_last_incomplete_batch():
+    assert settings(epochs=3, max_steps=None).steps(11) == 6
+    assert settings(epochs=1, max_steps=None, batch_size=64).steps(1_000_000) == 15_625  # PAPERS.md 1.0
+    assert settings(max_steps=10).steps(5) == 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"epochs": 1}, "epochs or max_steps"),
+        ({"max_steps": None}, "epochs or max_steps"),
+        ({"batch_size": 1}, r"training\.batch_size"),  # a sentence alone has no negative
+        ({"learning_rate": 0.0}, r"training\.learning_rate"),
+        ({"schedule": "cosine"}, r"training\.schedule"),
+        ({"warmup": 3}, r"training\.warmup"),
+        ({"max_tokens": 2}, r"training\.max_tokens"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_name(changes, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        settings(**changes)
