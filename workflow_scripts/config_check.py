@@ -14,6 +14,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
+from workflow_scripts.dag import runs_of
 from workflow_scripts.errors import ConfigError
 
 SCHEMA = "schemas/config.schema.json"
@@ -56,7 +57,10 @@ def _check_grid(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) 
             _known(suite, config["suites"][kind], f"{place}: suites.{kind}")
     asked = [suite for suites in grid["suites"].values() for suite in suites]
     for number, column in enumerate(grid["columns"]):
-        _known(column["suite"], asked, f"{place}: columns.{number}.suite")
+        if "suite" in column:  # a mean of other columns names none
+            _known(column["suite"], asked, f"{place}: columns.{number}.suite")
+    if grid["baseline"]:
+        _known(grid["baseline"], runs_of(grid), f"{place}: baseline")
 
 
 def _known(name: str, names: Iterable[str], place: str) -> None:
