@@ -14,7 +14,9 @@ def main() -> None:
     block = EncoderBlock.parse(job.settings["encoder"], f"encoders.{name}")
     origin, source = locate(name, block, data_root())
     labels = [block.label] if block.label else []
-    with writing_model_folder(job.outputs["record"].parent, job.record(foreign=source, labels=labels)) as folder:
+    with writing_model_folder(
+        job.outputs["record"].parent, job.record(foreign=source, labels=labels)
+    ) as folder:
         copy_files(origin, folder)
 
 

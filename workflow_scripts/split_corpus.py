@@ -11,7 +11,9 @@ DEV_SEED = 0  # the development set is the same for every run
 
 def main() -> None:
     """Read, split, write."""
-    job = parse_job("split_corpus", __doc__, wildcards=["corpus"], inputs=["sentences"], outputs=["train", "dev"])
+    job = parse_job(
+        "split_corpus", __doc__, wildcards=["corpus"], inputs=["sentences"], outputs=["train", "dev"]
+    )
     corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
     parts = split(read_table(job.inputs["sentences"], SENTENCES), corpus)
     record = job.record()

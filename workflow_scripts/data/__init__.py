@@ -1,0 +1,1 @@
+"""Data: sources, readers of every format, corpora; tables out."""

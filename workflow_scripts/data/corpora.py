@@ -16,7 +16,9 @@ class Corpus(Slice):
     """One block of ``corpora``."""
 
     dataset: str = Field(description="Dataset of the form sentences.")
-    dev_sentences: int = Field(ge=0, description="Sentences held out, whole documents from the end; 0 for none.")
+    dev_sentences: int = Field(
+        ge=0, description="Sentences held out, whole documents from the end; 0 for none."
+    )
     max_sentences: int | None = Field(gt=0, description="Train on the first so many sentences; null for all.")
 
 
@@ -35,13 +37,14 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
     """
     documents = sentences["document"].to_numpy()
     if not len(documents):
-        raise DataError(f"corpora: dataset {corpus.dataset} has no sentences. Check its source and its reader's options.")
+        raise DataError(f"corpora: dataset {corpus.dataset} has no sentences. Check its source.")
     cut = len(documents)
     if corpus.dev_sentences:
         cut = int(np.searchsorted(documents, documents[max(0, len(documents) - corpus.dev_sentences)]))
     train = sentences.slice(0, min(cut, corpus.max_sentences or cut))
     if not len(train):
-        raise DataError(f"corpora: dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on. Lower it.")
+        found = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on"
+        raise DataError(f"corpora: {found}. Lower it.")
     return Split(train, sentences.slice(cut))
 
 
@@ -60,7 +63,8 @@ def adjacency_pairs(held_out: pa.Table, seed: int) -> pa.Table:
     """
     here, after = held_out.slice(0, max(0, len(held_out) - 1)), held_out.slice(1)
     adjacent = pc.and_(
-        pc.equal(here["document"], after["document"]), pc.equal(pc.add(here["position"], 1), after["position"])
+        pc.equal(here["document"], after["document"]),
+        pc.equal(pc.add(here["position"], 1), after["position"]),
     )
     left, right = here.filter(adjacent), after.filter(adjacent)
     strangers = _strangers(left["document"].to_numpy(), held_out["document"].to_numpy(), seed)

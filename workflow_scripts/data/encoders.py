@@ -5,11 +5,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from workflow_scripts.config import Slice
-from workflow_scripts.data.sources import Missing
-from workflow_scripts.errors import DataError
+from workflow_scripts.data.hub import reaching
+from workflow_scripts.errors import DataError, Missing
 from workflow_scripts.provenance import Input, sha256_of
 
 WEIGHTS = "model.safetensors"
@@ -31,10 +31,21 @@ class EncoderSource(Slice):
 
     kind: Literal["local", "package", "hub"]
     package: str | None = Field(default=None, description="Import name; for kind package.")
-    path: str | None = Field(default=None, pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Folder; for local and package.")
+    path: str | None = Field(
+        default=None, pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Folder; for local and package."
+    )
     repository: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
     revision: str | None = Field(default=None, pattern="^[0-9a-f]{40}$", description="Commit; for kind hub.")
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$", description="Of model.safetensors.")
+
+    @model_validator(mode="after")
+    def _says_where(self) -> "EncoderSource":
+        needed = {"local": ("path",), "package": ("package", "path"), "hub": ("repository", "revision")}[
+            self.kind
+        ]
+        if missing := [name for name in needed if getattr(self, name) is None]:
+            raise ValueError(f"a source of kind {self.kind} needs {' and '.join(missing)}")
+        return self
 
 
 class EncoderBlock(Slice):
@@ -42,7 +53,9 @@ class EncoderBlock(Slice):
 
     sources: list[EncoderSource] = Field(min_length=1)
     licence: str
-    label: str | None = Field(default=None, description="Substitution to print wherever this encoder stands in for another.")
+    label: str | None = Field(
+        default=None, description="Substitution to print wherever this encoder stands in for another."
+    )
 
 
 def locate(name: str, block: EncoderBlock, data_root: Path | None) -> tuple[Path, dict[str, Input]]:
@@ -79,22 +92,25 @@ def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
         spec = find_spec(str(source.package))
         if spec is None or spec.origin is None:
             raise Missing(f"Python package {source.package} is not installed")
-        return Path(spec.origin).parent / str(source.path), f"package:{source.package}/{source.path}/{WEIGHTS}"
-    folder = data_root / str(source.path) if data_root else None
-    if folder is None or not folder.is_dir():
-        raise Missing(f"{folder or 'data root'} does not exist")
-    return folder, f"local:{source.path}/{WEIGHTS}"
+        root, label = Path(spec.origin).parent, f"package:{source.package}/"
+    elif data_root is None:
+        raise Missing("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
+    else:
+        root, label = data_root, "local:"
+    folder = root / str(source.path)
+    if not folder.is_dir():
+        raise Missing(f"{folder} does not exist")
+    return folder, f"{label}{source.path}/{WEIGHTS}"
 
 
 def _download(source: EncoderSource) -> Path:
     from huggingface_hub import snapshot_download  # slow to import, and needed for this source alone
 
-    if source.revision is None:
-        raise Missing(f"hub:{source.repository}: no revision is pinned")
-    try:
-        return Path(snapshot_download(str(source.repository), revision=source.revision, allow_patterns=list(FILES)))
-    except (OSError, ValueError) as error:
-        raise Missing(f"hub:{source.repository}: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+    repository = str(source.repository)
+    with reaching(f"hub:{source.repository}@{source.revision}"):
+        return Path(
+            snapshot_download(str(source.repository), revision=source.revision, allow_patterns=list(FILES))
+        )
 
 
 def _checked(name: str, source: EncoderSource, folder: Path) -> str:

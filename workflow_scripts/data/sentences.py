@@ -9,10 +9,12 @@ import pyarrow as pa
 from workflow_scripts.schemas import SENTENCES
 
 # A full stop after one of these, or after a single capital letter, ends no sentence.
-_ABBREVIATIONS = (
-    "Mr Mrs Ms Dr Prof St Gen Col Sgt Lt Capt Rev Hon Sen Rep Gov Jr Sr Inc Ltd Co Corp vs etc al cf ca c fl "
-    "approx No Nos Vol vol pp p ed eds Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Fig fig Mt Ft e.g i.e U.S U.K"
-).split()
+_ABBREVIATIONS = {
+    "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Gen", "Col", "Sgt", "Lt", "Capt", "Rev", "Hon", "Sen", "Rep",
+    "Gov", "Jr", "Sr", "Inc", "Ltd", "Co", "Corp", "vs", "etc", "al", "cf", "ca", "c", "fl", "approx",
+    "No", "Nos", "Vol", "vol", "pp", "p", "ed", "eds", "Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug",
+    "Sep", "Sept", "Oct", "Nov", "Dec", "Fig", "fig", "Mt", "Ft", "e.g", "i.e", "U.S", "U.K",
+}  # fmt: skip
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])")
 _LAST_WORD = re.compile(r"([\w.]+)\.$")
 
@@ -68,4 +70,6 @@ def keep_sentences(
                 seen.add(sentence)
                 rows.append((sentence, document, position))
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, SENTENCES, strict=True)], SENTENCES), dropped
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, SENTENCES, strict=True)], SENTENCES
+    ), dropped

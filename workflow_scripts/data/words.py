@@ -20,4 +20,6 @@ def count_words(sentences: Iterable[str]) -> pa.Table:
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     words, numbers = zip(*ordered, strict=True) if ordered else ((), ())
     columns = [range(1, len(ordered) + 1), words, numbers]
-    return pa.table([pa.array(c, field.type) for c, field in zip(columns, WORD_COUNTS, strict=True)], schema=WORD_COUNTS)
+    return pa.table(
+        [pa.array(c, field.type) for c, field in zip(columns, WORD_COUNTS, strict=True)], schema=WORD_COUNTS
+    )

@@ -97,7 +97,8 @@ def load_backbone(folder: Path, *, dropout: float | None = None, **overrides: ob
             **overrides,
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise DataError(f"{folder}: no encoder can be loaded: {str(error).splitlines()[0]}") from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{folder}: no encoder can be loaded: {reason}") from error
     # Transformers starts what is missing from random numbers; nothing here reads the pooler.
     if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
         raise DataError(

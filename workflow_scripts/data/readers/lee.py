@@ -21,12 +21,17 @@ def read(files: Mapping[str, Path]) -> Reading:
     """Read ``documents`` (Latin-1, one a line) and ``ratings`` (a matrix of numbers).
 
     Raises:
-        DataError: if the matrix is not as long and as wide as there are documents.
+        DataError: if the ratings are no matrix of numbers as long and as wide as there are documents.
     """
-    documents = files["documents"].read_text("latin-1").splitlines()
-    ratings = np.loadtxt(files["ratings"])
+    documents = files["documents"].read_text("latin-1").removesuffix("\n").split("\n")
+    try:
+        ratings = np.loadtxt(files["ratings"], ndmin=2)
+    except ValueError as error:
+        raise DataError(f"{files['ratings']}: no matrix of ratings: {error}. Get the file again.") from error
     if ratings.shape != (len(documents), len(documents)):
         raise DataError(f"{files['ratings']}: {ratings.shape} ratings for {len(documents)} documents.")
+    if not np.isfinite(ratings).all():
+        raise DataError(f"{files['ratings']}: some ratings are no finite numbers. Get the file again.")
     rows = list(combinations(range(len(documents)), 2))
     columns = [
         [""] * len(rows),

@@ -1,8 +1,9 @@
 """Sentences one a line, plain or gzip-packed; every line is its own document."""
 
 import gzip
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from workflow_scripts.data.readers import Reading
@@ -14,7 +15,7 @@ def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Readin
     """Read the file of role ``text``.
 
     Raises:
-        DataError: naming the first line that is not UTF-8.
+        DataError: naming the first line that is not UTF-8, or the file that is no whole gzip file.
     """
     dropped: Counter[str] = Counter()
     table, cut = keep_sentences(([line] for line in _lines(files["text"], dropped)), min_words, max_words)
@@ -24,12 +25,19 @@ def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Readin
 def _lines(path: Path, dropped: Counter[str]) -> Iterator[str]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
+        for number, raw in enumerate(_whole(path, file), start=1):
             try:
-                line = " ".join(raw.decode("utf-8").split())
+                line = " ".join(raw.decode("utf-8-sig" if number == 1 else "utf-8").split())
             except UnicodeDecodeError as error:
                 raise DataError(f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file.") from error
             if line:
                 yield line
             else:
                 dropped["blank"] += 1
+
+
+def _whole(path: Path, file: Iterable[bytes]) -> Iterator[bytes]:
+    try:
+        yield from file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: not a whole gzip file: {error}. Get the file again.") from error

@@ -1,8 +1,8 @@
 """Sentences of a MediaWiki XML dump, markup stripped.
 
-Pages of the article namespace that are no redirects; templates, tables, references and links go the
-way of gensim's ``filter_wiki``, and what it leaves (headings, list marks, quotation marks, image
-captions, entities) goes here. Then paragraphs are split into sentences.
+Pages of the article namespace that are no redirects. Tables and image captions go here, since gensim
+keeps their words; templates, references and links go the way of its ``filter_wiki``; what that leaves
+(headings, list marks, quotation marks, entities) goes here. Then paragraphs are split into sentences.
 """
 
 import bz2
@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gensim.corpora.wikicorpus import extract_pages, filter_wiki
+from gensim.corpora.wikicorpus import extract_pages, filter_wiki, remove_template
 
 from workflow_scripts.data.readers import Reading
 from workflow_scripts.data.sentences import keep_sentences, split_sentences
 from workflow_scripts.errors import DataError
 
 _LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # lists, tables, headings, left-over markup: no running text
+_TABLE = re.compile(r"\{\|(?:(?!\{\||\|\}).)*\|\}", re.DOTALL)  # one without another in it
+_FILE = re.compile(r"\[\[(?:File|Image):(?:[^\[\]]|\[\[[^\[\]]*\]\]|\[[^\[\]]*\])*\]\]", re.IGNORECASE)
 _QUOTES = re.compile(r"'{2,}")
 _TAGS = re.compile(r"<[^<>]*>")
 _LEFT_OVER = re.compile(r"\[\[|\]\]|\{\{|\}\}|\||https?://")
@@ -37,7 +39,9 @@ def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Readin
     try:
         documents = list(_documents(files["dump"], dropped))
     except (OSError, EOFError, SyntaxError) as error:
-        raise DataError(f"{files['dump']}: no readable MediaWiki dump: {error}. Get the file again.") from error
+        raise DataError(
+            f"{files['dump']}: no readable MediaWiki dump: {error}. Get the file again."
+        ) from error
     table, cut = keep_sentences(documents, min_words, max_words)
     return Reading(table, dropped + cut)
 
@@ -45,14 +49,14 @@ def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Readin
 def _documents(path: Path, dropped: Counter[str]) -> Iterator[list[str]]:
     with bz2.open(path) as dump:
         for _title, text, _page in extract_pages(dump, filter_namespaces=("0",)):
-            if text is None or text.lstrip().lower().startswith("#redirect"):
-                dropped["redirect or empty page"] += 1
+            if not text.strip() or text.lstrip().lower().startswith("#redirect"):
+                dropped["redirect, empty or no article"] += 1
                 continue
             yield list(_sentences(text, dropped))
 
 
 def _sentences(wikitext: str, dropped: Counter[str]) -> Iterator[str]:
-    for paragraph in filter_wiki(html.unescape(wikitext)).split("\n"):
+    for paragraph in filter_wiki(_running_text(wikitext)).split("\n"):
         if not paragraph.strip():
             continue
         if _LISTED.match(paragraph):
@@ -65,6 +69,15 @@ def _sentences(wikitext: str, dropped: Counter[str]) -> Iterator[str]:
                 dropped["no end of sentence"] += 1
             else:
                 yield sentence
+
+
+def _running_text(wikitext: str) -> str:
+    """Take out templates, tables and images with their captions, innermost first."""
+    text = _FILE.sub("", remove_template(html.unescape(wikitext)))
+    tables = 1
+    while tables:
+        text, tables = _TABLE.subn("\n", text)
+    return text
 
 
 def _clean(paragraph: str) -> str:

@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import gensim
+import numpy as np
+import pytest
+
+from workflow_scripts.data.readers.lee import read
+from workflow_scripts.errors import DataError
+from workflow_scripts.schemas import PAIRS
+
+PACKAGE = Path(gensim.__file__).parent / "test/test_data"
+
+
+def test_the_published_ratings_are_1225_pairs_from_a_fifth_to_one():
+    files = {"documents": PACKAGE / "lee.cor", "ratings": PACKAGE / "similarities0-1.txt"}
+    table, dropped = read(files)
+    assert table.schema == PAIRS
+    assert len(table) == 50 * 49 // 2 == 1225
+    scores = table["score"].to_numpy()
+    assert (scores.min(), scores.max()) == (pytest.approx(0.2), pytest.approx(1.0))
+    assert len({*table["sentence1"].to_pylist(), *table["sentence2"].to_pylist()}) == 50
+    assert not dropped
+    assert set(table["subset"].to_pylist()) == {""}
+    matrix = np.loadtxt(files["ratings"])
+    assert scores[0] == matrix[0, 1]
+    assert scores[-1] == matrix[48, 49]
+    assert table["sentence1"][0].as_py().startswith("The national executive")
+
+
+def write(folder, documents, ratings):
+    (folder / "documents").write_text("\n".join(documents) + "\n", "latin-1")
+    (folder / "ratings").write_text("\n".join(" ".join(map(str, row)) for row in ratings) + "\n")
+    return {"documents": folder / "documents", "ratings": folder / "ratings"}
+
+
+def test_the_upper_triangle_is_read_row_by_row(tmp_path):
+    ratings = [[1, 0.2, 0.3], [9, 1, 0.4], [9, 9, 1]]
+    table, _ = read(write(tmp_path, ["café", "b", "c"], ratings))
+    assert [tuple(row.values()) for row in table.to_pylist()] == [
+        ("", "café", "b", 0.2),
+        ("", "café", "c", 0.3),
+        ("", "b", "c", 0.4),
+    ]
+
+
+def test_a_line_ends_at_a_line_feed_alone(tmp_path):
+    """Latin-1 has a next-line character, U+0085, that some programs write for an ellipsis."""
+    table, _ = read(write(tmp_path, ["so\x85 on", "b"], [[1, 0.5], [0.5, 1]]))
+    assert table["sentence1"].to_pylist() == ["so\x85 on"]
+
+
+@pytest.mark.parametrize(
+    ("documents", "ratings"),
+    [
+        (["a", "b", "c"], [[1, 0.5], [0.5, 1]]),
+        (["a", "b"], [[1, 0.5]]),
+        (["a", "b"], [["x", 0.5], [0.5, 1]]),
+        (["a", "b"], [[1, 0.5], [0.5]]),
+        (["a", "b"], [[1, "nan"], [0.5, 1]]),
+        (["a", "b"], []),
+    ],
+)
+def test_ratings_that_do_not_fit_the_documents_are_refused(tmp_path, documents, ratings):
+    with pytest.raises(DataError, match="ratings"):
+        read(write(tmp_path, documents, ratings))

@@ -1,0 +1,189 @@
+import bz2
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import gensim
+import numpy as np
+import pytest
+
+from workflow_scripts.data.readers.wikipedia_xml import read
+from workflow_scripts.errors import DataError
+
+PACKAGE = Path(gensim.__file__).parent / "test/test_data"
+GENSIM_DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+
+RIVER = """{{Infobox river
+| name = Great River
+| length = {{convert|300|km}} long and not a sentence.
+}}
+[[File:River.jpg|thumb|upright|A caption of the ''river'' that should not be here.]]
+The '''Great River''' is a [[river]] in the [[North (region)|north of the country]].<ref name="a">A \
+reference that should not be here.</ref> It flows to the [[Sea|sea]]{{citation needed|date=2013}} in summer.
+<!-- A comment that should not be here. -->
+Its water is &quot;cold&quot; &amp; clear; 5&nbsp;km of it are frozen.<ref>{{cite web|url=http://example.org}}</ref>
+
+== A heading that should not be here. ==
+* An item of a list that should not be here.
+# Another item that should not be here.
+: An indented line that should not be here.
+{| class="wikitable"
+! A head of a table that should not be here.
+|-
+| A cell of a table that should not be here. || Another cell that should not be here.
+|}
+Dr. J. R. Smith ({{lang|de|Schmidt}}) measured it in 1901. He found <math>x^2 + y</math> of it. \
+[http://example.org A site] says so too.
+
+Short one.
+
+This line has no end of a sentence
+
+The '''Great River''' is a [[river]] in the [[North (region)|north of the country]].
+
+See http://example.org/page for the rest of it.
+
+The last <small>words</small> of the ''article'' stand here (; ).
+[[Category:Rivers that should not be here]]
+[[de:Fluss]]"""
+
+TOWN = "The town of Alba has one church. " + "It " + "is old and " * 20 + "old."
+
+
+def page(title, text, namespace="0"):
+    return (
+        f"<page><title>{escape(title)}</title><ns>{namespace}</ns><id>1</id>"
+        f"<revision><id>2</id><text>{escape(text)}</text></revision></page>"
+    )
+
+
+def write(folder, *pages):
+    xml = f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/">{"".join(pages)}</mediawiki>'
+    (folder / "dump.bz2").write_bytes(bz2.compress(xml.encode()))
+    return {"dump": folder / "dump.bz2"}
+
+
+@pytest.fixture
+def reading(tmp_path):
+    files = write(
+        tmp_path,
+        page("Talk:River", "A sentence of a talk page that should not be here.", namespace="1"),
+        page("Great River", RIVER),
+        page("Big River", "#REDIRECT [[Great River]]"),
+        page("Small River", "\n #redirect [[Great River]] A redirect that should not be here."),
+        page("Nothing", ""),
+        page("Alba", TOWN),
+    )
+    return read(files, min_words=4, max_words=50)
+
+
+def test_running_text_is_kept_and_markup_is_not(reading):
+    rows = [(row["sentence"], row["document"]) for row in reading.table.to_pylist()]
+    assert rows == [
+        ("The Great River is a river in the north of the country.", 0),
+        ("It flows to the sea in summer.", 0),
+        ('Its water is "cold" & clear; 5 km of it are frozen.', 0),
+        ("Dr. J. R. Smith measured it in 1901.", 0),
+        ("He found of it.", 0),
+        ("A site says so too.", 0),
+        ("The last words of the article stand here.", 0),
+        ("The town of Alba has one church.", 1),
+    ]
+
+
+def test_what_was_dropped_is_counted(reading):
+    assert reading.dropped == {
+        "redirect, empty or no article": 4,
+        "paragraph of list, table or heading": 4,
+        "no end of sentence": 1,
+        "left-over markup": 1,
+        "under 4 words": 1,
+        "over 50 words": 1,
+        "repeated": 1,
+    }
+
+
+def test_positions_count_every_sentence_of_a_document(reading):
+    """So that sentences that followed each other are known, also where one between them was dropped."""
+    rows = [(row["document"], row["position"]) for row in reading.table.to_pylist()]
+    assert rows == [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (0, 8), (1, 0)]
+
+
+def test_a_table_in_a_table_and_a_link_in_a_caption_go_as_a_whole(tmp_path):
+    text = (
+        "[[Image:a.jpg|thumb|A caption with [[a link|links]] and [http://a.org more] of it. And more.]]"
+        "Rivers run.\n"
+        "{| class=x\n| A cell of it.\n{|\n| An inner cell of it.\n|}\n| A last cell of it.\n|}\nTowns stand."
+    )
+    reading = read(write(tmp_path, page("River", text)), min_words=1, max_words=50)
+    assert reading.table["sentence"].to_pylist() == ["Rivers run.", "Towns stand."]
+
+
+@pytest.mark.parametrize("content", [b"", b"no bz2", bz2.compress(b""), bz2.compress(b"<mediawiki><page>")])
+def test_a_file_that_is_no_dump_is_one_error_that_names_it(tmp_path, content):
+    (tmp_path / "dump.bz2").write_bytes(content)
+    with pytest.raises(DataError, match=r"dump\.bz2: no readable MediaWiki dump"):
+        read({"dump": tmp_path / "dump.bz2"}, min_words=1, max_words=50)
+
+
+def test_a_dump_that_breaks_off_is_an_error_and_not_half_a_corpus(tmp_path):
+    files = write(tmp_path, *(page(f"River {number}", RIVER) for number in range(30)))
+    content = files["dump"].read_bytes()
+    for damaged in (content[:-8], content[: len(content) // 2], content[:200] + b"\0\0" + content[202:]):
+        files["dump"].write_bytes(damaged)
+        with pytest.raises(DataError, match=r"dump\.bz2: no readable MediaWiki dump"):
+            read(files, min_words=1, max_words=50)
+
+
+def test_a_dump_without_articles_gives_no_sentences(tmp_path):
+    reading = read(write(tmp_path, page("Big River", "#REDIRECT [[Great River]]")), min_words=1, max_words=50)
+    assert len(reading.table) == 0
+
+
+@pytest.fixture(scope="module")
+def real():
+    return read({"dump": PACKAGE / GENSIM_DUMP}, min_words=5, max_words=50)
+
+
+def test_the_real_dump_gives_distinct_clean_sentences(real):
+    sentences = real.table["sentence"].to_pylist()
+    assert len(sentences) == 17_111
+    assert len(set(sentences)) == len(sentences)
+    for sentence in sentences:
+        assert 5 <= len(sentence.split()) <= 50
+        assert sentence == " ".join(sentence.split())
+        assert sentence.rstrip("\"')").endswith((".", "!", "?"))
+    text = "\n".join(sentences)
+    for markup in (
+        "[[",
+        "]]",
+        "{{",
+        "}}",
+        "|",
+        "<",
+        "''",
+        "http:",
+        "https:",
+        "&nbsp;",
+        "&amp;",
+        "\N{NO-BREAK SPACE}",
+    ):
+        assert markup not in text, markup
+
+
+def test_the_real_dump_comes_in_order(real):
+    documents, positions = (real.table[name].to_numpy().astype(int) for name in ("document", "position"))
+    assert len(set(documents)) == 103
+    assert (np.diff(documents) >= 0).all()
+    assert (np.diff(positions)[np.diff(documents) == 0] > 0).all()
+
+
+def test_what_the_real_dump_drops_is_counted(real):
+    assert real.dropped == {
+        "redirect, empty or no article": 100,
+        "paragraph of list, table or heading": 7320,
+        "no end of sentence": 505,
+        "over 50 words": 373,
+        "under 5 words": 113,
+        "left-over markup": 71,
+        "repeated": 27,
+    }

