@@ -21,6 +21,10 @@ class DataError(SemblanceError):
     """A file is missing, damaged, or breaks the contract its name promises."""
 
 
+class Missing(DataError):  # noqa: N818  (a gap, for an optional dataset)
+    """No source of a dataset or encoder is there."""
+
+
 class TrainingError(SemblanceError):
     """Training cannot go on: a loss that is not finite, a batch too small to contrast."""
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from workflow_scripts.artefacts import write_table
 from workflow_scripts.data.readers import Reading
-from workflow_scripts.data.sources import Dataset, Missing, data_root, load, reader_modules
-from workflow_scripts.errors import one_line_errors
+from workflow_scripts.data.sources import Dataset, data_root, load, reader_modules
+from workflow_scripts.errors import Missing, one_line_errors
 from workflow_scripts.job import parse_job
 from workflow_scripts.schemas import DROPPED, FORMS
 

@@ -106,7 +106,6 @@ def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
 def _download(source: EncoderSource) -> Path:
     from huggingface_hub import snapshot_download  # slow to import, and needed for this source alone
 
-    repository = str(source.repository)
     with reaching(f"hub:{source.repository}@{source.revision}"):
         return Path(
             snapshot_download(str(source.repository), revision=source.revision, allow_patterns=list(FILES))

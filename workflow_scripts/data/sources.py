@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from workflow_scripts.config import Slice
+from workflow_scripts.data.hub import reaching
 from workflow_scripts.data.readers import Reading
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, Missing
 from workflow_scripts.provenance import Input, sha256_of
 from workflow_scripts.schemas import FORMS
 
@@ -36,10 +37,18 @@ class File(Slice):
 
 
 class FileSource(Slice):
-    """Files of the data root (``local``) or of an installed Python package."""
+    """Files of the data root (``local``), of an installed Python package, or of the Hub at one commit."""
 
-    kind: Literal["local", "package"]
+    kind: Literal["local", "package", "hub_files"]
     package: str | None = Field(default=None, description="Import name; only for kind package.")
+    repository: str | None = Field(
+        default=None, pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$", description="For kind hub_files."
+    )
+    revision: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{40}$",
+        description="Commit, for kind hub_files; left out, the job says which one the Hub has and stops.",
+    )
     files: dict[str, File] = Field(min_length=1, description="Role, as the reader names it, to file.")
     reader: str = Field(pattern="^[a-z0-9_]+$", description="Module in workflow_scripts/data/readers.")
     options: dict[str, Any] = Field(default={}, description="Keyword arguments of the reader.")
@@ -84,10 +93,6 @@ class Dataset(Slice):
     origin: str = Field(description="Where the data was published.")
 
 
-class Missing(DataError):  # noqa: N818  (a gap, for an optional dataset)
-    """No source of a dataset is there."""
-
-
 def data_root() -> Path | None:
     """The folder of local datasets: environment variable SEMBLANCE_DATA, which the setting data_root sets."""
     root = os.environ.get("SEMBLANCE_DATA")
@@ -121,7 +126,7 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Reading, 
 
 
 def _from_files(source: FileSource, data_root: Path | None) -> tuple[Reading, dict[str, Input]]:
-    root, label = _package_root(source.package) if source.kind == "package" else _local_root(data_root)
+    root, label = _root_of(source, data_root)
     files = {role: root / file.path for role, file in source.files.items()}
     for path in files.values():
         if not path.exists():
@@ -138,6 +143,15 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Reading, di
     return reader.read(files, **source.options), origin
 
 
+def _root_of(source: FileSource, data_root: Path | None) -> tuple[Path, str]:
+    """Folder that a source's files lie in, and how records name it."""
+    if source.kind == "package":
+        return _package_root(source.package)
+    if source.kind == "hub_files":
+        return _hub_root(source)
+    return _local_root(data_root)
+
+
 def _local_root(data_root: Path | None) -> tuple[Path, str]:
     if data_root is None:
         raise Missing("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
@@ -151,18 +165,32 @@ def _package_root(package: str | None) -> tuple[Path, str]:
     return Path(spec.origin).parent, f"package:{package}=={version(str(package))}/"
 
 
+def _hub_root(source: FileSource) -> tuple[Path, str]:
+    from huggingface_hub import HfApi, snapshot_download  # slow to import, and needed for this source alone
+
+    place = f"hub:{source.repository}"
+    paths = [file.path for file in source.files.values()]
+    with reaching(place):
+        newest = None if source.revision else HfApi().dataset_info(str(source.repository)).sha
+    if newest:
+        raise DataError(f"{place}: no revision is pinned; the Hub has {newest}. Write it into the block.")
+    with reaching(f"{place}@{source.revision}"):
+        folder = snapshot_download(
+            str(source.repository), repo_type="dataset", revision=source.revision, allow_patterns=paths
+        )
+    return Path(folder), f"{place}@{source.revision}/"
+
+
 def _from_hub(source: HubSource, form: str) -> tuple[Reading, dict[str, Input]]:
     from datasets import Dataset as HubDataset  # slow to import, and needed for this source alone
     from datasets import load_dataset
 
     where = f"hub:{source.repository}@{source.revision}"
-    try:
+    with reaching(where):
         parts = {
             split: load_dataset(source.repository, source.name, split=split, revision=source.revision)
             for split in source.splits
         }
-    except (OSError, ValueError) as error:  # offline, gone, or not in the cache
-        raise Missing(f"{where}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}") from error
     tables = [
         _in_form(part.with_format("arrow")[:], source, split, form)
         for split, part in parts.items()

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from workflow_scripts.closure import ROOT
-from workflow_scripts.data.sources import Dataset, FileSource, HubSource, Missing, load
-from workflow_scripts.errors import DataError
+from workflow_scripts.data.sources import Dataset, FileSource, HubSource, load
+from workflow_scripts.errors import DataError, Missing
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: no dataset to read")

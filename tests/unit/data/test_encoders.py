@@ -72,7 +72,7 @@ def test_every_source_that_is_not_there_is_named(root, monkeypatch):
         locate("toy", block(*sources), root)
     line = str(error.value)
     assert "encoders.toy: no source is there" in line
-    for name in ("absent", "no_such_package", "no_such_folder", "hub:team/toy: OSError"):
+    for name in ("absent", "no_such_package", "no_such_folder", "hub:team/toy", "OSError"):
         assert name in line
     assert "\n" not in line
     with pytest.raises(DataError, match="SEMBLANCE_DATA"):

@@ -5,8 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from workflow_scripts.config import ConfigError
-from workflow_scripts.data.sources import Dataset, Missing, check_contract, load
-from workflow_scripts.errors import DataError
+from workflow_scripts.data.sources import Dataset, check_contract, load
+from workflow_scripts.errors import DataError, Missing
 from workflow_scripts.schemas import LABELLED, PAIRS
 
 TSV = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nB\t0\tc\td\n"
