@@ -13,7 +13,16 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-TREE = ("Snakefile", "rules", "workflow_scripts", "config", "resources", "profiles", "slurm", "pyproject.toml")
+TREE = (
+    "Snakefile",
+    "rules",
+    "workflow_scripts",
+    "config",
+    "resources",
+    "profiles",
+    "slurm",
+    "pyproject.toml",
+)
 DEMO = "config/demo.yaml"
 
 

@@ -21,7 +21,7 @@ class DataError(SemblanceError):
     """A file is missing, damaged, or breaks the contract its name promises."""
 
 
-class Missing(DataError):  # noqa: N818  (a gap, for an optional dataset)
+class MissingError(DataError):
     """No source of a dataset or encoder is there."""
 
 
@@ -44,4 +44,5 @@ def one_line_errors() -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         place = error.filename or "a file"
-        sys.exit(f"OSError: {place}: {error.strerror}. Free some space and run again; nothing half-written stays.")
+        advice = "Free some space and run again; nothing half-written stays."
+        sys.exit(f"OSError: {place}: {error.strerror}. {advice}")

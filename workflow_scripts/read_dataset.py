@@ -7,7 +7,7 @@ import pyarrow as pa
 from workflow_scripts.artefacts import write_table
 from workflow_scripts.data.readers import Reading
 from workflow_scripts.data.sources import Dataset, data_root, load, reader_modules
-from workflow_scripts.errors import Missing, one_line_errors
+from workflow_scripts.errors import MissingError, one_line_errors
 from workflow_scripts.job import parse_job
 from workflow_scripts.schemas import DROPPED, FORMS
 
@@ -20,7 +20,7 @@ def main() -> None:
     labels: list[str] = []
     try:
         reading, origin = load(name, dataset, data_root())
-    except Missing as error:
+    except MissingError as error:
         if not dataset.optional:
             raise
         labels.append(f"gap: {error}")

@@ -230,8 +230,14 @@ def test_a_changed_source_reruns_what_reads_it(finished, tmp_path, path):
 
 
 GRID_CHANGES = [
-    ({"seeds": [1, 2, 3]}, {"train_encoder": 1, "evaluate_sts": 1, "evaluate_geometry": 1, "draw_learning_curves": 1} | SCORED),
-    ({"title": "Another"}, {"make_table": 1, "draw_learning_curves": 1, "draw_cosine_density": 1} | PLANE | REPORT),
+    (
+        {"seeds": [1, 2, 3]},
+        {"train_encoder": 1, "evaluate_sts": 1, "evaluate_geometry": 1, "draw_learning_curves": 1} | SCORED,
+    ),
+    (
+        {"title": "Another"},
+        {"make_table": 1, "draw_learning_curves": 1, "draw_cosine_density": 1} | PLANE | REPORT,
+    ),
     ({"baseline": None}, {"make_table": 1} | PLANE | REPORT),
 ]
 
@@ -276,7 +282,9 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "data.readers.lee": set(JUDGEMENTS),
     "data.readers.wikipedia_xml": set(TEXT),
 }
-MODULES = sorted(name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts")
+MODULES = sorted(
+    name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts"
+)
 
 
 def users_of(module: str) -> set[str]:
@@ -311,5 +319,3 @@ def test_an_edited_module_reruns_the_rules_that_import_it(finished, module):
         assert set(planned_jobs(finished)) == reruns
     finally:
         file.write_text(before)
-
-

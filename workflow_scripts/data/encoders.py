@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from workflow_scripts.config import Slice
 from workflow_scripts.data.hub import reaching
-from workflow_scripts.errors import DataError, Missing
+from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance import Input, sha256_of
 
 WEIGHTS = "model.safetensors"
@@ -71,7 +71,7 @@ def locate(name: str, block: EncoderBlock, data_root: Path | None) -> tuple[Path
     for source in block.sources:
         try:
             folder, label = _locate(source, data_root)
-        except Missing as error:
+        except MissingError as error:
             tried.append(str(error))
             continue
         return folder, {"weights": Input(path=label, sha256=_checked(name, source, folder))}
@@ -91,15 +91,15 @@ def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
     if source.kind == "package":
         spec = find_spec(str(source.package))
         if spec is None or spec.origin is None:
-            raise Missing(f"Python package {source.package} is not installed")
+            raise MissingError(f"Python package {source.package} is not installed")
         root, label = Path(spec.origin).parent, f"package:{source.package}/"
     elif data_root is None:
-        raise Missing("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
+        raise MissingError("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
     else:
         root, label = data_root, "local:"
     folder = root / str(source.path)
     if not folder.is_dir():
-        raise Missing(f"{folder} does not exist")
+        raise MissingError(f"{folder} does not exist")
     return folder, f"{label}{source.path}/{WEIGHTS}"
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import httpx2
 
-from workflow_scripts.errors import Missing
+from workflow_scripts.errors import MissingError
 
 
 @contextmanager
@@ -16,10 +16,10 @@ def reaching(place: str) -> Iterator[None]:
         place: What was asked for, as the message names it.
 
     Raises:
-        Missing: offline, unknown host, no such repository or commit, or not in the cache.
+        MissingError: offline, unknown host, no such repository or commit, or not in the cache.
     """
     try:
         yield
     except (OSError, ValueError, httpx2.HTTPError) as error:
         first_line = (str(error).splitlines() or [""])[0].rstrip(".")
-        raise Missing(f"{place}: {type(error).__name__}: {first_line}") from error
+        raise MissingError(f"{place}: {type(error).__name__}: {first_line}") from error

@@ -22,7 +22,7 @@ from pydantic import Field
 from workflow_scripts.config import Slice
 from workflow_scripts.data.hub import reaching
 from workflow_scripts.data.readers import Reading
-from workflow_scripts.errors import DataError, Missing
+from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance import Input, sha256_of
 from workflow_scripts.schemas import FORMS
 
@@ -106,7 +106,7 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Reading, 
         The rows and what was dropped; and the files or revision they came from.
 
     Raises:
-        Missing: if no source is there.
+        MissingError: if no source is there.
         DataError: if bytes or rows are not what the configuration promises.
     """
     tried = []
@@ -117,12 +117,12 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Reading, 
                 if isinstance(source, HubSource)
                 else _from_files(source, data_root)
             )
-        except Missing as error:
+        except MissingError as error:
             tried.append(str(error))
             continue
         check_contract(name, dataset, reading.table)
         return reading, origin
-    raise Missing(f"datasets.{name}: no source is there: {'; '.join(tried)}.")
+    raise MissingError(f"datasets.{name}: no source is there: {'; '.join(tried)}.")
 
 
 def _from_files(source: FileSource, data_root: Path | None) -> tuple[Reading, dict[str, Input]]:
@@ -130,7 +130,7 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Reading, di
     files = {role: root / file.path for role, file in source.files.items()}
     for path in files.values():
         if not path.exists():
-            raise Missing(f"{path} does not exist")
+            raise MissingError(f"{path} does not exist")
     origin = {}
     for role, path in files.items():
         found, pinned = sha256_of(path), source.files[role].sha256
@@ -154,14 +154,14 @@ def _root_of(source: FileSource, data_root: Path | None) -> tuple[Path, str]:
 
 def _local_root(data_root: Path | None) -> tuple[Path, str]:
     if data_root is None:
-        raise Missing("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
+        raise MissingError("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
     return data_root, "local:"
 
 
 def _package_root(package: str | None) -> tuple[Path, str]:
     spec = find_spec(package) if package else None
     if spec is None or spec.origin is None:
-        raise Missing(f"Python package {package} is not installed")
+        raise MissingError(f"Python package {package} is not installed")
     return Path(spec.origin).parent, f"package:{package}=={version(str(package))}/"
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from workflow_scripts.closure import ROOT
 from workflow_scripts.data.sources import Dataset, FileSource, HubSource, load
-from workflow_scripts.errors import DataError, Missing
+from workflow_scripts.errors import DataError, MissingError
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: no dataset to read")
@@ -123,7 +123,7 @@ def test_every_local_dataset_keeps_its_contract_or_is_a_known_gap(name):
     """O-01, O-02 and O-03 on the real files: `load` refuses rows, groups, classes or scores that differ."""
     offline = DATASETS[name].model_copy(update={"sources": [LOCAL[name]]})
     if name in NOT_HERE:
-        with pytest.raises(Missing):
+        with pytest.raises(MissingError):
             load(name, offline, Path(DATA))
         return
     reading, origin = load(name, offline, Path(DATA))

@@ -6,7 +6,7 @@ import pytest
 
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data.sources import Dataset, check_contract, load
-from workflow_scripts.errors import DataError, Missing
+from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.schemas import LABELLED, PAIRS
 
 TSV = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nB\t0\tc\td\n"
@@ -95,7 +95,7 @@ def test_leaving_out_a_hash_has_to_be_written_down():
 
 def test_every_source_that_is_not_there_is_named(tmp_path):
     with pytest.raises(
-        Missing, match=r"toy: no source is there: .*toy\.tsv does not exist; .*other\.tsv does not exist"
+        MissingError, match=r"toy: no source is there: .*toy\.tsv does not exist; .*other\.tsv does not exist"
     ):
         load("toy", dataset(local(), local("other.tsv")), tmp_path)
 
@@ -173,5 +173,5 @@ def test_a_hub_table_without_a_column_is_refused(hub_copy, tmp_path):
 
 def test_a_split_that_the_hub_does_not_have_counts_as_missing(hub_copy, tmp_path):
     hub_copy(train={"sentence1": ["a"], "sentence2": ["b"], "score": [5.0]})
-    with pytest.raises(Missing, match="hub:team/toy"):
+    with pytest.raises(MissingError, match="hub:team/toy"):
         load("toy", dataset(hub()), tmp_path)

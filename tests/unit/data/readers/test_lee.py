@@ -49,6 +49,7 @@ def test_a_line_ends_at_a_line_feed_alone(tmp_path):
     assert table["sentence1"].to_pylist() == ["so\x85 on"]
 
 
+@pytest.mark.filterwarnings("ignore:loadtxt")
 @pytest.mark.parametrize(
     ("documents", "ratings"),
     [

@@ -1,0 +1,218 @@
+"""Bad input ends in one line that says where, what was found and what to do; exit code not 0, finished work kept."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tests.e2e.conftest import SMOKE
+from tests.planning import DEMO, ROOT, copy_tree, run, snakemake
+
+OVERLAYS = [
+    ({"trainin": {}}, r"ConfigError: trainin: unknown key\. Did you mean training\?"),
+    (
+        {"training": {"batch_siz": 3}},
+        r"ConfigError: training\.batch_siz: unknown key\. Did you mean batch_size\?",
+    ),
+    ({"training": {"learning_rate": "1e-5"}}, r"ConfigError: training\.learning_rate: .*Write 1\.0e-5"),
+    ({"training": {"batch_size": 1}}, r"ConfigError: training\.batch_size: 1 is less than or equal to"),
+    (
+        {"training": {"batch_size": "many"}},
+        r"ConfigError: training\.batch_size: 'many' is not of type 'integer'",
+    ),
+    (
+        {"methods": {"simcse": {"module": "simce"}}},
+        r"methods\.simcse\.module: 'simce' .*Did you mean simcse\?",
+    ),
+    (
+        {"methods": {"simcse": {"pooling": {"pooler": "max"}}}},
+        r"methods\.simcse\.pooling\.pooler: 'max' is none of",
+    ),
+    (
+        {"experiments": ["dmo"]},
+        r"ConfigError: experiments: no file dmo\.yaml in config/experiments; there are .*demo",
+    ),
+    (
+        {"corpora": {"wiki_extract": {"dataset": "wiki_extrac"}}},
+        r"corpora\.wiki_extract\.dataset: .*Did you mean wiki_extract\?",
+    ),
+    ({"name": "../../etc"}, r"ConfigError: name: .*does not match"),
+    (
+        {"datasets": {"lee": {"sources": [{"kind": "ftp"}]}}},
+        r"datasets\.lee\.sources\.0\.kind: 'ftp' is none of",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pipeline, nothing run."""
+    return copy_tree(tmp_path_factory.mktemp("tree"))
+
+
+@pytest.mark.parametrize(("overlay", "message"), OVERLAYS)
+def test_a_wrong_setting_stops_before_any_job(tree, tmp_path, overlay, message):
+    file = tmp_path / "overlay.yaml"
+    file.write_text(yaml.safe_dump(overlay))
+    code, printed = snakemake(tree, "-n", "--configfile", DEMO, str(file))
+    assert code != 0
+    errors = [line for line in printed.splitlines() if "Error" in line]
+    assert len(errors) == 1
+    assert re.search(message, errors[0])
+
+
+def test_a_key_that_stands_twice_is_named_with_its_line(tree, tmp_path):
+    file = tmp_path / "twice.yaml"
+    file.write_text("training:\n  batch_size: 8\n  batch_size: 16\n")
+    code, printed = snakemake(tree, "-n", "--configfile", DEMO, str(file))
+    assert code != 0
+    assert f"ConfigError: {file}:3: key 'batch_size' stands twice" in printed
+
+
+def entry(folder: Path, rule: str, config: dict, *arguments: str):
+    """Run an entry script as its rule does."""
+    return run(
+        folder,
+        "-m",
+        f"workflow_scripts.{rule}",
+        "--config",
+        json.dumps(config),
+        *arguments,
+        SEMBLANCE_DATA="",
+    )
+
+
+def one_line(process) -> str:
+    """The error that a failed job printed, which must be one line without a traceback."""
+    assert process.returncode == 1
+    assert "Traceback" not in process.stderr
+    lines = [line for line in process.stderr.splitlines() if "Error:" in line]
+    assert len(lines) == 1
+    return lines[0]
+
+
+def block(**changes: object) -> dict:
+    """A dataset block whose file is below the data root."""
+    files = {"pairs": {"path": "toy.tsv", "sha256": None}}
+    return {
+        "form": "pairs", "licence": "none", "origin": "here", "contract": {"rows": 2, "score_range": [0, 5]},
+        "sources": [{"kind": "local", "files": files, "reader": "scored_pairs_tsv"}],
+    } | changes  # fmt: skip
+
+
+def read_toy(tmp_path: Path, text: str | None, **changes: object) -> str:
+    """What read_dataset says about a toy file; None is no file."""
+    if text is not None:
+        (tmp_path / "toy.tsv").write_text(text)
+    outputs = [
+        "--dataset",
+        "toy",
+        "--table",
+        str(tmp_path / "t.parquet"),
+        "--dropped",
+        str(tmp_path / "d.parquet"),
+    ]
+    command = [
+        "-m",
+        "workflow_scripts.read_dataset",
+        "--config",
+        json.dumps({"dataset": block(**changes)}),
+        *outputs,
+    ]
+    message = one_line(run(ROOT, *command, SEMBLANCE_DATA=str(tmp_path)))
+    assert sorted(path.name for path in tmp_path.iterdir()) == (["toy.tsv"] if text is not None else [])
+    return message
+
+
+def test_a_missing_file_names_every_place_that_was_tried(tmp_path):
+    message = read_toy(tmp_path, None)
+    assert "datasets.toy: no source is there" in message
+    assert "toy.tsv does not exist" in message
+
+
+def test_a_broken_contract_says_what_was_promised_and_what_was_found(tmp_path):
+    message = read_toy(tmp_path, "score\tsentence1\tsentence2\n1\ta\tb\n")
+    assert "datasets.toy: rows 1; its contract says 2" in message
+
+
+def test_a_score_out_of_range_breaks_the_contract(tmp_path):
+    message = read_toy(tmp_path, "score\tsentence1\tsentence2\n1\ta\tb\n9\ta\tb\n")
+    assert "scores from 1.0 to 9.0" in message
+
+
+def test_a_line_with_a_column_too_few_is_named(tmp_path):
+    assert "toy.tsv:2: 2 columns" in read_toy(tmp_path, "score\tsentence1\tsentence2\n1\ta\n")
+
+
+def test_an_empty_corpus_has_nothing_to_train_on(smoke_copy):
+    corpus = {"dataset": "wiki_extract", "dev_sentences": 100_000, "max_sentences": None}
+    before = (smoke_copy / "results/demo/corpora/wiki_extract/train.parquet").read_bytes()
+    process = entry(
+        smoke_copy, "split_corpus", {"corpus": corpus}, "--corpus", "wiki_extract",
+        "--sentences", "results/demo/datasets/wiki_extract.parquet", "--train", "train.parquet", "--dev", "dev.parquet",
+    )  # fmt: skip
+    assert "leaves none to train on. Lower it." in one_line(process)
+    assert not (smoke_copy / "train.parquet").exists()
+    assert (smoke_copy / "results/demo/corpora/wiki_extract/train.parquet").read_bytes() == before
+
+
+def test_a_damaged_input_is_named_by_the_job_that_reads_it(smoke_copy):
+    path = smoke_copy / "results/demo/datasets/lee.parquet"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    process = entry(
+        smoke_copy, "evaluate_sts", {"suite": {"datasets": ["lee"], "max_tokens": 64}}, "--suite", "lee",
+        "--run", "untrained_avg.minilm", "--seed", "0", "--datasets", "results/demo/datasets/lee.parquet",
+        "--model", "results/demo/runs/untrained_avg.minilm/seed0/model/record.json",
+        "--scores", "s.parquet", "--pairs", "p.parquet",
+    )  # fmt: skip
+    assert "results/demo/datasets/lee.parquet: changed since it was written" in one_line(process)
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(smoke_copy):
+    script = (
+        "import resource, runpy, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
+        "sys.argv = ['split_corpus', *sys.argv[1:]]; runpy.run_module('workflow_scripts.split_corpus', run_name='__main__')"
+    )
+    config = {"corpus": {"dataset": "wiki_extract", "dev_sentences": 60, "max_sentences": 10_000}}
+    process = run(
+        smoke_copy, "-c", script, "--config", json.dumps(config), "--corpus", "wiki_extract",
+        "--sentences", "results/demo/datasets/wiki_extract.parquet", "--train", "out/train.parquet",
+        "--dev", "out/dev.parquet",
+    )  # fmt: skip
+    message = one_line(process)
+    assert "out/train.parquet" in message
+    assert "Free some space" in message
+    assert list((smoke_copy / "out").iterdir()) == []
+
+
+def test_a_second_run_in_the_same_folder_is_refused(smoke_copy):
+    locks = smoke_copy / ".snakemake/locks"
+    shutil.rmtree(smoke_copy / "results/demo/figures")
+    locks.mkdir(parents=True, exist_ok=True)
+    (locks / "0.output.lock").write_text("results/demo/report.html\nresults/demo/tables/demo.parquet\n")
+    code, printed = snakemake(smoke_copy, "--cores", "1", "--configfile", DEMO, "config/smoke.yaml")
+    assert code == 1
+    assert "LockException" in printed
+    assert "--unlock" in printed
+
+
+def test_a_dataset_that_breaks_its_contract_stops_its_own_jobs_only(tmp_path):
+    folder = copy_tree(tmp_path)
+    (folder / "config/smoke.yaml").write_text(SMOKE)
+    broken = {"datasets": {"lee": {"contract": {"rows": 1226}}}}
+    (folder / "config/broken.yaml").write_text(yaml.safe_dump(broken))
+    process = run(
+        folder, "-m", "snakemake", "--cores", "2", "--quiet", "rules", "--configfile", DEMO, "config/smoke.yaml",
+        "config/broken.yaml", "--until", "read_dataset", "split_corpus", "count_words", "fetch_encoder",
+    )  # fmt: skip
+    assert process.returncode == 1
+    assert "datasets.lee: rows 1225; its contract says 1226" in process.stdout + process.stderr
+    assert pq.read_metadata(folder / "results/demo/corpora/wiki_extract/words.parquet").num_rows > 100
+    assert not (folder / "results/demo/datasets/lee.parquet").exists()
