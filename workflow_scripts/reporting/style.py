@@ -100,11 +100,10 @@ def new_figure(style: FigureStyle, panels_inches: float, title: str, footnotes: 
         len(lines) * _POINTS[size] * _LINE / 72 + 0.08 for lines, size in ((head, "title"), (foot, "small"))
     )
     height = panels_inches + top + bottom
-    figure = Figure(figsize=(width, height), dpi=72, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=72)
     FigureCanvasSVG(figure)
-    engine = figure.get_layout_engine()
-    assert engine is not None
-    engine.set(rect=(0, bottom / height, 1, panels_inches / height))  # type: ignore[call-arg]
+    # Not the constrained layout: its solver orders by memory address, so that the last digits change.
+    figure.set_layout_engine("tight", rect=(0, bottom / height, 1, 1 - top / height), pad=0.5, w_pad=1.2)
     left = 0.04 / width
     figure.text(
         left,
