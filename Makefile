@@ -4,7 +4,7 @@ VENV := .venv
 READY := $(VENV)/installed
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
-SNAKEMAKE := python -m snakemake --quiet rules --cores all
+SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 
 .PHONY: demo lab test check bench clean
 .DEFAULT_GOAL := demo

@@ -6,7 +6,15 @@ from pathlib import Path
 
 from workflow_scripts.closure import sources
 from workflow_scripts.config_check import check_references, checked
-from workflow_scripts.dag import all_runs, as_json, config_slice, read_experiments, run_settings, runs_of, versions
+from workflow_scripts.dag import (
+    all_runs,
+    as_json,
+    config_slice,
+    read_experiments,
+    run_settings,
+    runs_of,
+    versions,
+)
 from workflow_scripts.errors import one_line_errors
 
 BASE = Path(workflow.basedir)

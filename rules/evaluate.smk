@@ -38,7 +38,9 @@ def datasets_of_geometry(wildcards):
     """The datasets that a geometry suite measures on."""
     suite = config["suites"]["geometry"][wildcards.suite]
     measures = [*suite["positives"].values(), *suite["clouds"].values()]
-    return [f"<results>/datasets/{name}.parquet" for name in sorted({measure["dataset"] for measure in measures})]
+    return [
+        f"<results>/datasets/{name}.parquet" for name in sorted({measure["dataset"] for measure in measures})
+    ]
 
 
 rule evaluate_geometry:

@@ -29,6 +29,8 @@ rule split_corpus:
     params:
         config=config_slice(config, corpus="corpora.{corpus}"),
         packages=versions("split_corpus"),
+    message:
+        "Split corpus {wildcards.corpus}"
     shell:
         r"""
         python -m workflow_scripts.split_corpus \
@@ -55,6 +57,8 @@ rule count_words:
     params:
         config="{}",
         packages=versions("count_words"),
+    message:
+        "Count words of {wildcards.corpus}"
     shell:
         r"""
         python -m workflow_scripts.count_words \

@@ -87,6 +87,8 @@ rule make_table:
     params:
         config=config_slice(STUDY, experiment="grids.{experiment}", significance="significance"),
         packages=versions("make_table"),
+    message:
+        "Make table {wildcards.experiment}"
     shell:
         r"""
         python -m workflow_scripts.make_table \
@@ -124,6 +126,8 @@ rule draw_learning_curves:
             learning_curves="report.learning_curves",
         ),
         packages=versions("draw_learning_curves"),
+    message:
+        "Draw learning curves of {wildcards.experiment}"
     shell:
         r"""
         python -m workflow_scripts.draw_learning_curves \
@@ -161,6 +165,8 @@ rule draw_cosine_density:
             cosine_density="report.cosine_density",
         ),
         packages=versions("draw_cosine_density"),
+    message:
+        "Draw cosine densities of {wildcards.experiment}"
     shell:
         r"""
         python -m workflow_scripts.draw_cosine_density \
@@ -203,6 +209,8 @@ rule draw_alignment_uniformity:
             alignment_uniformity="report.alignment_uniformity",
         ),
         packages=versions("draw_alignment_uniformity"),
+    message:
+        "Draw alignment and uniformity of {wildcards.experiment}"
     shell:
         r"""
         python -m workflow_scripts.draw_alignment_uniformity \
@@ -249,6 +257,8 @@ rule write_report:
     params:
         config=config_slice(config, name="name", page="report.page"),
         packages=versions("write_report"),
+    message:
+        "Write the report"
     shell:
         r"""
         python -m workflow_scripts.write_report \

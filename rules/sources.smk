@@ -9,7 +9,9 @@ Outputs: <results>/encoders/{encoder}/record.json and the folder it seals
 
 def readers_of(wildcards):
     """Modules of the readers that one dataset's sources name."""
-    readers = {source["reader"] for source in config["datasets"][wildcards.dataset]["sources"] if "reader" in source}
+    readers = {
+        source["reader"] for source in config["datasets"][wildcards.dataset]["sources"] if "reader" in source
+    }
     return sorted(f"data.readers.{reader}" for reader in readers)
 
 
@@ -34,6 +36,8 @@ rule fetch_encoder:
     params:
         config=config_slice(config, encoder="encoders.{encoder}.fetch"),
         packages=versions("fetch_encoder"),
+    message:
+        "Fetch encoder {wildcards.encoder}"
     shell:
         r"""
         python -m workflow_scripts.fetch_encoder \
@@ -60,6 +64,8 @@ rule read_dataset:
     params:
         config=config_slice(config, dataset="datasets.{dataset}"),
         packages=lambda wildcards: versions("read_dataset", *readers_of(wildcards)),
+    message:
+        "Read dataset {wildcards.dataset}"
     shell:
         r"""
         python -m workflow_scripts.read_dataset \

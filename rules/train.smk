@@ -34,6 +34,8 @@ rule continue_mlm:
     params:
         config=config_slice(config, continue_mlm="continue_mlm", adapt="encoders.{encoder}.adapt"),
         packages=versions("continue_mlm"),
+    message:
+        "Adapt encoder {wildcards.encoder} by masked language modelling"
     shell:
         r"""
         python -m workflow_scripts.continue_mlm \
@@ -64,6 +66,8 @@ rule pool_encoder:
     params:
         config=untrained_settings_of,
         packages=versions("pool_encoder"),
+    message:
+        "Pool {wildcards.run}"
     shell:
         r"""
         python -m workflow_scripts.pool_encoder \
@@ -98,6 +102,8 @@ rule train_encoder:
     params:
         config=settings_of,
         packages=lambda wildcards: versions("train_encoder", method_module(wildcards)),
+    message:
+        "Train {wildcards.run}, seed {wildcards.seed}"
     shell:
         r"""
         python -m workflow_scripts.train_encoder \

@@ -39,7 +39,9 @@ def copy_tree(folder: Path) -> Path:
 
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run ``snakemake`` in ``folder``; returns its exit code and all it printed."""
-    import snakemake.cli  # noqa: F401: imported before the fork, so that children need not
+    import snakemake.cli  # before the fork, so that children need not
+
+    assert snakemake.cli
 
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
@@ -82,9 +84,9 @@ def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[
 
 def outputs(folder: Path, configfile: str = DEMO) -> list[str]:
     """Every file that a complete run makes."""
-    _code, printed = snakemake(folder, "-n", "--forceall", "--configfile", configfile)
-    lines = re.findall(r"^    output: (.+)$", printed, flags=re.MULTILINE)
-    return [path for line in lines for path in line.split(", ")]
+    _code, printed = snakemake(folder, "--summary", "--configfile", configfile)
+    rows = printed.split("output_file\t", 1)[1].splitlines()[1:]
+    return [row.split("\t")[0] for row in rows if "\t" in row]
 
 
 def pretend_finished(folder: Path, configfile: str = DEMO) -> None:

@@ -218,7 +218,7 @@ def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
 def test_a_changed_source_reruns_what_reads_it(finished, tmp_path, path):
     table, name = path.split(".")[:2]
     block = copy.deepcopy(CONFIG[table][name])
-    place = block["fetch"] if "fetch" in block else block
+    place = block.get("fetch", block)
     *parents, last = path.split("sources[0].", 1)[1].split(".")
     target = place["sources"][0]
     for key in parents:

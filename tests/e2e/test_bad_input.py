@@ -1,4 +1,4 @@
-"""Bad input ends in one line that says where, what was found and what to do; exit code not 0, finished work kept."""
+"""Bad input ends in one line: where, what was found, what to do; exit code not 0, finished work kept."""
 
 import json
 import re
@@ -176,9 +176,9 @@ def test_a_damaged_input_is_named_by_the_job_that_reads_it(smoke_copy):
 
 def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(smoke_copy):
     script = (
-        "import resource, runpy, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "import resource, runpy, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
-        "sys.argv = ['split_corpus', *sys.argv[1:]]; runpy.run_module('workflow_scripts.split_corpus', run_name='__main__')"
+        "runpy.run_module('workflow_scripts.split_corpus', run_name='__main__')"
     )
     config = {"corpus": {"dataset": "wiki_extract", "dev_sentences": 60, "max_sentences": 10_000}}
     process = run(
@@ -209,8 +209,8 @@ def test_a_dataset_that_breaks_its_contract_stops_its_own_jobs_only(tmp_path):
     broken = {"datasets": {"lee": {"contract": {"rows": 1226}}}}
     (folder / "config/broken.yaml").write_text(yaml.safe_dump(broken))
     process = run(
-        folder, "-m", "snakemake", "--cores", "2", "--quiet", "rules", "--configfile", DEMO, "config/smoke.yaml",
-        "config/broken.yaml", "--until", "read_dataset", "split_corpus", "count_words", "fetch_encoder",
+        folder, "-m", "snakemake", "--cores", "2", "--configfile", DEMO, "config/smoke.yaml",
+        "config/broken.yaml", "--", "results/demo/datasets/lee.parquet", "results/demo/corpora/wiki_extract/words.parquet",
     )  # fmt: skip
     assert process.returncode == 1
     assert "datasets.lee: rows 1225; its contract says 1226" in process.stdout + process.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import run_everything
-from tests.planning import copy_tree, outputs, planned_jobs, run, snakemake
+from tests.planning import ROOT, copy_tree, planned_jobs, run, snakemake
 
 CONFIGS = ("config/demo.yaml", "config/smoke.yaml")
 
@@ -101,11 +101,20 @@ def test_the_paper_scale_is_planned_without_a_network(tmp_path, profile):
     assert re.search(r"train_encoder +6", printed)
 
 
-def test_every_output_has_its_own_log_and_benchmark(tmp_path):
-    copy_tree(tmp_path)
-    assert outputs(tmp_path)
-    _code, printed = snakemake(tmp_path, "-n", "--forceall", "--configfile", CONFIGS[0])
-    jobs = printed.count("\n    output: ")
-    logs = re.findall(r"^    log: (.+)$", printed, flags=re.MULTILINE)
-    benchmarks = re.findall(r"^    benchmark: (.+)$", printed, flags=re.MULTILINE)
-    assert jobs == len(set(logs)) == len(set(benchmarks))
+RULES = [
+    rule for file in sorted((ROOT / "rules").glob("*.smk")) for rule in file.read_text().split("\nrule ")[1:]
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.split(":")[0])
+def test_a_rule_says_what_a_job_needs_and_where_it_writes(rule):
+    name = rule.split(":")[0]
+    for directive in ("log", "benchmark", "message", "threads", "params"):
+        assert f"\n    {directive}:" in rule
+    for need in ("mem=", "runtime="):
+        assert need in rule
+    assert f'"<logs>/{name}/' in rule
+    assert f'"<benchmarks>/{name}/' in rule
+    assert f"python -m workflow_scripts.{name} " in rule
+    shell = rule.split("    shell:", 1)[1]
+    assert re.findall(r"\{(\w[^}]*?)(?<!:q)\}", shell) == []
