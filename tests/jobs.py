@@ -1,0 +1,121 @@
+"""Training jobs in a folder, called as their rules call them; heavy imports wait until a job runs."""
+
+import copy
+import hashlib
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+STEPS = 12
+CHECKPOINT_EVERY = 4
+MODEL = Path("run/model")
+"""Where both rules put their model; the history stands beside it."""
+
+_TRAINING = {
+    "epochs": None,
+    "max_steps": STEPS,
+    "batch_size": 8,
+    "max_tokens": 16,
+    "learning_rate": 0.003,
+    "schedule": "linear",
+    "warmup_steps": 2,
+    "weight_decay": 0.01,
+    "max_gradient_norm": 1.0,
+    "precision": "float32",
+    "checkpoint_every": CHECKPOINT_EVERY,
+    "cpu_threads": 1,
+}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "train_encoder": {
+        "method": {
+            "module": "simcse",
+            "pooling": {"pooler": "cls", "layers": None},
+            "head_at_test": False,
+            "temperature": 0.05,
+            "dropout": None,
+        },
+        "training": _TRAINING,
+        "development": {"every": 3, "max_tokens": 16},
+    },
+    "continue_mlm": {
+        "continue_mlm": {"mask_share": 0.15, "seed": 5, "training": _TRAINING},
+        "adapt": {"base": "tiny", "corpus": "toy", "label": "a tiny encoder stands in for a real one"},
+    },
+}
+
+
+def config(rule: str, **training: Any) -> dict[str, Any]:
+    """The slice of ``rule`` with some settings of its training changed."""
+    made = copy.deepcopy(CONFIGS[rule])
+    (made if rule == "train_encoder" else made["continue_mlm"])["training"] |= training
+    return made
+
+
+def arguments(rule: str, settings: dict[str, Any]) -> list[str]:
+    """The command line of ``rule``; its paths are relative, so that folders are interchangeable."""
+    inputs = {
+        "train_encoder": {
+            "run": "simcse",
+            "seed": "1",
+            "encoder": "encoder/record.json",
+            "dev": "corpus/dev.parquet",
+        },
+        "continue_mlm": {"encoder": "tiny_mlm", "base": "encoder/record.json"},
+    }[rule]
+    outputs = {"record": MODEL / "record.json", "history": "run/history.parquet", "speed": "speed.parquet"}
+    named = inputs | {"corpus": "corpus/train.parquet"} | outputs
+    return [
+        "--config",
+        json.dumps(settings),
+        *(part for name, value in named.items() for part in (f"--{name}", str(value))),
+    ]
+
+
+def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:
+    """Write a sealed encoder, a corpus and development pairs below ``folder``."""
+    import numpy as np
+    import pyarrow as pa
+
+    from tests import tiny
+    from workflow_scripts.artefacts import job_record, write_table, writing_model_folder
+    from workflow_scripts.schemas import PAIRS, SENTENCES
+
+    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    with writing_model_folder(folder / "encoder", record) as place:
+        tiny.write_model(place, "bert")
+    made = tiny.sentences(texts) if texts else []
+    columns = [made, np.arange(texts), np.zeros(texts)]
+    corpus = pa.table(
+        [pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], schema=SENTENCES
+    )
+    left, right = tiny.sentences(pairs or 1, seed=1)[:pairs], tiny.sentences(pairs or 1, seed=2)[:pairs]
+    columns = [[""] * pairs, left, right, np.random.default_rng(0).random(pairs)]
+    dev = pa.table([pa.array(c, f.type) for c, f in zip(columns, PAIRS, strict=True)], schema=PAIRS)
+    write_table(folder / "corpus/train.parquet", corpus, record)
+    write_table(folder / "corpus/dev.parquet", dev, record)
+    return folder
+
+
+def run_here(rule: str, settings: dict[str, Any]) -> None:
+    """Run ``rule`` in this process and folder as its script does."""
+    from workflow_scripts.errors import one_line_errors
+    from workflow_scripts.training.session import try_again_when_stopped
+
+    main = importlib.import_module(f"workflow_scripts.{rule}").main
+    before = sys.argv
+    sys.argv = [rule, *arguments(rule, settings)]
+    try:
+        with one_line_errors(), try_again_when_stopped():
+            main()
+    finally:
+        sys.argv = before
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    """Hash of every file below ``folder``."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
+    }
