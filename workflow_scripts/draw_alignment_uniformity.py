@@ -7,7 +7,8 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.job import parse_job
 from workflow_scripts.reporting.alignment_uniformity import DESCRIPTION, TITLE, Config, Headline, draw, points
 from workflow_scripts.reporting.experiment import Experiment
-from workflow_scripts.reporting.style import FigureStyle, figure_style, substitution_notes, to_svg
+from workflow_scripts.reporting.labels import told_apart
+from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.schemas import SCORES, TABLE
 
 
@@ -37,7 +38,7 @@ def main() -> None:
     notes = ", ".join(sorted({note for note in data["note"].to_pylist() if note}))
     measured = f"Bars: one standard deviation over seeds. Task {config.task}: {notes}."
     with figure_style():
-        figure = draw(data, heading, style, title, [measured, *substitution_notes(record.labels)])
+        figure = draw(data, heading, style, title, [measured, *told_apart(record.labels).sentences()])
         svg = to_svg(figure, f"alignment-uniformity-{name}", title, DESCRIPTION)
     write_table(job.outputs["data"], data, record)
     write_page(job.outputs["figure"], svg, record)

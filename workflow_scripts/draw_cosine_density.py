@@ -11,8 +11,9 @@ from workflow_scripts.reporting.cosine_density import (
     densities,
     draw,
 )
+from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.records import wildcard
-from workflow_scripts.reporting.style import FigureStyle, figure_style, substitution_notes, to_svg
+from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.schemas import SIMILARITIES
 
 
@@ -37,7 +38,7 @@ def main() -> None:
     )
     title = f"{TITLE}, {config.task}: {job.settings['title']}"
     with figure_style():
-        figure = draw(data, style, title, substitution_notes(record.labels))
+        figure = draw(data, style, title, told_apart(record.labels).sentences())
         svg = to_svg(figure, f"cosine-density-{job.wildcards['experiment']}", title, DESCRIPTION)
     write_table(job.outputs["data"], data, record)
     write_page(job.outputs["figure"], svg, record)

@@ -11,6 +11,7 @@ from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.job import Job, parse_job
 from workflow_scripts.reporting import page
 from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.layout import lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.schemas import DROPPED, PAIRS, TABLE, WORD_COUNTS
@@ -34,7 +35,7 @@ def main() -> None:
         page.Page(
             study=job.settings["name"],
             summary=page.summarise(experiments, sum(corpus.sentences for corpus in corpora)),
-            labels=record.labels,
+            labels=told_apart(record.labels),
             sections=[
                 _section(job, path, grid) for path, grid in zip(job.many("tables"), experiments, strict=True)
             ],

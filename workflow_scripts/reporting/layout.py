@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from workflow_scripts.reporting.experiment import Column, Experiment
+from workflow_scripts.reporting.labels import told_apart
 
 Row = dict[str, Any]
 
@@ -55,6 +56,7 @@ class Sheet(NamedTuple):
     heads: tuple[Head, ...]
     lines: tuple[Line, ...]
     substitutions: tuple[tuple[str, str], ...]
+    gaps: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
@@ -83,8 +85,10 @@ def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
     runs = list(dict.fromkeys(row["run"] for row in rows))
     by_cell = {(row["run"], row["heading"]): row for row in rows}
     headings = [column.heading for column in experiment.columns]
+    row_labels = {row["run"]: row["labels"] for row in rows}
     digits = {column.heading: column.digits for column in experiment.columns}
-    letters = dict(zip(sorted({label for row in rows for label in row["labels"]}), _letters(), strict=False))
+    labels = told_apart(label for row in rows for label in row["labels"])
+    letters = dict(zip(labels.substitutions, _letters(), strict=False))
     shared = {heading: _shared_note([by_cell[run, heading] for run in runs]) for heading in headings}
     numbers = _numbered(shared, rows)
     return Sheet(
@@ -103,7 +107,7 @@ def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
         lines=tuple(
             Line(
                 run=run,
-                marks=tuple(letters[label] for label in by_cell[run, headings[0]]["labels"]),
+                marks=tuple(letters[label] for label in row_labels[run] if label in letters),
                 seeds=_range(
                     by_cell[run, heading]["seeds"] for heading in headings if by_cell[run, heading]["seeds"]
                 ),
@@ -116,6 +120,7 @@ def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
             for run in runs
         ),
         substitutions=tuple((letter, label) for label, letter in letters.items()),
+        gaps=labels.gaps,
         notes=tuple(numbers),
     )
 

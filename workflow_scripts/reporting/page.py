@@ -19,6 +19,7 @@ from workflow_scripts.config import Slice
 from workflow_scripts.dag import runs_of
 from workflow_scripts.provenance import Record
 from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.labels import Labels
 from workflow_scripts.reporting.layout import Sheet
 
 
@@ -90,7 +91,7 @@ class Page(NamedTuple):
 
     study: str
     summary: str
-    labels: Sequence[str]
+    labels: Labels
     sections: Sequence[Section]
     datasets: Sequence[DatasetLine]
     corpora: Sequence[CorpusLine]

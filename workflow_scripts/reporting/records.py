@@ -1,6 +1,5 @@
-"""What records tell reporting: which run a file is of, and which substitutions reached it."""
+"""What records tell reporting: which run a file is of, and what made it."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from workflow_scripts.artefacts import read_record
@@ -30,8 +29,3 @@ def wildcard(path: Path, name: str) -> str:
     if name not in record.wildcards:
         raise DataError(f"{path}: made by {record.rule}, which has no {name}. Correct the rule's input.")
     return record.wildcards[name]
-
-
-def all_labels(paths: Iterable[Path]) -> list[str]:
-    """Every substitution that reaches one of ``paths``, sorted."""
-    return sorted({label for path in paths for label in record_of(path).labels})

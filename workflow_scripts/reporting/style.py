@@ -140,11 +140,6 @@ def short_names(runs: Sequence[str]) -> Names:
     return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
 
 
-def substitution_notes(labels: Sequence[str]) -> list[str]:
-    """Footnotes that name every substitution."""
-    return [f"Substitution: {label}." for label in labels]
-
-
 def empty_panel(figure: Figure, message: str) -> None:
     """Say why there is nothing to draw."""
     axes = figure.subplots()

@@ -33,7 +33,7 @@ def _parts(sheet: Sheet, width: int) -> Iterator[RenderableType]:
 
 
 def footnotes(sheet: Sheet) -> Iterator[str]:
-    """What stands below a table: how to read its signs, notes, and every substitution."""
+    """What stands below a table: how to read its signs, notes, and every label."""
     yield "mean ± standard deviation over seeds" + (
         f"; below it the difference to {sheet.baseline}" if sheet.any_difference else ""
     )
@@ -42,6 +42,7 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
     yield from (f"[{number}] {note}" for number, note in enumerate(sheet.notes, start=1))
     for letter, label in sheet.substitutions:
         yield f"({letter}) substitution: {label}"
+    yield from (f"gap: {gap}" for gap in sheet.gaps)
 
 
 def _strips(sheet: Sheet, width: int) -> Iterator[_Strip]:

@@ -143,6 +143,14 @@ def test_hostile_data_stays_text(hostile, page):
     assert "{{ 7*7 }}" in hostile.text and "49" not in re.findall(r"</b>(\d+)", hostile.text)
 
 
+def test_missing_datasets_are_named_as_gaps(finish_study, tmp_path):
+    folder = finish_study(tmp_path, labels=("gap: datasets.sts16: no source is there",))
+    text = " ".join(Page((folder / "report.html").read_text()).text.split())
+    assert "No substitutions" in text
+    assert "Missing, so that what needs it is a gap: datasets.sts16: no source is there" in text
+    assert text.count("Gap: datasets.sts16: no source is there.") == 3  # on every figure
+
+
 def test_the_same_inputs_give_the_same_bytes(finished, finish_study, tmp_path):
     """A second time, elsewhere, with another hash seed and another matplotlibrc."""
     (tmp_path / "matplotlibrc").write_text("axes.grid: True\nxtick.direction: in\nfont.size: 30\n")

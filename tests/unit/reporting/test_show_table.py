@@ -110,6 +110,14 @@ def test_every_substitution_is_printed_and_marked_on_the_runs_it_reached():
     assert "(b) substitution: a surrogate" in text
 
 
+def test_a_missing_dataset_is_printed_as_a_gap_and_not_as_a_substitution():
+    rows = [row(run, labels=["MiniLM for BERT", "gap: datasets.sts16: no source is there"]) for run in RUNS]
+    text = printed(sheet(rows)[0])
+    assert "\ngap: datasets.sts16: no source is there" in text
+    assert "(a) substitution: MiniLM for BERT" in text
+    assert text.count("substitution") == 1 and "(b)" not in text
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_no_column_is_cut_however_narrow_the_terminal(width):
     headings = [f"heading{index}" for index in range(9)]
