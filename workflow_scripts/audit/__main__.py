@@ -8,10 +8,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from workflow_scripts.audit import diff, explain, verify
+from workflow_scripts.audit import diff, explain, lock, verify
 from workflow_scripts.errors import one_line_errors
 
-COMMANDS = {"verify": verify, "explain": explain, "diff": diff}
+COMMANDS = {"verify": verify, "explain": explain, "diff": diff, "lock": lock}
 
 
 def main() -> int:
