@@ -10,6 +10,7 @@ from typing import Any
 
 STEPS = 12
 CHECKPOINT_EVERY = 4
+SEED = "1"
 MODEL = Path("run/model")
 """Where both rules put their model; the history stands beside it."""
 
@@ -58,7 +59,7 @@ def arguments(rule: str, settings: dict[str, Any]) -> list[str]:
     inputs = {
         "train_encoder": {
             "run": "simcse",
-            "seed": "1",
+            "seed": SEED,
             "encoder": "encoder/record.json",
             "dev": "corpus/dev.parquet",
         },
