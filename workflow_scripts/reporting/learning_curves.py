@@ -1,5 +1,6 @@
 """Learning curves: training loss and development score over optimiser steps, a line per run."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -120,9 +121,10 @@ def _how_drawn(points: pa.Table) -> str:
     loss = points.filter(pc.equal(points["quantity"], "loss"))
     steps = np.unique(loss.filter(pc.equal(loss["run"], loss["run"][0]))["step"].to_numpy())
     block = float(np.diff(steps).mean()) if len(steps) > 1 else 1.0
-    return f"{lines}Loss: " + (
-        "every step." if block == 1 else f"means of blocks of about {block:.0f} steps."
-    )
+    if block == 1:
+        return f"{lines}Loss: every step."
+    sizes = dict.fromkeys((math.floor(block), math.ceil(block)))
+    return f"{lines}Loss: means of blocks of {' to '.join(map(str, sizes))} steps."
 
 
 def _scale_loss(axes: Axes, loss: Floats) -> None:

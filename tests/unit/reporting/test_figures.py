@@ -92,6 +92,15 @@ def test_blocks_cover_every_step_once(losses, blocks):
     assert np.average(found["step"].to_numpy(), weights=sizes) == pytest.approx((len(losses) + 1) / 2)
 
 
+@pytest.mark.parametrize(
+    ("steps", "said"), [(10, "every step."), (12, "means of blocks of 1 to 2 steps."), (40, "of 4 steps.")]
+)
+def test_the_figure_says_how_the_loss_was_averaged(steps, said):
+    data = points([history([1.0] * steps)], learning_curves.Config(loss_blocks=10))
+    svg = svg_of(lambda *text: learning_curves.draw(data, STYLE, *text))
+    assert any(text.startswith("One seed. Loss: ") and said in text for text in texts(svg))
+
+
 def test_development_scores_are_drawn_where_they_were_measured():
     found = points([history([3, 2, 1, 1], [None, 0.5, None, 0.7])], learning_curves.Config(loss_blocks=2))
     dev = found.filter(pc.equal(found["quantity"], "dev_score"))
