@@ -27,7 +27,9 @@ def main() -> None:
     """Run, print, and keep the table; benchmarks that were not run keep their rows."""
     names = sorted(path.stem for path in HERE.glob("[a-z]*.py") if "def main" in path.read_text("utf-8"))
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=f"one of {', '.join(names)}")
+    parser.add_argument(
+        "names", nargs="*", choices=[*names, []], metavar="NAME", help=f"one of {', '.join(names)}"
+    )
     chosen = parser.parse_args().names or names
     rows = {row["name"]: row for name in chosen for row in run(name)}
     if RESULTS.exists():

@@ -19,7 +19,9 @@ def main() -> None:
     sentences = wikipedia_sentences(2000)
     asked = sentences + sentences[:1000]
     tokenizer = load_tokenizer(minilm())
-    encoder = SentenceEncoder(load_backbone(minilm()), Pooling(pooler="avg", layers=None), head=False, head_at_test=False)
+    encoder = SentenceEncoder(
+        load_backbone(minilm()), Pooling(pooler="avg", layers=None), head=False, head_at_test=False
+    )
     peer = st.SentenceTransformer(str(minilm()), device="cpu")
     peer.max_seq_length = MAX_TOKENS
     mine = embed(lambda texts: encode(encoder, tokenizer, texts, MAX_TOKENS), asked)[asked]

@@ -12,7 +12,9 @@ def plan(*arguments: str) -> None:
     """Dry-run the graph in the repository's root; fails if it cannot be planned."""
     command = [sys.executable, "-m", "snakemake", "-n", "--quiet", "all", "--forceall", *arguments]
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def main() -> None:

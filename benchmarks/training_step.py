@@ -25,7 +25,11 @@ SETTINGS = Training(
     warmup_steps=0, weight_decay=0.0, max_gradient_norm=1.0, precision="float32", checkpoint_every=1000, cpu_threads=2,
 )  # fmt: skip
 METHOD = simcse.Config(
-    module="simcse", pooling=Pooling(pooler="avg", layers=None), head_at_test=False, temperature=0.05, dropout=None
+    module="simcse",
+    pooling=Pooling(pooler="avg", layers=None),
+    head_at_test=False,
+    temperature=0.05,
+    dropout=None,
 )
 
 
@@ -64,7 +68,9 @@ def main() -> None:
     sentences = wikipedia_sentences(STEPS * BATCH)
     rounds = [(ours(sentences), theirs(sentences)) for _ in range(ROUNDS)]
     mine, peer = (min(times) for times in zip(*rounds, strict=True))
-    print(f"bench training_step {peer / mine:.2f} times-as-fast semblance-against-sentence-transformers-trainer")
+    print(
+        f"bench training_step {peer / mine:.2f} times-as-fast semblance-against-sentence-transformers-trainer"
+    )
 
 
 if __name__ == "__main__":

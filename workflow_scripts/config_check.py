@@ -67,7 +67,9 @@ def _known(name: str, names: Iterable[str], place: str) -> None:
     known = sorted(names)
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
-        raise ConfigError(f"{place}: {name} is not defined. {f'Did you mean {close[0]}?' if close else f'Known: {known}.'}")
+        raise ConfigError(
+            f"{place}: {name} is not defined. {f'Did you mean {close[0]}?' if close else f'Known: {known}.'}"
+        )
 
 
 def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path) -> None:
@@ -98,7 +100,7 @@ def read_yaml(path: Path) -> Any:
         ConfigError: with the line of the mistake.
     """
     try:
-        return yaml.load(path.read_text("utf-8"), Loader=_UniqueKeys)  # noqa: S506: a subclass of SafeLoader
+        return yaml.load(path.read_text("utf-8"), Loader=_UniqueKeys)  # a subclass of SafeLoader
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file. Check the path after --configfile.") from error
     except yaml.MarkedYAMLError as error:
@@ -114,7 +116,9 @@ class _UniqueKeys(yaml.SafeLoader):
         for key_node, _value in node.value:
             key = self.construct_object(key_node, deep=deep)
             if key in seen:
-                raise yaml.MarkedYAMLError(problem=f"key {key!r} stands twice", problem_mark=key_node.start_mark)
+                raise yaml.MarkedYAMLError(
+                    problem=f"key {key!r} stands twice", problem_mark=key_node.start_mark
+                )
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -144,7 +148,11 @@ def _one_line(error: ValidationError) -> str:
         return f"{path}: {error.instance!r} is none of {', '.join(map(str, error.schema['enum']))}.{advice}"
     hint = ""
     if isinstance(error.instance, str) and error.validator in ("type", "anyOf"):
-        hint = " Write 1.0e-5 for a number: YAML reads 1e-5 as text." if _looks_like_number(error.instance) else ""
+        hint = (
+            " Write 1.0e-5 for a number: YAML reads 1e-5 as text."
+            if _looks_like_number(error.instance)
+            else ""
+        )
     meaning = f" ({error.schema['description']})" if "description" in error.schema else ""
     return f"{path}: {error.message}{meaning}.{hint}"
 

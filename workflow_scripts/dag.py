@@ -92,7 +92,7 @@ def read_experiments(config: Config, folder: Path) -> dict[str, Config]:
     return grids
 
 
-def runs_of(grid: Config) -> dict[str, Run]:
+def runs_of(grid: Mapping[str, Any]) -> dict[str, Run]:
     """Every run that one grid asks for, by its name.
 
     An axis may list several values; a run without a corpus is not trained and has one seed.
@@ -139,7 +139,9 @@ def all_runs(grids: Mapping[str, Config]) -> dict[str, Run]:
         for name, run in runs_of(grid).items():
             seen = runs.get(name, run)
             if seen._replace(seeds=()) != run._replace(seeds=()):
-                raise ConfigError(f"experiments.{experiment}: run {name} differs from another grid's. Give it a tag.")
+                raise ConfigError(
+                    f"experiments.{experiment}: run {name} differs from another grid's. Give it a tag."
+                )
             runs[name] = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
     return runs
 
@@ -155,7 +157,9 @@ def run_settings(config: Config, run: Run) -> Config:
     method = copy.deepcopy(at(config, f"methods.{run.method}"))
     readings = method.pop("readings", {})
     if run.reading != "default" and run.reading not in readings:
-        raise ConfigError(f"methods.{run.method}: no reading {run.reading}; has {sorted(readings) or 'none'}.")
+        raise ConfigError(
+            f"methods.{run.method}: no reading {run.reading}; has {sorted(readings) or 'none'}."
+        )
     settings = {"method": method, "training": copy.deepcopy(config["training"])}
     _merge(settings["training"], at(config, f"encoders.{run.encoder}").get("training", {}))
     _merge(settings["training"], method.pop("training", {}))

@@ -66,7 +66,9 @@ def parse_job(
         timings: Roles of files that hold speeds; they differ from run to run, so they are no artefacts.
     """
     parser = argparse.ArgumentParser(prog=f"python -m workflow_scripts.{rule}", description=description)
-    parser.add_argument("--config", type=json.loads, required=True, help="slice of the configuration, as JSON")
+    parser.add_argument(
+        "--config", type=json.loads, required=True, help="slice of the configuration, as JSON"
+    )
     for name in wildcards:
         parser.add_argument(f"--{name}", required=True, help=f"the job's {name}")
     for name in inputs:

@@ -21,7 +21,9 @@ from workflow_scripts.config import Slice
 class Input(Slice):
     """One file that a job read."""
 
-    path: str = Field(description="Relative to the working directory, or package:, hub: or local: and a name.")
+    path: str = Field(
+        description="Relative to the working directory, or package:, hub: or local: and a name."
+    )
     sha256: str = Field(description="Seal of an artefact, or hash of the bytes of any other file.")
 
 
@@ -75,7 +77,9 @@ def git_state() -> tuple[str | None, bool]:
 
 def _git(*arguments: str) -> str | None:
     try:
-        run = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False
+        )
     except FileNotFoundError:  # a machine without git
         return None
     return run.stdout.strip() if run.returncode == 0 else None

@@ -68,7 +68,7 @@ ATTENTION = pa.schema(
         ("weight", pa.float64()),
     ]
 )
-"""Attention weights in long form. Layers count from 1, heads and positions from 0; the weights of one query sum to 1."""
+"""Attention weights in long form. Layers count from 1, heads and positions from 0; a query's weights sum to 1."""
 
 TABLE = pa.schema(
     [
@@ -104,7 +104,7 @@ LEARNING_CURVES = pa.schema(
         ("value", pa.float64()),
     ]
 )
-"""Points of the learning curves: ``loss`` is the mean of a block of steps at the block's middle, ``dev_score`` as measured."""
+"""Points of the learning curves: ``loss`` is the mean of a block of steps at its middle, ``dev_score`` as measured."""
 
 COSINE_DENSITY = pa.schema(
     [

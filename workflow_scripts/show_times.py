@@ -14,7 +14,9 @@ def stage_times(folder: Path) -> list[tuple[str, int, float, float]]:
     for rule in sorted(path for path in folder.iterdir() if path.is_dir()):
         rows = [row for file in sorted(rule.rglob("*.tsv")) for row in _rows(file)]
         seconds = sum(float(row["s"]) for row in rows)
-        memory = max((float(row["max_rss"]) for row in rows if row["max_rss"] not in ("-", "NA")), default=0.0)
+        memory = max(
+            (float(row["max_rss"]) for row in rows if row["max_rss"] not in ("-", "NA")), default=0.0
+        )
         stages.append((rule.name, len(rows), seconds, memory))
     return stages
 

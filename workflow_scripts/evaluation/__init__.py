@@ -1,0 +1,1 @@
+"""Evaluators: an encoder or its vectors in, scores in long form out; one kind of evaluation a module."""

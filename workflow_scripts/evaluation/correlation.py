@@ -14,7 +14,8 @@ def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:
     left, right = left_ND.astype(np.float64), right_ND.astype(np.float64)
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     products = np.einsum("nd,nd->n", left, right)
-    return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+    cosines: Floats = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+    return cosines
 
 
 def spearman(gold: Floats, predicted: Floats) -> float:

@@ -38,7 +38,9 @@ def embed(encode: Encode, *columns: Iterable[str]) -> Embeddings:
     unique = list(dict.fromkeys(chain.from_iterable(columns)))
     vectors = encode(unique)
     if not np.isfinite(vectors).all():
-        raise DataError(f"encoder: {int((~np.isfinite(vectors)).any(axis=1).sum())} embeddings are not finite. Retrain it.")
+        raise DataError(
+            f"encoder: {int((~np.isfinite(vectors)).any(axis=1).sum())} embeddings are not finite. Retrain it."
+        )
     if len(unique) > 1 and not vectors.std(axis=0).any():
         raise DataError(f"encoder: all {len(unique)} sentences have the same embedding. Retrain it.")
     return Embeddings(unique, vectors)

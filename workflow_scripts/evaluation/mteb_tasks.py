@@ -198,7 +198,7 @@ def _scores(task: AbsTask, result: TaskResult, metrics: Sequence[str]) -> list[S
     return [_score(name, "mean", "main_score", result.get_score(), n, note), *scores]
 
 
-def _score(task: str, aggregation: str, metric: str, value: Any, n: int, note: str) -> Score:  # noqa: ANN401
+def _score(task: str, aggregation: str, metric: str, value: Any, n: int, note: str) -> Score:
     number = float(value)
     if isfinite(number):
         return Score(task, aggregation, metric, number, n, note)

@@ -32,6 +32,10 @@ def score_table(scores: Iterable[Score], *, run: str, seed: str, suite: str) -> 
     """
     rows = [{"run": run, "seed": int(seed), "suite": suite, **score._asdict()} for score in scores]
     table = pa.Table.from_pylist(rows, schema=SCORES)
-    finite = [value == value and abs(value) != float("inf") for value in table["value"].to_pylist() if value is not None]
+    finite = [
+        value == value and abs(value) != float("inf")
+        for value in table["value"].to_pylist()
+        if value is not None
+    ]
     assert all(finite), f"{run} {suite}: a score is not finite"
     return table

@@ -23,7 +23,9 @@ class Config(Slice):
     """A suite of scored pairs."""
 
     datasets: list[str] = Field(min_length=1, description="Datasets of the form pairs, one task each.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut to this many tokens, [CLS] and [SEP] included.")
+    max_tokens: int = Field(
+        gt=2, description="Longer sentences are cut to this many tokens, [CLS] and [SEP] included."
+    )
 
 
 def evaluate(datasets: Mapping[str, pa.Table], encode: Encode) -> tuple[list[Score], pa.Table]:

@@ -18,8 +18,8 @@ class TokenBatch(NamedTuple):
     Shape suffixes: B sentences, T tokens of the longest.
     """
 
-    ids_BT: Tensor  # noqa: N815
-    mask_BT: Tensor  # noqa: N815
+    ids_BT: Tensor
+    mask_BT: Tensor
 
     def to(self, device: torch.device) -> "TokenBatch":
         """Copy to ``device``."""

@@ -1,0 +1,114 @@
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.config_check import GRID_SCHEMA, SCHEMA, check
+from workflow_scripts.dag import all_runs, run_settings, runs_of
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.methods import load_method
+from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.training.settings import Training
+from workflow_scripts.write_schema import Study, schema_of
+
+STUDIES = ["config/config.yaml", DEMO, "config/minilm.yaml"]
+GRIDS = sorted((ROOT / "config/experiments").glob("*.yaml"))
+
+
+@pytest.mark.parametrize(("file", "model"), [(SCHEMA, Study), (GRID_SCHEMA, Experiment)])
+def test_the_schemas_are_what_the_classes_say(file, model):
+    written = json.loads((ROOT / "config" / file).read_text())
+    assert written == json.loads(json.dumps(schema_of(model)))
+
+
+@pytest.mark.parametrize("overlay", STUDIES)
+def test_every_study_is_what_the_classes_read(overlay):
+    config = merged_config(ROOT, overlay)
+    check(config, schema_of(Study), "")
+    Study.model_validate(config)
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda path: path.stem)
+def test_every_grid_is_what_the_classes_read(grid):
+    Experiment.model_validate(yaml.safe_load(grid.read_text()))
+
+
+@pytest.mark.parametrize("overlay", STUDIES)
+def test_the_settings_of_every_run_are_what_its_method_and_training_read(overlay):
+    config = merged_config(ROOT, overlay)
+    grids = {
+        name: yaml.safe_load((ROOT / f"config/experiments/{name}.yaml").read_text())
+        for name in config["experiments"]
+    }
+    runs = all_runs(grids)
+    assert runs
+    for run in runs.values():
+        settings = run_settings(config, run)
+        load_method(settings["method"]["module"]).Config.model_validate(settings["method"])
+        Training.model_validate(settings["training"])
+
+
+def grid(*runs: dict, **changes: object) -> dict:
+    return {"title": "toy", "seeds": [1, 2], "runs": list(runs)} | changes
+
+
+def test_axes_that_list_values_are_multiplied_and_named():
+    runs = runs_of(grid({"method": ["a", "b"], "encoder": ["x", "y"], "corpus": "c", "tag": "t"}))
+    assert list(runs) == ["a.x.c.t", "a.y.c.t", "b.x.c.t", "b.y.c.t"]
+
+
+def test_a_run_without_a_corpus_has_one_seed():
+    assert runs_of(grid({"method": "a", "encoder": "x"}))["a.x"].seeds == (0,)
+
+
+def test_two_different_runs_of_one_name_are_refused():
+    first = {"method": "a", "encoder": "x", "corpus": "c"}
+    with pytest.raises(ConfigError, match=r"two runs are named a\.x\.c"):
+        runs_of(grid(first, first | {"overrides": {"training": {"max_steps": 3}}}))
+
+
+def test_grids_share_runs_and_join_their_seeds():
+    block = {"method": "a", "encoder": "x", "corpus": "c"}
+    runs = all_runs({"one": grid(block), "two": grid(block, seeds=[2, 3])})
+    assert runs["a.x.c"].seeds == (1, 2, 3)
+
+
+def test_settings_are_merged_in_their_order():
+    config = {
+        "training": {"rate": 1, "batch": 1, "steps": 1, "decay": 1},
+        "encoders": {"x": {"training": {"batch": 2, "steps": 2, "decay": 2}}},
+        "methods": {
+            "a": {
+                "module": "m",
+                "t": 1,
+                "training": {"steps": 3, "decay": 3},
+                "readings": {"paper": {"method": {"t": 9}}},
+            }
+        },
+    }
+    block = {
+        "method": "a",
+        "encoder": "x",
+        "corpus": "c",
+        "reading": ["paper"],
+        "overrides": {"training": {"decay": 4}},
+    }
+    (run,) = runs_of(grid(block)).values()
+    assert run_settings(config, run) == {
+        "method": {"module": "m", "t": 9},
+        "training": {"rate": 1, "batch": 2, "steps": 3, "decay": 4},
+    }
+
+
+def test_a_reading_that_a_method_lacks_is_named():
+    config = {"training": {}, "encoders": {"x": {}}, "methods": {"a": {"module": "m"}}}
+    (run,) = runs_of(grid({"method": "a", "encoder": "x", "reading": "code"})).values()
+    with pytest.raises(ConfigError, match=r"methods\.a: no reading code"):
+        run_settings(config, run)
+
+
+def test_every_source_folder_is_documented():
+    packages = [path.parent for path in (ROOT / "workflow_scripts").rglob("__init__.py")]
+    assert all(Path(package, "__init__.py").read_text().startswith('"""') for package in packages)
