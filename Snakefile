@@ -10,6 +10,7 @@ configfile: "config/encoders.yaml"
 configfile: "config/corpora.yaml"
 configfile: "config/datasets.yaml"
 configfile: "config/methods.yaml"
+configfile: "config/mteb.yaml"
 
 
 include: "rules/common.smk"

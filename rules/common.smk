@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from workflow_scripts.closure import sources
-from workflow_scripts.config_check import check_references, checked
+from workflow_scripts.config_check import check_references, checked, datasets_in
 from workflow_scripts.dag import (
     all_runs,
     as_json,
@@ -94,8 +94,21 @@ def method_module(wildcards):
 def datasets_of(kind):
     """An input function: the datasets of a suite of ``kind``."""
     return lambda wildcards: [
-        f"<results>/datasets/{name}.parquet" for name in config["suites"][kind][wildcards.suite]["datasets"]
+        f"<results>/datasets/{name}.parquet" for name in datasets_in(config["suites"][kind][wildcards.suite])
     ]
+
+
+def evaluation_sets():
+    """Names of all datasets that the study evaluates on, the development set among them."""
+    suites = {
+        (kind, suite)
+        for grid in EXPERIMENTS.values()
+        for kind, names in grid["suites"].items()
+        for suite in names
+    }
+    evaluated = {name for kind, suite in suites for name in datasets_in(config["suites"][kind][suite])}
+    development = {config["development"]["dataset"]} if TRAINED else set()
+    return sorted(evaluated | (development - {None}))
 
 
 def of_runs(pattern, runs):

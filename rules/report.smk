@@ -2,6 +2,7 @@
 
 Inputs:  <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet and .pairs.parquet,
          <results>/runs/{run}/seed{seed}/history.parquet, <results>/datasets/, <results>/corpora/,
+         <results>/contamination/{corpus}.parquet where it is measured,
          resources/published/{experiment}.csv where there is one
 Outputs: <results>/tables/{experiment}.parquet
          <results>/figures/{experiment}/{figure}.svg, each with its data in {figure}.parquet
@@ -22,20 +23,14 @@ def published_of(wildcards):
     return [str(file)] if (BASE / file).exists() else []
 
 
-def datasets_of_suite(kind, suite):
-    """Names of the datasets that a suite of any kind reads."""
-    block = config["suites"][kind][suite]
-    measures = [measure for part in ("positives", "clouds") for measure in block.get(part, {}).values()]
-    return [*block.get("datasets", []), *(measure["dataset"] for measure in measures)]
-
-
 def has_figure(figure, grid):
     """Whether a grid holds what a figure shows."""
     if figure == "learning_curves":
         return any(run.corpus for run in runs_of(grid).values())
     if figure == "cosine_density":
         task = config["report"]["cosine_density"]["task"]
-        return any(task in datasets_of_suite("sts", suite) for suite in grid["suites"].get("sts", []))
+        suites = [config["suites"]["sts"][suite] for suite in grid["suites"].get("sts", [])]
+        return any(task in datasets_in(suite) for suite in suites)
     return config["report"]["alignment_uniformity"]["suite"] in grid["suites"].get("geometry", [])
 
 
@@ -53,18 +48,8 @@ def development_sets():
 
 def datasets_of_study():
     """Names of all datasets that the study reads."""
-    evaluated = {
-        name
-        for grid in EXPERIMENTS.values()
-        for kind, suites in grid["suites"].items()
-        for suite in suites
-        for name in datasets_of_suite(kind, suite)
-    }
     trained = {config["corpora"][corpus]["dataset"] for corpus in CORPORA}
-    development = (
-        {config["development"]["dataset"]} if TRAINED and config["development"]["dataset"] else set()
-    )
-    return sorted(evaluated | trained | development)
+    return sorted(trained | set(evaluation_sets()))
 
 
 rule make_table:
@@ -235,6 +220,9 @@ rule write_report:
         dropped=collect("<results>/datasets/{dataset}.dropped.parquet", dataset=datasets_of_study()),
         train=collect("<results>/corpora/{corpus}/train.parquet", corpus=CORPORA),
         words=collect("<results>/corpora/{corpus}/words.parquet", corpus=CORPORA),
+        contamination=collect(
+            "<results>/contamination/{corpus}.parquet", corpus=CORPORA if config["contamination"] else []
+        ),
         development=development_sets(),
         template="resources/report/report.html.j2",
         code=sources("write_report"),
@@ -265,6 +253,7 @@ rule write_report:
             --config {params.config:q} --template {input.template:q} \
             --tables {input.tables:q} --figures {input.figures:q} --captions {input.captions:q} \
             --datasets {input.datasets:q} --dropped {input.dropped:q} \
-            --train {input.train:q} --words {input.words:q} --development {input.development:q} \
+            --train {input.train:q} --words {input.words:q} --contamination {input.contamination:q} \
+            --development {input.development:q} \
             --report {output.report:q} >{log:q} 2>&1
         """

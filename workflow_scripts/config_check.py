@@ -19,6 +19,8 @@ from workflow_scripts.errors import ConfigError
 
 SCHEMA = "schemas/config.schema.json"
 GRID_SCHEMA = "schemas/experiment.schema.json"
+FORMS_OF_KIND = {"sts": "pairs", "clustering": "labelled", "search": "labelled", "transfer": "labelled"}
+"""Kinds of suites whose datasets all have one form."""
 
 
 def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> None:
@@ -35,13 +37,41 @@ def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Non
             _known(encoder["adapt"]["corpus"], config["corpora"], f"encoders.{name}.adapt.corpus")
     if config["development"]["dataset"]:
         _known(config["development"]["dataset"], config["datasets"], "development.dataset")
-    for kind, suites in config["suites"].items():
-        for name, suite in suites.items():
-            measures = [*suite.get("positives", {}).values(), *suite.get("clouds", {}).values()]
-            for dataset in [*suite.get("datasets", []), *(measure["dataset"] for measure in measures)]:
-                _known(dataset, config["datasets"], f"suites.{kind}.{name}.datasets")
+    _check_suites(config)
     for name, grid in grids.items():
         _check_grid(config, grid, f"experiments/{name}.yaml")
+
+
+def datasets_in(suite: Mapping[str, Any]) -> list[str]:
+    """Names of the datasets that a suite of any kind reads, each once."""
+    measures = [*suite.get("positives", {}).values(), *suite.get("clouds", {}).values()]
+    measures += [suite["energy"]] if "energy" in suite else []
+    return list(dict.fromkeys([*suite.get("datasets", []), *(measure["dataset"] for measure in measures)]))
+
+
+def _check_suites(config: Mapping[str, Any]) -> None:
+    kinds: dict[str, str] = {}
+    for kind, suites in config["suites"].items():
+        for name, suite in suites.items():
+            place = f"suites.{kind}.{name}"
+            if name in kinds:
+                found = f"suites.{kinds[name]} has that name too"
+                raise ConfigError(f"{place}: {found}. Rename one: tables tell suites apart by name.")
+            kinds[name] = kind
+            for dataset in datasets_in(suite):
+                _known(dataset, config["datasets"], f"{place}.datasets")
+                _check_form(dataset, config["datasets"][dataset]["form"], kind, place)
+            for task in suite.get("graded", []):
+                _known(task, suite["datasets"], f"{place}.graded")
+            for tasks in suite.get("lists", []):
+                _known(tasks, config["mteb"]["lists"], f"{place}.lists")
+
+
+def _check_form(dataset: str, form: str, kind: str, place: str) -> None:
+    wanted = FORMS_OF_KIND.get(kind, form)
+    if form != wanted:
+        found = f"{dataset} has the form {form}; {kind} reads {wanted}"
+        raise ConfigError(f"{place}.datasets: {found}. Name another.")
 
 
 def _check_grid(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> None:

@@ -14,7 +14,7 @@ from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.layout import lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.schemas import DROPPED, PAIRS, TABLE, WORD_COUNTS
+from workflow_scripts.schemas import CONTAMINATION, DROPPED, PAIRS, TABLE, WORD_COUNTS
 
 
 def main() -> None:
@@ -23,7 +23,17 @@ def main() -> None:
         "write_report",
         __doc__,
         inputs=["template"],
-        many=["tables", "figures", "captions", "datasets", "dropped", "train", "development", "words"],
+        many=[
+            "tables",
+            "figures",
+            "captions",
+            "datasets",
+            "dropped",
+            "train",
+            "development",
+            "words",
+            "contamination",
+        ],
         outputs=["report"],
     )
     config = page.Config.parse(job.settings["page"], "report.page")
@@ -91,13 +101,24 @@ def _corpora(job: Job, top_words: int) -> list[page.CorpusLine]:
         wildcard(path, "corpus"): read_table(path, WORD_COUNTS).slice(0, top_words)
         for path in job.many("words")
     }
+    overlaps = {
+        wildcard(path, "corpus"): page.Overlap(
+            page.overlap_lines(read_table(path, CONTAMINATION)),
+            page.linked(path.as_posix(), job.outputs["report"]),
+        )
+        for path in job.many("contamination")
+    }
     lines = []
     for path in job.many("train"):
         name = wildcard(path, "corpus")
         counts = zip(*(words[name][column].to_pylist() for column in ("word", "count")), strict=True)
         lines.append(
             page.CorpusLine(
-                name, _rows(path), list(counts), page.linked(path.as_posix(), job.outputs["report"])
+                name,
+                _rows(path),
+                list(counts),
+                overlaps.get(name),
+                page.linked(path.as_posix(), job.outputs["report"]),
             )
         )
     return lines

@@ -14,12 +14,20 @@ from pydantic import Field, TypeAdapter, create_model
 from workflow_scripts.closure import PACKAGE, ROOT
 from workflow_scripts.config import Slice
 from workflow_scripts.config_check import GRID_SCHEMA, SCHEMA
+from workflow_scripts.data.contamination import Config as Contamination
 from workflow_scripts.data.corpora import Corpus
 from workflow_scripts.data.encoders import EncoderBlock
 from workflow_scripts.data.sources import Dataset
+from workflow_scripts.evaluation.attention import Config as AttentionSuite
+from workflow_scripts.evaluation.clustering import Config as ClusteringSuite
+from workflow_scripts.evaluation.cost import Config as CostSuite
 from workflow_scripts.evaluation.geometry import Config as GeometrySuite
+from workflow_scripts.evaluation.mteb_tasks import Config as MtebSuite
+from workflow_scripts.evaluation.mteb_tasks import Lists as MtebLists
+from workflow_scripts.evaluation.search import Config as SearchSuite
 from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.evaluation.sts import Config as StsSuite
+from workflow_scripts.evaluation.transfer import Config as TransferSuite
 from workflow_scripts.methods import load_method
 from workflow_scripts.reporting.experiment import Experiment, Name
 from workflow_scripts.reporting.settings import Report
@@ -86,6 +94,12 @@ class Suites(Slice):
 
     sts: dict[Name, StsSuite] = Field(default={})
     geometry: dict[Name, GeometrySuite] = Field(default={})
+    clustering: dict[Name, ClusteringSuite] = Field(default={})
+    search: dict[Name, SearchSuite] = Field(default={})
+    transfer: dict[Name, TransferSuite] = Field(default={})
+    cost: dict[Name, CostSuite] = Field(default={})
+    attention: dict[Name, AttentionSuite] = Field(default={})
+    mteb: dict[Name, MtebSuite] = Field(default={})
 
 
 class DevelopmentBlock(Development):
@@ -108,6 +122,10 @@ class Study(Slice):
     datasets: dict[Name, Dataset]
     methods: dict[Name, MethodBlock]
     suites: Suites
+    mteb: MtebLists
+    contamination: Contamination | None = Field(
+        description="Overlap of corpora and evaluation sets; null to leave it out."
+    )
     significance: Significance
     report: Report
 

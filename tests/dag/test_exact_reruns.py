@@ -74,6 +74,8 @@ STRUCTURE = {  # keys that name other blocks, or the study: changing one asks fo
     "suites.geometry.lee_space.positives.lee.dataset",
     "suites.geometry.lee_space.clouds.documents.dataset",
     "suites.sts.lee.datasets",
+    "mteb.lists.jtcse_bitext_mining.BUCC.v2",  # the dot is part of the task's name
+    "mteb.lists.jtcse_sts22.STS22.v2",
 }
 """Not mutated in place."""
 
@@ -113,6 +115,9 @@ OTHER_VALUES: dict[str, Any] = {
     "kind": "local",
     "reader": "lines",
     "data_root": "elsewhere",
+    "classifier": "exact",
+    "device": "cpu",
+    "missing_data": "stop",
     "module": None,  # naming another module asks for other keys; covered by the test of modules
     "form": None,  # likewise
     "sources": None,

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
 
+from workflow_scripts.config import Slice
 from workflow_scripts.schemas import CONTAMINATION
 
 TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor", "positive", "negative")
@@ -21,6 +23,12 @@ TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor"
 _NO_WORDS = dict.fromkeys(
     code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZC"
 )
+
+
+class Config(Slice):
+    """What a contamination table shows."""
+
+    examples: int = Field(ge=0, description="Shared texts listed for each task and kind of match.")
 
 
 def contamination(
@@ -35,7 +43,7 @@ def contamination(
 
     Returns:
         Columns of ``schemas.CONTAMINATION``, tasks in the given order. A null or missing second text counts
-        for nothing.
+        for nothing; a task without texts has no share.
     """
     tables = list(training)
     trained = {match: _keys(tables, key) for match, key in MATCHES.items()}
@@ -72,7 +80,7 @@ def _keys(tables: Iterable[pa.Table], key: Callable[[str], str]) -> set[str]:
 
 def _overlap(
     table: pa.Table, trained: set[str], key: Callable[[str], str], examples: int
-) -> dict[str, int | float | list[str]]:
+) -> dict[str, int | float | list[str] | None]:
     columns = _texts(table)
     texts = dict.fromkeys(text for column in columns for text in column if text is not None)
     shared = {text: None for text in texts if key(text) in trained}
@@ -80,7 +88,7 @@ def _overlap(
     return {
         "texts": len(texts),
         "shared_texts": len(shared),
-        "share": len(shared) / len(texts) if texts else 0.0,
+        "share": len(shared) / len(texts) if texts else None,
         "rows": len(rows),
         "rows_with_any": sum(map(any, rows)),
         "rows_with_all": sum(bool(row) and all(row) for row in rows),

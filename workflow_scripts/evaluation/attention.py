@@ -42,6 +42,19 @@ class Maps(Slice):
     max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
+class Config(Slice):
+    """What is measured and drawn of one encoder's attention."""
+
+    energy: Energy
+    maps: Maps
+
+
+def distinct_texts(table: pa.Table) -> list[str]:
+    """Every text of a table of sentences or pairs once, first sides first."""
+    columns = [name for name in ("sentence", "sentence1", "sentence2") if name in table.column_names]
+    return list(dict.fromkeys(text for name in columns for text in table[name].to_pylist()))
+
+
 def context_projections(model: nn.Module) -> list[nn.Module]:
     """Modules whose input is the context tensor of a self-attention layer, first layer first."""
     return [module for name, module in model.named_modules() if name.endswith("attention.output.dense")]

@@ -13,7 +13,7 @@ Shape suffixes: B sentences, T tokens.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from statistics import median
 from typing import NamedTuple
 
@@ -54,6 +54,32 @@ def evaluate(config: Config, module: nn.Module, forward: Forward) -> list[Score]
         Score(task, "", "gmac_linear", operations.linear / 1e9, 1, note),
         Score(task, "", "gmac_total", sum(operations) / 1e9, 1, note),
     ]
+
+
+def of_base(scores: Iterable[Score]) -> list[Score]:
+    """The same scores marked as those of the base encoder (aggregation ``base``)."""
+    return [score._replace(aggregation="base") for score in scores]
+
+
+def run_backbone(backbone: nn.Module, ids_BT: Tensor, mask_BT: Tensor) -> object:
+    """One pass of an encoder without pooler or head."""
+    return backbone(input_ids=ids_BT, attention_mask=mask_BT)
+
+
+def ratios(scores: Iterable[Score]) -> str:
+    """What an encoder costs in units of its base encoder, counts and times, in one line."""
+    values = {(score.aggregation, score.metric): score.value or 0.0 for score in scores}
+    counts = {
+        metric: values["", metric] / base
+        for (aggregation, metric), base in values.items()
+        if aggregation == "base" and base
+    }
+    times = {
+        f"latency, {aggregation}": value
+        for (aggregation, metric), value in values.items()
+        if metric == "latency_ratio"
+    }
+    return "; ".join(f"{name} {ratio:.3f}" for name, ratio in (counts | times).items())
 
 
 def count_parameters(module: nn.Module) -> int:

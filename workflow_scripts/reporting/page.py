@@ -7,9 +7,10 @@ they are sealed artefacts of this pipeline, in which all text is escaped already
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import pyarrow as pa
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from pydantic import Field
@@ -64,12 +65,31 @@ class DatasetLine(NamedTuple):
     file: File
 
 
+class OverlapLine(NamedTuple):
+    """Texts of one evaluation set, and how many of them a corpus holds, word for word or nearly so."""
+
+    task: str
+    texts: int
+    exact: int
+    normalised: int
+    rows: int
+    """Rows of which a text is held, nearly so."""
+
+
+class Overlap(NamedTuple):
+    """What one corpus shares with the evaluation sets."""
+
+    lines: Sequence[OverlapLine]
+    file: File
+
+
 class CorpusLine(NamedTuple):
-    """One corpus: what it trains on, and its most frequent words with their counts."""
+    """One corpus: what it trains on, its most frequent words, and what it shares with evaluation sets."""
 
     name: str
     sentences: int
     words: Sequence[tuple[str, int]]
+    overlap: Overlap | None
     file: File
 
 
@@ -114,6 +134,23 @@ def render(page: Page, template: str) -> str:
 def linked(path: str, page: Path) -> File:
     """An artefact and its link relative to the folder of ``page``."""
     return File(path, quote(os.path.relpath(path, page.parent)))
+
+
+def overlap_lines(table: pa.Table) -> list[OverlapLine]:
+    """One line for each evaluation set of a table with the columns of ``schemas.CONTAMINATION``."""
+    by_task: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in table.to_pylist():
+        by_task.setdefault(row["task"], {})[row["match"]] = row
+    return [
+        OverlapLine(
+            task=task,
+            texts=found["exact"]["texts"],
+            exact=found["exact"]["shared_texts"],
+            normalised=found["normalised"]["shared_texts"],
+            rows=found["normalised"]["rows_with_any"],
+        )
+        for task, found in by_task.items()
+    ]
 
 
 def drawing(svg: str, record: Record, captions: Mapping[str, str], page: Path) -> Drawing:

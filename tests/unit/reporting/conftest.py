@@ -17,7 +17,15 @@ from workflow_scripts.artefacts import job_record, write_table
 from workflow_scripts.closure import ROOT
 from workflow_scripts.dag import runs_of
 from workflow_scripts.evaluation.scores import Score, gap, score_table
-from workflow_scripts.schemas import DROPPED, HISTORY, PAIRS, SENTENCES, SIMILARITIES, WORD_COUNTS
+from workflow_scripts.schemas import (
+    CONTAMINATION,
+    DROPPED,
+    HISTORY,
+    PAIRS,
+    SENTENCES,
+    SIMILARITIES,
+    WORD_COUNTS,
+)
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"
@@ -146,7 +154,25 @@ class Study:
             "words": self.write(
                 f"{path}/words.parquet", pa.table(words, schema=WORD_COUNTS), "count_words", **corpus
             ),
+            "contamination": self.write(
+                "contamination/wiki_extract.parquet", self.overlap(), "measure_contamination", **corpus
+            ),
         }
+
+    def overlap(self) -> pa.Table:
+        """What the corpus shares with two evaluation sets, one of them missing."""
+        counts = ("texts", "shared_texts", "share", "rows", "rows_with_any", "rows_with_all")
+        found = {
+            ("stsb_test", "exact"): (2552, 12, 12 / 2552, 1379, 13, 1),
+            ("stsb_test", "normalised"): (2552, 51, 51 / 2552, 1379, 57, 2),
+            ("sts16", "exact"): (0, 0, None, 0, 0, 0),
+            ("sts16", "normalised"): (0, 0, None, 0, 0, 0),
+        }
+        rows = [
+            {"task": task, "match": match, **dict(zip(counts, values, strict=True)), "examples": []}
+            for (task, match), values in found.items()
+        ]
+        return pa.Table.from_pylist(rows, schema=CONTAMINATION)
 
     def jobs(self) -> list[tuple[str, list[str]]]:
         """Rule and command line of every job of the reporting stage, in order; writes their inputs."""

@@ -106,6 +106,8 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         "fewer than 5 words: 5,210; more than 50 words: 811; seen before: 95",
         "15,4026,116",
         "The 4 most frequent words",
+        "stsb_test2,5521251 (2.00%)57",
+        "sts16no source of the dataset is there",
         "4 pairs, by which runs choose their checkpoints (neighbours: 2, strangers: 2)",
         "python -m workflow_scripts.audit explain results/demo/tables/lab.parquet",
         "How to read the numbers",
@@ -116,7 +118,7 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
 
 def test_tables_and_figures_can_be_read_aloud(page):
     tables, captions = page.all("table"), page.all("caption")
-    assert len(tables) == len(captions) == 3
+    assert len(tables) == len(captions) == 4
     assert all(cell.get("scope") in ("col", "row") for cell in page.all("th"))
     assert page.all("html")[0]["lang"] == "en"
     assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("svg")) == 3

@@ -1,0 +1,122 @@
+"""STS13 and STS-B test, from texts to correlations, against mteb and sentence-transformers on the same files.
+
+Skips where SEMBLANCE_DATA is not set.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+
+import mteb
+import pyarrow as pa
+import sentence_transformers as st
+import torch
+import yaml
+from datasets import Dataset as HubDataset
+from datasets import DatasetDict
+from mteb.abstasks import AbsTaskSTS
+from mteb.models import SentenceTransformerEncoderWrapper
+from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
+
+from benchmarks.material import interleaved, minilm
+from workflow_scripts.closure import ROOT
+from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.evaluation import sts
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.pooling import Pooling
+
+MAX_TOKENS = 256
+TASKS = {"sts13": "STS13", "stsb_test": "STSBenchmark"}
+"""Our name to mteb's."""
+SCORES_AGREE = 1e-4
+REPEATS = 3
+
+
+def main() -> None:
+    """Evaluate in turns, check that the scores agree, print the ratios."""
+    if not (folder := os.environ.get("SEMBLANCE_DATA")):
+        print("# sts_evaluation skipped: SEMBLANCE_DATA is not set, so there are no STS files to read.")
+        return
+    torch.set_num_threads(2)
+    tables = {name: read(name, Path(folder)) for name in TASKS}
+    peer = st.SentenceTransformer(str(minilm()), device="cpu")
+    peer.max_seq_length = MAX_TOKENS
+    tasks = [local_task(name, table) for name, table in tables.items()]
+    evaluators = {name: evaluator(table) for name, table in tables.items()}
+    pooling = Pooling(pooler="avg", layers=None)
+    encoder = SentenceEncoder(load_backbone(minilm()), pooling, head=False, head_at_test=False)
+    vectors_of = partial(encode, encoder, load_tokenizer(minilm()), max_tokens=MAX_TOKENS)
+    ways = {
+        "mteb": lambda: by_mteb(peer, tasks),
+        "sentence-transformers": lambda: by_sentence_transformers(peer, evaluators),
+    }
+
+    def ours() -> dict[str, float]:
+        scores, _ = sts.evaluate(tables, vectors_of)
+        return {s.task: s.value for s in scores if (s.aggregation, s.metric) == ("all", "spearman")}
+
+    mine = ours()
+    for name, theirs in ways.items():
+        other = theirs()
+        assert all(abs(mine[task] - other[task]) < SCORES_AGREE for task in TASKS), (mine, other)
+        seconds, their_seconds = interleaved(ours, theirs, repeats=REPEATS)
+        ratio, label = their_seconds / seconds, f"sts_evaluation_{name.replace('-', '_')}"
+        print(f"bench {label} {ratio:.2f} times-as-fast semblance-against-{name}")
+
+
+def read(name: str, folder: Path) -> pa.Table:
+    """One dataset as the pipeline reads it, held to its contract."""
+    block = yaml.safe_load((ROOT / "config/datasets.yaml").read_text("utf-8"))["datasets"][name]
+    reading, _origin = load(name, Dataset.parse(block, f"datasets.{name}"), folder)
+    return reading.table
+
+
+def columns(table: pa.Table) -> dict[str, list[str] | list[float]]:
+    """The columns that the peers read."""
+    return {name: table[name].to_pylist() for name in ("sentence1", "sentence2", "score")}
+
+
+def local_task(name: str, table: pa.Table) -> AbsTaskSTS:
+    """The task of mteb, on our rows."""
+    known = type(mteb.get_task(TASKS[name]))
+
+    class Local(known):  # type: ignore[misc, valid-type]
+        def load_data(self, **_: object) -> None:
+            self.dataset = DatasetDict({"test": HubDataset.from_dict(columns(table))})
+            self.data_loaded = True
+
+    return Local()
+
+
+def evaluator(table: pa.Table) -> EmbeddingSimilarityEvaluator:
+    """What sentence-transformers offers for scored pairs."""
+    found = columns(table)
+    return EmbeddingSimilarityEvaluator(
+        found["sentence1"], found["sentence2"], found["score"], main_similarity="cosine", write_csv=False
+    )
+
+
+def by_mteb(model: st.SentenceTransformer, tasks: list[AbsTaskSTS]) -> dict[str, float]:
+    """Spearman of each task; nothing is kept between calls."""
+    found = mteb.evaluate(
+        SentenceTransformerEncoderWrapper(model),
+        tasks,
+        cache=None,
+        co2_tracker=False,
+        show_progress_bar=False,
+        encode_kwargs={"show_progress_bar": False},
+    )
+    scores = {result.task_name: result.get_score() for result in found.task_results}
+    return {name: scores[TASKS[name]] for name in TASKS}
+
+
+def by_sentence_transformers(
+    model: st.SentenceTransformer, evaluators: dict[str, EmbeddingSimilarityEvaluator]
+) -> dict[str, float]:
+    """Spearman of each task."""
+    return {name: judge(model)["spearman_cosine"] for name, judge in evaluators.items()}
+
+
+if __name__ == "__main__":
+    main()

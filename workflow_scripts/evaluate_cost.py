@@ -1,0 +1,40 @@
+"""Count and time what one run costs, beside the encoder it started from (rule evaluate_cost)."""
+
+from functools import partial
+
+from workflow_scripts.artefacts import write_table
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.evaluation import cost
+from workflow_scripts.evaluation.scores import score_table
+from workflow_scripts.evaluation.times import write_times
+from workflow_scripts.job import parse_job
+from workflow_scripts.models.encoder import load_backbone
+from workflow_scripts.models.loading import load_encoder
+
+
+def main() -> None:
+    """Count, time both in turns, write counts and times apart, print the ratios."""
+    job = parse_job(
+        "evaluate_cost",
+        __doc__,
+        wildcards=["suite", "run", "seed"],
+        inputs=["model", "base"],
+        outputs=["scores"],
+        timings=["times"],
+    )
+    config = cost.Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
+    record = job.record()
+    encoder, _ = load_encoder(job.inputs["model"].parent)
+    backbone = load_backbone(job.inputs["base"].parent)
+    ours = (encoder, encoder)
+    base = (backbone, partial(cost.run_backbone, backbone))
+    scores = cost.evaluate(config, *ours) + cost.of_base(cost.evaluate(config, *base))
+    times = cost.time_against_base(config, ours, base)
+    write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
+    write_times(job.timings["times"], score_table(times, **job.wildcards))
+    print(f"{job.wildcards['run']}: {cost.ratios(scores + times)}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()
