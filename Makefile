@@ -26,8 +26,9 @@ lab: $(READY)  ## small encoders on the real benchmarks under SEMBLANCE_DATA
 	@python -m workflow_scripts.show_table results/minilm/tables/*.parquet
 	@echo "Report: $(CURDIR)/results/minilm/report.html"
 
-test: $(READY)  ## all tests
-	python -m pytest
+test: $(READY)  ## all tests; those of the whole graph come last and use all cores themselves
+	OMP_NUM_THREADS=1 python -m pytest --numprocesses 2 --dist loadfile tests/unit tests/dag
+	python -m pytest tests/e2e
 
 check: $(READY)  ## linters, types, formats
 	ruff format --check .
