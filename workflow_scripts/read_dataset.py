@@ -1,5 +1,6 @@
 """Bring one dataset from the first of its sources that is there into its form (rule read_dataset)."""
 
+import sys
 from collections import Counter
 
 import pyarrow as pa
@@ -23,7 +24,8 @@ def main() -> None:
     except MissingError as error:
         if not dataset.optional:
             raise
-        labels.append(f"gap: {error}")
+        print(f"Gap: {error}", file=sys.stderr)  # noqa: T201
+        labels.append(f"gap: {name}, of which no source is there")
         reading, origin = Reading(FORMS[dataset.form].empty_table(), Counter()), {}
     record = job.record(modules=reader_modules(block), foreign=origin, labels=labels)
     write_table(job.outputs["table"], reading.table.cast(FORMS[dataset.form]), record)

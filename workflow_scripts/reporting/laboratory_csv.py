@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.labels import told_apart
 
 FIELDS = (
     "experiment",
@@ -32,7 +33,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_csv(tables: Iterable[tuple[str, pa.Table, Experiment]]) -> str:
-    """Write tables (``schemas.TABLE``) below each other.
+    """Write tables (``schemas.TABLE``) below each other; a gap stands in its own row's note, not in labels.
 
     Args:
         tables: Names of experiments, their tables and grids.
@@ -49,7 +50,11 @@ def _rows(name: str, table: pa.Table, experiment: Experiment) -> Iterator[dict[s
     digits = {column.heading: column.digits for column in experiment.columns}
     for row in table.to_pylist():
         rounded = {key: _rounded(row[key], digits[row["heading"]]) for key in _ROUNDED}
-        texts = {"experiment": name, "labels": "; ".join(row["labels"]), "p_value": _p(row["p_value"])}
+        texts = {
+            "experiment": name,
+            "labels": "; ".join(told_apart(row["labels"]).substitutions),
+            "p_value": _p(row["p_value"]),
+        }
         shown = row | rounded | texts
         yield {field: _harmless(shown[field]) for field in FIELDS}
 
