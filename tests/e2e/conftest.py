@@ -12,7 +12,7 @@ name: demo
 experiments: [demo]
 training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint_every: 2}
 development: {dataset: null, every: 2}
-corpora: {wiki_extract: {dev_sentences: 60, max_sentences: 200}}
+corpora: {wiki_extract: {dev_sentences: 300, max_sentences: 200}}
 continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}
 """
 
