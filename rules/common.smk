@@ -25,7 +25,7 @@ with one_line_errors():
     RUNS = all_runs(EXPERIMENTS)
 
 if config["data_root"]:
-    os.environ["SEMBLANCE_DATA"] = str(config["data_root"])
+    os.environ.update(SEMBLANCE_DATA=str(config["data_root"]))
 
 
 pathvars:
@@ -141,3 +141,63 @@ def histories_of(wildcards):
     """Training history of every trained run of one experiment."""
     trained = {name: run for name, run in runs_of(EXPERIMENTS[wildcards.experiment]).items() if run.corpus}
     return of_runs("<results>/runs/{run}/seed{seed}/history.parquet", trained)
+
+
+def readers_of(wildcards):
+    """Modules of the readers that one dataset's sources name."""
+    readers = {
+        source["reader"] for source in config["datasets"][wildcards.dataset]["sources"] if "reader" in source
+    }
+    return sorted(f"data.readers.{reader}" for reader in readers)
+
+
+def sentences_of(wildcards):
+    """The dataset that a corpus is cut from."""
+    return f"<results>/datasets/{config['corpora'][wildcards.corpus]['dataset']}.parquet"
+
+
+def dataset_of_energy(wildcards):
+    """The sentences over which an attention suite averages the energy of [CLS]."""
+    return f"<results>/datasets/{config['suites']['attention'][wildcards.suite]['energy']['dataset']}.parquet"
+
+
+def mteb_settings_of(wildcards):
+    """Settings of an mteb suite, and the lists it names: a change of other lists reruns nothing."""
+    suite = config["suites"]["mteb"][wildcards.suite]
+    lists = {name: config["mteb"]["lists"][name] for name in suite["lists"]}
+    return as_json({"suite": suite, "mteb": {"lists": lists, "not_in_this_mteb": {}}})
+
+
+def published_of(wildcards):
+    """The paper's numbers for one experiment; nothing where nobody typed them."""
+    file = Path("resources/published", f"{wildcards.experiment}.csv")
+    return [str(file)] if (BASE / file).exists() else []
+
+
+def has_figure(figure, grid):
+    """Whether a grid holds what a figure shows."""
+    if figure == "learning_curves":
+        return any(run.corpus for run in runs_of(grid).values())
+    if figure == "cosine_density":
+        task = config["report"]["cosine_density"]["task"]
+        suites = [config["suites"]["sts"][suite] for suite in grid["suites"].get("sts", [])]
+        return any(task in datasets_in(suite) for suite in suites)
+    return config["report"]["alignment_uniformity"]["suite"] in grid["suites"].get("geometry", [])
+
+
+def development_sets():
+    """Files of the pairs by which the study's runs choose their checkpoints."""
+    if not TRAINED:
+        return []
+    if config["development"]["dataset"]:
+        return [f"<results>/datasets/{config['development']['dataset']}.parquet"]
+    return [
+        f"<results>/corpora/{corpus}/dev.parquet"
+        for corpus in sorted({RUNS[name].corpus for name in TRAINED})
+    ]
+
+
+def datasets_of_study():
+    """Names of all datasets that the study reads."""
+    trained = {config["corpora"][corpus]["dataset"] for corpus in CORPORA}
+    return sorted(trained | set(evaluation_sets()))

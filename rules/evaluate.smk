@@ -188,11 +188,6 @@ rule evaluate_cost:
         """
 
 
-def dataset_of_energy(wildcards):
-    """The sentences over which an attention suite averages the energy of [CLS]."""
-    return f"<results>/datasets/{config['suites']['attention'][wildcards.suite]['energy']['dataset']}.parquet"
-
-
 rule map_attention:
     """Energy of [CLS] in every layer, and maps of the attention weights."""
     input:
@@ -221,13 +216,6 @@ rule map_attention:
             --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --dataset {input.dataset:q} --scores {output.scores:q} --maps {output.maps:q} >{log:q} 2>&1
         """
-
-
-def mteb_settings_of(wildcards):
-    """Settings of an mteb suite, and the lists it names: a change of other lists reruns nothing."""
-    suite = config["suites"]["mteb"][wildcards.suite]
-    lists = {name: config["mteb"]["lists"][name] for name in suite["lists"]}
-    return as_json({"suite": suite, "mteb": {"lists": lists, "not_in_this_mteb": {}}})
 
 
 rule evaluate_mteb:

@@ -5,11 +5,6 @@ Outputs: <results>/corpora/{corpus}/{train,dev,words}.parquet
 """
 
 
-def sentences_of(wildcards):
-    """The dataset that a corpus is cut from."""
-    return f"<results>/datasets/{config['corpora'][wildcards.corpus]['dataset']}.parquet"
-
-
 rule split_corpus:
     """Sentences to train on, and held-out text as pairs to choose checkpoints by."""
     input:

@@ -17,41 +17,6 @@ CORPORA = sorted(
 STUDY = config | {"grids": EXPERIMENTS}
 
 
-def published_of(wildcards):
-    """The paper's numbers for one experiment; nothing where nobody typed them."""
-    file = Path("resources/published", f"{wildcards.experiment}.csv")
-    return [str(file)] if (BASE / file).exists() else []
-
-
-def has_figure(figure, grid):
-    """Whether a grid holds what a figure shows."""
-    if figure == "learning_curves":
-        return any(run.corpus for run in runs_of(grid).values())
-    if figure == "cosine_density":
-        task = config["report"]["cosine_density"]["task"]
-        suites = [config["suites"]["sts"][suite] for suite in grid["suites"].get("sts", [])]
-        return any(task in datasets_in(suite) for suite in suites)
-    return config["report"]["alignment_uniformity"]["suite"] in grid["suites"].get("geometry", [])
-
-
-def development_sets():
-    """Files of the pairs by which the study's runs choose their checkpoints."""
-    if not TRAINED:
-        return []
-    if config["development"]["dataset"]:
-        return [f"<results>/datasets/{config['development']['dataset']}.parquet"]
-    return [
-        f"<results>/corpora/{corpus}/dev.parquet"
-        for corpus in sorted({RUNS[name].corpus for name in TRAINED})
-    ]
-
-
-def datasets_of_study():
-    """Names of all datasets that the study reads."""
-    trained = {config["corpora"][corpus]["dataset"] for corpus in CORPORA}
-    return sorted(trained | set(evaluation_sets()))
-
-
 rule make_table:
     """One experiment's table: means over seeds, differences to the baseline, tests."""
     input:

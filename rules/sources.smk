@@ -7,14 +7,6 @@ Outputs: <results>/encoders/{encoder}/record.json and the folder it seals
 """
 
 
-def readers_of(wildcards):
-    """Modules of the readers that one dataset's sources name."""
-    readers = {
-        source["reader"] for source in config["datasets"][wildcards.dataset]["sources"] if "reader" in source
-    }
-    return sorted(f"data.readers.{reader}" for reader in readers)
-
-
 rule fetch_encoder:
     """Copy one published encoder: weights without pickles, configuration, tokeniser."""
     input:
