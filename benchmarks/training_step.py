@@ -18,8 +18,8 @@ from workflow_scripts.training.loop import train
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.settings import Training
 
-STEPS, BATCH, MAX_TOKENS = 12, 32, 32
-ROUNDS = 3
+STEPS, BATCH, MAX_TOKENS = 8, 32, 32
+ROUNDS = 2
 SETTINGS = Training(
     epochs=None, max_steps=STEPS, batch_size=BATCH, max_tokens=MAX_TOKENS, learning_rate=3e-5, schedule="linear",
     warmup_steps=0, weight_decay=0.0, max_gradient_norm=1.0, precision="float32", checkpoint_every=1000, cpu_threads=2,
