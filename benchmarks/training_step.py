@@ -7,7 +7,7 @@ from pathlib import Path
 import sentence_transformers as st
 import torch
 from datasets import Dataset
-from sentence_transformers.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.methods import simcse
