@@ -8,7 +8,7 @@ from benchmarks.material import interleaved, minilm, wikipedia_sentences
 from workflow_scripts.evaluation.embeddings import embed
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.pooling import Pooling
+from workflow_scripts.models.readouts import pooled
 
 MAX_TOKENS = 128
 
@@ -20,7 +20,10 @@ def main() -> None:
     asked = sentences + sentences[:200]
     tokenizer = load_tokenizer(minilm())
     encoder = SentenceEncoder(
-        load_backbone(minilm()), Pooling(pooler="avg", layers=None), head=False, head_at_test=False
+        load_backbone(minilm()),
+        pooled.Config(kind="pooled", pooler="avg", layers=None),
+        head=False,
+        head_at_test=False,
     )
     peer = st.SentenceTransformer(str(minilm()), device="cpu")
     peer.max_seq_length = MAX_TOKENS

@@ -24,7 +24,7 @@ from workflow_scripts.data.sources import Dataset, load
 from workflow_scripts.evaluation import sts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.pooling import Pooling
+from workflow_scripts.models.readouts import pooled
 
 MAX_TOKENS = 256
 TASKS = {"sts13": "STS13", "stsb_test": "STSBenchmark"}
@@ -44,7 +44,7 @@ def main() -> None:
     peer.max_seq_length = MAX_TOKENS
     tasks = [local_task(name, table) for name, table in tables.items()]
     evaluators = {name: evaluator(table) for name, table in tables.items()}
-    pooling = Pooling(pooler="avg", layers=None)
+    pooling = pooled.Config(kind="pooled", pooler="avg", layers=None)
     encoder = SentenceEncoder(load_backbone(minilm()), pooling, head=False, head_at_test=False)
     vectors_of = partial(encode, encoder, load_tokenizer(minilm()), max_tokens=MAX_TOKENS)
     ways = {

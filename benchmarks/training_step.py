@@ -12,9 +12,9 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.pooling import Pooling
-from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.models.readouts import pooled
 from workflow_scripts.training.loop import train
+from workflow_scripts.training.material import Material
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.settings import Training
 
@@ -26,7 +26,7 @@ SETTINGS = Training(
 )  # fmt: skip
 METHOD = simcse.Config(
     module="simcse",
-    pooling=Pooling(pooler="avg", layers=None),
+    readout=pooled.Config(kind="pooled", pooler="avg", layers=None),
     head_at_test=False,
     temperature=0.05,
     dropout=None,
@@ -38,8 +38,10 @@ def ours(sentences: list[str]) -> float:
     encoder = simcse.build(METHOD, load_backbone(minilm()))
     tokenizer = load_tokenizer(minilm())
     started = time.perf_counter()
-    text = tokenise(tokenizer, sentences, MAX_TOKENS)
-    objective = simcse.Objective(METHOD, encoder, text, Sampler(len(text), BATCH, seed=1))
+    sampler = Sampler(len(sentences), BATCH, seed=1)
+    objective = simcse.Objective(
+        METHOD, encoder, Material({"anchor": sentences}, tokenizer, MAX_TOKENS, sampler)
+    )
     with tempfile.TemporaryDirectory() as folder:
         train(objective, SETTINGS, STEPS, development=None, checkpoints=Path(folder), fingerprint="")
     return time.perf_counter() - started

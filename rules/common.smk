@@ -16,6 +16,7 @@ from workflow_scripts.dag import (
     versions,
 )
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.methods import method_modules, readout_modules
 
 BASE = Path(workflow.basedir)
 with one_line_errors():
@@ -86,9 +87,29 @@ def untrained_settings_of(wildcards):
     return as_json({"method": settings["method"], "max_tokens": settings["training"]["max_tokens"]})
 
 
-def method_module(wildcards):
-    """Module of a run's method."""
-    return f"methods.{config['methods'][RUNS[wildcards.run].method]['module']}"
+def method_of(wildcards):
+    """Settings of a run's method."""
+    return run_settings(config, RUNS[wildcards.run])["method"]
+
+
+def training_code(script):
+    """An input function: code of a script that makes a run."""
+    return lambda wildcards: sources(script, *method_modules(method_of(wildcards)))
+
+
+def training_packages(script):
+    """A param function: versions of the packages that ``training_code`` imports."""
+    return lambda wildcards: versions(script, *method_modules(method_of(wildcards)))
+
+
+def loading_code(script):
+    """An input function: code of a script that loads a run's model."""
+    return lambda wildcards: sources(script, *readout_modules(method_of(wildcards)))
+
+
+def loading_packages(script):
+    """A param function: versions of the packages that ``loading_code`` imports."""
+    return lambda wildcards: versions(script, *readout_modules(method_of(wildcards)))
 
 
 def datasets_of(kind):

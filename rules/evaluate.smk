@@ -14,7 +14,7 @@ rule evaluate_sts:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=datasets_of("sts"),
-        code=sources("evaluate_sts"),
+        code=loading_code("evaluate_sts"),
     output:
         scores="<results>/scores/sts/{suite}/{run}/seed{seed}.parquet",
         pairs="<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet",
@@ -28,7 +28,7 @@ rule evaluate_sts:
         runtime="30m",
     params:
         config=config_slice(config, suite="suites.sts.{suite}"),
-        packages=versions("evaluate_sts"),
+        packages=loading_packages("evaluate_sts"),
     message:
         "Evaluate {wildcards.run}, seed {wildcards.seed}, on pairs of {wildcards.suite}"
     shell:
@@ -45,7 +45,7 @@ rule evaluate_geometry:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=datasets_of("geometry"),
-        code=sources("evaluate_geometry"),
+        code=loading_code("evaluate_geometry"),
     output:
         scores="<results>/scores/geometry/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -58,7 +58,7 @@ rule evaluate_geometry:
         runtime="30m",
     params:
         config=config_slice(config, suite="suites.geometry.{suite}"),
-        packages=versions("evaluate_geometry"),
+        packages=loading_packages("evaluate_geometry"),
     message:
         "Measure the space of {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
@@ -74,7 +74,7 @@ rule evaluate_clustering:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=datasets_of("clustering"),
-        code=sources("evaluate_clustering"),
+        code=loading_code("evaluate_clustering"),
     output:
         scores="<results>/scores/clustering/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -87,7 +87,7 @@ rule evaluate_clustering:
         runtime="2h",
     params:
         config=config_slice(config, suite="suites.clustering.{suite}"),
-        packages=versions("evaluate_clustering"),
+        packages=loading_packages("evaluate_clustering"),
     message:
         "Cluster with {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
@@ -103,7 +103,7 @@ rule evaluate_search:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=datasets_of("search"),
-        code=sources("evaluate_search"),
+        code=loading_code("evaluate_search"),
     output:
         scores="<results>/scores/search/{suite}/{run}/seed{seed}.parquet",
         times="<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.times.parquet",
@@ -117,7 +117,7 @@ rule evaluate_search:
         runtime="1h",
     params:
         config=config_slice(config, suite="suites.search.{suite}"),
-        packages=versions("evaluate_search"),
+        packages=loading_packages("evaluate_search"),
     message:
         "Search with {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
@@ -134,7 +134,7 @@ rule evaluate_transfer:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=datasets_of("transfer"),
-        code=sources("evaluate_transfer"),
+        code=loading_code("evaluate_transfer"),
     output:
         scores="<results>/scores/transfer/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -147,7 +147,7 @@ rule evaluate_transfer:
         runtime="4h",
     params:
         config=config_slice(config, suite="suites.transfer.{suite}"),
-        packages=versions("evaluate_transfer"),
+        packages=loading_packages("evaluate_transfer"),
     message:
         "Transfer {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
@@ -163,7 +163,7 @@ rule evaluate_cost:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         base=encoder_of,
-        code=sources("evaluate_cost"),
+        code=loading_code("evaluate_cost"),
     output:
         scores="<results>/scores/cost/{suite}/{run}/seed{seed}.parquet",
         times="<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.times.parquet",
@@ -177,7 +177,7 @@ rule evaluate_cost:
         runtime="30m",
     params:
         config=config_slice(config, suite="suites.cost.{suite}"),
-        packages=versions("evaluate_cost"),
+        packages=loading_packages("evaluate_cost"),
     message:
         "Count and time {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
@@ -193,7 +193,7 @@ rule map_attention:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         dataset=dataset_of_energy,
-        code=sources("map_attention"),
+        code=loading_code("map_attention"),
     output:
         scores="<results>/scores/attention/{suite}/{run}/seed{seed}.parquet",
         maps="<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet",
@@ -207,7 +207,7 @@ rule map_attention:
         runtime="30m",
     params:
         config=config_slice(config, suite="suites.attention.{suite}"),
-        packages=versions("map_attention"),
+        packages=loading_packages("map_attention"),
     message:
         "Map the attention of {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:

@@ -49,7 +49,7 @@ rule pool_encoder:
     """The untrained encoder as a run: a pooler and nothing else."""
     input:
         encoder=encoder_of,
-        code=sources("pool_encoder"),
+        code=training_code("pool_encoder"),
     output:
         record="<results>/runs/{run}/seed{seed}/model/record.json",
         weights="<results>/runs/{run}/seed{seed}/model/model.safetensors",
@@ -65,7 +65,7 @@ rule pool_encoder:
         runtime="15m",
     params:
         config=untrained_settings_of,
-        packages=versions("pool_encoder"),
+        packages=training_packages("pool_encoder"),
     message:
         "Pool {wildcards.run}"
     shell:
@@ -82,7 +82,7 @@ rule train_encoder:
         encoder=encoder_of,
         corpus=corpus_of,
         dev=development_of,
-        code=lambda wildcards: sources("train_encoder", method_module(wildcards)),
+        code=training_code("train_encoder"),
     output:
         record="<results>/runs/{run}/seed{seed}/model/record.json",
         weights="<results>/runs/{run}/seed{seed}/model/model.safetensors",
@@ -101,7 +101,7 @@ rule train_encoder:
         runtime="8h",
     params:
         config=settings_of,
-        packages=lambda wildcards: versions("train_encoder", method_module(wildcards)),
+        packages=training_packages("train_encoder"),
     message:
         "Train {wildcards.run}, seed {wildcards.seed}"
     shell:

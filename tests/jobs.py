@@ -32,7 +32,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "train_encoder": {
         "method": {
             "module": "simcse",
-            "pooling": {"pooler": "cls", "layers": None},
+            "readout": {"kind": "pooled", "pooler": "cls", "layers": None},
             "head_at_test": False,
             "temperature": 0.05,
             "dropout": None,

@@ -28,7 +28,11 @@ def main() -> None:
     scores = clustering.evaluate(
         tables, partial(encode, encoder, tokenizer, max_tokens=config.max_tokens), config
     )
-    write_table(job.outputs["scores"], score_table(scores, **job.wildcards), job.record())
+    write_table(
+        job.outputs["scores"],
+        score_table(scores, **job.wildcards),
+        job.record(modules=encoder.modules_by_name),
+    )
 
 
 if __name__ == "__main__":

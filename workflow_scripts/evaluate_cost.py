@@ -23,8 +23,8 @@ def main() -> None:
         timings=["times"],
     )
     config = cost.Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
-    record = job.record()
     encoder, _ = load_encoder(job.inputs["model"].parent)
+    record = job.record(modules=encoder.modules_by_name)
     backbone = load_backbone(job.inputs["base"].parent)
     ours = (encoder, encoder)
     base = (backbone, partial(cost.run_backbone, backbone))

@@ -29,7 +29,11 @@ def main() -> None:
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
     once = remembering(partial(encode, encoder, tokenizer, max_tokens=config.max_tokens))
     scores = geometry.evaluate(config, found, once)
-    write_table(job.outputs["scores"], score_table(scores, **job.wildcards), job.record())
+    write_table(
+        job.outputs["scores"],
+        score_table(scores, **job.wildcards),
+        job.record(modules=encoder.modules_by_name),
+    )
 
 
 if __name__ == "__main__":

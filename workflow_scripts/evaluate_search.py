@@ -30,7 +30,11 @@ def main() -> None:
     scores, times = search.evaluate(
         tables, partial(encode, encoder, tokenizer, max_tokens=config.max_tokens), config
     )
-    write_table(job.outputs["scores"], score_table(scores, **job.wildcards), job.record())
+    write_table(
+        job.outputs["scores"],
+        score_table(scores, **job.wildcards),
+        job.record(modules=encoder.modules_by_name),
+    )
     write_times(job.timings["times"], score_table(times, **job.wildcards))
 
 

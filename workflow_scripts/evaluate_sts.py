@@ -28,7 +28,7 @@ def main() -> None:
     found = {name: table for name, table in tables.items() if len(table)}
     scores, pairs = sts.evaluate(found, partial(encode, encoder, tokenizer, max_tokens=config.max_tokens))
     scores += [gap(name, "no source of the dataset is there") for name in tables if name not in found]
-    record = job.record()
+    record = job.record(modules=encoder.modules_by_name)
     write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
     write_table(job.outputs["pairs"], pairs, record)
 

@@ -30,7 +30,11 @@ def main() -> None:
     once = remembering(partial(encode, encoder, tokenizer, max_tokens=config.max_tokens))
     scores = transfer.evaluate(config, found, once)
     scores += [gap(name, "no source of the dataset is there") for name in tables if name not in found]
-    write_table(job.outputs["scores"], score_table(scores, **job.wildcards), job.record())
+    write_table(
+        job.outputs["scores"],
+        score_table(scores, **job.wildcards),
+        job.record(modules=encoder.modules_by_name),
+    )
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ def main() -> None:
         outputs=["scores", "maps"],
     )
     config = attention.Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
-    record = job.record()
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    record = job.record(modules=encoder.modules_by_name)
     sentences = attention.distinct_texts(read_dataset_table(job.inputs["dataset"]))
     if sentences:
         scores = attention.cls_energy(encoder.backbone, tokenizer, sentences, config.energy)

@@ -16,7 +16,11 @@ LABELLED = pa.schema(
 """Texts with a class: ``split`` is train, dev, test, or empty where a task is cross-validated; ``text2`` is null
 for single texts; a graded label is its number as text."""
 
-FORMS = {"sentences": SENTENCES, "pairs": PAIRS, "labelled": LABELLED}
+TRIPLES = pa.schema([("anchor", pa.string()), ("positive", pa.string()), ("negative", pa.string())])
+"""Training text with positives: a sentence, one that means the same, and one that does not; ``negative`` is null
+throughout where a set has none."""
+
+FORMS = {"sentences": SENTENCES, "pairs": PAIRS, "labelled": LABELLED, "triples": TRIPLES}
 """The forms a dataset can have; readers of every source bring their rows into one of them."""
 
 SIMILARITIES = pa.schema(

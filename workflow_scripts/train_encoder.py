@@ -5,12 +5,12 @@ import shutil
 from workflow_scripts.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.job import parse_job
-from workflow_scripts.methods import load_method
+from workflow_scripts.methods import load_method, method_modules
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.saving import save_encoder
-from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.schemas import PAIRS, SENTENCES
+from workflow_scripts.schemas import PAIRS
 from workflow_scripts.training.loop import train
+from workflow_scripts.training.material import Material, read_columns
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import development_score, prepare, try_again_when_stopped, write_speed
 from workflow_scripts.training.settings import Development, Training
@@ -30,13 +30,12 @@ def main() -> None:
     training = Training.parse(job.settings["training"], "training")
     method = load_method(job.settings["method"]["module"])
     config = method.Config.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
-    record = job.record(modules=[f"methods.{config.module}"])
+    record = job.record(modules=method_modules(job.settings["method"]))
     device = prepare(training, seed)
     folder = job.inputs["encoder"].parent
     tokenizer = load_tokenizer(folder)
-    text = tokenise(
-        tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens
-    )
+    columns = read_columns(job.inputs["corpus"])
+    rows = len(columns["anchor"])
     encoder = method.build(config, load_backbone(folder, **method.overrides(config))).to(device)
     development = Development.parse(job.settings["development"], "development")
     pairs = read_table(job.inputs["dev"], PAIRS)
@@ -44,9 +43,13 @@ def main() -> None:
     place = job.outputs["record"].parent
     checkpoints = place.with_name(f"{place.name}.checkpoints")
     outcome = train(
-        method.Objective(config, encoder, text, Sampler(len(text), training.batch_size, seed)),
+        method.Objective(
+            config,
+            encoder,
+            Material(columns, tokenizer, training.max_tokens, Sampler(rows, training.batch_size, seed)),
+        ),
         training,
-        training.steps(len(text)),
+        training.steps(rows),
         development=(development.every, dev_score),
         checkpoints=checkpoints,
         fingerprint=record.fingerprint(),

@@ -5,6 +5,7 @@ A test compares the files with what this writes, so they cannot fall behind.
 
 import copy
 import functools
+import importlib
 import json
 import operator
 from typing import Annotated, Any
@@ -70,12 +71,27 @@ class AdaptedEncoder(Slice):
     training: PartialTraining = Field(default=None, description="Overrides for every run on it.")  # type: ignore[valid-type]
 
 
+def _union(blocks: list[type[Slice]], key: str) -> Any:
+    """Blocks told apart by the value of ``key``."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return Annotated[functools.reduce(operator.or_, blocks), Field(discriminator=key)]
+
+
+READOUTS = sorted(path.stem for path in (PACKAGE / "models/readouts").glob("[a-z]*.py"))
+AnyReadout = _union(
+    [importlib.import_module(f"workflow_scripts.models.readouts.{kind}").Config for kind in READOUTS], "kind"
+)
+
+
 def _method_block(module: str) -> type[Slice]:
     """A block of ``methods``: what the module reads, and overrides of training and readings."""
     config: type[Slice] = load_method(module).Config
+    readout: dict[str, Any] = {"readout": (AnyReadout, Field())} if "readout" in config.model_fields else {}
     return create_model(
         f"Method_{module}",
         __base__=config,
+        **readout,
         training=(
             PartialTraining,
             Field(default=None, description="Overrides of the shared training settings."),
@@ -85,8 +101,7 @@ def _method_block(module: str) -> type[Slice]:
 
 
 METHODS = sorted(path.stem for path in (PACKAGE / "methods").glob("[a-z]*.py"))
-_BLOCKS: Any = functools.reduce(operator.or_, map(_method_block, METHODS))
-MethodBlock = Annotated[_BLOCKS, Field(discriminator="module")]
+MethodBlock: Any = _union([_method_block(module) for module in METHODS], "module")
 
 
 class Suites(Slice):

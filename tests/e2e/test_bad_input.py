@@ -29,8 +29,8 @@ OVERLAYS = [
         r"methods\.simcse\.module: 'simce' .*Did you mean simcse\?",
     ),
     (
-        {"methods": {"simcse": {"pooling": {"pooler": "max"}}}},
-        r"methods\.simcse\.pooling\.pooler: 'max' is none of",
+        {"methods": {"simcse": {"readout": {"pooler": "max"}}}},
+        r"methods\.simcse\.readout\.pooler: 'max' is none of",
     ),
     (
         {"experiments": ["dmo"]},

@@ -13,7 +13,7 @@ from tests import tiny
 from workflow_scripts.artefacts import job_record, read_record, read_table, write_table, writing_model_folder
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.pooling import Pooling
+from workflow_scripts.models.readouts import pooled
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.schemas import ATTENTION, CONTAMINATION, LABELLED, PAIRS, SCORES, SENTENCES
 
@@ -27,7 +27,10 @@ def model(tiny_bert, tmp_path_factory):
     """The record of a run's model."""
     folder = tmp_path_factory.mktemp("run") / "model"
     encoder = SentenceEncoder(
-        load_backbone(tiny_bert), Pooling(pooler="avg", layers=None), head=False, head_at_test=False
+        load_backbone(tiny_bert),
+        pooled.Config(kind="pooled", pooler="avg", layers=None),
+        head=False,
+        head_at_test=False,
     )
     with writing_model_folder(folder, made(folder)) as place:
         save_encoder(place, encoder, load_tokenizer(tiny_bert), 32)

@@ -39,7 +39,7 @@ DATASET = {
     "origin": "-",
 }
 CORPUS = {"dataset": "toy", "dev_sentences": 12, "max_sentences": None}
-METHOD = {"module": "untrained", "pooling": {"pooler": "avg_first_last", "layers": None}}
+METHOD = {"module": "untrained", "readout": {"kind": "pooled", "pooler": "avg_first_last", "layers": None}}
 
 
 def write_sources(folder):

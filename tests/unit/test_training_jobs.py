@@ -214,7 +214,7 @@ def pool(settings):
         sys.argv = before
 
 
-UNTRAINED = {"module": "untrained", "pooling": {"pooler": "avg", "layers": None}}
+UNTRAINED = {"module": "untrained", "readout": {"kind": "pooled", "pooler": "avg", "layers": None}}
 
 
 def test_an_untrained_run_is_the_encoder_with_a_pooler(workshop):
@@ -224,11 +224,16 @@ def test_an_untrained_run_is_the_encoder_with_a_pooler(workshop):
     before, after = (load_file(folder / "model.safetensors") for folder in (Path("encoder"), jobs.MODEL))
     assert all(torch.equal(before[name], after[name]) for name in before)
     encoder, _ = load_encoder(jobs.MODEL)
-    assert (encoder.pooling.pooler, encoder.head) == ("avg", None)
+    assert (encoder.described.pooler, encoder.head) == ("avg", None)
 
 
 def test_an_untrained_run_refuses_layers_that_are_not_there(workshop):
     jobs.make_inputs(workshop)
-    with pytest.raises(SystemExit, match=r"DataError: pooling\.layers \(9,\): .*0 to 2"):
-        pool({"method": UNTRAINED | {"pooling": {"pooler": "avg", "layers": [9]}}, "max_tokens": 16})
+    with pytest.raises(SystemExit, match=r"DataError: readout\.layers \(9,\): .*0 to 2"):
+        pool(
+            {
+                "method": UNTRAINED | {"readout": {"kind": "pooled", "pooler": "avg", "layers": [9]}},
+                "max_tokens": 16,
+            }
+        )
     assert not jobs.MODEL.exists()

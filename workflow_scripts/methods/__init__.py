@@ -6,7 +6,9 @@ every old one. A method module has ``Config`` and ``build(config, backbone)``; o
 """
 
 import importlib
+from collections.abc import Mapping
 from types import ModuleType
+from typing import Any
 
 from workflow_scripts.errors import ConfigError
 
@@ -25,3 +27,13 @@ def load_method(name: str) -> ModuleType:
         raise ConfigError(
             f"methods: no file workflow_scripts/methods/{name}.py. Correct `module`."
         ) from error
+
+
+def method_modules(block: Mapping[str, Any]) -> list[str]:
+    """Modules that training by a block of ``methods`` imports by name: its method and its readout."""
+    return [f"methods.{block['module']}", *readout_modules(block)]
+
+
+def readout_modules(block: Mapping[str, Any]) -> list[str]:
+    """Modules that whoever loads what a block of ``methods`` made imports by name."""
+    return [f"models.readouts.{block['readout']['kind']}"] if "readout" in block else []

@@ -2,7 +2,7 @@
 
 Gao et al. 2021, https://arxiv.org/abs/2104.08821; settings of the official code. Both views go through
 the encoder in one call. With the pooler ``cls`` an MLP head is trained on top; the paper drops it at
-test (``head_at_test: false``), other poolers have none.
+test (``head_at_test: false``), other readouts have none.
 
 Expected: BERT-base on a million Wikipedia sentences, seven STS tasks, 73.5 to 76.3 depending on the
 seed (the paper prints 76.25); about 1.5 hours on one GPU. The laboratory's figures are in
@@ -19,16 +19,15 @@ from workflow_scripts.config import Slice
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.models.encoder import SentenceEncoder, has_dropout
-from workflow_scripts.models.pooling import Pooling
-from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.models.readouts import AnyReadout
+from workflow_scripts.training.material import Material
 
 
 class Config(Slice):
     """Settings of unsupervised SimCSE."""
 
     module: Literal["simcse"]
-    pooling: Pooling
+    readout: AnyReadout
     head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
     temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
     dropout: float | None = Field(
@@ -52,19 +51,17 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
             "methods: dropout is null, but the encoder drops nothing of its own. Give a number."
         )
     return SentenceEncoder(
-        backbone, config.pooling, head=config.pooling.has_head, head_at_test=config.head_at_test
+        backbone, config.readout, head=config.readout.has_head, head_at_test=config.head_at_test
     )
 
 
 class Objective:
-    """Loss of one step on a tokenised corpus."""
+    """Loss of one step on a corpus of sentences."""
 
-    def __init__(
-        self, config: Config, encoder: SentenceEncoder, text: TokenisedText, sampler: Sampler
-    ) -> None:
+    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
         self.module = encoder
-        self._text = text
-        self._sampler = sampler
+        self._text = material.tokenised("anchor")
+        self._sampler = material.sampler
         self._temperature = config.temperature
 
     def loss(self, step: int) -> Tensor:

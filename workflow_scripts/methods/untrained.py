@@ -1,4 +1,4 @@
-"""An encoder as it is, with a pooler and no training: what every method is compared with."""
+"""An encoder as it is, with a readout and no training: what every method is compared with."""
 
 from typing import Literal
 
@@ -6,16 +6,16 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.config import Slice
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.pooling import Pooling
+from workflow_scripts.models.readouts import AnyReadout
 
 
 class Config(Slice):
     """Settings of an untrained run."""
 
     module: Literal["untrained"]
-    pooling: Pooling
+    readout: AnyReadout
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     """The encoder that is evaluated and saved."""
-    return SentenceEncoder(backbone, config.pooling, head=False, head_at_test=False)
+    return SentenceEncoder(backbone, config.readout, head=False, head_at_test=False)

@@ -1,4 +1,4 @@
-"""A sentence encoder: any BERT-, RoBERTa- or ModernBERT-like backbone, a pooler, and an optional MLP head."""
+"""A sentence encoder: any BERT-, RoBERTa- or ModernBERT-like backbone, a readout, and an optional MLP head."""
 
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 from transformers.utils import logging as transformers_logging
 
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.pooling import Pooling, pool
+from workflow_scripts.models.readouts import ReadoutConfig, build_readout
+from workflow_scripts.models.tokens import TokenBatch
 
 # Bars of loading weights drown those of the work.
 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -30,31 +31,34 @@ class Head(nn.Module):
 
 
 class SentenceEncoder(nn.Module):
-    """Backbone, pooler and head; the head runs while training and, if ``head_at_test``, at test."""
+    """Backbone, readout and head; the head runs while training and, if ``head_at_test``, at test."""
 
     def __init__(
-        self, backbone: PreTrainedModel, pooling: Pooling, *, head: bool, head_at_test: bool
+        self, backbone: PreTrainedModel, readout: ReadoutConfig, *, head: bool, head_at_test: bool
     ) -> None:
         super().__init__()
-        depth = backbone.config.num_hidden_layers
-        if not all(-depth - 1 <= index <= depth for index in pooling.indices):
-            raise DataError(f"pooling.layers {pooling.indices}: the encoder has hidden states 0 to {depth}.")
         self.backbone = backbone
-        self.pooling = pooling
+        self.described = readout
+        self.readout = build_readout(readout, backbone.config)
         self.head = Head(backbone.config.hidden_size) if head else None
         self.head_at_test = head and head_at_test
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
         """Embed token ids; returns (B, D), not normalised."""
-        vectors_BD = pool(self.hidden_states(ids_BT, mask_BT), mask_BT, self.pooling)
+        vectors_BD: Tensor = self.readout(self.hidden_states(ids_BT, mask_BT), TokenBatch(ids_BT, mask_BT))
         if self.head is not None and (self.training or self.head_at_test):
             vectors_BD = self.head(vectors_BD)
         return vectors_BD
 
+    @property
+    def modules_by_name(self) -> list[str]:
+        """Project modules that loading this encoder imports by name, for the record of who does."""
+        return [f"models.readouts.{self.described.kind}"]
+
     def hidden_states(self, ids_BT: Tensor, mask_BT: Tensor) -> tuple[Tensor, ...]:
-        """States (B, T, D) of the embedding output and each layer; the last alone if no other is pooled."""
+        """States (B, T, D) of the embedding output and each layer; the last alone if no other is read."""
         check_length(self.backbone, ids_BT)
-        last_only = self.pooling.indices == (-1,)
+        last_only = self.readout.last_only
         output = self.backbone(input_ids=ids_BT, attention_mask=mask_BT, output_hidden_states=not last_only)
         states: tuple[Tensor, ...] = (output.last_hidden_state,) if last_only else output.hidden_states
         return states

@@ -1,6 +1,6 @@
 """Model folders: what the pipeline, ``AutoModel`` and ``SentenceTransformer`` all load.
 
-The backbone lies in the folder's root as ``save_pretrained`` writes it; pooler and head are written as
+The backbone lies in the folder's root as ``save_pretrained`` writes it; pooling and head are written as
 modules of sentence-transformers, all built in, so that nobody needs to trust foreign code.
 """
 
@@ -16,8 +16,8 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.loading import ENCODER_FILE, HEAD_FILE, SavedEncoder
-from workflow_scripts.models.pooling import Pooling
+from workflow_scripts.models.loading import ENCODER_FILE, HEAD_FILE, READOUT_FILE, SavedEncoder
+from workflow_scripts.models.readouts.pooled import Config as Pooling
 
 
 def save_encoder(
@@ -27,7 +27,7 @@ def save_encoder(
     encoder.backbone.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     described = SavedEncoder(
-        pooling=encoder.pooling,
+        readout=encoder.described,
         head=encoder.head is not None,
         head_at_test=encoder.head_at_test,
         max_tokens=max_tokens,
@@ -35,6 +35,8 @@ def save_encoder(
     (folder / ENCODER_FILE).write_text(described.model_dump_json(indent=1) + "\n", "utf-8")
     if encoder.head is not None:
         save_file(encoder.head.state_dict(), folder / HEAD_FILE)
+    if weights := encoder.readout.state_dict():
+        save_file(weights, folder / READOUT_FILE)
     modules = _modules(folder, encoder, max_tokens)
     st.SentenceTransformer(modules=modules, device="cpu").save_pretrained(
         str(folder), create_model_card=False
@@ -43,7 +45,8 @@ def save_encoder(
 
 def _modules(folder: Path, encoder: SentenceEncoder, max_tokens: int) -> list[nn.Module]:
     width = encoder.backbone.config.hidden_size
-    pooling = encoder.pooling
+    pooling = encoder.described
+    assert isinstance(pooling, Pooling)
     last_only = pooling.indices == (-1,)
     options = {} if last_only else {"config_kwargs": {"output_hidden_states": True}}
     modules: list[nn.Module] = [Transformer(str(folder), max_seq_length=max_tokens, **options)]

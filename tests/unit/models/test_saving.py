@@ -15,7 +15,8 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
-from workflow_scripts.models.pooling import LAYERS, Pooling
+from workflow_scripts.models.readouts import pooled
+from workflow_scripts.models.readouts.pooled import LAYERS
 from workflow_scripts.models.saving import save_encoder
 
 MAX_TOKENS = 12
@@ -29,7 +30,7 @@ NAMES = [f"{pooler}-{layers}-{'head' if at_test else 'bare'}" for pooler, layers
 
 
 def make_encoder(folder, pooler, layers, head_at_test):
-    pooling = Pooling(pooler=pooler, layers=layers)
+    pooling = pooled.Config(kind="pooled", pooler=pooler, layers=layers)
     encoder = SentenceEncoder(
         load_backbone(folder), pooling, head=pooling.has_head, head_at_test=head_at_test
     )

@@ -14,6 +14,7 @@ from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.training.loop import train
+from workflow_scripts.training.material import Material
 from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare
@@ -34,10 +35,12 @@ METHOD = {"module": "simcse", "head_at_test": False, "temperature": 0.05, "dropo
 
 
 def simcse_objective(folder, pooler):
-    config = simcse.Config.parse(METHOD | {"pooling": {"pooler": pooler, "layers": None}}, "methods.simcse")
+    config = simcse.Config.parse(
+        METHOD | {"readout": {"kind": "pooled", "pooler": pooler, "layers": None}}, "methods.simcse"
+    )
     encoder = simcse.build(config, load_backbone(folder, **simcse.overrides(config)))
-    text = tokenise(load_tokenizer(folder), tiny.sentences(40), 16)
-    return simcse.Objective(config, encoder, text, Sampler(len(text), 8, SEED))
+    material = Material({"anchor": tiny.sentences(40)}, load_tokenizer(folder), 16, Sampler(40, 8, SEED))
+    return simcse.Objective(config, encoder, material)
 
 
 def mlm_objective(folder):

@@ -12,7 +12,7 @@ from tests.tiny import training as settings
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.pooling import Pooling
+from workflow_scripts.models.readouts import pooled
 from workflow_scripts.schemas import PAIRS
 from workflow_scripts.training.loop import Preempted
 from workflow_scripts.training.session import development_score, prepare, try_again_when_stopped, write_speed
@@ -27,7 +27,10 @@ def pairs(count=12):
 
 def make_encoder(folder):
     return SentenceEncoder(
-        load_backbone(folder), Pooling(pooler="avg", layers=None), head=False, head_at_test=False
+        load_backbone(folder),
+        pooled.Config(kind="pooled", pooler="avg", layers=None),
+        head=False,
+        head_at_test=False,
     )
 
 

@@ -2,11 +2,12 @@ import pytest
 import torch
 
 from workflow_scripts.config import ConfigError
-from workflow_scripts.models.pooling import LAYERS, Pooling, pool
+from workflow_scripts.models.readouts import pooled
+from workflow_scripts.models.readouts.pooled import LAYERS, pool
 
 
 def pooling(pooler, layers=None):
-    return Pooling(pooler=pooler, layers=layers)
+    return pooled.Config(kind="pooled", pooler=pooler, layers=layers)
 
 
 @pytest.fixture
@@ -68,5 +69,5 @@ def test_only_cls_is_followed_by_a_head():
     "block", [{"pooler": "mean", "layers": None}, {"pooler": "avg"}, {"pooler": "avg", "layers": []}]
 )
 def test_a_pooler_that_does_not_exist_and_an_empty_list_of_layers_are_refused(block):
-    with pytest.raises(ConfigError, match=r"methods\.pooling"):
-        Pooling.parse(block, "methods.pooling")
+    with pytest.raises(ConfigError, match=r"methods\.readout"):
+        pooled.Config.parse(block, "methods.readout")

@@ -12,8 +12,11 @@ from typing import Literal
 
 from pydantic import Field
 from torch import Tensor
+from transformers import PretrainedConfig
 
-from workflow_scripts.config import Slice
+from workflow_scripts.errors import DataError
+from workflow_scripts.models.readouts import Readout, ReadoutConfig
+from workflow_scripts.models.tokens import TokenBatch
 
 Pooler = Literal["cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last"]
 
@@ -26,9 +29,10 @@ LAYERS: dict[str, tuple[int, ...]] = {
 }
 
 
-class Pooling(Slice):
+class Config(ReadoutConfig):
     """How token states become a sentence vector."""
 
+    kind: Literal["pooled"]
     pooler: Pooler = Field(description="cls is followed by the method's MLP head; the others have no head.")
     layers: tuple[int, ...] | None = Field(
         min_length=1,
@@ -42,7 +46,7 @@ class Pooling(Slice):
 
     @property
     def has_head(self) -> bool:
-        """Whether the method trains an MLP on the pooled vector."""
+        """Whether a method trains an MLP on the pooled vector."""
         return self.pooler == "cls"
 
     @property
@@ -51,7 +55,32 @@ class Pooling(Slice):
         return self.pooler.startswith("cls")
 
 
-def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Pooling) -> Tensor:
+class Pooled(Readout):
+    """Pooling as a readout; it has no parameters."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self._config = config
+        self.last_only = config.indices == (-1,)
+
+    def forward(self, hidden_states: Sequence[Tensor], batch: TokenBatch) -> Tensor:
+        """Pool the chosen layers."""
+        return pool(hidden_states, batch.mask_BT, self._config)
+
+
+def build(config: Config, backbone_config: PretrainedConfig) -> Pooled:
+    """Make the readout.
+
+    Raises:
+        DataError: if the encoder has no such layers.
+    """
+    depth = backbone_config.num_hidden_layers
+    if not all(-depth - 1 <= index <= depth for index in config.indices):
+        raise DataError(f"readout.layers {config.indices}: the encoder has hidden states 0 to {depth}.")
+    return Pooled(config)
+
+
+def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Config) -> Tensor:
     """Pool token states of the chosen layers.
 
     Args:
