@@ -190,9 +190,9 @@ def mteb_settings_of(wildcards):
 
 
 def published_of(wildcards):
-    """The paper's numbers for one experiment; nothing where nobody typed them."""
-    file = Path("resources/published", f"{wildcards.experiment}.csv")
-    return [str(file)] if (BASE / file).exists() else []
+    """Tables of papers that one experiment names."""
+    tables = EXPERIMENTS[wildcards.experiment].get("published", [])
+    return [f"resources/published/{table}.csv" for table in tables]
 
 
 def has_figure(figure, grid):

@@ -3,7 +3,7 @@
 Inputs:  <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet and .pairs.parquet,
          <results>/runs/{run}/seed{seed}/history.parquet, <results>/datasets/, <results>/corpora/,
          <results>/contamination/{corpus}.parquet where it is measured,
-         resources/published/{experiment}.csv where there is one
+         resources/published/{table}.csv of the papers' tables that a grid names
 Outputs: <results>/tables/{experiment}.parquet
          <results>/figures/{experiment}/{figure}.svg, each with its data in {figure}.parquet
          <results>/report.html

@@ -19,11 +19,8 @@ def main() -> None:
     experiment = Experiment.parse(job.settings["experiment"], place)
     significance = Significance.parse(job.settings["significance"], "significance")
     files = [ScoreFile(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")]
-    published = {
-        cell: number
-        for path in job.many("published")
-        for cell, number in read_published(path.read_bytes(), experiment, str(path)).items()
-    }
+    contents = {str(path): path.read_bytes() for path in job.many("published")}
+    published = read_published(contents, experiment)
     table = build(experiment, files, published, significance, place)
     write_table(job.outputs["table"], table, job.record())
 

@@ -56,6 +56,9 @@ class Experiment(Slice):
     suites: dict[str, list[str]] = Field(description="Kind to the suites to evaluate on.")
     runs: list[RunBlock] = Field(min_length=1)
     columns: list[Column | MeanColumn] = Field(min_length=1)
+    published: list[Name] = Field(
+        default=[], description="Files of resources/published whose numbers stand beside the scores."
+    )
     headline: str | None = Field(
         default=None, description="Heading that figures colour by; left out for the first."
     )

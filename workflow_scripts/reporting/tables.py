@@ -23,7 +23,7 @@ from workflow_scripts.schemas import TABLE
 Row = dict[str, Any]
 
 PUBLISHED = {"run": pa.string(), "heading": pa.string(), "value": pa.float64(), "source": pa.string()}
-"""Columns of ``resources/published/*.csv``."""
+"""Columns that a table reads of ``resources/published/*.csv``."""
 
 
 class ScoreFile(NamedTuple):
@@ -104,31 +104,40 @@ def build(
     )
 
 
-def read_published(content: bytes, experiment: Experiment, place: str) -> dict[tuple[str, str], Published]:
-    """Read the numbers of a paper: CSV with the columns run, heading, value, source.
+def read_published(contents: Mapping[str, bytes], experiment: Experiment) -> dict[tuple[str, str], Published]:
+    """Read what papers print for the cells of one grid; rows that name no run are left alone.
+
+    Args:
+        contents: Name of each file to its bytes: CSV with at least the columns of ``PUBLISHED``.
+        experiment: The grid.
 
     Raises:
         DataError: if a column is missing, or a row's run and heading are not in the grid, or stand twice.
     """
+    known = {
+        (run, column.heading) for run in runs_of(experiment.model_dump()) for column in experiment.columns
+    }
+    numbers: dict[tuple[str, str], Published] = {}
+    for place, content in contents.items():
+        for row in _rows(content, place):
+            cell = row["run"], row["heading"]
+            where = f"{place}: run {cell[0]}, heading {cell[1]}"
+            if cell not in known:
+                raise DataError(f"{where}: not in the grid. Correct the row or the grid.")
+            if cell in numbers:
+                raise DataError(f"{where}: stands twice. Remove one row.")
+            numbers[cell] = Published(row["value"], row["source"])
+    return numbers
+
+
+def _rows(content: bytes, place: str) -> list[Row]:
+    """Rows of one file that name a run."""
     options = pa.csv.ConvertOptions(column_types=PUBLISHED, include_columns=list(PUBLISHED))
     try:
         rows = pa.csv.read_csv(pa.BufferReader(content), convert_options=options).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise DataError(f"{place}: {error}. Give the columns {', '.join(PUBLISHED)}.") from error
-    known = {
-        (run, column.heading) for run in runs_of(experiment.model_dump()) for column in experiment.columns
-    }
-    numbers: dict[tuple[str, str], Published] = {}
-    for row in rows:
-        cell = row["run"], row["heading"]
-        if cell not in known:
-            raise DataError(
-                f"{place}: run {cell[0]}, heading {cell[1]}: not in the grid. Correct the row or the grid."
-            )
-        if cell in numbers:
-            raise DataError(f"{place}: run {cell[0]}, heading {cell[1]}: stands twice. Remove one row.")
-        numbers[cell] = Published(row["value"], row["source"])
-    return numbers
+    return [row for row in rows if row["run"]]
 
 
 class _Scores(NamedTuple):

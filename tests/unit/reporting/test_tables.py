@@ -211,8 +211,8 @@ def test_a_headline_must_be_a_heading():
 
 
 def test_published_numbers_stand_in_their_cells():
-    content = f"source,heading,run,value\nTable 1,A,{OURS},76.25\n".encode()
-    numbers = read_published(content, grid(), "published/t.csv")
+    content = f"source,heading,row,run,value\nTable 1,A,BERT,{OURS},76.25\nTable 1,,BERT large,,78.00\n"
+    numbers = read_published({"published/t.csv": content.encode()}, grid())
     assert numbers == {(OURS, "A"): Published(76.25, "Table 1")}
     table = built(published=numbers)
     assert (cell(table, OURS)["published"], cell(table, OURS)["published_source"]) == (76.25, "Table 1")
@@ -230,4 +230,10 @@ def test_published_numbers_stand_in_their_cells():
 )
 def test_published_files_that_do_not_fit_are_refused(content, message):
     with pytest.raises(DataError, match=f"published/t.csv: .*{message}".replace("?", r"\?")):
-        read_published(content.encode(), grid(), "published/t.csv")
+        read_published({"published/t.csv": content.encode()}, grid())
+
+
+def test_two_papers_for_one_cell_are_refused():
+    content = f"run,heading,value,source\n{OURS},A,1,x\n".encode()
+    with pytest.raises(DataError, match=r"second\.csv: .*stands twice"):
+        read_published({"first.csv": content, "second.csv": content}, grid())
