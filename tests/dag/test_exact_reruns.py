@@ -112,7 +112,7 @@ OTHER_VALUES: dict[str, Any] = {
     "precision": "float32",
     "pooler": "avg_top2",
     "comparison": "above",
-    "kind": "local",
+    "kind": None,  # as for module
     "reader": "lines",
     "data_root": "elsewhere",
     "classifier": "exact",
@@ -284,6 +284,7 @@ DOWNSTREAM = {
 }
 BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
     "methods.simcse": set(TRAINED),
+    "models.readouts.pooled": set(POOLED_AND_TRAINED),
     "data.readers.lee": set(JUDGEMENTS),
     "data.readers.wikipedia_xml": set(TEXT),
 }
