@@ -25,6 +25,10 @@ class MissingError(DataError):
     """No source of a dataset or encoder is there."""
 
 
+class ApiError(SemblanceError):
+    """A translator or language model refused, answered nonsense, or kept failing; finished answers are kept."""
+
+
 class TrainingError(SemblanceError):
     """Training cannot go on: a loss that is not finite, a batch too small to contrast."""
 

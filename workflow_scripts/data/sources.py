@@ -85,7 +85,7 @@ class Contract(Slice):
 class Dataset(Slice):
     """One block of ``datasets`` in the configuration."""
 
-    form: Literal["sentences", "pairs", "labelled"]
+    form: Literal["sentences", "pairs", "labelled", "triples"]
     sources: list[Annotated[FileSource | HubSource, Field(discriminator="kind")]] = Field(min_length=1)
     contract: Contract
     optional: bool = Field(default=False, description="Where no source is there: a listed gap, not an error.")
