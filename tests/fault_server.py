@@ -1,0 +1,131 @@
+"""A server on loopback that answers as a script says, fault after fault, and counts what it was asked."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+RESET = "reset"
+HANG = "hang"
+SHORT = "short"  # promises more bytes than it sends
+
+Step = tuple[int, dict[str, str], str] | str | None
+"""Status, headers and body; a fault of the connection; or None for a proper answer."""
+
+
+def fault(status: int, body: str = "", **headers: str) -> Step:
+    """One faulty answer; headers are written with underscores."""
+    return status, {name.replace("_", "-"): value for name, value in headers.items()}, body
+
+
+class FaultServer:
+    """Answers by ``script``, one step a request, properly when it has run out."""
+
+    def __init__(self, proper: Callable[[dict[str, Any]], str], script: list[Step] = ()) -> None:
+        self.script = list(script)
+        self.requests: list[dict[str, Any]] = []
+        self.lines: list[str] = []
+        self.moments: list[float] = []
+        self.hang_seconds = 3.0
+        outer, lock = self, threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: Any) -> None:
+                """Print nothing."""
+
+            def do_POST(self) -> None:
+                """Read the body, whatever its form, and answer."""
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+                is_json = "json" in self.headers.get("Content-Type", "")
+                self._answer(json.loads(body) if is_json else _flat(parse_qs(body)))
+
+            def do_GET(self) -> None:
+                """Answer what the URL asks."""
+                self._answer(_flat(parse_qs(urlsplit(self.path).query)))
+
+            def _answer(self, asked: dict[str, Any]) -> None:
+                with lock:
+                    outer.requests.append(
+                        asked | {"_headers": {name.lower(): value for name, value in self.headers.items()}}
+                    )
+                    outer.lines.append(self.path)
+                    outer.moments.append(time.monotonic())
+                    step = outer.script.pop(0) if outer.script else None
+                if step == RESET:
+                    self.close_connection = True
+                    self.connection.close()
+                    return
+                if step == HANG:
+                    time.sleep(outer.hang_seconds)
+                    self.close_connection = True
+                    return
+                status, headers, text = step if isinstance(step, tuple) else (200, {}, proper(asked))
+                content = text.encode()
+                self.send_response(status)
+                for name, value in ({"Content-Type": "application/json"} | headers).items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content) * (2 if step == SHORT else 1)))
+                self.end_headers()
+                self.wfile.write(content)
+                self.close_connection = step == SHORT
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: Any) -> None:
+                """A client that goes away is part of the play."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self) -> "FaultServer":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _flat(query: dict[str, list[str]]) -> dict[str, Any]:
+    return {name: values[0] for name, values in query.items()}
+
+
+def libretranslate(asked: dict[str, Any]) -> str:
+    """What a LibreTranslate server says: the words in reverse order, and where they went."""
+    words = " ".join(reversed(asked["q"].split()))
+    return json.dumps({"translatedText": f"{words} {asked['target']}"})
+
+
+def google(asked: dict[str, Any]) -> str:
+    """The page of Google Translate that deep-translator reads."""
+    return f'<html><div class="result-container">{asked["q"].upper()} {asked["tl"]}</div></html>'
+
+
+def chat(
+    text: Callable[[dict[str, Any]], str | None] = lambda asked: "The old town is on the river.",
+    *,
+    model: str = "deepseek-chat",
+    usage: bool = True,
+    finish: str = "stop",
+) -> Callable[[dict[str, Any]], str]:
+    """What an OpenAI-compatible server says."""
+
+    def answer(asked: dict[str, Any]) -> str:
+        message = {"role": "assistant", "content": text(asked)}
+        counted = (
+            {"usage": {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}} if usage else {}
+        )
+        choice = {"index": 0, "message": message, "finish_reason": finish}
+        return json.dumps(
+            {"id": "1", "object": "chat.completion", "created": 0, "model": model, "choices": [choice]}
+            | counted
+        )
+
+    return answer

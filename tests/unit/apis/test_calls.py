@@ -1,0 +1,143 @@
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from workflow_scripts.apis.calls import (
+    Caller,
+    Calls,
+    Refused,
+    Transient,
+    Unusable,
+    key_from,
+    raise_for_status,
+    redacted,
+)
+from workflow_scripts.errors import ApiError
+
+CALLS = {
+    "timeout_seconds": 5, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 0.5, "per_second": None,
+}  # fmt: skip
+KEY = "sk-canary-0123456789"
+
+
+def caller(**changes):
+    return Caller(Calls.parse(CALLS | changes, "calls"), "llms.toy")
+
+
+class Script:
+    """A call that fails as told, then answers 42."""
+
+    def __init__(self, *failures):
+        self.failures, self.calls = list(failures), 0
+
+    def __call__(self):
+        self.calls += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        return 42
+
+
+def test_a_failure_that_passes_is_asked_again():
+    ask = Script(Transient("HTTP 503"), Transient("ReadTimeout"))
+    assert caller().call(ask) == 42
+    assert ask.calls == 3
+
+
+def test_attempts_are_bounded_and_the_line_says_how_many():
+    ask = Script(*[Transient("HTTP 503")] * 9)
+    with pytest.raises(
+        ApiError, match=r"llms\.toy: HTTP 503, 3 attempts in a row\. Finished answers are kept"
+    ):
+        caller().call(ask)
+    assert ask.calls == 3
+
+
+def test_an_answer_that_stays_unusable_counts_against_the_one_request():
+    ask = Script(*[Unusable("no choices")] * 9)
+    with pytest.raises(Refused, match="no choices"):
+        caller().call(ask)
+    assert ask.calls == 3
+
+
+@pytest.mark.parametrize("failure", [Refused("too long"), ApiError("wrong key"), KeyError("a bug")])
+def test_nothing_else_is_asked_again(failure):
+    ask = Script(failure)
+    with pytest.raises(type(failure)):
+        caller().call(ask)
+    assert ask.calls == 1
+
+
+def test_a_server_that_says_when_is_asked_then():
+    import time
+
+    started = time.monotonic()
+    caller().call(Script(Transient("HTTP 429", retry_after=0.2)))
+    assert 0.2 <= time.monotonic() - started < 0.4
+
+
+def test_a_server_that_asks_for_too_much_patience_ends_the_job():
+    with pytest.raises(ApiError, match=r"asks to wait 3600 s, longer than longest_wait_seconds 0\.5"):
+        caller().call(Script(Transient("HTTP 429", retry_after=3600)))
+
+
+def test_requests_are_spaced():
+    import time
+
+    limited, started = caller(per_second=50), time.monotonic()
+    for _ in range(6):
+        limited.call(Script())
+    assert time.monotonic() - started >= 5 / 50
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_wrong_key_ends_the_job(status):
+    with pytest.raises(ApiError, match="The key is wrong or missing"):
+        raise_for_status(status, {}, "", "llms.toy")
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(402, ""), (429, "insufficient_quota: you exceeded"), (429, "Insufficient Balance")],
+)
+def test_an_empty_quota_is_no_busy_server(status, message):
+    with pytest.raises(ApiError, match="quota is used up"):
+        raise_for_status(status, {"Retry-After": "1"}, message, "llms.toy")
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_a_busy_or_broken_server_may_recover(status):
+    with pytest.raises(Transient, match=f"HTTP {status}"):
+        raise_for_status(status, {}, "", "llms.toy")
+
+
+@pytest.mark.parametrize("status", [400, 404, 413, 414, 422])
+def test_any_other_refusal_concerns_the_request(status):
+    with pytest.raises(Refused):
+        raise_for_status(status, {}, "", "llms.toy")
+
+
+def test_retry_after_is_read_as_seconds_and_as_a_date():
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    for header, least, most in (("2.5", 2.5, 2.5), (soon, 25, 31), ("-3", 0, 0)):
+        with pytest.raises(Transient) as failure:
+            raise_for_status(429, {"Retry-After": header}, "", "llms.toy")
+        assert least <= failure.value.retry_after <= most
+    with pytest.raises(Transient) as failure:
+        raise_for_status(429, {"Retry-After": "soon"}, "", "llms.toy")
+    assert failure.value.retry_after is None
+
+
+def test_a_key_that_a_server_echoes_is_taken_out(monkeypatch):
+    assert KEY not in redacted(f"Incorrect API key provided: {KEY}", KEY)
+    assert KEY not in redacted(f"Incorrect API key provided: {KEY}", None)
+    assert "\n" not in redacted("two\nlines", None)
+    monkeypatch.setenv("TOY_KEY", f" {KEY}\n")
+    assert key_from("TOY_KEY", "llms.toy") == KEY
+
+
+def test_a_missing_key_is_named_by_its_variable(monkeypatch):
+    monkeypatch.delenv("TOY_KEY", raising=False)
+    with pytest.raises(ApiError, match=r"llms\.toy: environment variable TOY_KEY is not set"):
+        key_from("TOY_KEY", "llms.toy")
+    assert key_from(None, "llms.toy") is None

@@ -1,0 +1,314 @@
+"""Translators by one interface: Apertium on this machine, Google and LibreTranslate through deep-translator.
+
+deep-translator sets no timeout, hides the Retry-After header, and sends LibreTranslate's key and text in the
+URL, where servers log them. It makes its requests through a name of its module, ``requests``; here that name
+stands for a session that mends all three.
+"""
+
+import hashlib
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol
+
+import requests
+from pydantic import Field
+from tqdm import tqdm
+
+from workflow_scripts.apis.calls import (
+    Caller,
+    Calls,
+    Refused,
+    Transient,
+    Unusable,
+    key_from,
+    raise_for_status,
+    redacted,
+)
+from workflow_scripts.apis.store import AnswerStore, key_of
+from workflow_scripts.config import Slice
+from workflow_scripts.errors import ApiError
+
+
+class ApertiumBlock(Slice):
+    """Apertium, rule-based, as a command on this machine."""
+
+    engine: Literal["apertium"]
+    batch_sentences: int = Field(
+        gt=0, description="Sentences of one start of the command, about a second's worth."
+    )
+    timeout_seconds: float = Field(gt=0, description="Longest that one batch may take.")
+
+
+class GoogleBlock(Slice):
+    """Google Translate's page for mobile phones, by deep-translator; needs no key."""
+
+    engine: Literal["google"]
+    calls: Calls
+
+
+class LibreTranslateBlock(Slice):
+    """A LibreTranslate server, by deep-translator."""
+
+    engine: Literal["libretranslate"]
+    url: str = Field(
+        pattern=r"^https?://[^\s@?#]+/$", description="Of the server, with the slash at its end."
+    )
+    key_variable: str | None = Field(
+        pattern=r"^[A-Z][A-Z0-9_]*$", description="Environment variable that holds the key; null: no key."
+    )
+    calls: Calls
+
+
+TranslatorBlock = Annotated[ApertiumBlock | GoogleBlock | LibreTranslateBlock, Field(discriminator="engine")]
+
+
+class TranslatorSlice(Slice):
+    """One block of ``translators``."""
+
+    translator: TranslatorBlock
+
+
+class Translator(Protocol):
+    """One engine and one direction."""
+
+    identity: dict[str, str]
+    """Engine, version and languages: all that decides a translation beside the text."""
+    batch_sentences: int
+    """Sentences of one call of ``translate``, after which answers are kept."""
+
+    def translate(self, sentences: Sequence[str]) -> list[str | None]:
+        """Translations in the same order, None for a sentence that the engine refuses.
+
+        Raises:
+            ApiError: if the engine cannot go on.
+        """
+
+
+def translator_of(block: TranslatorBlock, place: str, source: str, target: str) -> Translator:
+    """The translator that a block of the configuration describes.
+
+    Args:
+        block: One block of ``translators``.
+        place: Its name, for messages.
+        source: Language to translate from, as the engine writes it.
+        target: Language to translate into.
+
+    Raises:
+        ApiError: if the engine, the languages or the key are not there.
+    """
+    if isinstance(block, ApertiumBlock):
+        return Apertium(block, place, source, target)
+    return Web(block, place, source, target)
+
+
+# Apertium
+
+
+MODES = Path("/usr/share/apertium/modes")
+_DATA_FILE = re.compile(r"'(/[^']+)'")
+
+
+class Apertium:
+    """The command ``apertium``, a batch of lines at a time.
+
+    The default format, not ``-f line``: that one drops full stops and is five times slower. Lines may in
+    principle be joined, so that their number is checked.
+    """
+
+    def __init__(self, block: ApertiumBlock, place: str, source: str, target: str) -> None:
+        """Arguments as in ``translator_of``."""
+        self._place = place
+        self._timeout = block.timeout_seconds
+        self._pair = f"{source}-{target}"
+        self.batch_sentences = block.batch_sentences
+        self.identity = {"engine": "apertium", "version": self._version(), "from": source, "to": target}
+
+    def _version(self) -> str:
+        """Hash of the rules and dictionaries of this direction: packages of one number differ by platform."""
+        mode = MODES / f"{self._pair}.mode"
+        if not shutil.which("apertium") or not mode.exists():
+            package = "-".join(sorted(self._pair.split("-"), key=lambda code: code != "eng"))
+            advice = f"Install it, on Debian: apt-get install apertium apertium-{package}"
+            raise ApiError(f"{self._place}: Apertium with the direction {self._pair} is not here. {advice}.")
+        sha = hashlib.sha256()
+        for file in [mode, *map(Path, _DATA_FILE.findall(mode.read_text("utf-8")))]:
+            sha.update(file.read_bytes())
+        return sha.hexdigest()[:16]
+
+    def translate(self, sentences: Sequence[str]) -> list[str | None]:
+        """Translations, white space folded: a dropped pronoun leaves a space before its verb."""
+        lines = "".join(f"{' '.join(sentence.split())}\n" for sentence in sentences)
+        try:
+            run = subprocess.run(
+                ["apertium", "-u", self._pair],  # -u: no mark before unknown words
+                input=lines.encode(),
+                capture_output=True,
+                timeout=self._timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            found = f"{len(sentences)} sentences took more than {self._timeout:g} s"
+            raise ApiError(
+                f"{self._place}: {found}. Raise timeout_seconds, or lower batch_sentences."
+            ) from None
+        translations = run.stdout.decode("utf-8", "replace").split("\n")[:-1]
+        if run.returncode or len(translations) != len(sentences):
+            said = redacted(run.stderr.decode("utf-8", "replace"), None) or "no message"
+            found = f"{len(translations)} lines of {len(sentences)}, exit code {run.returncode} ({said})"
+            raise ApiError(f"{self._place}: apertium {self._pair} gave {found}. Lower batch_sentences.")
+        return [" ".join(translation.split()) for translation in translations]
+
+
+# Over the network
+
+
+class _Session(requests.Session):
+    """What deep-translator calls instead of ``requests``."""
+
+    def __init__(self, timeout: float, place: str, key: str | None) -> None:
+        super().__init__()
+        self._timeout = timeout
+        self._place = place
+        self._key = key
+
+    def request(self, *arguments: Any, **settings: Any) -> requests.Response:
+        """As usual, but with a timeout, and failures sorted into the three kinds."""
+        try:
+            response = super().request(*arguments, **settings | {"timeout": self._timeout})
+        except requests.RequestException as error:  # its text may hold the URL
+            raise Transient(type(error).__name__) from None
+        raise_for_status(response.status_code, response.headers, self._said(response), self._place)
+        return response
+
+    def _said(self, response: requests.Response) -> str:
+        return redacted(response.text, self._key) if response.status_code >= 400 else ""
+
+    def post(self, url: Any, data: Any = None, json: Any = None, **settings: Any) -> requests.Response:
+        """As usual, but with the parameters of the URL in the body."""
+        return super().post(url, data=settings.pop("params", data), json=json, **settings)
+
+
+class Web:
+    """Google Translate or a LibreTranslate server, one sentence a request."""
+
+    batch_sentences = 1
+
+    def __init__(
+        self, block: GoogleBlock | LibreTranslateBlock, place: str, source: str, target: str
+    ) -> None:
+        """Arguments as in ``translator_of``."""
+        from deep_translator.exceptions import BaseError, NotValidLength
+
+        self._place = place
+        self._caller = Caller(block.calls, place)
+        self._too_long = NotValidLength
+        self._unusable = (ValueError, KeyError, TypeError, BaseError)  # no JSON, or none with a translation
+        server = block.url if isinstance(block, LibreTranslateBlock) else "translate.google.com"
+        self.identity = {
+            "engine": block.engine,
+            "version": f"{server} by deep-translator {version('deep-translator')}",
+            "from": source,
+            "to": target,
+        }
+        self._key = key_from(getattr(block, "key_variable", None), place)
+        self.session = _Session(block.calls.timeout_seconds, place, self._key)
+        try:
+            self._engine = self._make(block, source, target)
+        except BaseError as error:
+            found = redacted(str(error), self._key)
+            raise ApiError(f"{place}: {source} to {target}: {found}. Name languages it has.") from None
+
+    def _make(self, block: GoogleBlock | LibreTranslateBlock, source: str, target: str) -> Any:
+        module = import_module(
+            {"google": "deep_translator.google", "libretranslate": "deep_translator.libre"}[block.engine]
+        )
+        module.requests = self.session  # type: ignore[attr-defined]  # see this module's docstring
+        if isinstance(block, GoogleBlock):
+            return module.GoogleTranslator(source=source, target=target)
+        key = self._key or "none"  # deep-translator wants one; servers without keys ignore it
+        return module.LibreTranslator(source=source, target=target, api_key=key, custom_url=block.url)
+
+    def translate(self, sentences: Sequence[str]) -> list[str | None]:
+        """Translations of ``sentences``, asked one by one."""
+        return [self._one(sentence) for sentence in sentences]
+
+    def _one(self, sentence: str) -> str | None:
+        try:
+            return self._caller.call(lambda: self._ask(sentence))
+        except Refused:
+            return None
+
+    def _ask(self, sentence: str) -> str:
+        try:
+            answer = self._engine.translate(sentence)
+        except self._too_long as error:
+            raise Refused(str(error)) from None
+        except self._unusable as error:
+            raise Unusable(f"an answer without a translation ({type(error).__name__})") from None
+        if answer is None:  # deep-translator's, where Google gives back a text without letters
+            return sentence
+        if not isinstance(answer, str):
+            raise Unusable("an answer whose translation is no text")
+        return answer
+
+
+# With the store
+
+
+_IN_A_ROW = 5  # sentences without a translation, one after the other: it is the engine, not the sentences
+
+
+def translate_all(
+    sentences: Sequence[str],
+    translator: Translator,
+    store: AnswerStore,
+    *,
+    place: str,
+    offline: bool,
+    refusals: int,
+) -> list[str | None]:
+    """Translate ``sentences``, asking only for what the store lacks; answers are kept batch by batch.
+
+    Args:
+        sentences: Texts; equal ones are asked once.
+        translator: Engine and direction.
+        store: Answers so far.
+        place: Block of the configuration that messages name.
+        offline: Ask nothing.
+        refusals: Stop when the engine has refused more sentences than this.
+
+    Returns:
+        Translations in order; None for those that the engine refused, which are asked again the next time.
+
+    Raises:
+        ApiError: if the engine cannot go on, or answers are missing and may not be asked for.
+    """
+    keys = [key_of(translator.identity | {"text": sentence}) for sentence in sentences]
+    answers: dict[bytes, str] = store.find(keys)
+    missing = {key: text for key, text in zip(keys, sentences, strict=True) if key not in answers}
+    if missing and offline:
+        found = f"{len(missing)} of {len(answers) + len(missing)} answers are not in the store"
+        raise ApiError(f"{place}: {found}, and the study is offline. Run it once with offline: false.")
+    refused, in_a_row, waiting = 0, 0, list(missing.items())
+    name = f"{translator.identity['from']} to {translator.identity['to']}"
+    with tqdm(total=len(keys), initial=len(keys) - len(waiting), desc=name, unit="sentence") as bar:
+        for start in range(0, len(waiting), translator.batch_sentences):
+            batch = waiting[start : start + translator.batch_sentences]
+            translations = translator.translate([text for _key, text in batch])
+            given = {
+                key: text for (key, _), text in zip(batch, translations, strict=True) if text is not None
+            }
+            answers |= store.settle(given)
+            refused += len(batch) - len(given)
+            in_a_row = 0 if given else in_a_row + len(batch)
+            if refused > refusals or in_a_row >= _IN_A_ROW:
+                found = f"no translation of {refused} of {start + len(batch)} sentences"
+                raise ApiError(f"{place}: {found}. The others are kept; look at what it answers.")
+            bar.update(len(batch))
+    assert len(keys) == len(sentences)
+    return [answers.get(key) for key in keys]
