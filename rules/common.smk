@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from workflow_scripts.closure import sources
-from workflow_scripts.config_check import check_references, checked, datasets_in
+from workflow_scripts.config_check import base_of, check_references, checked, datasets_in
 from workflow_scripts.dag import (
     all_runs,
     as_json,
@@ -27,6 +27,9 @@ with one_line_errors():
 
 if config["data_root"]:
     os.environ.update(SEMBLANCE_DATA=str(config["data_root"]))
+if config["offline"]:
+    os.environ.update(SEMBLANCE_OFFLINE="1")
+os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
 
 
 pathvars:
@@ -39,6 +42,8 @@ TRAINED = [name for name, run in RUNS.items() if run.corpus]
 UNTRAINED = [name for name, run in RUNS.items() if not run.corpus]
 FETCHED = [name for name, block in config["encoders"].items() if "fetch" in block]
 ADAPTED = [name for name, block in config["encoders"].items() if "adapt" in block]
+CUT = [name for name, block in config["corpora"].items() if "dataset" in block]
+ROUND_TRIPS = [name for name, block in config["corpora"].items() if "round_trip" in block]
 
 
 def one_of(names):
@@ -72,7 +77,12 @@ def development_of(wildcards):
     dataset = config["development"]["dataset"]
     if dataset:
         return f"<results>/datasets/{dataset}.parquet"
-    return f"<results>/corpora/{RUNS[wildcards.run].corpus}/dev.parquet"
+    return dev_part_of(RUNS[wildcards.run].corpus)
+
+
+def dev_part_of(corpus):
+    """Held-out text of a corpus, or of the one that it is a round trip of."""
+    return f"<results>/corpora/{base_of(config, corpus)}/dev.parquet"
 
 
 def settings_of(wildcards):
@@ -177,6 +187,28 @@ def sentences_of(wildcards):
     return f"<results>/datasets/{config['corpora'][wildcards.corpus]['dataset']}.parquet"
 
 
+def base_corpus_of(wildcards):
+    """The sentences that a round trip starts from."""
+    return f"<results>/corpora/{base_of(config, wildcards.corpus)}/train.parquet"
+
+
+def translation_of(wildcards):
+    """Settings of a translation: what decides the text, and not what is made of it later."""
+    trip = config["corpora"][wildcards.corpus]["round_trip"]
+    translation = {key: trip[key] for key in ("corpus", "translator", "source", "via", "max_sentences")}
+    translator = config["translators"][trip["translator"]]
+    return as_json({"translation": translation, "translator": translator, "limits": config["round_trip"]})
+
+
+def shape_of(wildcards):
+    """Settings of what is made of a translation."""
+    block = config["corpora"][wildcards.corpus]
+    shape = {key: block["round_trip"][key] for key in ("form", "unchanged")}
+    return as_json(
+        {"shape": shape, "max_sentences": block["round_trip"]["max_sentences"], "label": block["label"]}
+    )
+
+
 def dataset_of_energy(wildcards):
     """The sentences over which an attention suite averages the energy of [CLS]."""
     return f"<results>/datasets/{config['suites']['attention'][wildcards.suite]['energy']['dataset']}.parquet"
@@ -212,13 +244,10 @@ def development_sets():
         return []
     if config["development"]["dataset"]:
         return [f"<results>/datasets/{config['development']['dataset']}.parquet"]
-    return [
-        f"<results>/corpora/{corpus}/dev.parquet"
-        for corpus in sorted({RUNS[name].corpus for name in TRAINED})
-    ]
+    return sorted({dev_part_of(RUNS[name].corpus) for name in TRAINED})
 
 
 def datasets_of_study():
     """Names of all datasets that the study reads."""
-    trained = {config["corpora"][corpus]["dataset"] for corpus in CORPORA}
+    trained = {config["corpora"][base_of(config, corpus)]["dataset"] for corpus in CORPORA}
     return sorted(trained | set(evaluation_sets()))

@@ -1,4 +1,4 @@
-"""Datasets of sentences to corpora.
+"""Datasets of sentences or triples to corpora.
 
 Inputs:  <results>/datasets/{dataset}.parquet
 Outputs: <results>/corpora/{corpus}/{train,dev,words}.parquet
@@ -6,7 +6,7 @@ Outputs: <results>/corpora/{corpus}/{train,dev,words}.parquet
 
 
 rule split_corpus:
-    """Sentences to train on, and held-out text as pairs to choose checkpoints by."""
+    """Text to train on, and held-out text as pairs to choose checkpoints by."""
     input:
         sentences=sentences_of,
         code=sources("split_corpus"),
@@ -17,6 +17,8 @@ rule split_corpus:
         "<logs>/split_corpus/{corpus}.log",
     benchmark:
         "<benchmarks>/split_corpus/{corpus}.tsv"
+    wildcard_constraints:
+        corpus=one_of(CUT),
     threads: 1
     resources:
         mem="4GB",
@@ -35,7 +37,7 @@ rule split_corpus:
 
 
 rule count_words:
-    """Word frequencies of the sentences to train on."""
+    """Word frequencies of the text to train on."""
     input:
         sentences="<results>/corpora/{corpus}/train.parquet",
         code=sources("count_words"),
@@ -50,7 +52,7 @@ rule count_words:
         mem="4GB",
         runtime="15m",
     params:
-        config="{}",
+        config=config_slice(config, words="words"),
         packages=versions("count_words"),
     message:
         "Count words of {wildcards.corpus}"

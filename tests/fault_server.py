@@ -34,6 +34,7 @@ class FaultServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # headers and body in one packet: two of them wait 40 ms for each other
 
             def log_message(self, *_: Any) -> None:
                 """Print nothing."""
@@ -72,6 +73,7 @@ class FaultServer:
                 self.send_header("Content-Length", str(len(content) * (2 if step == SHORT else 1)))
                 self.end_headers()
                 self.wfile.write(content)
+                self.wfile.flush()
                 self.close_connection = step == SHORT
 
         class Server(ThreadingHTTPServer):

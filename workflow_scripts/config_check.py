@@ -29,17 +29,54 @@ def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Non
     Raises:
         ConfigError: naming the first that is not, and the nearest that is.
     """
-    for name, corpus in config["corpora"].items():
-        _known(corpus["dataset"], config["datasets"], f"corpora.{name}.dataset")
+    for name in config["corpora"]:
+        _check_corpus(config, name)
     for name, encoder in config["encoders"].items():
         if "adapt" in encoder:
             _known(encoder["adapt"]["base"], config["encoders"], f"encoders.{name}.adapt.base")
-            _known(encoder["adapt"]["corpus"], config["corpora"], f"encoders.{name}.adapt.corpus")
+            _check_sentences(config, encoder["adapt"]["corpus"], f"encoders.{name}.adapt.corpus")
     if config["development"]["dataset"]:
         _known(config["development"]["dataset"], config["datasets"], "development.dataset")
     _check_suites(config)
     for name, grid in grids.items():
         _check_grid(config, grid, f"experiments/{name}.yaml")
+
+
+def form_of(config: Mapping[str, Any], corpus: str) -> str:
+    """What a corpus holds: sentences, or triples."""
+    block = config["corpora"][corpus]
+    if "round_trip" in block:
+        return {"pairs": "triples", "corpus": "sentences"}[block["round_trip"]["form"]]
+    return str(config["datasets"][block["dataset"]]["form"])
+
+
+def base_of(config: Mapping[str, Any], corpus: str) -> str:
+    """The corpus that is cut from a dataset, behind one that is made from it."""
+    block = config["corpora"][corpus]
+    return block["round_trip"]["corpus"] if "round_trip" in block else corpus
+
+
+def _check_corpus(config: Mapping[str, Any], name: str) -> None:
+    block, place = config["corpora"][name], f"corpora.{name}"
+    if "round_trip" in block:
+        trip = block["round_trip"]
+        _known(trip["translator"], config["translators"], f"{place}.round_trip.translator")
+        _check_sentences(config, trip["corpus"], f"{place}.round_trip.corpus")
+        if "round_trip" in config["corpora"][trip["corpus"]]:
+            raise ConfigError(
+                f"{place}.round_trip.corpus: {trip['corpus']} is a round trip itself. Name its corpus."
+            )
+        return
+    _known(block["dataset"], config["datasets"], f"{place}.dataset")
+    if (form := form_of(config, name)) not in ("sentences", "triples"):
+        found = f"{block['dataset']} has the form {form}; corpora are sentences or triples"
+        raise ConfigError(f"{place}.dataset: {found}. Name another.")
+
+
+def _check_sentences(config: Mapping[str, Any], corpus: str, place: str) -> None:
+    _known(corpus, config["corpora"], place)
+    if (form := form_of(config, corpus)) != "sentences":
+        raise ConfigError(f"{place}: {corpus} holds {form}, not sentences. Name another.")
 
 
 def datasets_in(suite: Mapping[str, Any]) -> list[str]:

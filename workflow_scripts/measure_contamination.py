@@ -1,11 +1,10 @@
 """Measure how much of the evaluation sets one corpus holds (rule measure_contamination)."""
 
-from workflow_scripts.artefacts import read_table, write_table
+from workflow_scripts.artefacts import write_table
 from workflow_scripts.data.contamination import Config, contamination
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.job import parse_job
-from workflow_scripts.schemas import SENTENCES
 
 
 def main() -> None:
@@ -19,7 +18,7 @@ def main() -> None:
         outputs=["table"],
     )
     config = Config.parse(job.settings["contamination"], "contamination")
-    train = read_table(job.inputs["train"], SENTENCES)
+    train = read_dataset_table(job.inputs["train"])
     evaluation = {path.stem: read_dataset_table(path) for path in job.many("datasets")}
     write_table(job.outputs["table"], contamination([train], evaluation, config.examples), job.record())
 

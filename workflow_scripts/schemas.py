@@ -28,11 +28,57 @@ SIMILARITIES = pa.schema(
 )
 """An encoder's cosine beside the judgement, one scored pair a row."""
 
-WORD_COUNTS = pa.schema([("rank", pa.int32()), ("word", pa.string()), ("count", pa.int64())])
-"""Word frequencies of a corpus, most frequent first, ranks from 1."""
+WORD_COUNTS = pa.schema(
+    [
+        ("rank", pa.int32()),
+        ("word", pa.string()),
+        ("count", pa.int64()),
+        ("change_rate", pa.float64()),
+        ("peak", pa.bool_()),
+    ]
+)
+"""Word frequencies of a corpus, most frequent first, ranks from 1. ``change_rate`` is how much more frequent the word
+before it is, null for the first; ``peak`` marks where a list of frequent words may end (3R, table 5)."""
 
 DROPPED = pa.schema([("reason", pa.string()), ("count", pa.int64())])
 """How many rows a reader dropped, and why."""
+
+ROUND_TRIPS = pa.schema(
+    [
+        ("row", pa.int32()),
+        ("sentence", pa.string()),
+        ("pivot", pa.string()),
+        ("back", pa.string()),
+        ("outcome", pa.string()),
+    ]
+)
+"""Every sentence that was sent on a round trip: its row in the corpus, its translation, what came back, and what that
+is (``data.round_trips``). A translation that the engine refused is null."""
+
+EXEMPLARS = pa.schema(
+    [
+        ("sentence", pa.string()),
+        ("tokens", pa.int32()),
+        ("words", pa.int32()),
+        ("listed_words", pa.int32()),
+        ("source", pa.string()),
+        ("place", pa.int32()),
+    ]
+)
+"""A pool of redundant exemplars (3R): tokens with special ones, words, and how many of them are on the list. ``source``
+is the language model as its server names it, or the corpus; ``place`` the number of the call, or the row."""
+
+USAGE = pa.schema(
+    [
+        ("model", pa.string()),
+        ("calls", pa.int64()),
+        ("prompt_tokens", pa.int64()),
+        ("completion_tokens", pa.int64()),
+        ("cost_usd", pa.float64()),
+        ("note", pa.string()),
+    ]
+)
+"""What the calls behind an artefact took, a row a model; a null is unknown, and the note says why."""
 
 HISTORY = pa.schema(
     [

@@ -1,10 +1,10 @@
-"""Split one corpus into sentences to train on and pairs to choose checkpoints by (rule split_corpus)."""
+"""Split one corpus into text to train on and pairs to choose checkpoints by (rule split_corpus)."""
 
-from workflow_scripts.artefacts import read_table, write_table
+from workflow_scripts.artefacts import write_table
 from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split
+from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.job import parse_job
-from workflow_scripts.schemas import SENTENCES
 
 DEV_SEED = 0  # the development set is the same for every run
 
@@ -15,7 +15,7 @@ def main() -> None:
         "split_corpus", __doc__, wildcards=["corpus"], inputs=["sentences"], outputs=["train", "dev"]
     )
     corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
-    parts = split(read_table(job.inputs["sentences"], SENTENCES), corpus)
+    parts = split(read_dataset_table(job.inputs["sentences"]), corpus)
     record = job.record()
     write_table(job.outputs["train"], parts.train, record)
     write_table(job.outputs["dev"], adjacency_pairs(parts.held_out, DEV_SEED), record)

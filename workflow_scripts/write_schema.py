@@ -12,13 +12,17 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, create_model
 
+from workflow_scripts.apis.llm import LlmBlock
+from workflow_scripts.apis.translators import TranslatorBlock
 from workflow_scripts.closure import PACKAGE, ROOT
 from workflow_scripts.config import Slice
 from workflow_scripts.config_check import GRID_SCHEMA, SCHEMA
 from workflow_scripts.data.contamination import Config as Contamination
-from workflow_scripts.data.corpora import Corpus
+from workflow_scripts.data.corpora import Corpus, RoundTripCorpus
 from workflow_scripts.data.encoders import EncoderBlock
+from workflow_scripts.data.round_trips import Limits
 from workflow_scripts.data.sources import Dataset
+from workflow_scripts.data.words import Words
 from workflow_scripts.evaluation.attention import Config as AttentionSuite
 from workflow_scripts.evaluation.clustering import Config as ClusteringSuite
 from workflow_scripts.evaluation.cost import Config as CostSuite
@@ -133,7 +137,13 @@ class Study(Slice):
     development: DevelopmentBlock
     continue_mlm: ContinueMlm
     encoders: dict[Name, FetchedEncoder | AdaptedEncoder]
-    corpora: dict[Name, Corpus]
+    corpora: dict[Name, Corpus | RoundTripCorpus]
+    words: Words
+    answers: str = Field(description="File in which answers of translators and language models are kept.")
+    offline: bool = Field(description="Ask no translator or language model: kept answers alone.")
+    translators: dict[Name, TranslatorBlock]
+    llms: dict[Name, LlmBlock]
+    round_trip: Limits
     datasets: dict[Name, Dataset]
     methods: dict[Name, MethodBlock]
     suites: Suites

@@ -47,6 +47,7 @@ READERS: dict[str, dict[str, int]] = {
     "encoders.minilm.fetch": {"fetch_encoder": 1} | EVERY_ENCODER,
     "encoders.minilm_mlm.adapt.label": ADAPTED,
     "corpora.wiki_extract": FROM_CORPUS,
+    "words": {"count_words": 1} | REPORT,
     "datasets.wiki_extract": TEXT,
     "datasets.lee": JUDGEMENTS,
     "significance": {"make_table": 1} | PLANE | REPORT,
@@ -118,6 +119,16 @@ OTHER_VALUES: dict[str, Any] = {
     "classifier": "exact",
     "device": "cpu",
     "missing_data": "stop",
+    "engine": None,  # another engine has other keys
+    "unchanged": "drop",
+    "offline": None,  # decides whether a job may ask, not what it makes
+    "answers": "elsewhere.sqlite",
+    "key_variable": "ANOTHER_KEY",
+    "url": "http://127.0.0.1:1/",
+    "as_of": "2026-01-01",
+    "source": "de",
+    "via": "it",
+    "temperature": 0.5,
     "module": None,  # naming another module asks for other keys; covered by the test of modules
     "form": None,  # likewise
     "sources": None,
@@ -197,7 +208,13 @@ def test_most_keys_of_the_demo_are_walked():
 
 def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path):
     """All of them at once: what none of them brings back, no single one does."""
-    naming = ("dataset", "datasets", "base", "corpus")  # of other blocks; another name would have to exist
+    naming = (
+        "dataset",
+        "datasets",
+        "base",
+        "corpus",
+        "translator",
+    )  # of other blocks; another name would have to exist
     unread = [
         path
         for path, value in LEAVES.items()

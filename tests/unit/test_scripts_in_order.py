@@ -107,7 +107,13 @@ def workshop(tmp_path_factory):
     )
     parts = {"train": "corpus/train.parquet", "dev": "corpus/dev.parquet"}
     shop.run("split_corpus", {"corpus": CORPUS}, corpus="toy", sentences="toy.parquet", **parts)
-    shop.run("count_words", {}, corpus="toy", sentences="corpus/train.parquet", counts="corpus/words.parquet")
+    shop.run(
+        "count_words",
+        {"words": {"peak_window": 5}},
+        corpus="toy",
+        sentences="corpus/train.parquet",
+        counts="corpus/words.parquet",
+    )
     adapt = jobs.config("continue_mlm")
     outputs = {
         "record": "tiny_mlm/record.json",

@@ -264,7 +264,7 @@ _IN_A_ROW = 5  # sentences without a translation, one after the other: it is the
 
 
 def translate_all(
-    sentences: Sequence[str],
+    sentences: Sequence[str | None],
     translator: Translator,
     store: AnswerStore,
     *,
@@ -275,7 +275,7 @@ def translate_all(
     """Translate ``sentences``, asking only for what the store lacks; answers are kept batch by batch.
 
     Args:
-        sentences: Texts; equal ones are asked once.
+        sentences: Texts, equal ones asked once; None, what an earlier leg gave no translation of, stays None.
         translator: Engine and direction.
         store: Answers so far.
         place: Block of the configuration that messages name.
@@ -289,14 +289,15 @@ def translate_all(
         ApiError: if the engine cannot go on, or answers are missing and may not be asked for.
     """
     keys = [key_of(translator.identity | {"text": sentence}) for sentence in sentences]
-    answers: dict[bytes, str] = store.find(keys)
-    missing = {key: text for key, text in zip(keys, sentences, strict=True) if key not in answers}
+    texts = {key: text for key, text in zip(keys, sentences, strict=True) if text is not None}
+    answers = store.find(list(texts))
+    missing = {key: text for key, text in texts.items() if key not in answers}
     if missing and offline:
         found = f"{len(missing)} of {len(answers) + len(missing)} answers are not in the store"
         raise ApiError(f"{place}: {found}, and the study is offline. Run it once with offline: false.")
     refused, in_a_row, waiting = 0, 0, list(missing.items())
     name = f"{translator.identity['from']} to {translator.identity['to']}"
-    with tqdm(total=len(keys), initial=len(keys) - len(waiting), desc=name, unit="sentence") as bar:
+    with tqdm(total=len(texts), initial=len(answers), desc=name, unit="sentence") as bar:
         for start in range(0, len(waiting), translator.batch_sentences):
             batch = waiting[start : start + translator.batch_sentences]
             translations = translator.translate([text for _key, text in batch])

@@ -12,7 +12,7 @@ from workflow_scripts.artefacts import RECORD_FILE, read_record, read_seal
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import Record
 
-_OUTSIDE = ("package:", "hub:", "local:")
+_OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
 _WIDTH_OF_A_FILE = 240  # paths stay on one line where nobody looks at a terminal's edge
 
 

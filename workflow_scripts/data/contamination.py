@@ -15,10 +15,8 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from workflow_scripts.config import Slice
+from workflow_scripts.data.tables import TEXT_COLUMNS
 from workflow_scripts.schemas import CONTAMINATION
-
-TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor", "positive", "negative")
-"""Columns that hold text, in any of the tables that training or evaluation reads."""
 
 _NO_WORDS = dict.fromkeys(
     code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZC"

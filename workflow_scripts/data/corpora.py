@@ -8,22 +8,32 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from workflow_scripts.config import Slice
-from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import PAIRS
+from workflow_scripts.data.round_trips import RoundTrip
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.schemas import PAIRS, SENTENCES
 
 
 class Corpus(Slice):
-    """One block of ``corpora``."""
+    """A block of ``corpora`` that is cut from a dataset."""
 
-    dataset: str = Field(description="Dataset of the form sentences.")
+    dataset: str = Field(description="Dataset of the form sentences or triples.")
     dev_sentences: int = Field(
-        ge=0, description="Sentences held out, whole documents from the end; 0 for none."
+        ge=0, description="Sentences held out, whole documents from the end; 0 for none, and for triples."
     )
-    max_sentences: int | None = Field(gt=0, description="Train on the first so many sentences; null for all.")
+    max_sentences: int | None = Field(gt=0, description="Train on the first so many rows; null for all.")
+
+
+class RoundTripCorpus(Slice):
+    """A block of ``corpora`` that is made from another corpus by translating it and translating it back."""
+
+    round_trip: RoundTrip
+    label: str | None = Field(
+        description="Substitution to print wherever this engine or language stands in for a paper's; null: none."
+    )
 
 
 class Split(NamedTuple):
-    """A corpus in two parts that share no document."""
+    """A corpus in two parts that share no document; triples have no documents, and their second part is empty."""
 
     train: pa.Table
     held_out: pa.Table
@@ -32,12 +42,22 @@ class Split(NamedTuple):
 def split(sentences: pa.Table, corpus: Corpus) -> Split:
     """Hold out the last documents, at least ``dev_sentences`` sentences of them.
 
+    Args:
+        sentences: Columns of ``schemas.SENTENCES`` or ``schemas.TRIPLES``.
+        corpus: What to cut.
+
     Raises:
+        ConfigError: if triples, which belong to no document, are to be held out.
         DataError: if nothing is left to train on.
     """
-    documents = sentences["document"].to_numpy()
-    if not len(documents):
+    if not len(sentences):
         raise DataError(f"corpora: dataset {corpus.dataset} has no sentences. Check its source.")
+    if "document" not in sentences.column_names:
+        if corpus.dev_sentences:
+            found = f"dev_sentences {corpus.dev_sentences}, but {corpus.dataset} has no documents"
+            raise ConfigError(f"corpora: {found}. Set it to 0, and name a development set.")
+        return Split(sentences.slice(0, corpus.max_sentences), SENTENCES.empty_table())
+    documents = sentences["document"].to_numpy()
     cut = len(documents)
     if corpus.dev_sentences:
         cut = int(np.searchsorted(documents, documents[max(0, len(documents) - corpus.dev_sentences)]))

@@ -1,5 +1,6 @@
-"""Datasets as the evaluators read them back."""
+"""Datasets and corpora of whatever form, as those read them back that take any."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,9 +10,20 @@ from workflow_scripts.artefacts import check_seal, read_table
 from workflow_scripts.errors import DataError
 from workflow_scripts.schemas import FORMS
 
+TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor", "positive", "negative")
+"""Columns that hold text, in any of the tables that training or evaluation reads."""
+
+
+def texts_of(table: pa.Table) -> Iterator[str]:
+    """Every text of a table, column by column; a null is none."""
+    for name in TEXT_COLUMNS:
+        if name in table.column_names:
+            for chunk in table[name].drop_null().chunks:
+                yield from chunk.to_pylist()
+
 
 def read_dataset_table(path: Path) -> pa.Table:
-    """Read a dataset of whatever form.
+    """Read a dataset or corpus of whatever form.
 
     Raises:
         DataError: if the file is missing or damaged, or has the columns of no form.

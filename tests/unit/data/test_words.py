@@ -1,14 +1,26 @@
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.data.words import count_words
+from workflow_scripts.data.words import Words, change_rates, count_words, local_peaks, top_words
+from workflow_scripts.errors import DataError
 from workflow_scripts.schemas import WORD_COUNTS
+
+WORDS = Words(peak_window=20)
+DATA = os.environ.get("SEMBLANCE_DATA")
+WIKI1M = Path(DATA or "/nonexistent", "corpus/wiki1m_for_simcse.txt")
+HEAD = Path(DATA or "/nonexistent", "corpus/wiki1m_head.txt.gz")
 
 
 def rows(sentences):
-    table = count_words(sentences)
+    table = count_words(sentences, WORDS)
     assert table.schema == WORD_COUNTS
-    return [tuple(row.values()) for row in table.to_pylist()]
+    return [(row["rank"], row["word"], row["count"]) for row in table.to_pylist()]
 
 
 def test_the_most_frequent_word_comes_first_and_ties_are_alphabetical():
@@ -35,3 +47,60 @@ def test_counts_add_up_in_any_order_of_sentences(sentences):
     assert sum(count for _, _, count in counted) == sum(len(sentence.split()) for sentence in sentences)
     assert counted == rows(reversed(sentences))
     assert [rank for rank, _, _ in counted] == list(range(1, len(counted) + 1))
+
+
+def test_the_change_rate_is_the_one_of_table_5():
+    """O-70: 3R's printed formula does not give its own table, this one does."""
+    counts = np.array([14143, 14053, 14020, 13874, 13788])  # ranks 100 to 104
+    np.testing.assert_allclose(change_rates(counts)[1:], [0.0064, 0.0024, 0.0105, 0.0062], atol=5e-5)
+    assert change_rates(np.array([14020, 13874]))[1] == pytest.approx(0.01052, abs=5e-6)
+    assert change_rates(np.array([5795, 5765]))[1] == pytest.approx(0.00520, abs=5e-6)
+    assert change_rates(np.array([14143, 14053]))[1] == pytest.approx(0.00640, abs=5e-6)
+    assert np.isnan(change_rates(counts)[0])
+
+
+def test_a_peak_is_higher_than_all_within_its_window():
+    rates = change_rates(np.array([14143, 14053, 14020, 13874, 13788]))
+    assert local_peaks(rates, 1).tolist() == [False, True, False, True, False]  # 101 and 103
+    assert local_peaks(rates, 2).tolist() == [False, False, False, True, False]  # 103 alone, as 3R says
+    assert local_peaks(np.array([np.nan, 0.0, 0.0, 0.0]), 1).tolist() == [False] * 4
+    assert local_peaks(np.array([np.nan, 1.0, 1.0, 0.5]), 1).tolist() == [False] * 4  # a plateau has no top
+    assert local_peaks(np.array([]), 3).tolist() == []
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.integers(1, 9))
+def test_two_peaks_are_further_apart_than_the_window(steps, window):
+    rates = change_rates(np.cumsum(steps)[::-1])
+    places = np.flatnonzero(local_peaks(rates, window))
+    assert (np.diff(places) > window).all()
+
+
+def test_a_list_is_as_long_as_asked_and_may_leave_out_capitalised_doubles():
+    counts = count_words(["the the the The The of of of of York York of"], WORDS)
+    assert top_words(counts, 4, drop_capitalised=False) == ["of", "the", "The", "York"]
+    assert top_words(counts, 3, drop_capitalised=True) == ["of", "the", "York"]
+    with pytest.raises(DataError, match="has 3 different ones; a list of 4"):
+        top_words(counts, 4, drop_capitalised=True)
+
+
+@pytest.mark.skipif(not WIKI1M.exists(), reason="wiki1m_for_simcse.txt is not below SEMBLANCE_DATA")
+def test_the_counts_of_the_whole_corpus_are_those_of_3r():
+    """O-69."""
+    with WIKI1M.open(encoding="utf-8") as lines:
+        counts = count_words(lines, WORDS)
+    published = {
+        "the": 1437106, "of": 678338, "in": 583691, "and": 568586, "a": 413817,
+        "to": 408457, "was": 250346, "is": 186236, "on": 170559, "as": 169463, "Road": 5765,
+    }  # fmt: skip
+    found = dict(zip(counts["word"].to_pylist(), counts["count"].to_pylist(), strict=True))
+    assert {word: found.get(word) for word in published} == published
+
+
+@pytest.mark.skipif(not HEAD.exists(), reason="wiki1m_head.txt.gz is not below SEMBLANCE_DATA")
+def test_the_head_of_the_corpus_shows_why_a_list_leaves_out_the():
+    with gzip.open(HEAD, "rt", encoding="utf-8") as lines:
+        counts = count_words(lines, WORDS)
+    assert counts["word"].to_pylist().index("The") == 8
+    assert counts["count"].to_pylist()[8] == 1938
+    listed = top_words(counts, 10, drop_capitalised=True)
+    assert set(listed) - {"for"} < {"the", "of", "in", "and", "a", "to", "was", "is", "on", "as"}

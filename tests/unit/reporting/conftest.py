@@ -135,6 +135,7 @@ class Study:
         """Dataset, corpus, words and development set, by their roles in the report."""
         sentences = pa.table([["A sentence."] * 15402, [0] * 15402, range(15402)], schema=SENTENCES)
         words = [range(1, len(self.words) + 1), self.words, [60000 - 7 * n for n in range(len(self.words))]]
+        words += [[None] * len(self.words), [False] * len(self.words)]
         dropped = [["fewer than 5 words", "more than 50 words", "seen before"], [5210, 811, 95]]
         pairs = [["neighbours", "strangers"] * 2, ["a"] * 4, ["b"] * 4, [1.0, 0.0] * 2]
         dataset, corpus = {"dataset": "wiki_extract"}, {"corpus": "wiki_extract"}
