@@ -12,6 +12,7 @@ configfile: "config/apis.yaml"
 configfile: "config/datasets.yaml"
 configfile: "config/methods.yaml"
 configfile: "config/mteb.yaml"
+configfile: "config/extraction.yaml"
 
 
 include: "rules/common.smk"
@@ -20,6 +21,7 @@ include: "rules/prepare.smk"
 include: "rules/augment.smk"
 include: "rules/train.smk"
 include: "rules/evaluate.smk"
+include: "rules/extract.smk"
 include: "rules/report.smk"
 
 

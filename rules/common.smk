@@ -16,6 +16,17 @@ from workflow_scripts.dag import (
     versions,
 )
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.extraction.blocks import (
+    job_settings,
+    needs_averages,
+    needs_documents,
+    needs_shaping,
+    only_task,
+    score_files,
+    suite_of as extraction_suite,
+    tasks_of as extraction_tasks,
+    wikitext_settings,
+)
 from workflow_scripts.methods import method_modules, readout_modules
 
 BASE = Path(workflow.basedir)

@@ -115,6 +115,7 @@ def merged_config(folder: Path, overlay: str) -> dict:
     from snakemake.utils import update_config
 
     config: dict = {}
-    for name in ("config", "encoders", "corpora", "apis", "datasets", "methods", "mteb", Path(overlay).stem):
+    names = ("config", "encoders", "corpora", "apis", "datasets", "methods", "mteb", "extraction")
+    for name in (*names, Path(overlay).stem):
         update_config(config, yaml.safe_load((folder / "config" / f"{name}.yaml").read_text()))
     return config

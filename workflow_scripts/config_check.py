@@ -38,6 +38,7 @@ def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Non
     if config["development"]["dataset"]:
         _known(config["development"]["dataset"], config["datasets"], "development.dataset")
     _check_suites(config)
+    _check_extraction(config)
     for name, grid in grids.items():
         _check_grid(config, grid, f"experiments/{name}.yaml")
 
@@ -102,6 +103,24 @@ def _check_suites(config: Mapping[str, Any]) -> None:
                 _known(task, suite["datasets"], f"{place}.graded")
             for tasks in suite.get("lists", []):
                 _known(tasks, config["mteb"]["lists"], f"{place}.lists")
+
+
+def _check_extraction(config: Mapping[str, Any]) -> None:
+    extraction = config["extraction"]
+    _known(extraction["encoder"], config["encoders"], "extraction.encoder")
+    for part in ("wikitext", "averages"):
+        place = f"extraction.{part}.dataset"
+        _known(extraction[part]["dataset"], config["datasets"], place)
+    for kind, suite in extraction["suites"].items():
+        if suite:
+            _known(suite, config["suites"][kind], f"extraction.suites.{kind}")
+    for name, source in extraction["sources"].items():
+        if source.get("template"):
+            _known(source["template"], extraction["templates"], f"extraction.sources.{name}.template")
+    for number, block in enumerate(extraction["blocks"]):
+        for axis in ("sources", "weightings", "postprocessings"):
+            for name in block[axis]:
+                _known(name, extraction[axis], f"extraction.blocks.{number}.{axis}")
 
 
 def _check_form(dataset: str, form: str, kind: str, place: str) -> None:

@@ -201,3 +201,74 @@ CONTAMINATION = pa.schema(
 """Evaluation texts that also stand in training text, two rows a task: ``match`` is exact or normalised. ``texts`` are
 distinct, ``share`` is the part of them that is shared; ``rows_with_any`` and ``rows_with_all`` count the task's rows of
 which one or every text is shared. A text without a letter or digit is never shared."""
+
+TOKEN_DOCUMENTS = pa.schema(
+    [
+        ("token_id", pa.int32()),
+        ("token", pa.string()),
+        ("documents", pa.int64()),
+        ("all_documents", pa.int64()),
+        ("all_tokens", pa.int64()),
+    ]
+)
+"""In how many documents of a corpus each token stands, ids ascending, those that occur; the last two columns are
+those of the whole corpus and the same in every row."""
+
+TOKEN_SUMS = pa.schema(
+    [
+        ("token_id", pa.int32()),
+        ("layer", pa.int32()),
+        ("count", pa.int64()),
+        ("sums", pa.large_list(pa.float64())),
+    ]
+)
+"""Exact sums of a token's states in every layer over one shard of a corpus, tokens that occur, layers from 0."""
+
+TOKEN_AVERAGES = pa.schema(
+    [
+        ("token_id", pa.int32()),
+        ("layer", pa.int32()),
+        ("count", pa.int64()),
+        ("vector", pa.large_list(pa.float32())),
+    ]
+)
+"""Mean of a token's states in every layer over a corpus, and how often it occurs there."""
+
+WORD_VECTORS = pa.schema(
+    [("rank", pa.int32()), ("word", pa.string()), ("vector", pa.large_list(pa.float32()))]
+)
+"""Static vectors of whole words in the order of their file, ranks from 1."""
+
+SHAPING = pa.schema(
+    [
+        ("share", pa.float64()),
+        ("draw", pa.int32()),
+        ("layers", pa.string()),
+        ("weighting", pa.string()),
+        ("postprocess", pa.string()),
+        ("part", pa.string()),
+        ("columns", pa.int32()),
+        ("values", pa.large_list(pa.float32())),
+    ]
+)
+"""What post-processings learnt from Wikitext's vectors: one array a row, row by row, of so many ``columns``."""
+
+EXTRACTION = pa.schema(
+    [
+        ("source", pa.string()),
+        ("share", pa.float64()),
+        ("draw", pa.int32()),
+        ("layers", pa.string()),
+        ("weighting", pa.string()),
+        ("postprocess", pa.string()),
+        ("kind", pa.string()),
+        ("task", pa.string()),
+        ("aggregation", pa.string()),
+        ("metric", pa.string()),
+        ("value", pa.float64()),
+        ("n", pa.int64()),
+        ("note", pa.string()),
+    ]
+)
+"""Scores of vectors that nobody trained, in long form: where token vectors come from, the share of static averages
+in them, which draw of random ones, and how they were averaged and shaped. A gap has a null value and a note."""

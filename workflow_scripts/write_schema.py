@@ -33,6 +33,7 @@ from workflow_scripts.evaluation.search import Config as SearchSuite
 from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.evaluation.sts import Config as StsSuite
 from workflow_scripts.evaluation.transfer import Config as TransferSuite
+from workflow_scripts.extraction.settings import Extraction
 from workflow_scripts.methods import load_method
 from workflow_scripts.reporting.experiment import Experiment, Name
 from workflow_scripts.reporting.settings import Report
@@ -148,6 +149,7 @@ class Study(Slice):
     methods: dict[Name, MethodBlock]
     suites: Suites
     mteb: MtebLists
+    extraction: Extraction
     contamination: Contamination | None = Field(
         description="Overlap of corpora and evaluation sets; null to leave it out."
     )

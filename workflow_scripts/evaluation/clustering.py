@@ -74,7 +74,7 @@ def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, j
             continue
         classes_N = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
         vectors_ND = embeddings[table["text1"].to_pylist()]
-        scores += _summaries(task, agreements(vectors_ND, classes_N, config, jobs), len(table))
+        scores += summaries(task, agreements(vectors_ND, classes_N, config, jobs), len(table))
     return scores
 
 
@@ -119,7 +119,8 @@ def hungarian_accuracy(classes_N: Labels, clusters_N: Labels) -> float:
     return float(together_CC[linear_sum_assignment(together_CC, maximize=True)].sum() / len(classes_N))
 
 
-def _summaries(task: str, seeds: list[dict[str, float]], texts: int) -> list[Score]:
+def summaries(task: str, seeds: list[dict[str, float]], texts: int) -> list[Score]:
+    """Mean and standard deviation of every metric over the seeds; ``texts`` counts what was clustered."""
     scores = []
     for metric in METRICS:
         values = [seed[metric] for seed in seeds]

@@ -117,21 +117,25 @@ def has_dropout(backbone: PreTrainedModel) -> bool:
     return any(getattr(backbone.config, name, 0.0) for name in DROPOUT_SETTINGS)
 
 
+def places(backbone: PreTrainedModel) -> int | None:
+    """Tokens that the encoder has embeddings of positions for; None for rotary ones, which have no such limit."""
+    positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
+    if positions is None:
+        return None
+    unused = 0 if positions.padding_idx is None else positions.padding_idx + 1
+    return int(positions.num_embeddings - unused)
+
+
 def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
-    """Refuse more tokens than the encoder has embeddings of positions for; rotary ones have no such limit.
+    """Refuse more tokens than the encoder has places for.
 
     Raises:
         ConfigError: naming both numbers.
     """
-    positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
-    if positions is None:
-        return
-    places = positions.num_embeddings - (
-        positions.padding_idx + 1 if positions.padding_idx is not None else 0
-    )
-    if ids_BT.shape[1] > places:
+    limit = places(backbone)
+    if limit is not None and ids_BT.shape[1] > limit:
         raise ConfigError(
-            f"max_tokens: a sentence of {ids_BT.shape[1]} tokens; the encoder takes {places}. Lower it."
+            f"max_tokens: a sentence of {ids_BT.shape[1]} tokens; the encoder takes {limit}. Lower it."
         )
 
 

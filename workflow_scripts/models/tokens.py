@@ -31,25 +31,32 @@ class TokenBatch(NamedTuple):
 
 
 class TokenisedText:
-    """Token ids of many sentences end to end, 4 bytes a token."""
+    """Token ids of many sentences end to end, 4 bytes a token; sentence ``n`` begins at ``starts[n]``."""
 
     def __init__(self, ids: NDArray[np.int32], starts: NDArray[np.int64], pad_id: int) -> None:
-        self._ids = ids
-        self._starts = starts
+        self.ids = ids
+        self.starts = starts
         self._pad_id = pad_id
 
     def __len__(self) -> int:
         """Number of sentences."""
-        return len(self._starts) - 1
+        return len(self.starts) - 1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Tokens of each sentence."""
-        return np.diff(self._starts)
+        return np.diff(self.starts)
+
+    def subset(self, rows: NDArray[np.int64]) -> "TokenisedText":
+        """Some sentences, in the order of ``rows``."""
+        lengths = self.lengths[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        places = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
+        return TokenisedText(self.ids[places], starts, self._pad_id)
 
     def batch(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenBatch:
         """Pad ``rows`` to the longest of them."""
-        pieces = [self._ids[self._starts[row] : self._starts[row + 1]] for row in rows]
+        pieces = [self.ids[self.starts[row] : self.starts[row + 1]] for row in rows]
         width = max(map(len, pieces))
         ids = np.full((len(pieces), width), self._pad_id, dtype=np.int64)
         mask = np.zeros((len(pieces), width), dtype=np.int64)

@@ -42,7 +42,7 @@ def test_slices_of_the_corpus_leave_no_seam(tiny_bert, monkeypatch):
 
 def test_a_token_takes_four_bytes(tiny_bert):
     text = tokenise(load_tokenizer(tiny_bert), tiny.sentences(50), 32)
-    assert text._ids.nbytes == 4 * text.lengths.sum()
+    assert text.ids.nbytes == 4 * text.lengths.sum()
 
 
 def test_no_sentences_are_no_tokens(tiny_bert):

@@ -1,0 +1,116 @@
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from tests.tiny import DEPTH, WIDTH, sentences
+from workflow_scripts.errors import DataError
+from workflow_scripts.extraction.averages import TokenSums, merge, shard_of, sum_states, sums_table, tables_of
+from workflow_scripts.extraction.pooling import mixed
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.tokens import tokenise
+
+BLOCK = 8
+TEXTS = sentences(60)
+
+
+@pytest.fixture(scope="module")
+def backbone(tiny_bert):
+    return load_backbone(tiny_bert)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny_bert):
+    return load_tokenizer(tiny_bert)
+
+
+def sums_of(backbone, tokenizer, texts):
+    return sum_states(backbone, tokenise(tokenizer, texts, 32), BLOCK)
+
+
+def averages(*sums):
+    tables = [sums_table(one) for one in sums]
+    return merge(np.unique(np.concatenate([table["token_id"].to_numpy() for table in tables])), tables)
+
+
+def states_of(backbone, tokenizer, text):
+    batch = tokenise(tokenizer, [text], 32).batch([0])
+    with torch.no_grad():
+        layers = backbone(input_ids=batch.ids_BT, output_hidden_states=True).hidden_states
+    return batch.ids_BT[0].tolist(), torch.stack([layer[0] for layer in layers]).numpy()
+
+
+def test_a_token_seen_once_has_its_contextual_vector(backbone, tokenizer):
+    """O-74"""
+    ids, states = states_of(backbone, tokenizer, "The old river")
+    tables, seen = tables_of(averages(sums_of(backbone, tokenizer, ["The old river"])), len(tokenizer))
+    assert len(tables) == DEPTH + 1
+    for layer, table in enumerate(tables):
+        np.testing.assert_allclose(table[ids], states[layer], atol=1e-6)
+    assert sorted(np.flatnonzero(seen)) == sorted(ids)
+
+
+def test_the_average_is_the_sum_over_occurrences_by_their_count(backbone, tokenizer):
+    """O-74, token by token."""
+    found = {}
+    for text in TEXTS[:20]:
+        for number, vectors in zip(
+            *(lambda ids, states: (ids, states.transpose(1, 0, 2)))(*states_of(backbone, tokenizer, text)),
+            strict=True,
+        ):
+            found.setdefault(number, []).append(vectors)
+    tables, seen = tables_of(averages(sums_of(backbone, tokenizer, TEXTS[:20])), len(tokenizer))
+    assert np.flatnonzero(seen).tolist() == sorted(found)
+    for number, vectors in found.items():
+        np.testing.assert_allclose([table[number] for table in tables], np.mean(vectors, axis=0), atol=1e-6)
+
+
+def test_a_token_never_seen_has_the_mean_of_all_means(backbone, tokenizer):
+    """F4"""
+    tables, seen = tables_of(averages(sums_of(backbone, tokenizer, TEXTS[:5])), len(tokenizer))
+    assert not seen.all()
+    np.testing.assert_allclose(
+        tables[1][~seen], np.tile(tables[1][seen].mean(axis=0), (int((~seen).sum()), 1)), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("shards", [2, 3, 7, 20])
+def test_the_sums_of_any_number_of_shards_are_those_of_one_pass_bit_for_bit(backbone, tokenizer, shards):
+    whole = averages(sums_of(backbone, tokenizer, TEXTS))
+    ranges = [shard_of(len(TEXTS), BLOCK, shard, shards) for shard in range(1, shards + 1)]
+    assert ranges[0][0] == 0
+    assert ranges[-1][1] == len(TEXTS)
+    assert all(end == start for (_, end), (start, _) in itertools.pairwise(ranges))
+    parts = [sums_of(backbone, tokenizer, TEXTS[first:end]) for first, end in ranges]
+    assert averages(*parts).equals(whole)
+    assert averages(*reversed(parts)).equals(whole)
+
+
+def test_sums_do_not_depend_on_the_order_of_addition():
+    draw = np.random.default_rng(0)
+    states = torch.from_numpy(draw.normal(scale=3, size=(20_000, 4)).astype(np.float32))
+    ids = torch.from_numpy(draw.integers(3, size=20_000))
+    forwards, backwards = (TokenSums.empty(1, 3, 4, torch.device("cpu")) for _ in range(2))
+    forwards.add(ids, [states])
+    for part in torch.arange(20_000).flip(0).split(7):
+        backwards.add(ids[part], [states[part]])
+    assert torch.equal(forwards.sums_LVD, backwards.sums_LVD)
+    naive = torch.zeros(3, 4, dtype=torch.float64).index_add_(0, ids, states.double())
+    torch.testing.assert_close(forwards.sums_LVD[0], naive, atol=20_000 * 2.0**-25, rtol=0)
+
+
+def test_a_sum_that_might_have_been_rounded_stops():
+    sums = TokenSums.empty(1, 1, WIDTH, torch.device("cpu"))
+    sums.add(torch.tensor([0]), [torch.full((1, WIDTH), 2.0**29)])
+    with pytest.raises(DataError, match="exact below"):
+        sums.check()
+
+
+def test_bert_and_its_averages_are_mixed_by_equation_ten():
+    """O-73"""
+    bert, average = np.float32([[2, 4]]), np.float32([[6, 0]])
+    assert mixed(bert, average, 0).tolist() == bert.tolist()
+    assert mixed(bert, average, 1).tolist() == average.tolist()
+    assert mixed(bert, average, 0.5).tolist() == [[4, 2]]
+    assert mixed(bert, average, -0.5).tolist() == [[1.5 * 2 - 0.5 * 6, 1.5 * 4]]

@@ -1,0 +1,336 @@
+"""The grid of one job, its entry scripts on a tiny encoder, and random embeddings on the real sets."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import yaml
+
+from benchmarks.material import minilm
+from tests import tiny
+from tests.planning import ROOT
+from tests.unit.test_evaluation_jobs import run
+from workflow_scripts.artefacts import job_record, read_table, write_table, writing_model_folder
+from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.extraction import postprocess
+from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
+from workflow_scripts.extraction.opening import read_biases
+from workflow_scripts.extraction.scoring import load_scoring
+from workflow_scripts.extraction.scoring.sts import load as load_sts
+from workflow_scripts.extraction.sources import RandomSource, TableVectors, random_tables
+from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan, represent
+from workflow_scripts.extraction.weighting import read_vocabulary
+from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.schemas import EXTRACTION, LABELLED, PAIRS, SENTENCES, TOKEN_AVERAGES
+
+DATA = os.environ.get("SEMBLANCE_DATA")
+PAPER = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
+BIASES = ROOT / "resources/tokens/bert.json"
+TEXTS = tiny.sentences(60, seed=3)
+ALL_KINDS = ["sts", "clustering", "transfer", "geometry", "isotropy"]
+
+
+def study(sources, **axes):
+    """The paper's definitions with one block."""
+    block = {
+        "kinds": ALL_KINDS, "sources": sources, "shares": [0], "layers": ["last"], "weightings": ["avg"],
+        "postprocessings": ["none"],
+    }  # fmt: skip
+    return PAPER | {"blocks": [block | axes]}
+
+
+def settings_of(extraction, source, kind="sts"):
+    return JobSettings.parse(job_settings(extraction, kind, source), "extraction")
+
+
+@pytest.mark.parametrize(
+    ("source", "axes", "message"),
+    [
+        ("random", {}, "layers static"),
+        ("plain", {"weightings": ["masks"]}, "no mask"),
+        ("random", {"layers": ["static"], "shares": [0.5]}, "share 0"),
+        ("plain", {"layers": ["1+9"]}, "no layer of the encoder"),
+    ],
+)
+def test_a_source_asked_for_what_it_has_not_is_named(source, axes, message):
+    with pytest.raises(ConfigError, match=message):
+        plan(settings_of(study([source], **axes), source), 2)
+
+
+# The jobs in their order, on a tiny encoder.
+
+GRID = {
+    "shares": [0, 0.5, 1],
+    "layers": ["0", "1+last"],
+    "weightings": ["avg", "idf_wikitext", "idf_task", "unbiased"],
+    "postprocessings": ["none", "normalise", "quantile_uniform_wikitext", "zscore"],
+}
+
+
+def made(path):
+    return job_record("read_dataset", settings={}, inputs={}, outputs=[path])
+
+
+def table(path, schema, rows):
+    write_table(path, pa.Table.from_pylist(rows, schema=schema), made(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def place(tiny_bert, tmp_path_factory):
+    """A folder with an encoder, a corpus, its averages and document frequencies, and what Wikitext taught."""
+    folder = tmp_path_factory.mktemp("extraction")
+    with writing_model_folder(folder / "encoder", made(folder / "encoder")) as place:
+        tiny.write_model(place, "bert")
+    corpus = table(
+        folder / "corpus.parquet",
+        SENTENCES,
+        [{"sentence": text, "document": n, "position": 0} for n, text in enumerate(TEXTS)],
+    )
+    encoder = folder / "encoder/record.json"
+    averages = {
+        "dataset": "corpus",
+        "max_sentences": None,
+        "max_tokens": 32,
+        "block": 16,
+        "label": "toy averages",
+    }
+    shards = [folder / f"shard{number}.parquet" for number in (1, 2)]
+    for number, sums in enumerate(shards, start=1):
+        run(
+            "average_tokens", {"averages": averages}, {"scatteritem": f"{number}-of-2"},
+            encoder=encoder, sentences=corpus, sums=sums,
+        )  # fmt: skip
+    run("merge_token_averages", {}, {}, sums=shards, averages=folder / "averages.parquet")
+    wikitext = {"wikitext": {"dataset": "corpus", "max_sentences": 40, "max_tokens": 32, "label": None}}
+    run(
+        "count_tokens", wikitext, {"vocabulary": "pieces"},
+        sentences=corpus, encoder=encoder, words=[], documents=folder / "documents.parquet",
+    )  # fmt: skip
+    run(
+        "fit_wikitext", wikitext | wikitext_settings(study(["plain"], **GRID), "plain"), {"source": "plain"},
+        encoder=encoder, biases=BIASES, sentences=corpus, words=[], documents=folder / "documents.parquet",
+        averages=folder / "averages.parquet", shaping=folder / "plain.parquet", scores=folder / "isotropy.parquet",
+    )  # fmt: skip
+    return folder
+
+
+def extract(place, kind, suite, dataset, out, task="toy"):
+    run(
+        "extract_scores", {"job": job_settings(study(["plain"], **GRID), kind, "plain"), "suite": suite},
+        {"kind": kind, "source": "plain", "task": task},
+        encoder=place / "encoder/record.json", biases=BIASES, dataset=dataset, words=[],
+        documents=place / "documents.parquet", averages=place / "averages.parquet",
+        shaping=place / "plain.parquet", scores=out,
+    )  # fmt: skip
+    return read_table(out, EXTRACTION).to_pylist()
+
+
+PAIR_ROWS = [
+    {"subset": "ab"[n % 2], "sentence1": one, "sentence2": two, "score": float(n % 6)}
+    for n, (one, two) in enumerate(zip(TEXTS[:30], TEXTS[30:], strict=True))
+]
+CLASS_ROWS = [
+    {"split": "", "text1": text, "text2": None, "label": f"{n % 2}"} for n, text in enumerate(TEXTS)
+]
+CELLS = 3 * 2 * 4 * 4
+
+
+def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path):
+    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
+    classes = table(tmp_path / "classes.parquet", LABELLED, CLASS_ROWS)
+    measure = {"dataset": "toy", "comparison": "at_least", "threshold": 5, "normalise": False}
+    suites = {
+        "sts": ({"datasets": ["toy"], "max_tokens": 32}, pairs, "spearman"),
+        "clustering": ({"datasets": ["toy"], "max_tokens": 32, "seeds": 2, "n_init": 1}, classes, "accuracy"),
+        "geometry": ({"positives": {"toy": measure}, "clouds": {}, "max_tokens": 32}, pairs, "alignment"),
+    }
+    for kind, (suite, dataset, metric) in suites.items():
+        rows = extract(place, kind, suite, dataset, tmp_path / f"{kind}.parquet")
+        found = [
+            row
+            for row in rows
+            if row["metric"] == metric
+            and row["aggregation"] in ("all", "mean", "")
+            and (kind != "sts" or row["aggregation"] == "all")
+        ]
+        assert (
+            len({(row["share"], row["layers"], row["weighting"], row["postprocess"]) for row in found})
+            == len(found)
+            == CELLS
+        )
+        assert all(row["value"] is not None and row["kind"] == kind for row in found)
+
+
+def test_normalising_leaves_sts_and_moves_alignment(place, tmp_path):
+    """O-76, O-14"""
+    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
+    rows = extract(place, "sts", {"datasets": ["toy"], "max_tokens": 32}, pairs, tmp_path / "sts.parquet")
+    values = {}
+    for row in rows:
+        if (row["aggregation"], row["metric"]) == ("all", "spearman"):
+            values.setdefault((row["share"], row["layers"], row["weighting"]), {})[row["postprocess"]] = row[
+                "value"
+            ]
+    assert len(values) == CELLS // 4
+    assert all(abs(of["none"] - of["normalise"]) < 2e-3 for of in values.values())
+
+
+def test_isotropy_is_measured_on_wikitext_alone(place):
+    rows = read_table(place / "isotropy.parquet", EXTRACTION).to_pylist()
+    assert len(rows) == CELLS
+    assert {(row["metric"], row["n"]) for row in rows} == {("isoscore", 40)}
+    assert all(0 <= row["value"] <= 1 for row in rows)
+
+
+def test_the_averages_of_a_job_carry_the_substitution(place, tmp_path):
+    from workflow_scripts.artefacts import read_record
+
+    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
+    extract(place, "sts", {"datasets": ["toy"], "max_tokens": 32}, pairs, tmp_path / "sts.parquet")
+    assert read_record(tmp_path / "sts.parquet").labels == ["toy averages"]
+    assert len(read_table(place / "averages.parquet", TOKEN_AVERAGES)) % 3 == 0
+
+
+def test_a_dataset_that_is_not_there_is_one_gap(place, tmp_path):
+    absent = table(tmp_path / "toy.parquet", PAIRS, [])
+    (row,) = extract(place, "sts", {"datasets": ["toy"], "max_tokens": 32}, absent, tmp_path / "sts.parquet")
+    assert row["value"] is None
+    assert row["note"].startswith("no source")
+
+
+def test_a_cell_does_not_depend_on_what_else_a_job_asks_for(place, tmp_path):
+    """One pass for the whole grid gives what a job of one cell gives."""
+    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
+    suite = {"datasets": ["toy"], "max_tokens": 32}
+    whole = extract(place, "sts", suite, pairs, tmp_path / "whole.parquet")
+    one = study(
+        ["plain"], layers=["1+last"], shares=[0.5], weightings=["idf_task"], postprocessings=["zscore"]
+    )
+    run(
+        "extract_scores", {"job": job_settings(one, "sts", "plain"), "suite": suite},
+        {"kind": "sts", "source": "plain", "task": "toy"},
+        encoder=place / "encoder/record.json", biases=BIASES, dataset=pairs, words=[], documents=[],
+        averages=place / "averages.parquet", shaping=[], scores=tmp_path / "one.parquet",
+    )  # fmt: skip
+    alone = read_table(tmp_path / "one.parquet", EXTRACTION).to_pylist()
+    wanted = {key: alone[0][key] for key in ("share", "layers", "weighting", "postprocess")}
+    same = [row for row in whole if all(row[key] == value for key, value in wanted.items())]
+    assert len(alone) == len(same) > 4
+    for ours, theirs in zip(alone, same, strict=True):
+        assert ours["value"] == pytest.approx(theirs["value"], abs=1e-5)
+
+
+# Random embeddings, which need no weights.
+
+
+def random_study(weightings, draws=1, postprocessings=("none",)):
+    extraction = study(
+        ["random"], layers=["static"], weightings=list(weightings), postprocessings=list(postprocessings)
+    )
+    extraction["sources"] = extraction["sources"] | {"random": PAPER["sources"]["random"] | {"draws": draws}}
+    return settings_of(extraction, "random")
+
+
+def opened_random(settings):
+    tokenizer = load_tokenizer(minilm())
+    vocabulary = read_vocabulary(tokenizer, **read_biases(BIASES))
+    tables = random_tables(settings.source, len(vocabulary.tokens))
+    return Opened(
+        TableVectors(lambda texts, most: tokenise(tokenizer, texts, most), tables), vocabulary, None, 0
+    )
+
+
+def real_task(name):
+    block = yaml.safe_load((ROOT / "config/datasets.yaml").read_text())["datasets"][name]
+    reading, _ = load(name, Dataset.parse(block, name), Path(DATA))
+    return load_sts(name, reading.table, {}, by_group=False)
+
+
+def spearman_of(name, *weightings):
+    settings = random_study(weightings)
+    found = evaluate(settings, plan(settings, 0), real_task(name), 512, opened_random(settings), {})
+    return {
+        key.weighting: 100 * score.value
+        for key, _, score in found
+        if (score.aggregation, score.metric) == ("all", "spearman")
+    }
+
+
+def test_random_vectors_have_the_lengths_and_cosines_of_their_distribution():
+    """O-83: E|v| is .1 sqrt(768); ten tokens average to .8764; texts that share m of n tokens have cosine m/n."""
+    source = RandomSource(kind="random", width=768, sd=0.1, draws=2, seed=0)
+    one, other = random_tables(source, 20_000)
+    assert not np.allclose(one, other)
+    np.testing.assert_array_equal(one, random_tables(source.model_copy(update={"draws": 1}), 20_000)[0])
+    assert np.linalg.norm(one, axis=1).mean() == pytest.approx(2.7713, abs=0.01)
+    means = one.reshape(2000, 10, 768).mean(axis=1)
+    assert np.linalg.norm(means, axis=1).mean() == pytest.approx(0.8764, abs=0.01)
+    shared = one[:3000].reshape(300, 10, 768)
+    mixed = np.concatenate([shared[:, :4], one[3000:4800].reshape(300, 6, 768)], axis=1)
+    cosines = (
+        (shared.mean(1) * mixed.mean(1)).sum(1)
+        / np.linalg.norm(shared.mean(1), axis=1)
+        / np.linalg.norm(mixed.mean(1), axis=1)
+    )
+    assert cosines.mean() == pytest.approx(0.4, abs=0.01)
+    assert cosines.std() == pytest.approx(0.036, abs=0.01)
+
+
+@pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the STS sets are not here")
+@pytest.mark.parametrize(
+    ("task", "plain", "unbiased", "idf"),
+    [("sts13", 49.5, 61.2, 72.9), ("stsb_test", 47.0, 66.9, 70.1)],
+)
+def test_random_embeddings_come_near_the_bag_of_wordpieces(task, plain, unbiased, idf):
+    """O-84 to O-86: within 1.5 of the limit of infinite width. The paper's idf^T rows (68.3 and 67.0) do not agree
+    with its Equation 4 (F9); log(tokens / df) comes nearer.
+    """
+    found = spearman_of(task, "avg_without_specials", "unbiased", "idf_task", "idf_task_tokens")
+    assert found["avg_without_specials"] == pytest.approx(plain, abs=1.5)
+    assert found["unbiased"] == pytest.approx(unbiased, abs=1.5)
+    assert found["idf_task"] == pytest.approx(idf, abs=1.5)
+    assert found["idf_task_tokens"] < found["idf_task"] - 2
+
+
+def test_every_draw_is_a_representation_of_its_own():
+    settings = random_study(["avg"], draws=3)
+    rows = [{"subset": "", "sentence1": "a town", "sentence2": "a city", "score": 1.0}] * 2
+    task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), {}, by_group=False)
+    found = list(represent(settings, plan(settings, 0), task, 32, opened_random(settings)))
+    assert [one.key.draw for one in found] == [0, 1, 2]
+    assert not np.allclose(found[0].vectors_UD, found[1].vectors_UD)
+
+
+def test_texts_in_two_subsets_count_in_both_where_subsets_matter():
+    rows = [
+        {"subset": subset, "sentence1": "a town", "sentence2": other, "score": 1.0}
+        for subset, other in (("x", "a city"), ("y", "a river"))
+    ]
+    pairs = pa.Table.from_pylist(rows, schema=PAIRS)
+    together, apart = (load_scoring("sts").load("toy", pairs, {}, by_group=flag) for flag in (False, True))
+    assert (len(together.texts), len(apart.texts)) == (3, 4)
+    assert apart.groups_U.tolist() == [0, 1, 0, 1]
+    assert len(together.occurrences_N) == len(apart.occurrences_N) == 4
+
+
+def test_fits_are_made_on_texts_as_often_as_they_stand():
+    """F13"""
+    rows = [{"subset": "", "sentence1": "a town", "sentence2": "a town", "score": 1.0}] * 3
+    rows += [{"subset": "", "sentence1": "a city", "sentence2": "a town", "score": 1.0}]
+    task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), {}, by_group=False)
+    vectors = np.float32([[0.0], [8.0]])
+    fitted = postprocess.fit(
+        settings_of(study(["t0"], postprocessings=["zscore"]), "t0").postprocessings["zscore"],
+        vectors[task.occurrences_N],
+    )
+    assert fitted["mean_D"] == pytest.approx([1.0])
+
+
+def test_the_settings_of_a_job_are_json():
+    assert json.loads(json.dumps(job_settings(PAPER, "sts", "plain")))

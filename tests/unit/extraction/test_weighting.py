@@ -1,0 +1,138 @@
+import math
+
+import numpy as np
+import pytest
+
+from tests.tiny import sentences
+from workflow_scripts.extraction.weighting import (
+    Counts,
+    Idf,
+    Masks,
+    Unbiased,
+    Uniform,
+    count_documents,
+    idf,
+    read_vocabulary,
+    weigh,
+    weight_tables,
+)
+from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.tokens import tokenise
+
+AVERAGE = Uniform(kind="uniform", label="", specials=True, masks=True)
+
+
+def idf_of(**changes):
+    settings = {
+        "kind": "idf",
+        "label": "",
+        "documents": "task",
+        "text": "raw",
+        "formula": "documents",
+        "unseen": "max",
+    }
+    return Idf(**settings | changes)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny_bert):
+    return load_tokenizer(tiny_bert)
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tokenizer):
+    return read_vocabulary(tokenizer, frequent=["the", "a", "absent"], punctuation=[".", ","])
+
+
+def weights_of(text, tables, groups=None):
+    groups = np.zeros(len(text), np.int64) if groups is None else groups
+    return weigh(text, tables, groups)
+
+
+def per_text(text, weights):
+    return np.split(weights.weights_F, text.starts[1:-1])
+
+
+def test_idf_has_its_worked_values():
+    """O-71"""
+    counts = Counts(1000, 20_000, np.array([1000, 1, 10, 0]))
+    np.testing.assert_allclose(idf(counts, idf_of()), [0, 6.9077553, 4.6051702, 6.9077553], atol=1e-7)
+    np.testing.assert_allclose(idf(counts, idf_of(unseen="zero"))[3], 0)
+    np.testing.assert_allclose(idf(counts, idf_of(formula="tokens"))[1], math.log(20_000))
+
+
+def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vocabulary):
+    """O-71; the base of the logarithm cancels too."""
+    text = tokenise(tokenizer, sentences(20), 32)
+    assert len(text)
+    equal = weights_of(text, np.full((1, len(vocabulary.tokens)), 3.7))
+    average = weights_of(text, weight_tables(AVERAGE, vocabulary, None, []))
+    np.testing.assert_allclose(equal.weights_F, average.weights_F, rtol=1e-6)
+    table = weight_tables(idf_of(), vocabulary, None, [count_documents(text, len(vocabulary.tokens))])
+    one, other = weights_of(text, table), weights_of(text, table / math.log(10))
+    np.testing.assert_allclose(one.weights_F, other.weights_F, rtol=1e-6)
+    np.testing.assert_allclose([part.sum() for part in per_text(text, one)], 1, rtol=1e-6)
+
+
+def test_idf_of_cls_and_sep_is_zero(tokenizer, vocabulary):
+    """O-72"""
+    text = tokenise(tokenizer, sentences(20), 32)
+    weights = weights_of(
+        text, weight_tables(idf_of(), vocabulary, None, [count_documents(text, len(vocabulary.tokens))])
+    )
+    assert all(part[0] == part[-1] == 0 for part in per_text(text, weights))
+    assert not weights.fallbacks
+
+
+def test_a_text_without_a_weighted_token_falls_back_to_the_average(tokenizer, vocabulary):
+    """F6"""
+    text = tokenise(tokenizer, ["the. a,", "the river"], 32)
+    settings = Unbiased(kind="unbiased", label="", drop=["frequent", "subword", "punctuation", "special"])
+    weights = weights_of(text, weight_tables(settings, vocabulary, None, []))
+    assert weights.fallbacks == 1
+    first, second = per_text(text, weights)
+    np.testing.assert_allclose(first, 1 / 6)
+    assert second.tolist() == [0, 0, 1, 0]
+
+
+def test_documents_are_texts_not_tokens(tokenizer, vocabulary):
+    counts = count_documents(
+        tokenise(tokenizer, ["river river river", "town", "river town"], 32), len(vocabulary.tokens)
+    )
+    ids = tokenizer.convert_tokens_to_ids(["river", "town", "[CLS]", "king"])
+    assert (counts.documents, counts.tokens) == (3, 12)
+    assert counts.documents_V[ids].tolist() == [2, 2, 3, 0]
+
+
+def test_masks_and_specials_count_where_the_variant_says_so(tokenizer, vocabulary):
+    text = tokenise(tokenizer, ["river [MASK] town [MASK]"], 32)
+    of = {
+        "masks": Masks(kind="masks", label=""),
+        "without": Uniform(kind="uniform", label="", specials=True, masks=False),
+        "words": Uniform(kind="uniform", label="", specials=False, masks=False),
+    }
+    found = {
+        name: weights_of(text, weight_tables(one, vocabulary, None, [])).weights_F.tolist()
+        for name, one in of.items()
+    }
+    assert found["masks"] == [0, 0, 0.5, 0, 0.5, 0]
+    assert found["without"] == [0.25, 0.25, 0, 0.25, 0, 0.25]
+    assert found["words"] == [0, 0.5, 0, 0.5, 0, 0]
+
+
+def test_frequencies_by_subset_differ_from_those_of_the_task(tokenizer, vocabulary):
+    """F8"""
+    text = tokenise(tokenizer, ["river", "river town", "town", "town king"], 32)
+    groups = np.array([0, 0, 1, 1])
+    size = len(vocabulary.tokens)
+    counts = [count_documents(text.subset(np.flatnonzero(groups == group)), size) for group in (0, 1)]
+    tables = weight_tables(idf_of(documents="subset"), vocabulary, None, counts)
+    parts = per_text(text, weigh(text, tables, groups))
+    assert parts[1].tolist() == [0, 0, 1, 0]  # river is in both texts of its subset
+    assert parts[3].tolist() == [0, 0, 1, 0]  # so is town in its own
+
+
+def test_bert_and_roberta_tell_subwords_by_their_own_marks(tiny_models):
+    bert = read_vocabulary(load_tokenizer(tiny_models["bert"]), [], [])
+    names = [bert.tokens[number] for number in bert.biased["subword"]]
+    assert names and all(name.startswith("##") for name in names)

@@ -1,0 +1,53 @@
+"""Score every representation of one source on one task from one forward pass (rule extract_scores)."""
+
+from workflow_scripts.artefacts import read_table, write_table
+from workflow_scripts.data.tables import read_dataset_table
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.extraction.opening import Files, open_source
+from workflow_scripts.extraction.postprocess import Fit
+from workflow_scripts.extraction.scoring import load_scoring
+from workflow_scripts.extraction.sources import Key
+from workflow_scripts.extraction.study import (
+    JobSettings,
+    absent,
+    evaluate,
+    plan,
+    read_fits,
+    rows_of,
+    uses_groups,
+)
+from workflow_scripts.job import parse_job
+from workflow_scripts.schemas import SHAPING
+
+
+def main() -> None:
+    """Read the task, make its vectors once, shape and score them all, write."""
+    job = parse_job(
+        "extract_scores",
+        __doc__,
+        wildcards=["kind", "source", "task"],
+        inputs=["encoder", "biases", "dataset"],
+        many=["words", "documents", "averages", "shaping"],
+        outputs=["scores"],
+    )
+    kind, source, name = (job.wildcards[wildcard] for wildcard in ("kind", "source", "task"))
+    settings = JobSettings.parse(job.settings["job"], "extraction")
+    suite = job.settings["suite"]
+    table = read_dataset_table(job.inputs["dataset"])
+    opened = open_source(settings, Files.of(job)) if len(table) else None
+    if opened is None:
+        scores = absent(name)
+    else:
+        cells = plan(settings, opened.depth)
+        fits: dict[tuple[Key, str], Fit] = {}
+        for path in job.many("shaping"):
+            fits |= read_fits(read_table(path, SHAPING), cells)
+        task = load_scoring(kind).load(name, table, suite, by_group=uses_groups(settings))
+        scores = list(evaluate(settings, cells, task, suite["max_tokens"], opened, fits))
+    rows = rows_of(source, kind, scores)
+    write_table(job.outputs["scores"], rows, job.record(modules=[f"extraction.scoring.{kind}"]))
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

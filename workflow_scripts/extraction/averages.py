@@ -1,0 +1,186 @@
+"""Static token vectors: the mean of a token's contextual vectors over a corpus, in every layer ("Avg.").
+
+Sums are exact, so that they do not depend on the order of addition: a shard's sums added up give, bit for bit,
+the sums of one pass over the whole corpus, whatever the number of shards. Why:
+
+* a state is first rounded to a multiple of 2^-24 (half of a float32's last digit at 1; states of 1 and above are
+  multiples already, smaller ones change by 3e-8 at most, a tenth of what two kernels differ by);
+* float64 holds every multiple of 2^-24 up to 2^29, so that no addition rounds as long as sums stay below that.
+  BERT's most frequent token, 6.5 million times with entries below 16, stays under 2^27. A sum beyond the limit stops.
+
+The states themselves do depend on the batch they are computed in, in their last digit. Batches are therefore made
+inside blocks of a fixed number of sentences, and a shard is a range of whole blocks.
+
+ASSUME: the corpus's units are sentences, one forward pass each, as everywhere else here; the paper does not say.
+[CLS], [SEP] and every other id that occurs have a mean too. A token that never occurs has the mean of all means of
+its layer (F4: unstated), and scores say how often that was needed.
+
+Shape suffixes: V vocabulary, L hidden states from 0, D width, O tokens that occur.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from workflow_scripts.config import Slice
+from workflow_scripts.errors import DataError
+from workflow_scripts.extraction.forward import passes
+from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.schemas import TOKEN_AVERAGES, TOKEN_SUMS
+
+STEP = 2.0**-24
+LIMIT = 2.0**29
+
+
+class Averages(Slice):
+    """The corpus of the averages and how it is walked."""
+
+    dataset: str = Field(description="Dataset of the form sentences.")
+    max_sentences: int | None = Field(gt=0, description="The first so many sentences; null for all.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    block: int = Field(gt=0, description="Sentences that are batched together; shards are whole blocks.")
+    label: str | None = Field(
+        description="Substitution to print, where the corpus stands in for Wikitext-103."
+    )
+
+
+class TokenSums(NamedTuple):
+    """Sums of states and numbers of occurrences."""
+
+    sums_LVD: Tensor
+    counts_V: Tensor
+
+    @classmethod
+    def empty(cls, layers: int, vocabulary: int, width: int, device: torch.device) -> "TokenSums":
+        """Nothing summed yet; L x V x D x 8 bytes."""
+        sums_LVD = torch.zeros(layers, vocabulary, width, dtype=torch.float64, device=device)
+        return cls(sums_LVD, torch.zeros(vocabulary, dtype=torch.int64, device=device))
+
+    def add(self, ids_F: Tensor, layers: Sequence[Tensor]) -> None:
+        """Add the states of some tokens.
+
+        Args:
+            ids_F: Their ids.
+            layers: Their states (F, D) in every layer.
+        """
+        for sums_VD, states_FD in zip(self.sums_LVD, layers, strict=True):
+            sums_VD.index_add_(0, ids_F, states_FD.double().div_(STEP).round_().mul_(STEP))
+        self.counts_V.index_add_(0, ids_F, torch.ones_like(ids_F))
+
+    def check(self) -> None:
+        """Stop if a sum may have been rounded.
+
+        Raises:
+            DataError: naming the largest sum.
+        """
+        largest = float(self.sums_LVD.abs().max())
+        if not largest < LIMIT:
+            raise DataError(
+                f"token averages: a sum of {largest:.3g}; exact below {LIMIT:.3g}. Average over fewer sentences."
+            )
+
+
+def shard_of(sentences: int, block: int, shard: int, shards: int) -> tuple[int, int]:
+    """First sentence and end of shard number ``shard`` of ``shards``, from 1: whole blocks, as equal as they can be."""
+    blocks = -(-sentences // block)
+    first, last = ((shard - 1) * blocks // shards, shard * blocks // shards)
+    return min(first * block, sentences), min(last * block, sentences)
+
+
+def sum_states(backbone: PreTrainedModel, text: TokenisedText, block: int) -> TokenSums:
+    """Sum every token's states over ``text``; memory does not grow with it."""
+    depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
+    sums = TokenSums.empty(depth + 1, backbone.config.vocab_size, width, backbone.device)
+    for _rows, batch, layers in passes(backbone, text, block):
+        present = batch.mask_BT.bool()
+        sums.add(batch.ids_BT[present], [states[present] for states in layers])
+    sums.check()
+    return sums
+
+
+def sums_table(sums: TokenSums) -> pa.Table:
+    """Tokens that occur, columns of ``schemas.TOKEN_SUMS``: one row a token and layer."""
+    ids_O = sums.counts_V.nonzero().squeeze(1)
+    layers = len(sums.sums_LVD)
+    values = sums.sums_LVD[:, ids_O].permute(1, 0, 2).reshape(-1, sums.sums_LVD.shape[2]).cpu().numpy()
+    return _rows(ids_O.cpu().numpy(), sums.counts_V[ids_O].cpu().numpy(), layers, values, TOKEN_SUMS)
+
+
+def merge(ids_O: NDArray[np.int64], tables: Iterable[pa.Table]) -> pa.Table:
+    """Means over all shards, columns of ``schemas.TOKEN_AVERAGES``; holds one shard at a time.
+
+    Args:
+        ids_O: Every token that occurs in a shard, ascending.
+        tables: Every shard's sums, columns of ``schemas.TOKEN_SUMS``, in any order.
+
+    Raises:
+        DataError: if the corpus is empty.
+    """
+    sums = np.empty((0, 0, 0))
+    counts_O = np.zeros(len(ids_O), dtype=np.int64)
+    for table in (table for table in tables if len(table)):
+        layers, width = 1 + int(_column(table, "layer").max()), len(table["sums"][0])
+        if not sums.size:
+            sums = np.zeros((len(ids_O), layers, width))
+        part_ids = _column(table, "token_id")[::layers]
+        places = np.searchsorted(ids_O, part_ids)
+        sums[places] += _matrix(table, "sums").reshape(len(part_ids), layers, width)
+        counts_O[places] += _column(table, "count")[::layers]
+    if not sums.size:
+        raise DataError("extraction.averages: the corpus has no sentences. Check its dataset.")
+    _, layers, width = sums.shape
+    means = (sums / np.maximum(counts_O, 1)[:, None, None]).reshape(-1, width).astype(np.float32)
+    return _rows(ids_O, counts_O, layers, means, TOKEN_AVERAGES)
+
+
+def tables_of(averages: pa.Table, vocabulary: int) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:
+    """The averages as one table (V, D) a layer, unseen tokens filled in, and which tokens were seen."""
+    layers = 1 + int(_column(averages, "layer").max())
+    ids_O = _column(averages, "token_id")[::layers]
+    seen_V = np.zeros(vocabulary, dtype=np.bool_)
+    seen_V[ids_O] = True
+    vectors = _matrix(averages, "vector").reshape(len(ids_O), layers, -1)
+    tables = []
+    for layer in range(layers):
+        table_VD = np.tile(
+            vectors[:, layer].mean(axis=0, dtype=np.float64).astype(np.float32), (vocabulary, 1)
+        )
+        table_VD[ids_O] = vectors[:, layer]
+        tables.append(table_VD)
+    return tables, seen_V
+
+
+def _rows(
+    ids_O: NDArray[np.int64],
+    counts_O: NDArray[np.int64],
+    layers: int,
+    values: NDArray[np.floating],
+    schema: pa.Schema,
+) -> pa.Table:
+    item = schema.field(3).type.value_type
+    offsets = np.arange(len(values) + 1) * values.shape[1]
+    columns = [
+        pa.array(np.repeat(ids_O, layers), schema.field(0).type),
+        pa.array(np.tile(np.arange(layers), len(ids_O)), schema.field(1).type),
+        pa.array(np.repeat(counts_O, layers), schema.field(2).type),
+        pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(values.ravel(), item)),
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _column(table: pa.Table, name: str) -> NDArray[np.int64]:
+    values: NDArray[np.int64] = table[name].to_numpy().astype(np.int64)
+    return values
+
+
+def _matrix(table: pa.Table, name: str) -> NDArray[np.floating]:
+    flat = table[name].combine_chunks().flatten().to_numpy()
+    matrix: NDArray[np.floating] = flat.reshape(len(table), -1)
+    return matrix

@@ -1,0 +1,52 @@
+"""One forward pass over texts: padded batches of token states, layer by layer, to whoever reads them.
+
+Batches are sorted by length under a token budget, inside blocks of a fixed number of texts, so that neither the
+states nor their order depend on how a corpus was cut into shards of whole blocks.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from workflow_scripts.models.encoder import check_length
+from workflow_scripts.models.encoding import TOKENS_PER_BATCH, batches_by_length
+from workflow_scripts.models.tokens import TokenBatch, TokenisedText
+
+
+class States(NamedTuple):
+    """Hidden states of one batch: which texts, their tokens, and states (B, T, D) by layer from 0."""
+
+    rows_B: NDArray[np.int64]
+    batch: TokenBatch
+    layers: tuple[Tensor, ...]
+
+
+def usable_device() -> torch.device:
+    """A GPU where there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def passes(backbone: PreTrainedModel, text: TokenisedText, block: int | None = None) -> Iterator[States]:
+    """Yield the states of every text once; a batch's states are gone when the next is asked for.
+
+    Args:
+        backbone: The encoder, in evaluation mode, on the device that is used.
+        text: The texts.
+        block: Texts that are sorted by length together; None for all.
+    """
+    lengths = text.lengths
+    size = block or max(1, len(text))
+    for start in range(0, len(text), size):
+        for rows in batches_by_length(lengths[start : start + size], TOKENS_PER_BATCH):
+            batch = text.batch(start + rows).to(backbone.device)
+            check_length(backbone, batch.ids_BT)
+            with torch.inference_mode():
+                layers = backbone(
+                    input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True
+                ).hidden_states
+            yield States(start + rows, batch, layers)

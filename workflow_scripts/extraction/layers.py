@@ -1,0 +1,44 @@
+"""Sums of layers by name, so that one configuration serves encoders of any depth.
+
+    static        the table of input embeddings, before positions and normalisation: the paper's layer -1
+    0, 1, 2, ...  hidden states; 0 is the embedding output
+    last          the last layer
+    1+last        the mean of several; the paper's "first + last" (Equation 3)
+
+Stankevicius and Lukosevicius 2025, section 3.1. Means and sums of layers differ by a factor that neither
+cosine nor k-means on one representation sees; a mean keeps them comparable.
+"""
+
+from collections.abc import Iterable
+
+from workflow_scripts.errors import ConfigError
+
+STATIC = -1
+"""The paper's number of the table of input embeddings."""
+
+
+def parse_layers(name: str, depth: int) -> tuple[int, ...]:
+    """The layers that ``name`` averages.
+
+    Args:
+        name: As in the module's docstring.
+        depth: Layers of the encoder.
+
+    Raises:
+        ConfigError: if a part is no layer of the encoder, or stands twice.
+    """
+    named = {"static": STATIC, "last": depth} | {str(layer): layer for layer in range(depth + 1)}
+    parts = name.split("+")
+    if unknown := [part for part in parts if part not in named]:
+        known = f"static, 0 to {depth}, last"
+        raise ConfigError(f"extraction: layers {name}: {unknown[0]} is no layer of the encoder; has {known}.")
+    layers = tuple(named[part] for part in parts)
+    if len(set(layers)) < len(layers):
+        raise ConfigError(f"extraction: layers {name}: one layer stands twice. Take it out.")
+    return layers
+
+
+def every_layer(names: Iterable[str], depth: int) -> list[str]:
+    """``names`` with ``each`` replaced by all hidden states, 0 to ``depth``."""
+    spelled = [[*map(str, range(depth + 1))] if name == "each" else [name] for name in names]
+    return list(dict.fromkeys(name for part in spelled for name in part))

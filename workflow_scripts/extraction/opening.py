@@ -1,0 +1,101 @@
+"""From artefacts to sources that make vectors."""
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from workflow_scripts.artefacts import check_model_folder, read_table
+from workflow_scripts.extraction.forward import usable_device
+from workflow_scripts.extraction.sources import (
+    EncoderSource,
+    EncoderVectors,
+    RandomSource,
+    TableVectors,
+    WordSource,
+    WordTokeniser,
+    random_tables,
+    word_vocabulary,
+)
+from workflow_scripts.extraction.study import JobSettings, Opened
+from workflow_scripts.extraction.weighting import Counts, Vocabulary, read_vocabulary
+from workflow_scripts.extraction.wikitext import read_counts
+from workflow_scripts.job import Job
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.schemas import TOKEN_AVERAGES, TOKEN_DOCUMENTS, WORD_VECTORS
+
+Vectors = NDArray[np.float32]
+
+
+class Files(NamedTuple):
+    """What a source is opened from; those that it does not need are None."""
+
+    encoder: Path
+    biases: Path
+    words: Path | None
+    documents: Path | None
+    averages: Path | None
+
+    @classmethod
+    def of(cls, job: Job) -> "Files":
+        """The files of a job that has the roles encoder, biases, words, documents and averages."""
+        optional = {role: next(iter(job.many(role)), None) for role in ("words", "documents", "averages")}
+        return cls(job.inputs["encoder"].parent, job.inputs["biases"], **optional)
+
+
+def open_source(settings: JobSettings, files: Files) -> Opened | None:
+    """The source ready to make vectors; None where its word vectors are not there."""
+    source = settings.source
+    if isinstance(source, WordSource):
+        assert files.words is not None
+        return _open_words(read_table(files.words, WORD_VECTORS), files)
+    check_model_folder(files.encoder)
+    tokenizer = load_tokenizer(files.encoder)
+    vocabulary = read_vocabulary(tokenizer, **read_biases(files.biases))
+    if isinstance(source, RandomSource):
+        tables = random_tables(source, len(vocabulary.tokens))
+        vectors = TableVectors(partial(tokenise, tokenizer), tables)
+        return Opened(vectors, vocabulary, _counts(files.documents, vocabulary), depth=0)
+    return _open_encoder(source, settings, tokenizer, vocabulary, files)
+
+
+def _open_encoder(
+    source: EncoderSource,
+    settings: JobSettings,
+    tokenizer: PreTrainedTokenizerBase,
+    vocabulary: Vocabulary,
+    files: Files,
+) -> Opened:
+    backbone = load_backbone(files.encoder).to(usable_device())  # type: ignore[arg-type]
+    averages = read_table(files.averages, TOKEN_AVERAGES) if files.averages else None
+    vectors = EncoderVectors(backbone, tokenizer, settings.template, averages)
+    depth = backbone.config.num_hidden_layers
+    return Opened(vectors, vocabulary, _counts(files.documents, vocabulary), depth)
+
+
+def _open_words(table: pa.Table, files: Files) -> Opened | None:
+    if not len(table):
+        return None
+    words = table["word"].to_pylist()
+    vectors_VD = table["vector"].combine_chunks().flatten().to_numpy().reshape(len(words), -1)
+    with_unknown = np.concatenate([np.zeros((1, vectors_VD.shape[1]), np.float32), vectors_VD])
+    vocabulary = word_vocabulary(words, **read_biases(files.biases))
+    vectors = TableVectors(WordTokeniser(words), [with_unknown])
+    return Opened(vectors, vocabulary, _counts(files.documents, vocabulary), depth=0)
+
+
+def read_biases(path: Path) -> Mapping[str, list[str]]:
+    """Lists of a file in resources/tokens: ``frequent`` and ``punctuation``."""
+    lists: dict[str, list[str]] = json.loads(path.read_text("utf-8"))
+    return lists
+
+
+def _counts(path: Path | None, vocabulary: Vocabulary) -> Counts | None:
+    return read_counts(read_table(path, TOKEN_DOCUMENTS), len(vocabulary.tokens)) if path else None

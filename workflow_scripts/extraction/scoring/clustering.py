@@ -1,0 +1,23 @@
+"""Short texts with classes: k-means and the best one-to-one map of clusters to classes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from workflow_scripts.evaluation.clustering import Config, agreements, summaries
+from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.extraction.scoring import Task, Vectors, distinct
+
+
+def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
+    """The texts of one set; it has no subsets."""
+    config = Config.parse(dict(suite), "suites.clustering")
+    texts, (rows_N,) = distinct(table["text1"].to_pylist())
+    classes_N = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
+
+    def score(vectors_UD: Vectors) -> list[Score]:
+        return summaries(task, agreements(vectors_UD[rows_N], classes_N, config), len(rows_N))
+
+    return Task(texts, np.zeros(len(texts), np.int64), rows_N, score)

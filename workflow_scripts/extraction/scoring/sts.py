@@ -1,0 +1,38 @@
+"""Scored pairs: Spearman and Pearson of cosines, over all pairs of a year ("all") and otherwise."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from workflow_scripts.evaluation.correlation import cosine
+from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.evaluation.sts import correlations
+from workflow_scripts.extraction.scoring import Task, Vectors, distinct
+from workflow_scripts.schemas import SIMILARITIES
+
+_BETWEEN = "\x00"  # stands in no text
+
+
+def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
+    """Both sides of every pair; with groups, a text that stands in two subsets counts in both."""
+    subsets = [subset or "" for subset in table["subset"].to_pylist()] if by_group else [""] * len(table)
+    sides = [table[side].to_pylist() for side in ("sentence1", "sentence2")]
+    keys = [
+        [f"{subset}{_BETWEEN}{text}" for subset, text in zip(subsets, side, strict=True)] for side in sides
+    ]
+    unique, (left_P, right_P) = distinct(*keys)
+    groups, texts = zip(*(key.split(_BETWEEN) for key in unique), strict=True)
+
+    def score(vectors_UD: Vectors) -> list[Score]:
+        columns = [
+            pa.array([task] * len(table)),
+            table["subset"],
+            table["score"],
+            pa.array(cosine(vectors_UD[left_P], vectors_UD[right_P])),
+        ]
+        return correlations(pa.table(columns, schema=SIMILARITIES), task)
+
+    groups_U = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    return Task(list(texts), groups_U, np.concatenate([left_P, right_P]), score)

@@ -1,0 +1,25 @@
+"""Classification: logistic regression on frozen vectors, by the protocols of SentEval."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from workflow_scripts.evaluation import transfer
+from workflow_scripts.evaluation.embeddings import Embeddings
+from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.extraction.scoring import Task, Vectors, distinct
+
+
+def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
+    """One or both sides of every row; a task has no subsets."""
+    config = transfer.Config.parse(dict(suite), "suites.transfer")
+    sides = [table["text1"].to_pylist()]
+    sides += [] if table["text2"].null_count else [table["text2"].to_pylist()]
+    texts, rows = distinct(*sides)
+
+    def score(vectors_UD: Vectors) -> list[Score]:
+        return transfer.evaluate(config, {task: table}, Embeddings(texts, vectors_UD).__getitem__)
+
+    return Task(texts, np.zeros(len(texts), np.int64), np.concatenate(rows), score)

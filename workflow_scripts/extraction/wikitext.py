@@ -1,0 +1,66 @@
+"""Wikitext's sentences: document frequencies, what post-processings learn from them, and how isotropic they are.
+
+ASSUME: on Wikitext idf^T is idf^W. Figures 1 and 2 of the paper give every weighting one IsoScore, so that it cannot
+depend on a task; the fits marked ^W are made on the same vectors.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.evaluation.geometry import isoscore
+from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.extraction.scoring import Task, Vectors
+from workflow_scripts.extraction.weighting import Counts
+from workflow_scripts.schemas import TOKEN_DOCUMENTS
+
+
+class Wikitext(Slice):
+    """The general corpus beside the tasks."""
+
+    dataset: str = Field(description="Dataset of the form sentences.")
+    max_sentences: int | None = Field(gt=1, description="The first so many sentences; null for all.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    label: str | None = Field(
+        description="Substitution to print, where the dataset stands in for Wikitext-2."
+    )
+
+
+def sentences_of(table: pa.Table, wikitext: Wikitext) -> list[str]:
+    """The corpus's distinct sentences in order."""
+    return list(dict.fromkeys(table["sentence"].slice(0, wikitext.max_sentences).to_pylist()))
+
+
+def isotropy(name: str, sentences: Sequence[str]) -> Task:
+    """IsoScore of the sentences' vectors."""
+
+    def score(vectors_UD: Vectors) -> list[Score]:
+        return [Score(name, "", "isoscore", isoscore(vectors_UD), len(vectors_UD))]
+
+    rows = np.arange(len(sentences))
+    return Task(sentences, np.zeros_like(rows), rows, score)
+
+
+def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:
+    """Document frequencies, columns of ``schemas.TOKEN_DOCUMENTS``."""
+    ids = np.flatnonzero(counts.documents_V).tolist()
+    columns = [
+        ids,
+        [tokens[number] for number in ids],
+        counts.documents_V[ids],
+        np.full(len(ids), counts.documents),
+        np.full(len(ids), counts.tokens),
+    ]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, TOKEN_DOCUMENTS, strict=True)]
+    return pa.table(arrays, schema=TOKEN_DOCUMENTS)
+
+
+def read_counts(table: pa.Table, vocabulary: int) -> Counts:
+    """The frequencies that ``counts_table`` wrote."""
+    documents_V = np.zeros(vocabulary, dtype=np.int64)
+    documents_V[table["token_id"].to_numpy()] = table["documents"].to_numpy()
+    first: Mapping[str, int] = table.slice(0, 1).to_pylist()[0]
+    return Counts(first["all_documents"], first["all_tokens"], documents_V)
