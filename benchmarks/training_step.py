@@ -22,7 +22,8 @@ STEPS, BATCH, MAX_TOKENS = 8, 32, 32
 ROUNDS = 2
 SETTINGS = Training(
     epochs=None, max_steps=STEPS, batch_size=BATCH, max_tokens=MAX_TOKENS, learning_rate=3e-5, schedule="linear",
-    warmup_steps=0, weight_decay=0.0, max_gradient_norm=1.0, precision="float32", checkpoint_every=1000, cpu_threads=2,
+    warmup_steps=0, weight_decay=0.0, max_gradient_norm=1.0, precision="float32", checkpoint_every=1000,
+    gpus=1, cpu_threads=2,
 )  # fmt: skip
 METHOD = simcse.Config(
     module="simcse",

@@ -102,6 +102,17 @@ def settings_of(wildcards):
     return as_json(run_settings(config, RUNS[wildcards.run]) | {"development": development})
 
 
+def gpus_of(wildcards):
+    """GPUs that share the training of a run."""
+    return run_settings(config, RUNS[wildcards.run])["training"]["gpus"]
+
+
+def launcher_of(wildcards):
+    """What starts the training of a run: Python, or torchrun where several processes share it."""
+    gpus = gpus_of(wildcards)
+    return "python -m" if gpus == 1 else f"torchrun --standalone --nproc-per-node={gpus} -m"
+
+
 def untrained_settings_of(wildcards):
     """Settings of an untrained run: its method, and the length that the saved model cuts at."""
     settings = run_settings(config, RUNS[wildcards.run])

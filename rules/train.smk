@@ -96,17 +96,18 @@ rule train_encoder:
         run=one_of(TRAINED),
     threads: config["training"]["cpu_threads"]
     resources:
-        gpu=1,
+        gpu=gpus_of,
         mem="16GB",
         runtime="8h",
     params:
         config=settings_of,
+        launcher=launcher_of,
         packages=training_packages("train_encoder"),
     message:
         "Train {wildcards.run}, seed {wildcards.seed}"
     shell:
         r"""
-        python -m workflow_scripts.train_encoder \
+        {params.launcher} workflow_scripts.train_encoder \
             --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --encoder {input.encoder:q} --corpus {input.corpus:q} --dev {input.dev:q} \
             --record {output.record:q} --history {output.history:q} --speed {output.speed:q} >{log:q} 2>&1

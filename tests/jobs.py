@@ -26,6 +26,7 @@ _TRAINING = {
     "max_gradient_norm": 1.0,
     "precision": "float32",
     "checkpoint_every": CHECKPOINT_EVERY,
+    "gpus": 1,
     "cpu_threads": 1,
 }
 CONFIGS: dict[str, dict[str, Any]] = {

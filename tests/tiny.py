@@ -58,6 +58,7 @@ TRAINING = {
     "max_gradient_norm": 1.0,
     "precision": "float32",
     "checkpoint_every": 4,
+    "gpus": 1,
     "cpu_threads": 1,
 }
 

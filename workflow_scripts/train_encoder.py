@@ -9,6 +9,7 @@ from workflow_scripts.methods import load_method, method_modules
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.schemas import PAIRS
+from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.material import Material, read_columns
 from workflow_scripts.training.sampler import Sampler
@@ -54,6 +55,8 @@ def main() -> None:
         checkpoints=checkpoints,
         fingerprint=record.fingerprint(),
     )
+    if ranks.rank() > 0:
+        return
     with writing_model_folder(place, record) as model:
         save_encoder(model, encoder.cpu(), tokenizer, training.max_tokens)
     write_table(job.outputs["history"], outcome.history, record)
@@ -62,5 +65,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with one_line_errors(), try_again_when_stopped():
+    with one_line_errors(), try_again_when_stopped(), ranks.joined():
         main()

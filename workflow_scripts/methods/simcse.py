@@ -21,6 +21,7 @@ from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.models.encoder import SentenceEncoder, has_dropout
 from workflow_scripts.models.readouts import AnyReadout
 from workflow_scripts.training.material import Material
+from workflow_scripts.training.ranks import gathered
 
 
 class Config(Slice):
@@ -69,4 +70,4 @@ class Objective:
         device = next(self.module.parameters()).device
         batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(device)
         first_BD, second_BD = self.module(batch.ids_BT, batch.mask_BT).chunk(2)
-        return infonce(first_BD, second_BD, self._temperature)
+        return infonce(gathered(first_BD), gathered(second_BD), self._temperature)

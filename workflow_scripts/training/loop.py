@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from workflow_scripts.errors import TrainingError
 from workflow_scripts.schemas import HISTORY
+from workflow_scripts.training import ranks
 from workflow_scripts.training.checkpoints import Checkpoint, Tensors, load_checkpoint, save_checkpoint
 from workflow_scripts.training.settings import Training
 
@@ -76,10 +77,10 @@ class _State:
         state = {
             "rows": torch.tensor(self.rows, dtype=torch.float64),
             "best_score": torch.tensor(self.best_score, dtype=torch.float64),
-            "random": torch.get_rng_state(),
+            "random": ranks.of_every_rank(torch.get_rng_state()),
         }
         if torch.cuda.is_available():
-            state["random_cuda"] = torch.cuda.get_rng_state()
+            state["random_cuda"] = ranks.of_every_rank(torch.cuda.get_rng_state(ranks.device()))
         groups = {"model": self.module.state_dict(), "optimiser": moments, "state": state, "best": self.best}
         return Checkpoint(self.step, groups)
 
@@ -102,9 +103,10 @@ class _State:
         self.rows = [tuple(row) for row in groups["state"]["rows"].tolist()]
         self.best_score = groups["state"]["best_score"].item()
         self.best = groups["best"]
-        torch.set_rng_state(groups["state"]["random"])
+        # A clone, because torch reads the state with instructions that want it aligned, and a row may not be.
+        torch.set_rng_state(groups["state"]["random"][ranks.rank()].clone())
         if "random_cuda" in groups["state"]:
-            torch.cuda.set_rng_state(groups["state"]["random_cuda"])
+            torch.cuda.set_rng_state(groups["state"]["random_cuda"][ranks.rank()].clone(), ranks.device())
 
 
 def train(
@@ -132,15 +134,18 @@ def train(
         Preempted: after SIGTERM or SIGUSR1, once a checkpoint is written.
     """
     state = _State(objective.module, settings)
-    fingerprint = (
-        f"{fingerprint} {next(objective.module.parameters()).device.type}"  # each draws its own dropout
-    )
+    # Each kind of device draws its own dropout, and each number of processes sums in its own order.
+    fingerprint = f"{fingerprint} {next(objective.module.parameters()).device.type} {ranks.world()}"
+    if ranks.rank() > 0:
+        torch.manual_seed(
+            torch.initial_seed() + ranks.rank()
+        )  # one start for all, dropout of its own for each
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
     seconds: dict[int, float] = {}
     with (
         _stop_requests() as stop_requested,
-        tqdm(total=steps, initial=state.step, desc="train", unit="step") as bar,
+        tqdm(total=steps, initial=state.step, desc="train", unit="step", disable=ranks.rank() > 0) as bar,
     ):
         while state.step < steps:
             started = time.monotonic()
@@ -148,17 +153,23 @@ def train(
             seconds[state.step] = time.monotonic() - started
             bar.update()
             bar.set_postfix(loss=f"{state.rows[-1][1]:.4f}", dev=f"{state.best_score:.4f}", refresh=False)
-            if stop_requested() and state.step < steps:
-                save_checkpoint(checkpoints, fingerprint, state.to_checkpoint())
+            if ranks.any_rank(stop_requested()) and state.step < steps:
+                _save(state, checkpoints, fingerprint)
                 raise Preempted(f"stopped after step {state.step} of {steps}; run the job again to go on")
             if state.step % settings.checkpoint_every == 0 and state.step < steps:
-                save_checkpoint(checkpoints, fingerprint, state.to_checkpoint())
+                _save(state, checkpoints, fingerprint)
     if state.best:
         objective.module.load_state_dict(state.best)
     for name, parameter in objective.module.named_parameters():
         if not torch.isfinite(parameter).all():
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
     return Outcome(_history(state.rows), seconds)
+
+
+def _save(state: _State, checkpoints: Path, fingerprint: str) -> None:
+    checkpoint = state.to_checkpoint()  # every rank gives its random state
+    if ranks.rank() == 0:
+        save_checkpoint(checkpoints, fingerprint, checkpoint)
 
 
 def _step(
@@ -179,6 +190,7 @@ def _step(
     if not torch.isfinite(loss):
         raise TrainingError(f"training: loss {loss.item()} at step {step}. Lower learning_rate.")
     loss.backward()  # type: ignore[no-untyped-call]
+    ranks.average_gradients(state.trainable.values())
     norm = nn.utils.clip_grad_norm_(state.trainable.values(), settings.max_gradient_norm)
     if not torch.isfinite(norm):
         raise TrainingError(f"training: gradient norm {norm.item()} at step {step}. Lower learning_rate.")

@@ -11,7 +11,7 @@ Shape suffixes: B sentences, T tokens, M chosen positions, D width, V vocabulary
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -29,6 +29,12 @@ class ContinueMlm(Slice):
     mask_share: float = Field(gt=0, lt=1, description="Share of tokens to predict; 0.15 in BERT.")
     seed: int = Field(ge=0, description="Order of sentences, masks and the fresh head.")
     training: Training
+
+    @model_validator(mode="after")
+    def _one_process(self) -> "ContinueMlm":
+        if self.training.gpus > 1:
+            raise ValueError("training.gpus must be 1: processes choose different numbers of tokens")
+        return self
 
 
 class MaskedLanguageModel(nn.Module):

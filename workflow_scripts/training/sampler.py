@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_scripts.errors import TrainingError
+from workflow_scripts.training import ranks
 
 
 class Sampler:
@@ -20,13 +21,14 @@ class Sampler:
         self._batch_size = batch_size
         self._seed = seed
         self._per_epoch = rows // batch_size
+        self._share = ranks.share(batch_size)
         self._order = lru_cache(maxsize=1)(self._shuffle)
 
     def _shuffle(self, epoch: int) -> NDArray[np.int64]:
         return np.random.default_rng([self._seed, epoch]).permutation(self._rows)
 
     def rows_of(self, step: int) -> NDArray[np.int64]:
-        """Rows of ``step`` (from 1), shape (batch_size,), no row twice in an epoch."""
+        """This rank's rows of ``step`` (from 1), all of them where it is alone; no row twice in an epoch."""
         epoch, batch = divmod(step - 1, self._per_epoch)
         start = batch * self._batch_size
-        return self._order(epoch)[start : start + self._batch_size]
+        return self._order(epoch)[start : start + self._batch_size][self._share]

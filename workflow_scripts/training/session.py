@@ -17,6 +17,7 @@ from workflow_scripts.evaluation.embeddings import Embeddings
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import Preempted
 from workflow_scripts.training.settings import Training
 
@@ -27,7 +28,7 @@ def prepare(settings: Training, seed: int) -> torch.device:
     torch.set_num_threads(settings.cpu_threads)
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(seed)
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return ranks.device()
 
 
 def development_score(

@@ -30,6 +30,7 @@ class Training(Slice):
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
     precision: Literal["auto", "float32"] = Field(description="auto is bfloat16 where the GPU has it.")
     checkpoint_every: int = Field(gt=0, description="Steps between checkpoints.")
+    gpus: int = Field(gt=0, description="Processes of a training, a GPU each; they share every step's batch.")
     cpu_threads: int = Field(gt=0, description="Threads of a step on a CPU; fixed, as sums depend on it.")
 
     @model_validator(mode="after")
