@@ -10,6 +10,8 @@ second file is needed to notice. Three kinds of file are sealed:
 """
 
 import errno
+import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -17,7 +19,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -191,11 +193,12 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
 def atomic(path: Path) -> Iterator[Path]:
     """Give a temporary name beside ``path``; on success sync it and rename it, on failure remove it."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
-        with _naming_a_full_disk(path):
+        with _claimed(temporary), _naming_a_full_disk(path):
             yield temporary
             temporary.chmod(0o644)
             _sync(temporary)
@@ -203,6 +206,36 @@ def atomic(path: Path) -> Iterator[Path]:
             _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _claimed(temporary: Path) -> Iterator[None]:
+    """Hold a lock on ``temporary`` that the kernel takes back when this process dies, however it dies."""
+    handle = os.open(temporary, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed writers of ``path`` left beside it; where nobody can tell, it stays for the audit."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with suppress(OSError), _unclaimed(left):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+@contextmanager
+def _unclaimed(left: Path) -> Iterator[None]:
+    """Raise OSError where a living process holds ``left``."""
+    handle = os.open(left, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _sync(path: Path) -> None:
@@ -246,10 +279,11 @@ def write_page(path: Path, text: str, record: Record) -> None:
 def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
     """Give an empty folder to fill; on success hash its files, seal its record and put it in place."""
     folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
     replaced = temporary.with_suffix(".old")
     try:
-        with _naming_a_full_disk(folder):
+        with _claimed(temporary), _naming_a_full_disk(folder):
             yield temporary
             temporary.chmod(0o755)
             files = sorted(path for path in temporary.rglob("*") if path.is_file())
@@ -261,7 +295,8 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
             folder.rename(replaced)  # a removal that stops half-way would lose both
         temporary.rename(folder)
         _sync(folder.parent)
-        shutil.rmtree(replaced, ignore_errors=True)
+        for old in folder.parent.glob(f".{glob.escape(folder.name)}.*.old"):  # a killed writer's among them
+            shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -35,6 +35,7 @@ from workflow_scripts.artefacts import (
     writing_model_folder,
     writing_table,
 )
+from workflow_scripts.closure import ROOT
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance import Input, sha256_of
 from workflow_scripts.schemas import SENTENCES, WORD_COUNTS
@@ -455,3 +456,51 @@ def test_a_record_names_inputs_by_seal_and_sources_as_they_were_given(tmp_path, 
     assert made.outputs == ["a", "b"]
     assert set(made.code) == {"workflow_scripts/__init__.py", "workflow_scripts/errors.py"}
     assert json.loads(made.to_json())["settings"] == {"temperature": 0.05, "seed": 1}
+
+
+# What killed writers leave
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from workflow_scripts.artefacts import atomic, job_record, writing_model_folder
+writing = {"model": lambda path: writing_model_folder(path, job_record("errors", settings={}, inputs={}, outputs=[])),
+           "table.parquet": atomic}
+for name in ("model", "table.parquet"):
+    if os.fork() == 0:
+        with writing[name](Path(name)) as place:
+            (place / "weights" if place.is_dir() else place).write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+"""
+
+
+def left_behind(folder):
+    return sorted(path.name.rsplit(".", 2)[0] for path in folder.iterdir() if path.name.startswith("."))
+
+
+def test_what_a_killed_writer_left_is_swept_by_the_next_write_of_the_same_target(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, check=True)
+    assert left_behind(tmp_path) == [".model", ".table.parquet"]
+    write_table(tmp_path / "other.parquet", sentences(), record())
+    assert left_behind(tmp_path) == [".model", ".table.parquet"]
+    write_table(tmp_path / "table.parquet", sentences(), record())
+    write_folder(tmp_path / "model", record())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "other.parquet", "table.parquet"]
+
+
+def test_a_killed_replacement_of_a_folder_is_swept_too(tmp_path):
+    write_folder(tmp_path / "model", record())
+    shutil.copytree(tmp_path / "model", tmp_path / ".model.x1.old")
+    write_folder(tmp_path / "model", record())
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_what_a_living_writer_writes_is_left_alone(tmp_path):
+    with atomic(tmp_path / "table.parquet") as first:
+        first.write_text("first")
+        with atomic(tmp_path / "table.parquet") as second:
+            second.write_text("second")
+        assert first.read_text() == "first"
+    assert (tmp_path / "table.parquet").read_text() == "first"
