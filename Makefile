@@ -2,6 +2,8 @@
 
 VENV := .venv
 READY := $(VENV)/installed
+CRATES := .venv-crates
+CRATES_READY := $(CRATES)/installed
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --quiet host reason --cores all
@@ -12,6 +14,12 @@ SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 $(READY): requirements.lock
 	python3 -m venv $(VENV)
 	pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	touch $@
+
+# Validators of RO-Crates want older packages than the pipeline, so they have an environment of their own.
+$(CRATES_READY): tests/crates/requirements.lock
+	python3 -m venv $(CRATES)
+	$(CRATES)/bin/pip install --quiet --disable-pip-version-check --requirement tests/crates/requirements.lock
 	touch $@
 
 demo: $(READY)  ## the whole graph on the embedded default: raw text to report, in minutes
@@ -26,7 +34,7 @@ lab: $(READY)  ## small encoders on the real benchmarks under SEMBLANCE_DATA
 	@python -m workflow_scripts.show_table results/minilm/tables/*.parquet
 	@echo "Report: $(CURDIR)/results/minilm/report.html"
 
-test: $(READY)  ## all tests; those of the whole graph come last and use all cores themselves
+test: $(READY) $(CRATES_READY)  ## all tests; those of the whole graph come last and use all cores themselves
 	OMP_NUM_THREADS=1 python -m pytest --numprocesses 2 --dist loadfile tests/unit tests/dag
 	python -m pytest tests/e2e
 

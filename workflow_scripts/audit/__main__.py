@@ -8,10 +8,36 @@ import argparse
 import sys
 from pathlib import Path
 
-from workflow_scripts.audit import diff, explain, lock, verify
+from workflow_scripts.audit import (
+    cost,
+    crate,
+    diff,
+    explain,
+    export,
+    lineage,
+    lock,
+    rebuild,
+    records,
+    secrets,
+    stale,
+    verify,
+)
 from workflow_scripts.errors import one_line_errors
 
-COMMANDS = {"verify": verify, "explain": explain, "diff": diff, "lock": lock}
+COMMANDS = {
+    "verify": verify,
+    "explain": explain,
+    "lineage": lineage,
+    "stale": stale,
+    "rebuild": rebuild,
+    "records": records,
+    "diff": diff,
+    "cost": cost,
+    "secrets": secrets,
+    "crate": crate,
+    "export": export,
+    "lock": lock,
+}
 
 
 def main() -> int:

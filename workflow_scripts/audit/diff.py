@@ -220,10 +220,11 @@ def contents_equal(a: Path, b: Path) -> bool:
 
 def _pages_equal(a: Path, b: Path) -> bool:
     """Whether two Parquet files are equal up to their footers; unlike ``Table.equals``, so are NaNs."""
-    return _before_footer(a) == _before_footer(b)
+    return before_footer(a) == before_footer(b)
 
 
-def _before_footer(path: Path) -> bytes:
+def before_footer(path: Path) -> bytes:
+    """What a Parquet file holds besides schema and record."""
     content = path.read_bytes()
     return content[: -8 - int.from_bytes(content[-8:-4], "little")]
 

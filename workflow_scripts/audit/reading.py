@@ -3,10 +3,12 @@
 import json
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from workflow_scripts.artefacts import RECORD_FILE, read_record, read_seal
 from workflow_scripts.errors import DataError
@@ -86,6 +88,19 @@ def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[f"{prefix}{key}"] = value
     return found
+
+
+def made_by(record: Record) -> str:
+    """The job that a record is of: rule and wildcards."""
+    return f"{record.rule}({', '.join(f'{key}={value}' for key, value in record.wildcards.items())})"
+
+
+def table(*columns: str, numbers: Iterable[str] = ()) -> Table:
+    """An empty table whose long paths fold; columns in ``numbers`` stand to the right."""
+    made = Table(show_edge=False, pad_edge=False)
+    for column in columns:
+        made.add_column(column, overflow="fold", justify="right" if column in set(numbers) else "left")
+    return made
 
 
 def console() -> Console:

@@ -30,7 +30,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from workflow_scripts.artefacts import RECORD_FILE, SEALED_SUFFIXES, identity
-from workflow_scripts.audit.disk import Damage, Look, Tree, collect, look_at_all
+from workflow_scripts.audit.disk import Damage, Look, Tree, collect, glance_at, look_at_all
 from workflow_scripts.audit.reading import console, is_outside, name_of, print_json, record_at, recorded_name
 from workflow_scripts.closure import ROOT
 from workflow_scripts.errors import DataError
@@ -296,6 +296,16 @@ class Judge:
             if isinstance(error, DataError) and not no_model:
                 yield self._bad(path, "changed", str(error))
 
+    def behind(self, path: str) -> set[str]:
+        """The artefact that ``path`` is, and every one that it was made from, directly or through others."""
+        found: set[str] = set()
+        pending = {self.unit(path)}
+        while pending:
+            found |= pending
+            read = {self.unit(given) for name in pending for given in self.inputs[name]}
+            pending = (read & self.records.keys()) - found
+        return found
+
     def made_from(self, path: str) -> set[str]:
         """Every artefact made from ``path``, directly or through others."""
         found: set[str] = set()
@@ -352,6 +362,14 @@ def judge(tree: Tree, looks: Mapping[str, Look], studies: list[str]) -> Outcome:
         findings=judged.findings(),
         other_code=other_code(judged.records),
     )
+
+
+def unchecked(root: Path, studies: Iterable[Path]) -> Judge:
+    """All records below ``studies`` and how they hang together; no file is hashed, so damage goes unnoticed."""
+    studies = list(studies)
+    tree = collect(root, studies)
+    looks = {name: glance_at(root / name) for name in tree.sizes}
+    return Judge(tree, looks, [name_of(study, root) for study in studies])
 
 
 def verify(root: Path, studies: list[Path], *, show_progress: bool = False) -> Outcome:

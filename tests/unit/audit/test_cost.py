@@ -1,0 +1,97 @@
+"""Seconds, memory, requests, tokens and dollars of jobs, from the files that runs leave."""
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.unit.audit.conftest import RUNS, STUDY
+from workflow_scripts.artefacts import write_table
+from workflow_scripts.audit.cost import costs, in_all
+from workflow_scripts.audit.jobs import jobs_of, last_words
+from workflow_scripts.audit.verify import unchecked
+from workflow_scripts.errors import DataError
+
+
+def leave(rule, name, seconds=None, log="done\n", memory="100.5"):
+    """What a job leaves: its log, and if it ended well its measurements."""
+    path = Path("logs/study", rule, f"{name}.log")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(log)
+    if seconds is not None:
+        measured = Path("benchmarks/study", rule, f"{name}.tsv")
+        measured.parent.mkdir(parents=True, exist_ok=True)
+        measured.write_text(f"s\th:m:s\tmax_rss\n{seconds}\t0:00:01\t{memory}\n")
+
+
+@pytest.fixture
+def measured(root):
+    leave("read_dataset", "stsb", 1.5)
+    leave("split_corpus", "wiki", 2)
+    leave("fetch_encoder", "all", 3, memory="-")
+    for run, seed in RUNS:
+        leave("train_encoder", f"{run}/seed{seed}", 100 + seed)
+        leave("evaluate_sts", f"suite/{run}/seed{seed}", 10)
+    leave("make_table", "main", 4)
+    leave("draw_figure", "main", 5)
+    leave("write_report", "report", 6)
+    return root
+
+
+def test_every_job_has_its_own_measurements(measured):
+    found = {cost.job: cost for cost in costs(measured, [Path(STUDY)])}
+    assert len(found) == 2 + 1 + 2 * len(RUNS) + 3
+    assert found["train_encoder/simcse/seed2"].seconds == 102
+    assert found["train_encoder/plain/seed1"].seconds == 101
+    assert found["write_report/report"].seconds == 6
+    assert found["fetch_encoder/all"].memory_mb is None
+    total = in_all(found.values())
+    assert (total.jobs, total.memory_mb) == (len(found), 100.5)
+    assert total.seconds == 1.5 + 2 + 3 + (101 + 102 + 101) + 30 + 15
+    assert (total.calls, total.tokens, total.cost_usd) == (0, 0, 0.0)
+
+
+def test_the_cost_of_a_file_is_that_of_all_it_was_made_from(measured):
+    behind = {cost.job for cost in costs(measured, [Path(STUDY)], Path(STUDY, "runs/plain/seed1/model"))}
+    assert behind == {"fetch_encoder/all", "split_corpus/wiki", "train_encoder/plain/seed1"}
+    with pytest.raises(DataError, match="no artefact"):
+        costs(measured, [Path(STUDY)], Path("resources/prompt.txt"))
+
+
+def test_a_job_without_measurements_is_unknown_and_not_free(measured):
+    Path("benchmarks/study/make_table/main.tsv").unlink()
+    assert in_all(costs(measured, [Path(STUDY)])).unmeasured
+
+
+USAGE = {"model": ["m", "n"], "calls": [3, 2], "prompt_tokens": [100, 10], "completion_tokens": [7, 1]}
+
+
+@pytest.mark.parametrize(("dollars", "expected"), [([0.25, 0.5], 0.75), ([0.25, None], None)])
+def test_requests_tokens_and_dollars_come_from_tables_of_usage(measured, study, dollars, expected):
+    record = study.made_by("ask", ["usage.parquet"])
+    write_table(Path(STUDY, "usage.parquet"), pa.table({**USAGE, "cost_usd": dollars}), record)
+    (cost,) = (cost for cost in costs(measured, [Path(STUDY)]) if cost.job.startswith("ask"))
+    assert (cost.calls, cost.tokens, cost.cost_usd) == (5, 118, expected)
+
+
+def failed(root):
+    return {f"{job.rule}/{job.name}" for job in jobs_of(unchecked(root, [Path(STUDY)]), STUDY) if job.failed}
+
+
+def test_a_log_without_measurements_is_a_failed_job(measured):
+    assert failed(measured) == set()
+    leave("train_encoder", "other/seed1", log="first\nTrainingError: step 3: loss is nan\n\n")
+    assert failed(measured) == {"train_encoder/other/seed1"}
+    log = Path("logs/study/train_encoder/other/seed1.log")
+    assert last_words(log) == "TrainingError: step 3: loss is nan"
+    log.write_bytes(b"")
+    assert "killed" in last_words(log)
+
+
+def test_a_log_younger_than_its_measurements_is_a_job_that_failed_when_run_again(measured):
+    leave("train_encoder", "other/seed1", 5)
+    assert failed(measured) == set()
+    log = Path("logs/study/train_encoder/other/seed1.log")
+    os.utime(log, (log.stat().st_atime, log.stat().st_mtime + 60))
+    assert failed(measured) == {"train_encoder/other/seed1"}

@@ -1,0 +1,61 @@
+"""Files without a record, tables without a schema, records of Snakemake's own that cannot be read."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from tests.unit.audit.conftest import STUDY
+from workflow_scripts.artefacts import read_record, write_table
+from workflow_scripts.audit.records import records
+
+
+def faults(root):
+    return {
+        (fault.path.removeprefix(f"{STUDY}/"), fault.kind) for fault in records(root, [Path(STUDY)]).faults
+    }
+
+
+HISTORIES = {
+    (f"runs/{run}/history.parquet", "wrong columns")
+    for run in ("simcse/seed1", "simcse/seed2", "plain/seed1")
+}
+"""The study's histories are no real ones."""
+
+
+def test_every_table_is_held_to_the_schemas(root):
+    assert faults(root) == HISTORIES
+    path = Path(STUDY, "tables/main.parquet")
+    write_table(path, pa.table({"a": [1]}), read_record(path))
+    assert faults(root) == {*HISTORIES, ("tables/main.parquet", "wrong columns")}
+
+
+def test_files_without_a_record_are_named(root):
+    Path(STUDY, "notes.txt").write_text("mine")
+    Path(STUDY, ".report.html.x1.tmp").write_text("half")
+    Path(STUDY, "page.html").write_text("<html></html>")
+    expected = {("notes.txt", "no record"), (".report.html.x1.tmp", "no record"), ("page.html", "no record")}
+    assert faults(root) == {*HISTORIES, *expected}
+
+
+def test_a_record_of_a_model_that_cannot_be_read_is_named(root):
+    Path(STUDY, "encoders/minilm/record.json").write_text("{}")
+    assert ("encoders/minilm/record.json", "no record") in faults(root)
+
+
+def test_uncommitted_code_is_counted(root):
+    path = Path(STUDY, "tables/main.parquet")
+    table, record = pa.table({"a": [1]}), read_record(path)
+    write_table(path, table, record.model_copy(update={"commit": None, "dirty": True}))
+    found = records(root, [Path(STUDY)])
+    assert path.as_posix() in found.dirty and path.as_posix() in found.without_commit
+
+
+def test_garbled_records_of_snakemake_are_named(root):
+    assert records(root, [Path(STUDY)]).snakemakes == 0
+    folder = Path(".snakemake/metadata/sub")
+    folder.mkdir(parents=True)
+    (folder / "good").write_text("{}")
+    (folder / "bad").write_bytes(b'{"rule": \xff')
+    found = records(root, [Path(STUDY)])
+    assert found.snakemakes == 2
+    assert (".snakemake/metadata/sub/bad", "damaged") in {(fault.path, fault.kind) for fault in found.faults}

@@ -1,0 +1,165 @@
+"""Whatever changes in configuration, code, packages or inputs, stale names the artefacts and the keys."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.unit.audit.conftest import RUNS, STUDY
+from workflow_scripts.artefacts import read_record
+from workflow_scripts.audit import stale as module
+from workflow_scripts.audit.plan import Job, _job
+from workflow_scripts.audit.stale import Reason, stale
+from workflow_scripts.audit.verify import unchecked
+from workflow_scripts.errors import ConfigError
+
+
+def jobs():
+    """The commands that would make the study as it is."""
+    found = {}
+    for record in unchecked(Path(), [Path(STUDY)]).records.values():
+        inputs = {}
+        for role, given in record.inputs.items():
+            if ":" not in given.path:
+                inputs.setdefault(role.partition("/")[0], []).append(given.path)
+        values = {f"output{number}": [path] for number, path in enumerate(record.outputs)}
+        values |= {name: [value] for name, value in record.wildcards.items()} | inputs
+        values["speed"] = [f"benchmarks/study/{record.rule}.speed.parquet"]
+        found[record.rule, *record.outputs] = Job(record.rule, dict(record.settings), values, [])
+    return found
+
+
+def found(root, changed=None):
+    return stale(root, (changed or jobs()).values())
+
+
+def own(outcome):
+    """Reasons of an artefact's own, by its path in the study."""
+    return {
+        name.removeprefix(f"{STUDY}/"): [reason for reason in reasons if reason.kind != "upstream"]
+        for name, reasons in outcome.stale.items()
+        if any(reason.kind != "upstream" for reason in reasons)
+    }
+
+
+def test_what_the_configuration_would_make_again_is_up_to_date(root):
+    outcome = found(root)
+    assert outcome.stale == {} and outcome.missing == [] and outcome.unasked == []
+    assert len(outcome.fresh) == 15 and not outcome.red
+
+
+def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(root):
+    changed = jobs()
+    for (rule, *_), job in changed.items():
+        if rule == "train_encoder" and job.arguments["run"] == ["plain"]:
+            job.settings["method"]["temperature"] = 0.1
+    outcome = found(root, changed)
+    reason = Reason("setting", "method.temperature", "0.05", "0.1")
+    assert own(outcome) == {"runs/plain/seed1/model": [reason], "runs/plain/seed1/history.parquet": [reason]}
+    upstream = {name.removeprefix(f"{STUDY}/") for name in outcome.stale} - own(outcome).keys()
+    assert upstream == {
+        "scores/sts/suite/plain/seed1.parquet",
+        "tables/main.parquet",
+        "figures/main.svg",
+        "report.html",
+    }
+    assert outcome.red
+    data = outcome.as_data()
+    assert data["stale"][f"{STUDY}/runs/plain/seed1/model"]["job"] == "train_encoder(run=plain, seed=1)"
+    assert json.dumps(data)
+
+
+def test_values_that_trade_places_are_two_changes(root):
+    changed = jobs()
+    for (rule, *_), job in changed.items():
+        if rule == "train_encoder":
+            settings = job.settings
+            settings["method"]["temperature"], settings["training"]["steps"] = 3, 0.05
+    assert {len(reasons) for reasons in own(found(root, changed)).values()} == {2}
+
+
+def test_changed_code_and_packages_are_named(root, monkeypatch):
+    monkeypatch.setattr(
+        module,
+        "_hash",
+        lambda file: "f" * 64 if file.endswith("errors.py") else module.sha256_of(module.ROOT / file),
+    )
+    outcome = found(root)
+    assert len(own(outcome)) == 15
+    assert {reason.key for reasons in own(outcome).values() for reason in reasons} == {
+        "workflow_scripts/errors.py"
+    }
+
+
+def test_a_file_of_the_code_that_is_gone_is_absent_now(root, monkeypatch):
+    monkeypatch.setattr(module, "ROOT", Path("nowhere"))
+    module._hash.cache_clear()
+    assert {r.now for reasons in own(found(root)).values() for r in reasons} == {module.ABSENT}
+    module._hash.cache_clear()
+
+
+def test_another_version_of_a_package_is_named(root, monkeypatch):
+    path = Path(STUDY, "tables/main.parquet")
+    record = read_record(path)
+    renamed = record.model_copy(update={"packages": {"pyarrow": "1.0", "not-installed-here": "2"}})
+    reasons = list(module._reasons(next(job for job in jobs().values() if job.writes(record)), renamed, root))
+    assert [(reason.kind, reason.key, reason.was) for reason in reasons] == [
+        ("package", "not-installed-here", "2"),
+        ("package", "pyarrow", "1.0"),
+    ]
+    assert reasons[0].now == module.ABSENT
+
+
+def test_inputs_added_left_out_and_made_anew_are_named(root, study):
+    study.write_dataset(score=4.5)
+    changed = jobs()
+    for (rule, *_), job in changed.items():
+        if rule == "make_table":
+            job.arguments["scores"][0] = "resources/prompt.txt"
+    reasons = own(found(root, changed))
+    assert {(r.key, r.now) for r in reasons["tables/main.parquet"]} == {
+        (f"{STUDY}/{sorted(study.score_files())[0]}", module.ABSENT),
+        ("resources/prompt.txt", "read"),
+    }
+    assert {r.key for r in reasons["scores/sts/suite/plain/seed1.parquet"]} == {
+        f"{STUDY}/datasets/stsb.parquet"
+    }
+
+
+def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root):
+    shutil.rmtree(Path(STUDY, "runs/plain/seed1/model"))
+    changed = jobs() | {
+        ("extra",): Job("extra", {}, {"record": [f"{STUDY}/runs/plain/seed1/model/record.json"]}, [])
+    }
+    outcome = found(root, changed)
+    assert outcome.missing == [f"{STUDY}/runs/plain/seed1/model/record.json"]
+    assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in outcome.stale
+
+
+def test_an_artefact_that_no_job_writes_is_said_and_is_no_failure(root):
+    changed = {key: job for key, job in jobs().items() if key[0] != "write_report"}
+    outcome = found(root, changed)
+    assert outcome.unasked == [f"{STUDY}/report.html"] and not outcome.red
+
+
+def test_a_configuration_without_a_study_is_an_error(root):
+    with pytest.raises(ConfigError, match="runs no job"):
+        stale(root, [])
+
+
+def test_a_printed_command_is_read_back():
+    text = """--config '{"name": "it'"'"'s", "x": [1, "a b"]}' --run r \\\n    --files a.parquet 'b c.parquet' --none \\\n  --out o.svg >logs/l.log """
+    job = _job("draw", text)
+    assert job.settings == {"name": "it's", "x": [1, "a b"]}
+    assert job.arguments == {
+        "run": ["r"],
+        "files": ["a.parquet", "b c.parquet"],
+        "none": [],
+        "out": ["o.svg"],
+    }
+    assert job.command[:2] == ["-m", "workflow_scripts.draw"] and job.command[-1] == "o.svg"
+
+
+def test_every_artefact_of_the_study_has_a_job_here(root):
+    assert len(jobs()) == 2 + 1 + 2 * len(RUNS) + 3

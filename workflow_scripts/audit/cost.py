@@ -1,0 +1,138 @@
+"""Say what each artefact cost: seconds, memory, requests, tokens and dollars, its own and with all it came from.
+
+Seconds and memory are those that Snakemake measured (benchmarks/<study>/), of each job's last run. Requests,
+tokens and dollars stand in the usage tables that jobs write which ask a language model. A number that is not
+known is shown as such and never counted as 0; exit code 1 where a finished job left no measurement.
+"""
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from workflow_scripts.audit.jobs import Job, jobs_of
+from workflow_scripts.audit.reading import artefact_at, console, name_of, print_json, table
+from workflow_scripts.audit.verify import Judge, studies_of, unchecked
+from workflow_scripts.errors import DataError
+
+T = TypeVar("T", int, float)
+_USAGE = {"model", "calls", "prompt_tokens", "completion_tokens", "cost_usd"}
+"""Columns by which a table of usage is known."""
+
+
+class Cost(NamedTuple):
+    """What a job took, or several in all. None: not known."""
+
+    job: str
+    jobs: int
+    seconds: float | None
+    memory_mb: float | None
+    calls: int
+    tokens: int | None
+    cost_usd: float | None
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether some job left no measurement."""
+        return self.seconds is None
+
+
+def costs(root: Path, studies: Iterable[Path], path: Path | None = None) -> list[Cost]:
+    """What every job below ``studies`` took; with ``path`` those behind it alone.
+
+    Raises:
+        DataError: if ``path`` is no artefact.
+    """
+    judge = unchecked(root, studies)
+    jobs = [job for study in judge.studies for job in jobs_of(judge, study) if not job.failed]
+    if path is not None:
+        name = artefact_at(name_of(path, root), root)
+        if name not in judge.records:
+            raise DataError(f"{name}: no artefact. Name a file or model folder below results/.")
+        jobs = [
+            job for job in jobs if any(one == name or name in judge.made_from(one) for one in job.outputs)
+        ]
+    return [_cost(job, judge) for job in jobs]
+
+
+def _cost(job: Job, judge: Judge) -> Cost:
+    rows = [row for output in job.outputs for row in _usage(judge.tree.root / output)]
+    counted = [row[key] for row in rows for key in ("prompt_tokens", "completion_tokens")]
+    return Cost(
+        job=f"{job.rule}/{job.name}",
+        jobs=1,
+        seconds=job.seconds,
+        memory_mb=job.memory_mb,
+        calls=sum(row["calls"] for row in rows),
+        tokens=_sum([0, *counted]),
+        cost_usd=_sum([0.0, *(row["cost_usd"] for row in rows)]),
+    )
+
+
+def _usage(path: Path) -> list[dict[str, Any]]:
+    if path.suffix != ".parquet" or not set(pq.read_schema(path).names) >= _USAGE:
+        return []
+    rows: list[dict[str, Any]] = pq.read_table(path, columns=sorted(_USAGE)).to_pylist()
+    return rows
+
+
+def _sum(numbers: list[T | None]) -> T | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(numbers) else None
+
+
+def in_all(found: Iterable[Cost]) -> Cost:
+    """The sum; memory is the largest."""
+    found = list(found)
+    return Cost(
+        job="in all",
+        jobs=len(found),
+        seconds=_sum([cost.seconds for cost in found]),
+        memory_mb=max((cost.memory_mb for cost in found if cost.memory_mb is not None), default=None),
+        calls=sum(cost.calls for cost in found),
+        tokens=_sum([cost.tokens for cost in found]),
+        cost_usd=_sum([cost.cost_usd for cost in found]),
+    )
+
+
+# The command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what ``audit cost`` takes."""
+    parser.add_argument(
+        "path", type=Path, nargs="?", help="artefact: it and all it was made from; default: all"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print costs; exit code 1 where a finished job left no measurement."""
+    found = costs(args.root, studies_of(args.root, []), args.path)
+    total = in_all(found)
+    if args.json:
+        print_json({"jobs": [cost._asdict() for cost in found], "in_all": total._asdict()})
+    else:
+        show(found, total, console())
+    return 1 if total.unmeasured else 0
+
+
+def show(found: list[Cost], total: Cost, out: Console) -> None:
+    """Print costs for people, the dearest first."""
+    columns = ("seconds", "memory, MB", "requests", "tokens", "USD")
+    shown = table("job", *columns, numbers=columns)
+    for cost in [*sorted(found, key=lambda cost: -(cost.seconds or 0)), total]:
+        name = f"{cost.job} ({cost.jobs} jobs)" if cost is total else cost.job
+        asked = (f"{cost.calls:,}", _text(cost.tokens, ",.0f"), _text(cost.cost_usd, ".4f"))
+        measured = (_text(cost.seconds, ".1f"), _text(cost.memory_mb, ".0f"))
+        shown.add_row(name, *measured, *(asked if cost.calls else ("", "", "")))
+    out.print(shown)
+    if total.unmeasured:
+        names = [cost.job for cost in found if cost.unmeasured]
+        out.print(f"not measured: {', '.join(names)}", style="red", soft_wrap=True)
+
+
+def _text(number: float | None, form: str) -> str:
+    return "unknown" if number is None else format(number, form)

@@ -1,0 +1,137 @@
+"""Hold a crate that export wrote, or a stranger did, against the files in its folder.
+
+Checks what validators of RO-Crates leave out: that every file has the sha256 and size that the metadata say,
+that every file is described, that dates are dates and no job ends before it begins, that every reference leads
+somewhere, and that no name leads out of the folder. Exit code 1 where anything is wrong.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from workflow_scripts.audit.export import METADATA
+from workflow_scripts.audit.reading import console, print_json, table
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance import sha256_of
+
+_DATES = ("startTime", "endTime", "datePublished", "dateCreated", "dateModified")
+Entity = Mapping[str, Any]
+
+
+class Problem(NamedTuple):
+    """One thing that the metadata say and the folder does not bear out, or the other way round."""
+
+    entity: str
+    found: str
+
+
+def check(folder: Path) -> tuple[int, list[Problem]]:
+    """Number of entities, and what is wrong with them.
+
+    Raises:
+        DataError: if the folder holds no crate.
+    """
+    place = folder / METADATA
+    try:
+        graph = json.loads(place.read_text("utf-8"))["@graph"]
+        entities = {entity["@id"]: entity for entity in graph}
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{place}: no such file. Write a crate: python -m workflow_scripts.audit export."
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{place}: no metadata of an RO-Crate ({error}). Export the study again.") from error
+    problems = [
+        Problem(entity["@id"], found) for entity in graph for found in _wrong(entity, entities, folder)
+    ]
+    repeated = len(graph) - len(entities)
+    problems += [Problem(METADATA, f"{repeated} identifiers stand twice")] if repeated else []
+    return len(entities), [*problems, *_undescribed(folder, entities)]
+
+
+def _wrong(entity: Entity, entities: Mapping[str, Entity], folder: Path) -> Iterator[str]:
+    if "File" in _listed(entity.get("@type")) and "://" not in entity["@id"]:
+        yield from _wrong_file(entity, folder)
+    yield from _wrong_dates(entity)
+    for key, value in entity.items():
+        for one in _listed(value):
+            target = one.get("@id") if isinstance(one, Mapping) else None
+            if (
+                target is not None
+                and target not in entities
+                and not str(target).startswith(("http://", "https://"))
+            ):
+                yield f"{key} leads to {target}, which is not there"
+
+
+def _wrong_file(entity: Entity, folder: Path) -> Iterator[str]:
+    place = folder / entity["@id"]
+    if not place.resolve().is_relative_to(folder.resolve()):
+        yield "leads out of the crate"
+    elif not place.is_file():
+        yield "missing"
+    elif "sha256" not in entity:
+        yield "has no sha256"
+    elif (found := sha256_of(place)) != entity["sha256"]:
+        yield f"sha256 {found[:12]}; the metadata say {str(entity['sha256'])[:12]}"
+
+
+def _wrong_dates(entity: Entity) -> Iterator[str]:
+    dates = {}
+    for key in _DATES:
+        if key in entity:
+            try:
+                dates[key] = datetime.fromisoformat(entity[key])
+            except (TypeError, ValueError):
+                yield f"{key} {entity[key]!r} is no date"
+    try:
+        if "endTime" in dates and dates.get("startTime", dates["endTime"]) > dates["endTime"]:
+            yield "ends before it begins"
+    except TypeError:
+        yield "one of its dates has no time zone"
+
+
+def _undescribed(folder: Path, entities: Mapping[str, Entity]) -> Iterator[Problem]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name != METADATA and name not in entities:
+            yield Problem(name, "in the folder, and not in the metadata")
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+# The command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what ``audit crate`` takes."""
+    parser.add_argument("folder", type=Path, help="folder of a crate, such as crates/<study>")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check and print; exit code 1 if anything is wrong."""
+    entities, problems = check(args.folder)
+    if args.json:
+        found = [problem._asdict() for problem in problems]
+        print_json({"green": not problems, "entities": entities, "problems": found})
+    else:
+        show(args.folder, entities, problems, console())
+    return 1 if problems else 0
+
+
+def show(folder: Path, entities: int, problems: list[Problem], out: Console) -> None:
+    """Print what is wrong for people."""
+    if problems:
+        shown = table("entity", "found")
+        for problem in problems:
+            shown.add_row(*problem)
+        out.print(shown)
+    verdict = f"{folder}: {entities} entities, {len(problems)} problems"
+    out.print(verdict, style="red" if problems else "green", soft_wrap=True)

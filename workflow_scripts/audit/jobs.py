@@ -1,0 +1,121 @@
+"""The jobs behind a study: what each wrote, by its records, and how it went, by the files that runs leave.
+
+A job's log and the measurements that Snakemake writes when it ends well lie at logs/<study>/<rule>/ and
+benchmarks/<study>/<rule>/ under the values of its wildcards. So a log that is younger than its measurements, or
+has none, is that of a job that failed or was stopped.
+"""
+
+import csv
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+
+from workflow_scripts.audit.verify import Judge
+from workflow_scripts.provenance import Record
+
+_TOLERANCE_SECONDS = 1.0  # file systems keep dates more or less finely
+
+
+@dataclass
+class Job:
+    """One job of a study."""
+
+    rule: str
+    name: str
+    """Where its log lies below the rule's folder, without suffix."""
+    record: Record | None = None
+    """None of a job that failed."""
+    outputs: list[str] = field(default_factory=list)
+    log: Path | None = None
+    seconds: float | None = None
+    """How long it ran; None where no measurement is left."""
+    memory_mb: float | None = None
+    """Largest resident memory."""
+    end: datetime | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it left a log and nothing else."""
+        return self.record is None
+
+    @property
+    def start(self) -> datetime | None:
+        """When it began, as far as is known."""
+        return self.end - timedelta(seconds=self.seconds) if self.end and self.seconds is not None else None
+
+
+class Leavings:
+    """The files of one suffix below a folder, found by a job's rule and wildcards."""
+
+    def __init__(self, folder: Path, suffix: str) -> None:
+        self.folder = folder
+        self.files = {}
+        for file in sorted(folder.rglob(f"*{suffix}")):
+            rule, *parts = file.relative_to(folder).as_posix().removesuffix(suffix).split("/")
+            self.files[rule, frozenset(parts)] = file
+
+    def of(self, record: Record) -> Path | None:
+        """The file of the job that ``record`` is of; its path holds the values of the wildcards in some order."""
+        spellings = product(*((value, f"{key}{value}") for key, value in record.wildcards.items()))
+        wanted = [self.files.get((record.rule, frozenset(parts))) for parts in spellings]
+        if not record.wildcards:
+            wanted = [file for (rule, _), file in self.files.items() if rule == record.rule]
+        return next((file for file in wanted if file), None)
+
+    def name_of(self, file: Path) -> str:
+        """A file's path below its rule's folder, without suffix."""
+        return file.relative_to(self.folder).with_suffix("").as_posix().partition("/")[2]
+
+
+def jobs_of(judge: Judge, study: str) -> list[Job]:
+    """Finished jobs of ``study``, then those that failed."""
+    root, name = judge.tree.root, Path(study).name
+    logs, measured = Leavings(root / "logs" / name, ".log"), Leavings(root / "benchmarks" / name, ".tsv")
+    found: dict[tuple[str, ...], Job] = {}
+    for artefact, record in judge.records.items():
+        if artefact.startswith(f"{study}/"):
+            key = (record.rule, *judge.outputs[artefact])
+            if key not in found:
+                found[key] = _finished(record, logs, measured.of(record))
+            found[key].outputs.append(artefact)
+    return [*found.values(), *_failed(logs, measured, {job.log for job in found.values()})]
+
+
+def _finished(record: Record, logs: Leavings, measured: Path | None) -> Job:
+    log = logs.of(record)
+    name = logs.name_of(log) if log else "/".join(record.wildcards.values()) or record.rule
+    job = Job(record.rule, name, record, log=log)
+    if measured is not None:
+        with measured.open(newline="") as lines:
+            last = list(csv.DictReader(lines, delimiter="\t"))[-1:] or [{}]
+        job.seconds, job.memory_mb = _number(last[0].get("s")), _number(last[0].get("max_rss"))
+        job.end = _date(measured)
+    return job
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text or "")
+    except ValueError:  # Snakemake writes - or NA for what it could not measure
+        return None
+
+
+def _date(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+
+
+def _failed(logs: Leavings, measured: Leavings, known: AbstractSet[Path | None]) -> Iterator[Job]:
+    for (rule, parts), log in logs.files.items():
+        other = measured.files.get((rule, parts))
+        younger = other and _date(log) - _date(other) > timedelta(seconds=_TOLERANCE_SECONDS)
+        if log not in known and (younger or not other):
+            yield Job(rule, logs.name_of(log), log=log, end=_date(log))
+
+
+def last_words(log: Path, most: int = 300) -> str:
+    """The last line of a log, cut to ``most`` characters: a job's error is one line."""
+    lines = log.read_text("utf-8", errors="replace").strip().splitlines()
+    return lines[-1][:most] if lines else "no word in the log: killed or still running"

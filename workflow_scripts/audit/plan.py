@@ -1,0 +1,90 @@
+"""What the present configuration and code would run: every job of the graph, asked of Snakemake itself.
+
+Each rule runs one entry script, so the command that Snakemake prints for a job says all: the rule, its slice
+of the configuration, its wildcards and its files. A dry run of everything needs no record of Snakemake's own.
+"""
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.provenance import Record
+
+_COMMAND = re.compile(r"-m workflow_scripts\.(\w+) (.*?)2>&1", re.DOTALL)
+_HEADING = re.compile(r"^Shell command: *\n", re.MULTILINE)
+
+
+class Job(NamedTuple):
+    """One job that a run of everything would execute."""
+
+    rule: str
+    settings: dict[str, Any]
+    arguments: dict[str, list[str]]
+    """Wildcards and files by the name of their argument."""
+    command: list[str]
+    """After ``python``, without the log."""
+
+    def writes(self, record: Record) -> bool:
+        """Whether this is the job that a record is of."""
+        named = {value for values in self.arguments.values() for value in values}
+        return self.rule == record.rule and named.issuperset(record.outputs)
+
+
+def add_configfile(parser: argparse.ArgumentParser) -> None:
+    """Declare the argument that says which configuration is meant."""
+    parser.add_argument(
+        "--configfile",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="as for snakemake, such as config/demo.yaml; left out, the base configuration",
+    )
+
+
+def plan(root: Path, configfiles: list[str]) -> list[Job]:
+    """Every job that a run of everything would execute.
+
+    Args:
+        root: Folder where snakemake runs.
+        configfiles: As after snakemake's --configfile.
+
+    Raises:
+        ConfigError: if Snakemake does not accept the configuration.
+    """
+    chosen = ["--configfile", *configfiles] if configfiles else []
+    options = ["--dry-run", "--forceall", "--printshellcmds", "--quiet", "host", "reason"]
+    dry_run = subprocess.run(
+        [sys.executable, "-m", "snakemake", *options, *chosen],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    printed = dry_run.stdout + dry_run.stderr
+    if dry_run.returncode != 0:
+        errors = [line for line in printed.splitlines() if "Error" in line] or printed.splitlines()[-1:]
+        raise ConfigError(
+            f"{root}: snakemake cannot plan: {errors[0].strip()} Try snakemake --dry-run there."
+        )
+    jobs = [_job(rule, rest) for rule, rest in _COMMAND.findall(printed)]
+    assert len(jobs) == len(_HEADING.findall(printed)), "a rule whose command is not that of an entry script"
+    return jobs
+
+
+def _job(rule: str, rest: str) -> Job:
+    tokens = shlex.split(rest.replace("\\\n", " "))
+    tokens = [token for token in tokens if not token.startswith(">")]
+    arguments: dict[str, list[str]] = {}
+    for token in tokens:
+        if token.startswith("--"):
+            arguments[token.removeprefix("--")] = values = []
+        else:
+            values.append(token)
+    (settings,) = arguments.pop("config")
+    return Job(rule, json.loads(settings), arguments, ["-m", f"workflow_scripts.{rule}", *tokens])

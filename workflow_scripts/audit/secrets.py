@@ -1,0 +1,170 @@
+"""Search everything that runs left behind for secrets: results, records, logs, measurements, crates, answers.
+
+Looks for the values of environment variables that hold keys (by their names: ..._KEY, ..._TOKEN and the like),
+and for what has the form of a well-known key. Tables are searched as they are read, not as they are packed; of
+weights only the header can hold text. What is found is never printed. Exit code 1 where anything is found.
+"""
+
+import argparse
+import mmap
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from workflow_scripts.audit.reading import console, name_of, print_json, table
+from workflow_scripts.errors import DataError
+
+PLACES = ("results", "logs", "benchmarks", "crates", "answers", ".snakemake")
+"""Where runs write, below the folder in which snakemake ran."""
+_HOLDS_A_KEY = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)S?$")
+_SHORTEST_KEY = 8  # a shorter value would be found everywhere
+_FORMS = {
+    "OpenAI or Anthropic key": rb"\bsk-[A-Za-z0-9_-]{20,}",
+    "Hugging Face token": rb"\bhf_[A-Za-z0-9]{30,}",
+    "GitHub token": rb"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})",
+    "AWS key": rb"\bAKIA[0-9A-Z]{16}\b",
+    "Slack token": rb"\bxox[abprs]-[A-Za-z0-9-]{20,}",
+    "authorisation header": rb"Bearer [A-Za-z0-9._~+/-]{20,}",
+    "private key": rb"-----BEGIN [A-Z ]*PRIVATE KEY-----",
+    "password in a URL": rb"\b[a-z][a-z0-9+.-]*://[^/\s:@'\"<>]+:[^/\s:@'\"<>]+@",
+}
+
+
+class Secret(NamedTuple):
+    """Something that should not be where it is."""
+
+    path: str
+    what: str
+    """The variable or the form; never the value."""
+    place: str
+    """Byte, record or column."""
+
+
+def secrets(
+    root: Path, variables: Mapping[str, str], places: Iterable[str] = PLACES
+) -> tuple[int, list[Secret]]:
+    """Number of files searched, and what was found in them.
+
+    Args:
+        root: Folder where snakemake ran.
+        variables: Name to value of what must not be found.
+        places: Folders below ``root``, those that are there.
+    """
+    searcher = Searcher(variables)
+    files = [
+        path
+        for place in places
+        for path in sorted((root / place).rglob("*"))
+        if path.is_file() and path.stat().st_size
+    ]
+    found = [Secret(name_of(path, root), *hit) for path in files for hit in searcher.search(path)]
+    return len(files), found
+
+
+def keys_of(environment: Mapping[str, str], named: Iterable[str]) -> dict[str, str]:
+    """Variables that hold keys, by their names, and those in ``named``.
+
+    Raises:
+        DataError: if one that is named is not set: its value could not be looked for.
+    """
+    for name in named:
+        if len(environment.get(name, "")) < _SHORTEST_KEY:
+            raise DataError(
+                f"{name}: not set, or shorter than {_SHORTEST_KEY} characters. Set it, or leave it out."
+            )
+    names = {*named, *(name for name in environment if _HOLDS_A_KEY.search(name.upper()))}
+    return {name: environment[name] for name in names if len(environment[name]) >= _SHORTEST_KEY}
+
+
+class Searcher:
+    """Finds keys in files of every kind."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._names = [*(f"value of {name}" for name in sorted(variables)), *_FORMS]
+        forms = [*(re.escape(variables[name].encode()) for name in sorted(variables)), *_FORMS.values()]
+        self._pattern = re.compile(b"|".join(b"(%s)" % form for form in forms))
+
+    def search(self, path: Path) -> Iterator[tuple[str, str]]:
+        """What was found in a file, and where."""
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            end = len(content)
+            if path.suffix == ".safetensors":  # a length, a header in JSON, then numbers alone
+                end = min(end, 8 + int.from_bytes(content[:8], "little"))
+            for match in self._pattern.finditer(content, 0, end):
+                yield self._what(match), f"byte {match.start()}"
+        if path.suffix == ".parquet":
+            yield from self._in_table(path)
+
+    def _what(self, match: re.Match[bytes]) -> str:
+        return self._names[(match.lastindex or 1) - 1]
+
+    def _in_table(self, path: Path) -> Iterator[tuple[str, str]]:
+        try:
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches():
+                    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                        for text in _texts(column):
+                            if match := self._pattern.search(text.encode()):
+                                yield self._what(match), f"column {name}"
+        except (OSError, ValueError):  # damaged: verify says so, and its bytes were searched as they are
+            return
+
+
+def _texts(column: pa.Array) -> Iterator[str]:
+    """Different texts of a column, those in lists among them."""
+    while pa.types.is_list(column.type):
+        column = column.flatten()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        yield from (text for text in pc.unique(column).to_pylist() if text)
+
+
+# The command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what ``audit secrets`` takes."""
+    parser.add_argument(
+        "--variable",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another environment variable that holds a key",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search and print; exit code 1 if anything was found."""
+    variables = keys_of(os.environ, args.variable)
+    files, found = secrets(args.root, variables)
+    if not files:
+        raise DataError(f"{args.root}: no files of a run. Run the pipeline first: snakemake.")
+    if args.json:
+        data = {"green": not found, "files": files, "variables": sorted(variables)}
+        print_json({**data, "found": [secret._asdict() for secret in found]})
+    else:
+        show(files, variables, found, console())
+    return 1 if found else 0
+
+
+def show(files: int, variables: Iterable[str], found: list[Secret], out: Console) -> None:
+    """Print what was found, but for the secrets themselves."""
+    if found:
+        shown = table("path", "holds", "where")
+        for secret in dict.fromkeys(found):
+            shown.add_row(*secret)
+        out.print(shown)
+        out.print("Withdraw each key where it was issued, then delete these files.", style="bold")
+    looked = ", ".join(sorted(variables)) or "no variable that holds a key is set"
+    out.print(
+        f"{files} files searched for {len(_FORMS)} forms of keys and the values of variables ({looked}): "
+        f"{len(found)} found",
+        style="red" if found else "green",
+        soft_wrap=True,
+    )
