@@ -46,6 +46,8 @@ class Tree:
     oddities: list[str] = field(default_factory=list)
     checkpoint_files: int = 0
     checkpoint_bytes: int = 0
+    _model_of: dict[str, str | None] = field(default_factory=dict)
+    """Folder to the model folder that it is or lies in; thousands of files share a folder."""
 
     @cached_property
     def models(self) -> set[str]:
@@ -64,7 +66,10 @@ class Tree:
 
     def model_of(self, name: str) -> str | None:
         """The model folder that a file is part of."""
-        return next((str(folder) for folder in Path(name).parents if str(folder) in self.models), None)
+        folder, _, _ = name.rpartition("/")
+        if folder and folder not in self._model_of:
+            self._model_of[folder] = folder if folder in self.models else self.model_of(folder)
+        return self._model_of.get(folder)
 
 
 def collect(root: Path, studies: Iterable[Path]) -> Tree:
@@ -127,18 +132,20 @@ def look_at(path: Path, *, part_of_model: bool) -> Look:
     sealed = path.suffix in SEALED_SUFFIXES or path.name == RECORD_FILE
     if part_of_model:
         return Look(seal=read_seal(path) if sealed else None, sha256=sha256_of(path))
-    seal = read_seal(path)
-    if seal is None and sealed and (path.name == RECORD_FILE or _was_ours(path)):
-        return Look(damage=_damage(path))
-    if seal is None:
-        return Look(sha256=sha256_of(path))
     try:
-        check_seal(path)
+        seal = check_seal(path)
     except DataError:
-        return Look(seal=seal, damage=_damage(path))
+        return _without_whole_seal(path, sealed)
     with suppress(DataError):  # whole, but written by another version of this pipeline
         return Look(seal=seal, record=record_at(path))
     return Look(seal=seal)
+
+
+def _without_whole_seal(path: Path, sealed: bool) -> Look:
+    seal = read_seal(path)
+    if seal is not None or (sealed and (path.name == RECORD_FILE or _was_ours(path))):
+        return Look(seal=seal, damage=_damage(path))
+    return Look(sha256=sha256_of(path))
 
 
 def glance_at(path: Path) -> Look:

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def name_of(path: str | Path, root: Path) -> str:
     return Path(os.path.relpath(path, root)).as_posix()
 
 
+@cache  # records name the same few paths over and over
 def recorded_name(path: str, root: Path) -> str:
     """The one spelling of a path that a record holds."""
     return name_of(root / path, root)

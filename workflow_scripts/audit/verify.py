@@ -117,8 +117,8 @@ class Judge:
 
     def unit(self, path: str) -> str:
         """The name of the artefact that ``path`` is or is part of."""
-        if Path(path).name == RECORD_FILE:
-            return Path(path).parent.as_posix()
+        if path.endswith(f"/{RECORD_FILE}"):
+            return path.removesuffix(f"/{RECORD_FILE}")
         return path if path in self.tree.models else self.tree.model_of(path) or path
 
     @cached_property
