@@ -17,12 +17,16 @@ from workflow_scripts.dag import (
 )
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.blocks import (
+    datasets_of as extraction_datasets,
+    files_of_figure,
+    files_of_table,
     job_settings,
+    names as extraction_names,
     needs_averages,
     needs_documents,
     needs_shaping,
     only_task,
-    score_files,
+    single_tables,
     suite_of as extraction_suite,
     tasks_of as extraction_tasks,
     wikitext_settings,
@@ -66,7 +70,7 @@ wildcard_constraints:
     dataset="[a-z0-9_]+",
     corpus="[a-z0-9_]+",
     encoder="[a-z0-9_]+",
-    experiment="[a-z0-9_]+",
+    experiment=one_of(EXPERIMENTS),
     suite="[a-z0-9_]+",
     kind="[a-z0-9_]+",
     run=one_of(RUNS),
@@ -243,6 +247,37 @@ def mteb_settings_of(wildcards):
     return as_json({"suite": suite, "mteb": {"lists": lists, "not_in_this_mteb": {}}})
 
 
+def below_results(files):
+    """Files named below the study's folder of results."""
+    return [f"<results>/{file}" for file in files]
+
+
+def published_extraction(wildcards):
+    """The paper's numbers of one table, and of the tables that show its tasks alone."""
+    tables = dict.fromkeys([wildcards.table, *single_tables(config, wildcards.table).values()])
+    files = [Path("resources/published", f"{table}.csv") for table in tables]
+    return [str(file) for file in files if (BASE / file).exists()]
+
+
+def table_settings(wildcards):
+    """Settings of one table of the extraction study."""
+    table = config["extraction"]["tables"][wildcards.table]
+    shown = {"names": extraction_names(config["extraction"], table)}
+    return as_json(shown | {"table": table, "single": single_tables(config, wildcards.table)})
+
+
+def drawing_kind(wildcards):
+    """The module that draws one figure of the extraction study."""
+    return config["extraction"]["figures"][wildcards.drawing]["kind"]
+
+
+def drawing_settings(wildcards):
+    """Settings of one figure of the extraction study."""
+    drawing = config["extraction"]["figures"][wildcards.drawing]
+    shown = {"names": extraction_names(config["extraction"], drawing), "figure": config["report"]["figure"]}
+    return as_json(shown | {"drawing": drawing})
+
+
 def published_of(wildcards):
     """Tables of papers that one experiment names."""
     tables = EXPERIMENTS[wildcards.experiment].get("published", [])
@@ -272,4 +307,4 @@ def development_sets():
 def datasets_of_study():
     """Names of all datasets that the study reads."""
     trained = {config["corpora"][base_of(config, corpus)]["dataset"] for corpus in CORPORA}
-    return sorted(trained | set(evaluation_sets()))
+    return sorted(trained | set(evaluation_sets()) | set(extraction_datasets(config)))

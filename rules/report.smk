@@ -6,6 +6,7 @@ Inputs:  <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet and .pairs.par
          resources/published/{table}.csv of the papers' tables that a grid names
 Outputs: <results>/tables/{experiment}.parquet
          <results>/figures/{experiment}/{figure}.svg, each with its data in {figure}.parquet
+         <results>/tables/{table}.parquet, <results>/figures/extraction/{drawing}.svg of the extraction study
          <results>/report.html
 """
 
@@ -14,6 +15,7 @@ CORPORA = sorted(
     {run.corpus for run in RUNS.values() if run.corpus}
     | {config["encoders"][run.encoder]["adapt"]["corpus"] for run in RUNS.values() if run.encoder in ADAPTED}
 )
+SHOWN = config["extraction"]["show"]
 STUDY = config | {"grids": EXPERIMENTS}
 
 
@@ -44,6 +46,74 @@ rule make_table:
         python -m workflow_scripts.make_table \
             --config {params.config:q} --experiment {wildcards.experiment:q} \
             --scores {input.scores:q} --published {input.published:q} --table {output.table:q} >{log:q} 2>&1
+        """
+
+
+rule tabulate_extraction:
+    """One table of the extraction study: rows of shapes and columns of models, the paper's numbers beside them."""
+    input:
+        scores=lambda wildcards: below_results(files_of_table(config, wildcards.table)),
+        published=published_extraction,
+        code=sources("tabulate_extraction"),
+    output:
+        cells="<results>/tables/{table}.parquet",
+    log:
+        "<logs>/tabulate_extraction/{table}.log",
+    benchmark:
+        "<benchmarks>/tabulate_extraction/{table}.tsv"
+    wildcard_constraints:
+        table=one_of(config["extraction"]["tables"]),
+    localrule: True
+    threads: 1
+    resources:
+        mem="4GB",
+        runtime="10m",
+    params:
+        config=table_settings,
+        packages=versions("tabulate_extraction"),
+    message:
+        "Make table {wildcards.table}"
+    shell:
+        r"""
+        python -m workflow_scripts.tabulate_extraction \
+            --config {params.config:q} --table {wildcards.table:q} \
+            --scores {input.scores:q} --published {input.published:q} --cells {output.cells:q} >{log:q} 2>&1
+        """
+
+
+rule draw_extraction:
+    """One figure of the extraction study."""
+    input:
+        scores=lambda wildcards: below_results(files_of_figure(config, wildcards.drawing)),
+        code=lambda wildcards: sources("draw_extraction", f"reporting.{drawing_kind(wildcards)}"),
+    output:
+        figure=report(
+            "<results>/figures/extraction/{drawing}.svg",
+            caption="../resources/captions/extraction.rst",
+            category="Figures",
+            labels={"experiment": "extraction", "shows": "{drawing}"},
+        ),
+        data="<results>/figures/extraction/{drawing}.parquet",
+    log:
+        "<logs>/draw_extraction/{drawing}.log",
+    benchmark:
+        "<benchmarks>/draw_extraction/{drawing}.tsv"
+    wildcard_constraints:
+        drawing=one_of(config["extraction"]["figures"]),
+    threads: 1
+    resources:
+        mem="4GB",
+        runtime="10m",
+    params:
+        config=drawing_settings,
+        packages=lambda wildcards: versions("draw_extraction", f"reporting.{drawing_kind(wildcards)}"),
+    message:
+        "Draw {wildcards.drawing}"
+    shell:
+        r"""
+        python -m workflow_scripts.draw_extraction \
+            --config {params.config:q} --drawing {wildcards.drawing:q} \
+            --scores {input.scores:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
         """
 
 
@@ -174,13 +244,15 @@ rule write_report:
     """The whole study on one page."""
     input:
         tables=collect("<results>/tables/{experiment}.parquet", experiment=EXPERIMENTS),
+        extraction=collect("<results>/tables/{table}.parquet", table=SHOWN["tables"]),
+        drawings=collect("<results>/figures/extraction/{drawing}.svg", drawing=SHOWN["figures"]),
         figures=[
             f"<results>/figures/{experiment}/{figure}.svg"
             for experiment, grid in EXPERIMENTS.items()
             for figure in FIGURES
             if has_figure(figure, grid)
         ],
-        captions=collect("resources/captions/{figure}.rst", figure=FIGURES),
+        captions=collect("resources/captions/{figure}.rst", figure=[*FIGURES, "extraction"]),
         datasets=collect("<results>/datasets/{dataset}.parquet", dataset=datasets_of_study()),
         dropped=collect("<results>/datasets/{dataset}.dropped.parquet", dataset=datasets_of_study()),
         train=collect("<results>/corpora/{corpus}/train.parquet", corpus=CORPORA),
@@ -216,7 +288,7 @@ rule write_report:
         r"""
         python -m workflow_scripts.write_report \
             --config {params.config:q} --template {input.template:q} \
-            --tables {input.tables:q} --figures {input.figures:q} --captions {input.captions:q} \
+            --tables {input.tables:q} --extraction {input.extraction:q} --drawings {input.drawings:q} --figures {input.figures:q} --captions {input.captions:q} \
             --datasets {input.datasets:q} --dropped {input.dropped:q} \
             --train {input.train:q} --words {input.words:q} --contamination {input.contamination:q} \
             --development {input.development:q} \

@@ -9,12 +9,11 @@ import pyarrow as pa
 from rich.console import Console
 
 from workflow_scripts.artefacts import atomic, read_table
-from workflow_scripts.errors import DataError, one_line_errors
-from workflow_scripts.evaluation.significance import Config as Significance
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.reporting.described import described
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import lay_out
-from workflow_scripts.reporting.records import record_of
 from workflow_scripts.reporting.terminal import show
 from workflow_scripts.schemas import TABLE
 
@@ -36,13 +35,8 @@ def load(path: Path) -> Shown:
     Raises:
         DataError: if the file is no table.
     """
-    table, record = read_table(path, TABLE), record_of(path)
-    if record.rule != "make_table":
-        raise DataError(f"{path}: made by {record.rule}. Give files of results/<study>/tables.")
-    name = record.wildcards["experiment"]
-    experiment = Experiment.parse(record.settings["experiment"], f"{path}: experiment")
-    significance = Significance.parse(record.settings["significance"], f"{path}: significance")
-    return Shown(name, table, experiment, significance.alpha)
+    table, found = read_table(path, TABLE), described(path)
+    return Shown(found.name, table, found.experiment, found.alpha)
 
 
 def main() -> None:

@@ -7,10 +7,9 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.artefacts import read_table, write_page
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.job import Job, parse_job
 from workflow_scripts.reporting import page
-from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.described import described
 from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.layout import lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
@@ -25,6 +24,8 @@ def main() -> None:
         inputs=["template"],
         many=[
             "tables",
+            "extraction",
+            "drawings",
             "figures",
             "captions",
             "datasets",
@@ -40,15 +41,14 @@ def main() -> None:
     record = job.record()
     report = job.outputs["report"]
     corpora = _corpora(job, config.top_words)
-    experiments = [_experiment(path) for path in job.many("tables")]
+    tables = [described(path) for path in job.many("tables")]
+    experiments = [table.experiment for table in tables]
     text = page.render(
         page.Page(
             study=job.settings["name"],
             summary=page.summarise(experiments, sum(corpus.sentences for corpus in corpora)),
             labels=told_apart(record.labels),
-            sections=[
-                _section(job, path, grid) for path, grid in zip(job.many("tables"), experiments, strict=True)
-            ],
+            sections=[_section(job, path) for path in [*job.many("tables"), *job.many("extraction")]],
             datasets=_datasets(job),
             corpora=corpora,
             development=[_development(path, report) for path in job.many("development")],
@@ -61,24 +61,27 @@ def main() -> None:
     write_page(report, text, record)
 
 
-def _experiment(table: Path) -> Experiment:
-    return Experiment.parse(record_of(table).settings["experiment"], f"{table}: experiment")
-
-
-def _section(job: Job, table: Path, experiment: Experiment) -> page.Section:
-    name, report = wildcard(table, "experiment"), job.outputs["report"]
-    significance = Significance.parse(record_of(table).settings["significance"], f"{table}: significance")
+def _section(job: Job, table: Path) -> page.Section:
+    report, shown = job.outputs["report"], described(table)
     captions = {path.stem: path.read_text("utf-8") for path in job.many("captions")}
     return page.Section(
-        name=name,
-        sheet=lay_out(read_table(table, TABLE), experiment, significance.alpha),
+        name=shown.name,
+        settings=shown.settings,
+        sheet=lay_out(read_table(table, TABLE), shown.experiment, shown.alpha),
         table=page.linked(table.as_posix(), report),
         drawings=[
             page.drawing(path.read_text("utf-8"), record_of(path), captions, report)
-            for path in job.many("figures")
-            if wildcard(path, "experiment") == name
+            for path in [*job.many("figures"), *job.many("drawings")]
+            if _stands_below(path) == shown.name
         ],
     )
+
+
+def _stands_below(figure: Path) -> str:
+    """Name of the table that a figure stands below."""
+    record = record_of(figure)
+    below: str = record.wildcards.get("experiment") or record.settings["drawing"]["below"]
+    return below
 
 
 def _datasets(job: Job) -> list[page.DatasetLine]:

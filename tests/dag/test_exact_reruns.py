@@ -35,6 +35,20 @@ SPEARMAN = {"evaluate_sts": 5, "make_table": 1, "draw_cosine_density": 1} | PLAN
 GEOMETRY = {"evaluate_geometry": 5, "make_table": 1} | PLANE | REPORT
 NOTHING: dict[str, int] = {}
 
+# Its slice of the extraction study: the plain encoder and random vectors on one set.
+EXTRACTED = {"tabulate_extraction": 1, "draw_extraction": 1} | REPORT
+SCORED_AGAIN = {"extract_scores": 2} | EXTRACTED
+LEARNT_AGAIN = {"fit_wikitext": 2} | SCORED_AGAIN
+COUNTED = {"count_tokens": 1} | LEARNT_AGAIN
+AVERAGED = {
+    "average_tokens": 1,
+    "merge_token_averages": 1,
+    "fit_wikitext": 1,
+    "extract_scores": 1,
+} | EXTRACTED
+RANDOM = {"fit_wikitext": 1, "extract_scores": 1} | EXTRACTED
+FROM_TEXT = AVERAGED | COUNTED
+
 READERS: dict[str, dict[str, int]] = {
     "data_root": NOTHING,  # where a file lies decides nothing: its bytes are pinned
     "training": TRAINED,
@@ -42,22 +56,36 @@ READERS: dict[str, dict[str, int]] = {
     "development.every": TRAINED,
     "development.max_tokens": TRAINED,
     "continue_mlm": ADAPTED,
-    "suites.sts.lee": SPEARMAN,
+    "suites.sts.lee": SPEARMAN | SCORED_AGAIN,
     "suites.geometry.lee_space": GEOMETRY,
-    "encoders.minilm.fetch": {"fetch_encoder": 1} | EVERY_ENCODER,
+    "encoders.minilm.fetch": {"fetch_encoder": 1} | EVERY_ENCODER | FROM_TEXT,
     "encoders.minilm_mlm.adapt.label": ADAPTED,
     "corpora.wiki_extract": FROM_CORPUS,
     "words": {"count_words": 1} | REPORT,
-    "datasets.wiki_extract": TEXT,
-    "datasets.lee": JUDGEMENTS,
+    "datasets.wiki_extract": TEXT | FROM_TEXT,
+    "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
     "significance": {"make_table": 1} | PLANE | REPORT,
-    "report.figure": {"draw_learning_curves": 1, "draw_cosine_density": 1} | PLANE | REPORT,
+    "report.figure": {"draw_learning_curves": 1, "draw_cosine_density": 1, "draw_extraction": 1}
+    | PLANE
+    | REPORT,
     "report.learning_curves": {"draw_learning_curves": 1} | REPORT,
     "report.cosine_density.edges": {"draw_cosine_density": 1} | REPORT,
     "report.cosine_density.bandwidth": {"draw_cosine_density": 1} | REPORT,
     "report.page": REPORT,
     "methods.simcse": TRAINED,
     "methods.untrained_avg": {"pool_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | SCORED,
+    "extraction.wikitext": COUNTED,
+    "extraction.averages": AVERAGED,
+    "extraction.shards": AVERAGED | {"average_tokens": 2},
+    "extraction.sources.random": RANDOM,
+    "extraction.weightings.avg": LEARNT_AGAIN,
+    "extraction.weightings.idf_wikitext": LEARNT_AGAIN,
+    "extraction.weightings.idf_task": LEARNT_AGAIN,
+    "extraction.weightings.unbiased": LEARNT_AGAIN,
+    "extraction.weightings.avg_without_specials": NOTHING,
+    "extraction.postprocessings.none": SCORED_AGAIN,
+    "extraction.postprocessings.quantile_uniform": SCORED_AGAIN,
+    "extraction.postprocessings.quantile_uniform_wikitext": LEARNT_AGAIN,
     "methods.untrained_cls": {"pool_encoder": 1, "evaluate_sts": 1, "evaluate_geometry": 1} | SCORED,
 }
 """Longest prefix of a key to the jobs that changing it brings back; a key with no prefix here brings back none."""
@@ -75,6 +103,11 @@ STRUCTURE = {  # keys that name other blocks, or the study: changing one asks fo
     "suites.geometry.lee_space.positives.lee.dataset",
     "suites.geometry.lee_space.clouds.documents.dataset",
     "suites.sts.lee.datasets",
+    "extraction.encoder",
+    "extraction.bias_list",
+    "extraction.suites.sts",
+    "extraction.wikitext.dataset",
+    "extraction.averages.dataset",
     "mteb.lists.jtcse_bitext_mining.BUCC.v2",  # the dot is part of the task's name
     "mteb.lists.jtcse_sts22.STS22.v2",
 }
@@ -100,7 +133,13 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 CONFIG = merged_config(ROOT, DEMO)
-LEAVES = dict(leaves(CONFIG))
+SHOWN = {"models", "measures", "tables", "figures"}  # of extraction: names with dots; tested apart
+LEAVES = dict(
+    leaves(
+        CONFIG
+        | {"extraction": {key: value for key, value in CONFIG["extraction"].items() if key not in SHOWN}}
+    )
+)
 
 # Values that a rule of thumb cannot find: those that have no type yet, or must be one of a few.
 OTHER_VALUES: dict[str, Any] = {
@@ -131,6 +170,11 @@ OTHER_VALUES: dict[str, Any] = {
     "temperature": 0.5,
     "module": None,  # naming another module asks for other keys; covered by the test of modules
     "form": None,  # likewise
+    "documents": None,  # likewise
+    "fit": None,  # likewise
+    "formula": "tokens",
+    "unseen": "zero",
+    "text": "templated",
     "sources": None,
 }
 
@@ -251,6 +295,23 @@ def test_a_changed_source_reruns_what_reads_it(finished, tmp_path, path):
     assert plan_with(finished, {table: {name: block}}, tmp_path) == expected(path.split("[")[0])
 
 
+SHOWN_CHANGES = [
+    ({"tables": {"extraction_demo": {"title": "Another"}}}, {"tabulate_extraction": 1} | REPORT),
+    ({"models": {"BERT": {"share": 0.5}}}, {"tabulate_extraction": 1} | REPORT),
+    ({"models": {"T4": {"share": 0.5}}}, NOTHING),
+    ({"measures": {"STS": {"scale": 1}}}, EXTRACTED),
+    ({"measures": {"clustering": {"scale": 1}}}, NOTHING),
+    ({"figures": {"extraction_figure4": {"title": "Another"}}}, {"draw_extraction": 1} | REPORT),
+    ({"figures": {"extraction_figure5": {"title": "Another"}}}, NOTHING),
+    ({"show": {"figures": []}}, REPORT),
+]
+
+
+@pytest.mark.parametrize(("change", "reruns"), SHOWN_CHANGES)
+def test_what_the_extraction_study_shows_reruns_no_score(finished, tmp_path, change, reruns):
+    assert plan_with(finished, {"extraction": change}, tmp_path) == reruns
+
+
 GRID_CHANGES = [
     (
         {"seeds": [1, 2, 3]},
@@ -282,11 +343,34 @@ GRAPH = grimp.build_graph("workflow_scripts")
 JOBS = ALL_EVALUATED | {
     "fetch_encoder": 1, "read_dataset": 2, "split_corpus": 1, "count_words": 1, "continue_mlm": 1, "pool_encoder": 3,
     "train_encoder": 2, "draw_learning_curves": 1,
-}  # fmt: skip
+} | FROM_TEXT  # fmt: skip
 """Every job of the demo."""
 DOWNSTREAM = {
-    "read_dataset": {"split_corpus", "evaluate_sts", "evaluate_geometry", "write_report"},
-    "fetch_encoder": {"continue_mlm", "pool_encoder"},
+    "read_dataset": {
+        "split_corpus",
+        "evaluate_sts",
+        "evaluate_geometry",
+        "count_tokens",
+        "average_tokens",
+        "fit_wikitext",
+        "extract_scores",
+        "write_report",
+    },
+    "fetch_encoder": {
+        "continue_mlm",
+        "pool_encoder",
+        "count_tokens",
+        "average_tokens",
+        "fit_wikitext",
+        "extract_scores",
+    },
+    "count_tokens": {"fit_wikitext", "extract_scores"},
+    "average_tokens": {"merge_token_averages"},
+    "merge_token_averages": {"fit_wikitext", "extract_scores"},
+    "fit_wikitext": {"extract_scores"},
+    "extract_scores": {"tabulate_extraction", "draw_extraction"},
+    "tabulate_extraction": {"write_report"},
+    "draw_extraction": {"write_report"},
     "split_corpus": {"count_words", "continue_mlm", "train_encoder", "write_report"},
     "count_words": {"write_report"},
     "continue_mlm": {"pool_encoder", "train_encoder"},
@@ -302,8 +386,10 @@ DOWNSTREAM = {
 BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
     "methods.simcse": set(TRAINED),
     "models.readouts.pooled": set(POOLED_AND_TRAINED),
-    "data.readers.lee": set(JUDGEMENTS),
-    "data.readers.wikipedia_xml": set(TEXT),
+    "data.readers.lee": set(JUDGEMENTS | SCORED_AGAIN),
+    "data.readers.wikipedia_xml": set(TEXT | FROM_TEXT),
+    "extraction.scoring.sts": set(SCORED_AGAIN),
+    "reporting.layer_lines": {"draw_extraction", "write_report"},
 }
 MODULES = sorted(
     name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts"

@@ -119,14 +119,75 @@ def only_task(suite: Mapping[str, Any], task: str) -> dict[str, Any]:
     return {key: own.get(key, value) for key, value in suite.items()}
 
 
-def score_files(config: Mapping[str, Any]) -> list[str]:
-    """Every score file of the study, below its folder of results."""
+def score_files(config: Mapping[str, Any], kinds: Iterable[str], sources: Iterable[str]) -> list[str]:
+    """Score files of some kinds and sources, below the study's folder of results."""
     extraction = config["extraction"]
-    files = [
+    wanted = set(sources)
+    pairs = [(kind, source) for kind in kinds for source in sources_of(extraction, kind) if source in wanted]
+    return [
         f"extraction/scores/{kind}/{source}/{task}.parquet"
-        for kind in extraction["suites"]
-        for source in sources_of(extraction, kind)
-        for task in tasks_of(suite_of(config, kind))
+        for kind, source in pairs
+        for task in (["wikitext"] if kind == "isotropy" else tasks_of(suite_of(config, kind)))
     ]
-    isotropic = sources_of(extraction, "isotropy")
-    return files + [f"extraction/scores/isotropy/{source}/wikitext.parquet" for source in isotropic]
+
+
+def files_of_table(config: Mapping[str, Any], table: str) -> list[str]:
+    """Score files that a table reads."""
+    extraction = config["extraction"]
+    asked = extraction["tables"][table]
+    sources = [extraction["models"][model]["source"] for model in asked["models"]]
+    return score_files(config, _kinds(extraction, asked["measures"]), sources)
+
+
+def files_of_figure(config: Mapping[str, Any], figure: str) -> list[str]:
+    """Score files that a figure reads."""
+    extraction = config["extraction"]
+    asked = extraction["figures"][figure]
+    sources = [extraction["models"][model]["source"] for model in asked.get("models", [])]
+    sources += [line["source"] for line in asked.get("series", [])] + [asked.get("source")]
+    measures = asked.get("measures") or [asked["x"], asked["y"]]
+    return score_files(config, _kinds(extraction, measures), sources)
+
+
+def _kinds(extraction: Mapping[str, Any], measures: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(extraction["measures"][measure]["kind"] for measure in measures))
+
+
+def names(extraction: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table or figure calls its models, measures and shapes: definitions of what it names alone."""
+    measures = asked.get("measures") or [asked["x"], asked["y"]]
+    shapes = asked.get("shapes", [])
+    weightings = {name for shape in shapes for name in shape["weightings"]}
+    weightings |= {line["weighting"] for line in asked.get("series", [])}
+    weightings |= {asked["weighting"]} if "weighting" in asked else set()
+    posts = {name for shape in shapes for name in shape["postprocessings"]} | {"none"}
+    return {
+        "models": {name: extraction["models"][name] for name in asked.get("models", [])},
+        "measures": {name: extraction["measures"][name] for name in measures},
+        "weightings": {name: extraction["weightings"][name]["label"] for name in weightings},
+        "postprocessings": {name: extraction["postprocessings"][name]["label"] for name in posts},
+    }
+
+
+def single_tables(config: Mapping[str, Any], table: str) -> dict[str, str]:
+    """Each task of a table's measures, and the table that shows it alone."""
+    extraction = config["extraction"]
+    kinds = _kinds(extraction, extraction["tables"][table]["measures"])
+    alone = {}
+    for name, block in extraction["tables"].items():
+        measures = [extraction["measures"][measure] for measure in block["measures"]]
+        if len(measures) == 1 and measures[0]["kind"] in kinds and len(measures[0]["tasks"] or []) == 1:
+            alone[measures[0]["tasks"][0]] = name
+    return alone
+
+
+def datasets_of(config: Mapping[str, Any]) -> list[str]:
+    """Datasets that a study's extraction reads."""
+    extraction = config["extraction"]
+    asked = [file for table in extraction["show"]["tables"] for file in files_of_table(config, table)]
+    asked += [file for figure in extraction["show"]["figures"] for file in files_of_figure(config, figure)]
+    if not asked:
+        return []
+    kinds = {file.split("/")[2] for file in asked} - {"isotropy"}
+    found = {dataset for kind in kinds for dataset in tasks_of(suite_of(config, kind)).values()}
+    return sorted(found | {extraction[part]["dataset"] for part in ("wikitext", "averages")})

@@ -12,8 +12,12 @@ from workflow_scripts.extraction.sources import Source
 from workflow_scripts.extraction.templates import Template
 from workflow_scripts.extraction.weighting import Weighting
 from workflow_scripts.extraction.wikitext import Wikitext
+from workflow_scripts.reporting import layer_lines, shape_scatter, share_map
+from workflow_scripts.reporting.extraction_cells import Measure, Model
+from workflow_scripts.reporting.extraction_tables import ExtractionTable
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
+Drawing = Annotated[shape_scatter.Config | layer_lines.Config | share_map.Config, Field(discriminator="kind")]
 
 
 class SuiteNames(Slice):
@@ -23,6 +27,13 @@ class SuiteNames(Slice):
     clustering: Name | None
     transfer: Name | None
     geometry: Name | None
+
+
+class Show(Slice):
+    """Tables and figures that a study makes."""
+
+    tables: list[Name]
+    figures: list[Name]
 
 
 class Extraction(Slice):
@@ -38,4 +49,9 @@ class Extraction(Slice):
     sources: dict[Name, Source]
     weightings: dict[Name, Weighting]
     postprocessings: dict[Name, Postprocessing]
-    blocks: list[Block] = Field(description="Empty where a study leaves extraction out.")
+    blocks: list[Block]
+    show: Show
+    models: dict[str, Model]
+    measures: dict[str, Measure]
+    tables: dict[Name, ExtractionTable]
+    figures: dict[Name, Drawing]

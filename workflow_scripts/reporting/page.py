@@ -47,9 +47,11 @@ class Drawing(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One experiment."""
+    """One table with its figures."""
 
     name: str
+    settings: str
+    """File of the configuration that asks for it."""
     sheet: Sheet
     table: File
     drawings: Sequence[Drawing]

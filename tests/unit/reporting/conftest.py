@@ -214,6 +214,8 @@ class Study:
                 {"name": "demo", "page": REPORT["page"]},
                 template=ROOT / "resources/report/report.html.j2",
                 tables=[table],
+                extraction=[],
+                drawings=[],
                 figures=[figures / f"{name}.svg" for name in sources],
                 captions=[ROOT / f"resources/captions/{name}.rst" for name in sources],
                 **self.corpus(),

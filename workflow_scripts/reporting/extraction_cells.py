@@ -1,0 +1,181 @@
+"""Scores of the extraction study by what tables and figures ask: a model, a shape and a measure make one cell.
+
+A model says where vectors come from, a shape how they were weighed and post-processed, a measure which scores of which
+tasks are averaged. The mean over tasks is taken draw by draw; a model that draws nothing has one draw.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+
+Row = dict[str, Any]
+
+EXTRACTION_POINTS = pa.schema(
+    [
+        ("panel", pa.string()),
+        ("series", pa.string()),
+        ("point", pa.string()),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
+        ("spread", pa.float64()),
+        ("tasks", pa.int32()),
+    ]
+)
+"""Points of one figure of the extraction study: what each panel and series shows at ``point``. ``spread`` is the
+standard deviation over so many ``tasks``, null where y is no mean of tasks."""
+
+
+class Model(Slice):
+    """One column of the paper's tables."""
+
+    source: str
+    share: float = Field(description="w of Equation 10.")
+    layers: str
+
+
+class Measure(Slice):
+    """A score, averaged over tasks."""
+
+    kind: Literal["sts", "clustering", "transfer", "geometry", "isotropy"]
+    tasks: list[str] | None = Field(description="null for all tasks that the study scores of the kind.")
+    aggregation: str
+    metrics: list[str] = Field(min_length=1, description="The first one that a task has.")
+    scale: float = Field(gt=0)
+    paper_tasks: int | None = Field(
+        description="Tasks that the paper averages; a study with fewer is compared with the mean of the same ones."
+    )
+
+
+class Shapes(Slice):
+    """Every combination of weightings and post-processings."""
+
+    weightings: list[str] = Field(min_length=1)
+    postprocessings: list[str] = Field(min_length=1)
+
+
+class Names(Slice):
+    """What rows and columns of tables are called, and what they stand for."""
+
+    models: dict[str, Model]
+    measures: dict[str, Measure]
+    weightings: dict[str, str]
+    postprocessings: dict[str, str]
+
+
+class Shape(NamedTuple):
+    """How token vectors became a sentence's."""
+
+    weighting: str
+    postprocess: str
+
+    def text(self, names: Names) -> str:
+        """As the paper prints it: ``idf^T + quantile-u``."""
+        parts = [names.weightings[self.weighting], names.postprocessings[self.postprocess]]
+        return " + ".join(filter(None, parts))
+
+
+def shapes_of(blocks: Iterable[Shapes]) -> list[Shape]:
+    """Every shape of some blocks in order, each once."""
+    found = [
+        Shape(weighting, shape)
+        for block in blocks
+        for weighting in block.weightings
+        for shape in block.postprocessings
+    ]
+    return list(dict.fromkeys(found))
+
+
+class Values(NamedTuple):
+    """One cell: a mean over tasks for each draw, or the reasons why there is none."""
+
+    by_draw: dict[int, float]
+    by_task: dict[str, float]
+    n: int
+    notes: tuple[str, ...]
+
+
+class Scores:
+    """Score files (``schemas.EXTRACTION``), indexed once."""
+
+    def __init__(self, tables: Iterable[pa.Table], measures: Iterable[Measure]) -> None:
+        wanted = {(measure.aggregation, metric) for measure in measures for metric in measure.metrics}
+        aggregations, metrics = ({pair[place] for pair in wanted} for place in (0, 1))
+        self._rows: dict[tuple[Any, ...], dict[int, Row]] = defaultdict(dict)
+        self._tasks: dict[str, dict[str, None]] = defaultdict(dict)
+        self._gaps: dict[tuple[str, str, str], str] = {}
+        self._layers: dict[str, dict[str, None]] = defaultdict(dict)
+        for table in tables:
+            kept = pc.or_(
+                pc.and_(
+                    pc.is_in(table["aggregation"], pa.array(sorted(aggregations), pa.string())),
+                    pc.is_in(table["metric"], pa.array(sorted(metrics), pa.string())),
+                ),
+                pc.is_null(table["value"]),
+            )
+            for row in table.filter(kept).to_pylist():
+                self._add(row)
+
+    def _add(self, row: Row) -> None:
+        self._tasks[row["kind"]][row["task"]] = None
+        if row["value"] is None and not row["weighting"]:
+            self._gaps[row["source"], row["kind"], row["task"]] = row["note"]
+            return
+        self._layers[row["source"]][row["layers"]] = None
+        place = [
+            row[key] for key in ("source", "share", "layers", "weighting", "postprocess", "kind", "task")
+        ]
+        self._rows[*place, row["aggregation"], row["metric"]][row["draw"]] = row
+
+    def layers(self, source: str) -> list[str]:
+        """Names of the layers that a source was scored with: numbers first, then sums by their length."""
+        return sorted(
+            self._layers[source], key=lambda name: (not name.isdigit(), name.count("+"), len(name), name)
+        )
+
+    def tasks(self, measure: Measure) -> list[str]:
+        """Tasks that a measure averages over."""
+        return measure.tasks or list(self._tasks[measure.kind])
+
+    def cell(self, model: Model, shape: Shape, measure: Measure) -> Values:
+        """The value of one cell, times the measure's scale; one gap among its tasks makes it a gap."""
+        found = {task: self._of_task(model, shape, measure, task) for task in self.tasks(measure)}
+        lacking = [task for task, rows in found.items() if not rows]
+        if lacking or not found:
+            return Values({}, {}, 0, self._reasons(model, measure, lacking))
+        draws = set.intersection(*(set(rows) for rows in found.values()))
+        values = {
+            draw: {task: rows[draw]["value"] * measure.scale for task, rows in found.items()}
+            for draw in sorted(draws)
+        }
+        notes = dict.fromkeys(
+            f"{task}: {rows[0]['note']}" if len(found) > 1 else rows[0]["note"]
+            for task, rows in found.items()
+            if 0 in rows and rows[0]["note"]
+        )
+        return Values(
+            by_draw={draw: fmean(of_task.values()) for draw, of_task in values.items()},
+            by_task={task: fmean(of[task] for of in values.values()) for task in found},
+            n=sum(rows[min(rows)]["n"] for rows in found.values()),
+            notes=tuple(notes) if len(found) == 1 else (),
+        )
+
+    def _of_task(self, model: Model, shape: Shape, measure: Measure, task: str) -> Mapping[int, Row]:
+        place = (model.source, model.share, model.layers, *shape, measure.kind, task, measure.aggregation)
+        for metric in measure.metrics:
+            rows = self._rows.get((*place, metric), {})
+            present = {draw: row for draw, row in rows.items() if row["value"] is not None}
+            if present:
+                return present
+        return {}
+
+    def _reasons(self, model: Model, measure: Measure, lacking: Sequence[str]) -> tuple[str, ...]:
+        gaps = {task: self._gaps.get((model.source, measure.kind, task)) for task in lacking}
+        known = [f"{task}: {gap}" for task, gap in gaps.items() if gap]
+        return tuple(known) or ("not in the study's grid",)

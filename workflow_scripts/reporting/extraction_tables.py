@@ -1,0 +1,172 @@
+"""Tables of the extraction study from one maker: rows of shapes and columns of models, or rows of models.
+
+The paper's means over tasks stand beside a study's only where both average the same tasks. Where a study lacks some,
+the number beside it is the mean of what the paper prints for the tasks that it has, from the paper's tables of single
+tasks; its own tables agree with each other to .06 (O-87).
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation.significance import summarise
+from workflow_scripts.reporting.experiment import Column, Experiment, RunBlock
+from workflow_scripts.reporting.extraction_cells import Names, Scores, Shape, Shapes, Values, shapes_of
+from workflow_scripts.schemas import TABLE
+
+Row = dict[str, Any]
+
+PUBLISHED = {
+    "group": pa.string(), "row": pa.string(), "column": pa.string(), "value": pa.float64(), "source": pa.string()
+}  # fmt: skip
+"""Columns that a table reads of ``resources/published/extraction_*.csv``."""
+
+
+class ExtractionTable(Slice):
+    """One table."""
+
+    title: str
+    source: str = Field(description="Paper and table.")
+    columns: Literal["models", "measures"] = Field(
+        description="What columns are; rows are the other, or shapes."
+    )
+    models: list[str] = Field(min_length=1)
+    measures: list[str] = Field(min_length=1)
+    shapes: list[Shapes] = Field(min_length=1)
+    digits: int = Field(ge=0, le=6, description="Decimals printed.")
+
+    def described(self, names: Names) -> Experiment:
+        """What laying out a table reads: title, source, headings and their digits."""
+        headings = self.models if self.columns == "models" else self.measures
+        scales = {name: measure.scale for name, measure in names.measures.items()}
+        scale = scales.get(self.measures[0], 1.0)
+        columns = [
+            Column(
+                heading=heading, suite="", task="", aggregation="", metric="",
+                scale=scales.get(heading, scale), digits=self.digits,
+            )
+            for heading in headings
+        ]  # fmt: skip
+        return Experiment(
+            title=self.title, source=self.source, seeds=[0], baseline=None, suites={},
+            runs=[RunBlock(method="untrained", encoder="untrained")], columns=columns,
+        )  # fmt: skip
+
+
+class Place(NamedTuple):
+    """One cell: its group, row and column as the paper names them, and what it holds."""
+
+    group: str
+    row: str
+    column: str
+    model: str
+    shape: Shape
+    measure: str
+
+
+Printed = Mapping[tuple[str, str, str], tuple[float, str]]
+"""Group, row and column to a paper's number and where it stands."""
+
+
+def places(table: ExtractionTable, names: Names) -> list[Place]:
+    """Every cell in order."""
+    shapes = shapes_of(table.shapes)
+    if table.columns == "models":
+        return [
+            Place(measure, shape.text(names), model, model, shape, measure)
+            for measure, shape, model in product(table.measures, shapes, table.models)
+        ]
+    return [
+        Place(shape.text(names), model, measure, model, shape, measure)
+        for shape, model, measure in product(shapes, table.models, table.measures)
+    ]
+
+
+def build(
+    table: ExtractionTable,
+    names: Names,
+    scores: Scores,
+    printed: Printed,
+    of_tasks: Mapping[str, Printed],
+    labels: Mapping[str, Iterable[str]],
+) -> pa.Table:
+    """Lay out one table, columns of ``schemas.TABLE``.
+
+    Args:
+        table: Which cells.
+        names: What they are called and stand for.
+        scores: All scores that it needs.
+        printed: The paper's numbers of this table.
+        of_tasks: The paper's numbers of each task's own table.
+        labels: Substitutions that reach each source.
+    """
+    groups = {place.group for place in places(table, names)}
+    rows = []
+    for place in places(table, names):
+        model, measure = names.models[place.model], names.measures[place.measure]
+        values = scores.cell(model, place.shape, measure)
+        number = _published(place, scores.tasks(measure), measure.paper_tasks, printed, of_tasks)
+        rows.append(
+            {
+                "run": f"{place.group}: {place.row}" if len(groups) > 1 else place.row,
+                "heading": place.column,
+                "suite": measure.kind,
+                "task": ", ".join(scores.tasks(measure)),
+                "aggregation": measure.aggregation,
+                "metric": " or ".join(measure.metrics),
+                "labels": sorted(labels.get(model.source, ())),
+            }
+            | _summary(values)
+            | number
+        )
+    return pa.Table.from_pylist(rows, schema=TABLE)
+
+
+def read_printed(content: bytes, place: str) -> dict[tuple[str, str, str], tuple[float, str]]:
+    """Read the paper's numbers; a file with one group answers whatever the group is called.
+
+    Raises:
+        DataError: if a column is missing.
+    """
+    options = pa.csv.ConvertOptions(column_types=PUBLISHED, include_columns=list(PUBLISHED))
+    try:
+        rows = pa.csv.read_csv(pa.BufferReader(content), convert_options=options).to_pylist()
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        raise DataError(f"{place}: {error}. Give the columns {', '.join(PUBLISHED)}.") from error
+    single = len({row["group"] for row in rows}) == 1
+    return {
+        ("" if single else row["group"], row["row"], row["column"]): (row["value"], row["source"])
+        for row in rows
+    }
+
+
+def _published(
+    place: Place, tasks: list[str], paper_tasks: int | None, printed: Printed, of_tasks: Mapping[str, Printed]
+) -> Row:
+    number = _look_up(printed, place)
+    if paper_tasks is not None and len(tasks) != paper_tasks:
+        parts = [_look_up(of_tasks.get(task, {}), place) for task in tasks]
+        present = [part for part in parts if part]
+        number = None
+        if present and len(present) == len(parts):
+            number = fmean(value for value, _ in present), f"mean of {len(tasks)} tables of single tasks"
+    return {"published": number[0], "published_source": number[1]} if number else {}
+
+
+def _look_up(printed: Printed, place: Place) -> tuple[float, str] | None:
+    return printed.get((place.group, place.row, place.column)) or printed.get(("", place.row, place.column))
+
+
+def _summary(values: Values) -> Row:
+    shown: Row = {"n": values.n, "note": "; ".join(values.notes) or None}
+    if not values.by_draw:
+        return shown | {"mean": None, "sd": None, "seeds": 0}
+    summary = summarise(list(values.by_draw.values()))
+    return shown | {"mean": summary.mean, "sd": summary.sd, "seeds": summary.n}

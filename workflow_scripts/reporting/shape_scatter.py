@@ -1,0 +1,67 @@
+"""One measure against another: a point for every shape of a model, Pearson's r over a model's points where asked."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.evaluation.correlation import pearson
+from workflow_scripts.reporting.extraction_cells import EXTRACTION_POINTS, Names, Scores, Shapes, shapes_of
+from workflow_scripts.reporting.style import FigureStyle, empty_panel, line_look, new_figure
+
+_PANEL_INCHES = 3.6
+_MARKS = "os^Dv<>P"
+
+
+class Config(Slice):
+    """Which measures of which cells."""
+
+    kind: Literal["shape_scatter"]
+    title: str
+    x: str
+    y: str
+    models: list[str] = Field(min_length=1)
+    shapes: list[Shapes] = Field(min_length=1)
+    correlation: bool = Field(description="Whether the legend says how x and y of a model correlate.")
+    below: str = Field(description="Table of the page that the figure stands below.")
+
+
+def points(config: Config, names: Names, scores: Scores) -> pa.Table:
+    """A row for each model and shape that has both measures; means over draws."""
+    rows = []
+    for name, shape in product(config.models, shapes_of(config.shapes)):
+        model = names.models[name]
+        x, y = (scores.cell(model, shape, names.measures[axis]) for axis in (config.x, config.y))
+        if x.by_draw and y.by_draw:
+            values = {
+                "x": float(np.mean(list(x.by_draw.values()))),
+                "y": float(np.mean(list(y.by_draw.values()))),
+            }
+            rows.append(
+                {"panel": "", "series": name, "point": shape.text(names), **values, "tasks": len(y.by_task)}
+            )
+    return pa.Table.from_pylist(rows, schema=EXTRACTION_POINTS)
+
+
+def draw(points: pa.Table, config: Config, style: FigureStyle, footnotes: Sequence[str]) -> Figure:
+    """A mark and colour for each model."""
+    figure = new_figure(style, _PANEL_INCHES, config.title, footnotes)
+    rows = points.to_pylist()
+    if not rows:
+        empty_panel(figure, f"No model has both {config.x} and {config.y}.")
+        return figure
+    axes = figure.subplots()
+    for number, model in enumerate(dict.fromkeys(row["series"] for row in rows)):
+        x, y = (np.array([row[axis] for row in rows if row["series"] == model]) for axis in "xy")
+        name = f"{model} (r = {pearson(x, y):.2f})" if config.correlation and len(x) > 2 else model
+        axes.plot(x, y, _MARKS[number % len(_MARKS)], color=line_look(number)["color"], ms=4, label=name)
+    axes.set_xlabel(config.x)
+    axes.set_ylabel(config.y)
+    axes.grid()
+    axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure

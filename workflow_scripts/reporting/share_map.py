@@ -1,0 +1,86 @@
+"""Scores over the share of static averages and the layer: a map a measure, a cross at its maximum."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.reporting.extraction_cells import EXTRACTION_POINTS, Model, Names, Scores, Shape, Values
+from workflow_scripts.reporting.style import INK, PAPER, FigureStyle, empty_panel, new_figure
+
+_ROW_INCHES = 2.4
+_ACROSS = 3
+_SHADES = colormaps["cividis"].resampled(32)
+
+
+class Config(Slice):
+    """Which maps."""
+
+    kind: Literal["share_map"]
+    title: str
+    measures: list[str] = Field(min_length=1, description="A map each; a measure of all tasks may be split.")
+    split: bool = Field(description="Whether each task of a measure has a map of its own.")
+    source: str
+    weighting: str
+    shares: list[float] = Field(min_length=2)
+    below: str = Field(description="Table of the page that the figure stands below.")
+
+
+def points(config: Config, names: Names, scores: Scores) -> pa.Table:
+    """A row for each map, share and layer."""
+    rows = []
+    shape = Shape(config.weighting, "none")
+    layers = scores.layers(config.source)
+    for measure, (place, layer), share in product(config.measures, enumerate(layers), config.shares):
+        model = Model(source=config.source, share=share, layers=layer)
+        values = scores.cell(model, shape, names.measures[measure])
+        shown = values.by_task if config.split else _named(measure, values)
+        cell = {"series": layer, "point": f"{share:g}", "x": place}
+        tasks = 1 if config.split else len(values.by_task)
+        rows += [{"panel": name, "y": value, "tasks": tasks} | cell for name, value in shown.items()]
+    return pa.Table.from_pylist(rows, schema=EXTRACTION_POINTS)
+
+
+def _named(measure: str, values: Values) -> dict[str, float]:
+    """The mean over tasks under the measure's own name; nothing for a gap."""
+    return {measure: values.by_draw[0]} if values.by_draw else {}
+
+
+def draw(points: pa.Table, config: Config, style: FigureStyle, footnotes: Sequence[str]) -> Figure:
+    """Maps, three side by side; shares upwards, layers to the right."""
+    rows = points.to_pylist()
+    names = list(dict.fromkeys(row["panel"] for row in rows))
+    down = max(1, -(-len(names) // _ACROSS))
+    figure = new_figure(style, _ROW_INCHES * down, config.title, footnotes)
+    if not names:
+        empty_panel(figure, "No share of static averages was scored.")
+        return figure
+    shares = [f"{share:g}" for share in config.shares]
+    layers = list(dict.fromkeys(row["series"] for row in rows))
+    panels = figure.subplots(down, min(_ACROSS, len(names)), squeeze=False)
+    for axes, name in zip(panels.flat, names, strict=False):
+        grid = np.full((len(shares), len(layers)), np.nan)
+        for row in rows:
+            if row["panel"] == name:
+                grid[shares.index(row["point"]), layers.index(row["series"])] = row["y"]
+        mesh = axes.pcolormesh(
+            np.arange(len(layers)), np.arange(len(shares)), grid, cmap=_SHADES, shading="nearest"
+        )
+        best = np.unravel_index(np.nanargmax(grid), grid.shape)
+        for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # seen on bright and on dark
+            axes.plot(best[1], best[0], "x", color=colour, ms=6, mew=width)
+        axes.set_title(f"{name}: {grid[best]:.1f}")
+        axes.set_xticks(range(len(layers)), layers, rotation=90)
+        axes.set_yticks(range(len(shares)), shares)
+        axes.set_xlabel("layer")
+        axes.set_ylabel("w")
+        mesh.set_edgecolor("face")
+    for axes in panels.flat[len(names) :]:
+        axes.set_axis_off()
+    return figure
