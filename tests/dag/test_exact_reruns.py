@@ -258,6 +258,7 @@ def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path):
         "base",
         "corpus",
         "translator",
+        "template",
     )  # of other blocks; another name would have to exist
     unread = [
         path

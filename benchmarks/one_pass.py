@@ -1,0 +1,112 @@
+"""The grid of the extraction study on one task: one pass for all cells, against a job a cell and the bare pass.
+
+15 sums of layers x 5 weightings x 9 post-processings, as BERT's 13 hidden states and two sums would give; MiniLM's 7
+hidden states and eight sums of them stand in. A pass a cell is measured on three cells, start of the process
+left out, and multiplied by their number.
+"""
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from benchmarks.material import interleaved, minilm, wikipedia_sentences
+from workflow_scripts.extraction import postprocess
+from workflow_scripts.extraction.forward import passes
+from workflow_scripts.extraction.scoring.sts import load as load_task
+from workflow_scripts.extraction.sources import EncoderVectors
+from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan
+from workflow_scripts.extraction.weighting import count_documents, read_vocabulary
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.schemas import PAIRS
+
+PAIRS_COUNT = 300
+SUMS = ["1+last", "2+last", "3+last", "1+2+last", "0+last", "0+1+2+last", "4+last", "5+last"]
+WEIGHTINGS = {
+    "avg": {"kind": "uniform", "specials": True, "masks": True},
+    "without_specials": {"kind": "uniform", "specials": False, "masks": True},
+    "idf_wikitext": {
+        "kind": "idf",
+        "documents": "wikitext",
+        "text": "raw",
+        "formula": "documents",
+        "unseen": "max",
+    },
+    "idf_task": {"kind": "idf", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max"},
+    "unbiased": {"kind": "unbiased", "drop": ["frequent", "subword", "punctuation", "special"]},
+}
+QUANTILE = {"kind": "quantile_uniform", "quantiles": 1000, "subsample": 100_000, "seed": 0}
+SHAPES = {
+    "none": {"kind": "none", "fit": "task"},
+    "normalise": {"kind": "normalise", "fit": "task"},
+    "zscore": {"kind": "zscore", "fit": "task"},
+    "quantile": QUANTILE | {"fit": "task"},
+    "whiten": {"kind": "whiten", "fit": "task"},
+    "abtt2": {"kind": "abtt", "fit": "task", "directions": 2},
+    "zscore_w": {"kind": "zscore", "fit": "wikitext"},
+    "quantile_w": QUANTILE | {"fit": "wikitext"},
+    "whiten_w": {"kind": "whiten", "fit": "wikitext"},
+}
+
+
+def grid(layers: list[str], weightings: list[str], shapes: list[str]) -> JobSettings:
+    """A job of some cells."""
+    block = {"shares": [0], "layers": layers, "weightings": weightings, "postprocessings": shapes}
+    return JobSettings.model_validate(
+        {
+            "source": {"kind": "encoder", "template": None},
+            "template": None,
+            "blocks": [block],
+            "weightings": {name: WEIGHTINGS[name] | {"label": name} for name in weightings},
+            "postprocessings": {name: SHAPES[name] | {"label": name} for name in shapes},
+        }
+    )
+
+
+def main() -> None:
+    """Time the grid, single cells and the bare pass in turns, print both ratios."""
+    torch.set_num_threads(2)
+    sentences = wikipedia_sentences(2 * PAIRS_COUNT)
+    rows = [
+        {"subset": "", "sentence1": one, "sentence2": two, "score": float(number % 6)}
+        for number, (one, two) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))
+    ]
+    task = load_task("wiki", pa.Table.from_pylist(rows, schema=PAIRS), {}, by_group=False)
+    backbone, tokenizer = load_backbone(minilm()), load_tokenizer(minilm())
+    vectors = EncoderVectors(backbone, tokenizer, None, None)
+    vocabulary = read_vocabulary(tokenizer, ["the", "of", "a"], [".", ","])
+    text = vectors.tokens(task.texts, 128).filled
+    counts = count_documents(text, len(vocabulary.tokens))
+    opened = Opened(vectors, vocabulary, counts, depth=backbone.config.num_hidden_layers)
+    draw = np.random.default_rng(0).normal(size=(2000, backbone.config.hidden_size)).astype(np.float32)
+    learnt = {
+        name: postprocess.fit(grid(["last"], ["avg"], [name]).postprocessings[name], draw) for name in SHAPES
+    }
+
+    def cells(settings: JobSettings) -> int:
+        wanted = plan(settings, opened.depth)
+        fits = {(key, name): learnt[name] for key, names in wanted.items() for name in names}
+        return len({(key, name) for key, name, _ in evaluate(settings, wanted, task, 128, opened, fits)})
+
+    def bare() -> None:
+        for _states in passes(backbone, text):
+            pass
+
+    whole = grid(["each", *SUMS], list(WEIGHTINGS), list(SHAPES))
+    count = 15 * 5 * 9
+    assert cells(whole) == count
+    some = [("2", "avg", "none"), ("1+last", "idf_task", "quantile"), ("last", "avg", "whiten")]
+    singles = [grid([layers], [weighting], [shape]) for layers, weighting, shape in some]
+    ours, one_by_one = interleaved(
+        lambda: cells(whole), lambda: [cells(single) for single in singles], repeats=1
+    )
+    _, alone = interleaved(lambda: None, bare, repeats=1)
+    print(
+        f"bench one_pass_grid {one_by_one / len(some) * count / ours:.1f} times-as-fast one-pass-against-a-job-a-cell"
+    )
+    print(
+        f"bench one_pass_cost {ours / alone:.2f} times-the-time grid-of-675-cells-against-the-bare-forward-pass"
+    )
+
+
+if __name__ == "__main__":
+    main()
