@@ -3,7 +3,7 @@
 Rules call this while Snakemake builds the job graph, so that imports stay light.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -119,15 +119,24 @@ def only_task(suite: Mapping[str, Any], task: str) -> dict[str, Any]:
     return {key: own.get(key, value) for key, value in suite.items()}
 
 
-def score_files(config: Mapping[str, Any], kinds: Iterable[str], sources: Iterable[str]) -> list[str]:
-    """Score files of some kinds and sources, below the study's folder of results."""
-    extraction = config["extraction"]
+def score_files(
+    config: Mapping[str, Any], tasks: Mapping[str, Collection[str] | None], sources: Iterable[str]
+) -> list[str]:
+    """Score files below the study's folder of results.
+
+    Args:
+        config: The whole configuration.
+        tasks: Kind to the tasks that are wanted of it; None for all that the study scores.
+        sources: Sources that are wanted; those without a block for a kind have no file.
+    """
     wanted = set(sources)
-    pairs = [(kind, source) for kind in kinds for source in sources_of(extraction, kind) if source in wanted]
     return [
         f"extraction/scores/{kind}/{source}/{task}.parquet"
-        for kind, source in pairs
+        for kind, chosen in tasks.items()
+        for source in sources_of(config["extraction"], kind)
+        if source in wanted
         for task in (["wikitext"] if kind == "isotropy" else tasks_of(suite_of(config, kind)))
+        if chosen is None or task in chosen
     ]
 
 
@@ -136,7 +145,7 @@ def files_of_table(config: Mapping[str, Any], table: str) -> list[str]:
     extraction = config["extraction"]
     asked = extraction["tables"][table]
     sources = [extraction["models"][model]["source"] for model in asked["models"]]
-    return score_files(config, _kinds(extraction, asked["measures"]), sources)
+    return score_files(config, _tasks(extraction, asked["measures"]), sources)
 
 
 def files_of_figure(config: Mapping[str, Any], figure: str) -> list[str]:
@@ -146,11 +155,18 @@ def files_of_figure(config: Mapping[str, Any], figure: str) -> list[str]:
     sources = [extraction["models"][model]["source"] for model in asked.get("models", [])]
     sources += [line["source"] for line in asked.get("series", [])] + [asked.get("source")]
     measures = asked.get("measures") or [asked["x"], asked["y"]]
-    return score_files(config, _kinds(extraction, measures), sources)
+    return score_files(config, _tasks(extraction, measures), sources)
 
 
-def _kinds(extraction: Mapping[str, Any], measures: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(extraction["measures"][measure]["kind"] for measure in measures))
+def _tasks(extraction: Mapping[str, Any], measures: Iterable[str]) -> dict[str, set[str] | None]:
+    """Kind to the tasks of some measures; None where one of them averages all."""
+    tasks: dict[str, set[str] | None] = {}
+    for measure in (extraction["measures"][name] for name in measures):
+        seen = tasks.get(measure["kind"], set())
+        tasks[measure["kind"]] = (
+            None if measure["tasks"] is None or seen is None else seen | {*measure["tasks"]}
+        )
+    return tasks
 
 
 def names(extraction: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +188,7 @@ def names(extraction: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, 
 def single_tables(config: Mapping[str, Any], table: str) -> dict[str, str]:
     """Each task of a table's measures, and the table that shows it alone."""
     extraction = config["extraction"]
-    kinds = _kinds(extraction, extraction["tables"][table]["measures"])
+    kinds = _tasks(extraction, extraction["tables"][table]["measures"])
     alone = {}
     for name, block in extraction["tables"].items():
         measures = [extraction["measures"][measure] for measure in block["measures"]]

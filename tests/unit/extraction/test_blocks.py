@@ -3,6 +3,8 @@ import yaml
 
 from tests.planning import ROOT, merged_config
 from workflow_scripts.extraction.blocks import (
+    files_of_figure,
+    files_of_table,
     job_settings,
     needs_averages,
     needs_documents,
@@ -83,6 +85,17 @@ def test_the_paper_scale_scores_every_task():
     config = merged_config(ROOT, "config/config.yaml")
     tasks = {kind: len(tasks_of(suite_of(config, kind))) for kind in EXTRACTION["suites"]}
     assert tasks == {"sts": 8, "clustering": 6, "transfer": 12, "geometry": 1}
-    files = score_files(config)
+    files = score_files(config, dict.fromkeys([*EXTRACTION["suites"], "isotropy"]), EXTRACTION["sources"])
     assert len(files) == len(set(files))
     assert "extraction/scores/transfer/t3/stsb_graded.parquet" in files
+    assert "extraction/scores/isotropy/plain/wikitext.parquet" in files
+
+
+def test_a_table_reads_only_scores_of_its_models_and_measures():
+    config = merged_config(ROOT, "config/config.yaml")
+    sources = ("t0", "t4", "plain", "b2s", "b2s_100", "random")
+    assert sorted(files_of_table(config, "extraction_table11")) == sorted(
+        f"extraction/scores/sts/{source}/stsb_test.parquet" for source in sources
+    )
+    drawn = files_of_figure(config, "extraction_figure3")
+    assert {file.split("/")[2] for file in drawn} == {"geometry"}
