@@ -58,6 +58,8 @@ UNTRAINED = [name for name, run in RUNS.items() if not run.corpus]
 FETCHED = [name for name, block in config["encoders"].items() if "fetch" in block]
 ADAPTED = [name for name, block in config["encoders"].items() if "adapt" in block]
 CUT = [name for name, block in config["corpora"].items() if "dataset" in block]
+WRITTEN_POOLS = [name for name, block in config["exemplars"].items() if block["generator"] == "llm"]
+PICKED_POOLS = [name for name, block in config["exemplars"].items() if block["generator"] == "extractive"]
 ROUND_TRIPS = [name for name, block in config["corpora"].items() if "round_trip" in block]
 
 
@@ -73,6 +75,7 @@ wildcard_constraints:
     experiment=one_of(EXPERIMENTS),
     suite="[a-z0-9_]+",
     kind="[a-z0-9_]+",
+    pool="[a-z0-9_]+",
     run=one_of(RUNS),
     seed="[0-9]+",
 
@@ -233,6 +236,17 @@ def shape_of(wildcards):
     return as_json(
         {"shape": shape, "max_sentences": block["round_trip"]["max_sentences"], "label": block["label"]}
     )
+
+
+def pool_of(wildcards):
+    """The block of a pool of exemplars."""
+    return config["exemplars"][wildcards.pool]
+
+
+def written_pool_of(wildcards):
+    """Settings of a pool that a language model writes."""
+    pool = pool_of(wildcards)
+    return as_json({"pool": pool, "llm": config["llms"][pool["llm"]]})
 
 
 def dataset_of_energy(wildcards):

@@ -260,6 +260,7 @@ rule write_report:
         contamination=collect(
             "<results>/contamination/{corpus}.parquet", corpus=CORPORA if config["contamination"] else []
         ),
+        exemplars=collect("<results>/exemplars/{pool}.parquet", pool=config["exemplar_pools"]),
         development=development_sets(),
         template="resources/report/report.html.j2",
         code=sources("write_report"),
@@ -291,6 +292,6 @@ rule write_report:
             --tables {input.tables:q} --extraction {input.extraction:q} --drawings {input.drawings:q} --figures {input.figures:q} --captions {input.captions:q} \
             --datasets {input.datasets:q} --dropped {input.dropped:q} \
             --train {input.train:q} --words {input.words:q} --contamination {input.contamination:q} \
-            --development {input.development:q} \
+            --exemplars {input.exemplars:q} --development {input.development:q} \
             --report {output.report:q} >{log:q} 2>&1
         """

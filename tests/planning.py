@@ -115,7 +115,17 @@ def merged_config(folder: Path, overlay: str) -> dict:
     from snakemake.utils import update_config
 
     config: dict = {}
-    names = ("config", "encoders", "corpora", "apis", "datasets", "methods", "mteb", "extraction")
+    names = (
+        "config",
+        "encoders",
+        "corpora",
+        "apis",
+        "exemplars",
+        "datasets",
+        "methods",
+        "mteb",
+        "extraction",
+    )
     for name in (*names, Path(overlay).stem):
         update_config(config, yaml.safe_load((folder / "config" / f"{name}.yaml").read_text()))
     return config

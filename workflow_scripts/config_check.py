@@ -35,6 +35,13 @@ def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Non
         if "adapt" in encoder:
             _known(encoder["adapt"]["base"], config["encoders"], f"encoders.{name}.adapt.base")
             _check_sentences(config, encoder["adapt"]["corpus"], f"encoders.{name}.adapt.corpus")
+    for name, pool in config["exemplars"].items():
+        _check_sentences(config, pool["corpus"], f"exemplars.{name}.corpus")
+        _known(pool["encoder"], config["encoders"], f"exemplars.{name}.encoder")
+        if pool["generator"] == "llm":
+            _known(pool["llm"], config["llms"], f"exemplars.{name}.llm")
+    for name in config["exemplar_pools"]:
+        _known(name, config["exemplars"], "exemplar_pools")
     if config["development"]["dataset"]:
         _known(config["development"]["dataset"], config["datasets"], "development.dataset")
     _check_suites(config)

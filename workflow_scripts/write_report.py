@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workflow_scripts.artefacts import read_table, write_page
@@ -13,7 +14,7 @@ from workflow_scripts.reporting.described import described
 from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.layout import lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.schemas import CONTAMINATION, DROPPED, PAIRS, TABLE, WORD_COUNTS
+from workflow_scripts.schemas import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, TABLE, WORD_COUNTS
 
 
 def main() -> None:
@@ -34,6 +35,7 @@ def main() -> None:
             "development",
             "words",
             "contamination",
+            "exemplars",
         ],
         outputs=["report"],
     )
@@ -51,6 +53,7 @@ def main() -> None:
             sections=[_section(job, path) for path in [*job.many("tables"), *job.many("extraction")]],
             datasets=_datasets(job),
             corpora=corpora,
+            pools=[_pool(path, report) for path in job.many("exemplars")],
             development=[_development(path, report) for path in job.many("development")],
             file=page.linked(report.as_posix(), report),
             commit=record.commit,
@@ -125,6 +128,15 @@ def _corpora(job: Job, top_words: int) -> list[page.CorpusLine]:
             )
         )
     return lines
+
+
+def _pool(path: Path, report: Path) -> page.PoolLine:
+    pool = read_table(path, EXEMPLARS)
+    listed, words = (pc.sum(pool[column]).as_py() for column in ("listed_words", "words"))
+    sources = sorted(set(pool["source"].to_pylist()))
+    return page.PoolLine(
+        wildcard(path, "pool"), len(pool), listed / words, sources, page.linked(path.as_posix(), report)
+    )
 
 
 def _development(path: Path, report: Path) -> page.DevelopmentLine:

@@ -20,6 +20,7 @@ from workflow_scripts.config_check import GRID_SCHEMA, SCHEMA
 from workflow_scripts.data.contamination import Config as Contamination
 from workflow_scripts.data.corpora import Corpus, RoundTripCorpus
 from workflow_scripts.data.encoders import EncoderBlock
+from workflow_scripts.data.exemplars import ExtractivePool, LlmPool
 from workflow_scripts.data.round_trips import Limits
 from workflow_scripts.data.sources import Dataset
 from workflow_scripts.data.words import Words
@@ -145,6 +146,8 @@ class Study(Slice):
     translators: dict[Name, TranslatorBlock]
     llms: dict[Name, LlmBlock]
     round_trip: Limits
+    exemplars: dict[Name, Annotated[LlmPool | ExtractivePool, Field(discriminator="generator")]]
+    exemplar_pools: list[Name] = Field(description="Pools that are made though no method may ask for them.")
     datasets: dict[Name, Dataset]
     methods: dict[Name, MethodBlock]
     suites: Suites

@@ -28,7 +28,7 @@ ADAPTED = {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 2, "draw_learn
     {"evaluate_sts": 4, "evaluate_geometry": 4} | SCORED
 )
 EVERY_ENCODER = {"continue_mlm": 1} | POOLED_AND_TRAINED
-FROM_CORPUS = {"split_corpus": 1, "count_words": 1} | ADAPTED
+FROM_CORPUS = {"split_corpus": 1, "count_words": 1, "pick_exemplars": 1} | ADAPTED
 TEXT = {"read_dataset": 1} | FROM_CORPUS
 JUDGEMENTS = {"read_dataset": 1} | ALL_EVALUATED
 SPEARMAN = {"evaluate_sts": 5, "make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
@@ -58,10 +58,11 @@ READERS: dict[str, dict[str, int]] = {
     "continue_mlm": ADAPTED,
     "suites.sts.lee": SPEARMAN | SCORED_AGAIN,
     "suites.geometry.lee_space": GEOMETRY,
-    "encoders.minilm.fetch": {"fetch_encoder": 1} | EVERY_ENCODER | FROM_TEXT,
+    "encoders.minilm.fetch": {"fetch_encoder": 1, "pick_exemplars": 1} | EVERY_ENCODER | FROM_TEXT,
     "encoders.minilm_mlm.adapt.label": ADAPTED,
     "corpora.wiki_extract": FROM_CORPUS,
-    "words": {"count_words": 1} | REPORT,
+    "words": {"count_words": 1, "pick_exemplars": 1} | REPORT,
+    "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | REPORT,
     "datasets.wiki_extract": TEXT | FROM_TEXT,
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
     "significance": {"make_table": 1} | PLANE | REPORT,
@@ -97,6 +98,9 @@ STRUCTURE = {  # keys that name other blocks, or the study: changing one asks fo
     "encoders.minilm_mlm.adapt.base",
     "encoders.minilm_mlm.adapt.corpus",
     "corpora.wiki_extract.dataset",
+    "exemplars.wiki_extract_extractive.corpus",
+    "exemplars.wiki_extract_extractive.encoder",
+    "exemplar_pools",
     "report.cosine_density.task",
     "report.alignment_uniformity.suite",
     "report.alignment_uniformity.task",
@@ -158,6 +162,7 @@ OTHER_VALUES: dict[str, Any] = {
     "classifier": "exact",
     "device": "cpu",
     "missing_data": "stop",
+    "generator": None,
     "engine": None,  # another engine has other keys
     "unchanged": "drop",
     "offline": None,  # decides whether a job may ask, not what it makes
@@ -342,7 +347,7 @@ def test_a_changed_grid_reruns_what_it_asks_for(finished, change, reruns):
 
 GRAPH = grimp.build_graph("workflow_scripts")
 JOBS = ALL_EVALUATED | {
-    "fetch_encoder": 1, "read_dataset": 2, "split_corpus": 1, "count_words": 1, "continue_mlm": 1, "pool_encoder": 3,
+    "fetch_encoder": 1, "read_dataset": 2, "split_corpus": 1, "count_words": 1, "pick_exemplars": 1, "continue_mlm": 1, "pool_encoder": 3,
     "train_encoder": 2, "draw_learning_curves": 1,
 } | FROM_TEXT  # fmt: skip
 """Every job of the demo."""
@@ -360,6 +365,7 @@ DOWNSTREAM = {
     "fetch_encoder": {
         "continue_mlm",
         "pool_encoder",
+        "pick_exemplars",
         "count_tokens",
         "average_tokens",
         "fit_wikitext",
@@ -372,8 +378,9 @@ DOWNSTREAM = {
     "extract_scores": {"tabulate_extraction", "draw_extraction"},
     "tabulate_extraction": {"write_report"},
     "draw_extraction": {"write_report"},
-    "split_corpus": {"count_words", "continue_mlm", "train_encoder", "write_report"},
-    "count_words": {"write_report"},
+    "split_corpus": {"count_words", "pick_exemplars", "continue_mlm", "train_encoder", "write_report"},
+    "count_words": {"pick_exemplars", "write_report"},
+    "pick_exemplars": {"write_report"},
     "continue_mlm": {"pool_encoder", "train_encoder"},
     "pool_encoder": {"evaluate_sts", "evaluate_geometry"},
     "train_encoder": {"evaluate_sts", "evaluate_geometry", "draw_learning_curves"},

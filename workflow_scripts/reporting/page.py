@@ -95,6 +95,16 @@ class CorpusLine(NamedTuple):
     file: File
 
 
+class PoolLine(NamedTuple):
+    """One pool of exemplars: its sentences, and the language model or corpus that each source of them is."""
+
+    name: str
+    sentences: int
+    listed_share: float
+    sources: Sequence[str]
+    file: File
+
+
 class DevelopmentLine(NamedTuple):
     """One development set: pairs in each of its subsets."""
 
@@ -117,6 +127,7 @@ class Page(NamedTuple):
     sections: Sequence[Section]
     datasets: Sequence[DatasetLine]
     corpora: Sequence[CorpusLine]
+    pools: Sequence[PoolLine]
     development: Sequence[DevelopmentLine]
     file: File
     commit: str | None

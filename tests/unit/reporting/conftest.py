@@ -20,6 +20,7 @@ from workflow_scripts.evaluation.scores import Score, gap, score_table
 from workflow_scripts.schemas import (
     CONTAMINATION,
     DROPPED,
+    EXEMPLARS,
     HISTORY,
     PAIRS,
     SENTENCES,
@@ -136,6 +137,14 @@ class Study:
         sentences = pa.table([["A sentence."] * 15402, [0] * 15402, range(15402)], schema=SENTENCES)
         words = [range(1, len(self.words) + 1), self.words, [60000 - 7 * n for n in range(len(self.words))]]
         words += [[None] * len(self.words), [False] * len(self.words)]
+        pool = [
+            ["The town is old.", "It is in the north."],
+            [6, 8],
+            [4, 6],
+            [3, 6],
+            ["wiki_extract"] * 2,
+            [3, 8],
+        ]
         dropped = [["fewer than 5 words", "more than 50 words", "seen before"], [5210, 811, 95]]
         pairs = [["neighbours", "strangers"] * 2, ["a"] * 4, ["b"] * 4, [1.0, 0.0] * 2]
         dataset, corpus = {"dataset": "wiki_extract"}, {"corpus": "wiki_extract"}
@@ -157,6 +166,12 @@ class Study:
             ),
             "contamination": self.write(
                 "contamination/wiki_extract.parquet", self.overlap(), "measure_contamination", **corpus
+            ),
+            "exemplars": self.write(
+                "exemplars/toy_pool.parquet",
+                pa.table(pool, schema=EXEMPLARS),
+                "pick_exemplars",
+                pool="toy_pool",
             ),
         }
 

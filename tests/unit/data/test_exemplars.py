@@ -1,0 +1,197 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import tiny
+from workflow_scripts.closure import ROOT
+from workflow_scripts.data.exemplar_writing import prompts
+from workflow_scripts.data.exemplars import (
+    ExtractivePool,
+    LlmPool,
+    Validator,
+    greedy_cover,
+    lacks,
+    pool_table,
+    sentences_in,
+    spoken,
+    token_counter,
+)
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.schemas import EXEMPLARS
+
+POOL = {
+    "corpus": "toy", "encoder": "toy", "list_words": 30, "drop_capitalised": True, "sentences": 4, "uses": 2,
+    "max_tokens": 12, "listed_share": 0.5, "generator": "extractive", "max_candidates": 100,
+}  # fmt: skip
+LLM = {
+    "generator": "llm", "llm": "toy", "prompt": "toy", "words_per_call": 5, "sentences_per_call": 5, "max_calls": 3,
+    "seed": 0, "label": None,
+}  # fmt: skip
+
+
+def pool(**changes):
+    return ExtractivePool.parse(POOL | changes, "exemplars.toy")
+
+
+def llm_pool(**changes):
+    return LlmPool.parse(
+        {key: POOL[key] for key in POOL if key != "max_candidates"} | LLM | changes, "exemplars.toy"
+    )
+
+
+def by_words(sentences):
+    return [len(sentence.split()) + 2 for sentence in sentences]
+
+
+def validator(listed, **changes):
+    return Validator(pool(**changes), listed, by_words)
+
+
+def test_numbered_dashed_and_plain_lines_are_sentences_and_a_preamble_is_none():
+    numbered = 'Here are 5 sentences:\n\n1. The town is old.\n2) **He was here.** (3 words)\n3: "It is new."'
+    assert sentences_in(numbered) == ["The town is old.", "He was here.", "It is new."]
+    assert sentences_in("- One.\n* Two.\n\u2022 Three.") == ["One.", "Two.", "Three."]
+    assert sentences_in("Sentence 1: One.\nSentence 2: Two.") == ["One.", "Two."]
+    assert sentences_in("One.\n\n  Two.  \n") == ["One.", "Two."]
+    assert sentences_in("") == []
+
+
+def test_a_word_is_itself_whatever_its_case_and_the_signs_around_it():
+    assert {spoken(word) for word in ("The", "the", "the,", "(the)", "\u201cthe\u201d", "THE.")} == {"the"}
+    assert spoken("don't") == "don't"
+    assert spoken("\u2013") == spoken("...") == ""
+
+
+def test_sentences_are_held_to_every_rule_and_refusals_are_counted():
+    rules = validator(["the", "town", "is", "Old", "\u2013", "the,"], max_tokens=8)
+    assert rules.listed == ["the", "town", "is", "old"]
+    sentences = [
+        "The town is old.", "the TOWN is old!", "The town is old", "The quick brown fox jumps.",
+        "The town is the old town is the town.", "Old is the town, nobody says.",
+    ]  # fmt: skip
+    found = rules.accept(sentences, "toy", range(6))
+    assert [candidate.sentence for candidate in found] == [
+        "The town is old.",
+        "Old is the town, nobody says.",
+    ]
+    assert rules.refused == {
+        "repeated": 1,
+        "no end of sentence": 1,
+        "under 50% listed words": 1,
+        "over 8 tokens": 1,
+    }
+    assert [(c.tokens, c.words, c.listed.total(), c.place) for c in found] == [(6, 4, 4, 0), (8, 6, 4, 5)]
+    assert rules.accept(["The town is old."], "toy", [9]) == []  # seen in an earlier call
+
+
+def test_tokens_are_those_of_the_backbone(tiny_bert):
+    count = token_counter(tiny_bert)
+    assert count(["The old town.", "the river " * 40]) == [6, 82]  # [CLS] the old town . [SEP]
+
+
+WORDS = ["a", "b", "c", "d", "e", "f"]
+SENTENCES = st.lists(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=14, unique_by=tuple
+)
+
+
+@given(SENTENCES, st.integers(1, 6), st.integers(1, 3))
+def test_a_cover_says_truly_what_it_covers(words, size, uses):
+    rules = validator(WORDS, sentences=size, uses=uses)
+    candidates = rules.accept([f"{' '.join(line)}." for line in words], "toy", range(len(words)))
+    cover = greedy_cover(candidates, rules.listed, rules._pool)
+    assert len(cover.chosen) == len(set(cover.chosen)) == min(size, len(candidates))
+    for word in WORDS:
+        used = sum(candidates[place].listed[word] for place in cover.chosen)
+        assert (word in cover.lacking) == (used < uses)
+    complete = lacks(cover, rules.listed, rules._pool) is None
+    assert complete == (not cover.lacking and len(cover.chosen) == size)
+    assert cover == greedy_cover(candidates, rules.listed, rules._pool)
+
+
+def test_rare_words_are_covered_before_frequent_ones():
+    """With equal weights the first step would take the long sentence of frequent words."""
+    rules = validator(WORDS, sentences=2, uses=1, max_tokens=20)
+    sentences = ["a b c d.", "a b e.", "c d f.", *(f"a b c {' a' * n}." for n in range(1, 6))]
+    candidates = rules.accept(sentences, "toy", range(len(sentences)))
+    cover = greedy_cover(candidates, rules.listed, rules._pool)
+    assert sorted(cover.chosen) == [1, 2]
+    assert cover.lacking == {}
+
+
+def test_a_pool_is_filled_with_the_most_redundant_sentences_left():
+    rules = validator(WORDS, sentences=3, uses=1, listed_share=0)
+    sentences = ["a b c d e f.", "x y a.", "a b.", "x a b."]
+    candidates = rules.accept(sentences, "toy", range(4))
+    assert greedy_cover(candidates, rules.listed, rules._pool).chosen == [0, 2, 3]
+
+
+def test_what_a_pool_lacks_is_said_in_words():
+    rules = validator(WORDS, sentences=2, uses=1)
+    candidates = rules.accept(["a b.", "c d."], "toy", range(2))
+    cover = greedy_cover(candidates, rules.listed, rules._pool)
+    assert lacks(cover, rules.listed, rules._pool) == "2 of 2 sentences use 4 of 6 words 1 times (not e, f)"
+
+
+def test_a_pool_is_a_table_with_its_provenance():
+    rules = validator(WORDS)
+    table = pool_table(rules.accept(["a b x."], "deepseek-chat", [7]))
+    assert table.schema == EXEMPLARS
+    assert table.to_pylist() == [
+        {
+            "sentence": "a b x.",
+            "tokens": 5,
+            "words": 3,
+            "listed_words": 2,
+            "source": "deepseek-chat",
+            "place": 7,
+        }
+    ]
+    assert pool_table([]).schema == EXEMPLARS
+
+
+def test_every_call_has_words_of_its_own_and_always_the_same():
+    def lists(**changes):
+        return [
+            prompt.split(", ")
+            for prompt in prompts("$words", tiny.WORDS, llm_pool(**changes), "exemplars.toy")
+        ]
+
+    first = lists()
+    assert first == lists()
+    assert first != lists(seed=1)
+    assert all(len(set(words)) == 5 and set(words) <= set(tiny.WORDS) for words in first)
+    assert len({tuple(words) for words in first}) == 3
+    assert len(lists(words_per_call=99)[0]) == len(tiny.WORDS)
+
+
+def test_the_papers_instruction_is_filled_in():
+    template = (ROOT / "resources/prompts/three_r_exemplars.txt").read_text()
+    prompt = next(
+        prompts(template, ["and", "was"], llm_pool(words_per_call=2, max_tokens=32), "exemplars.toy")
+    )
+    assert prompt.startswith("Please use the words provided to generate 5 sentences with different meanings.")
+    assert "should not exceed 32." in prompt
+    assert prompt.endswith(('"and, was".', '"was, and".'))
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [("$word", r"placeholders are \$sentences"), ("no words", "no placeholder"), ("$", "toy")],
+)
+def test_a_prompt_that_cannot_be_filled_in_is_named(template, message):
+    with pytest.raises(ConfigError, match=message):
+        next(prompts(template, ["a"], llm_pool(), "exemplars.toy"))
+
+
+def test_words_are_drawn_evenly():
+    calls = llm_pool(max_calls=400, words_per_call=5)
+    drawn = [
+        word
+        for prompt in prompts("$words", tiny.WORDS, calls, "exemplars.toy")
+        for word in prompt.split(", ")
+    ]
+    counts = np.array([drawn.count(word) for word in tiny.WORDS])
+    assert counts.sum() == 2000
+    assert (abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all()

@@ -1,0 +1,212 @@
+"""Redundant exemplars of 3R (section 3.1): sentences made mostly of the most frequent words of a corpus.
+
+A pool is a number of sentences in which every word of the list is used a number of times. Candidates come from
+a language model or, where there is none, from the corpus itself; they are held to the same rules, and the
+pool is chosen from them in the same way.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+from tokenizers import Tokenizer
+
+from workflow_scripts.config import Slice
+from workflow_scripts.errors import DataError
+from workflow_scripts.schemas import EXEMPLARS
+
+_AROUND_WORDS = re.compile(r"^[\W_]+|[\W_]+$")
+_ITEM = re.compile(r"^\s*(?:sentence\s+)?(?:\d+\s*[.):]|[-*•])\s*", re.IGNORECASE)
+_COUNTED = re.compile(r"\s*\(\d+ (?:words|tokens)\)\s*$", re.IGNORECASE)
+_DECORATION = ' \t*_`"“”'
+_ENDS = (".", "!", "?")
+
+
+class Pool(Slice):
+    """What every pool must be."""
+
+    corpus: str = Field(pattern="^[a-z0-9_]+$", description="Corpus whose words are counted.")
+    encoder: str = Field(pattern="^[a-z0-9_]+$", description="Encoder whose tokeniser counts tokens.")
+    list_words: int = Field(gt=0, description="Most frequent words on the list.")
+    drop_capitalised: bool = Field(description='Leave "The" out of the list where "the" is more frequent.')
+    sentences: int = Field(gt=0, description="Sentences of the pool.")
+    uses: int = Field(gt=0, description="Times that each listed word is used in it at least.")
+    max_tokens: int = Field(gt=2, description="Longest sentence in tokens, special ones included.")
+    listed_share: float = Field(
+        ge=0, le=1, description="Share of a sentence's words that is on the list, at least."
+    )
+
+
+class ExtractivePool(Pool):
+    """Sentences of the corpus itself: the stand-in where there is no language model."""
+
+    generator: Literal["extractive"]
+    max_candidates: int = Field(gt=0, description="Choose from the first so many sentences that qualify.")
+
+
+class LlmPool(Pool):
+    """Sentences that a language model writes."""
+
+    generator: Literal["llm"]
+    llm: str = Field(pattern="^[a-z0-9_]+$", description="Block of llms.")
+    prompt: str = Field(pattern="^[a-z0-9_]+$", description="File in resources/prompts, without its ending.")
+    words_per_call: int = Field(
+        gt=0, description="Words of the list, drawn at random, that one call may use."
+    )
+    sentences_per_call: int = Field(gt=0, description="Sentences that one call asks for.")
+    max_calls: int = Field(gt=0, description="Give up after so many calls.")
+    seed: int = Field(ge=0, description="Draws the words of each call.")
+    label: str | None = Field(
+        description="Substitution to print, where the model is not the paper's; null: none."
+    )
+
+
+class Candidate(NamedTuple):
+    """A sentence that may stand in a pool."""
+
+    sentence: str
+    tokens: int
+    words: int
+    listed: Counter[str]
+    """Uses of each listed word."""
+    source: str
+    place: int
+
+
+def spoken(word: str) -> str:
+    """A word without the punctuation around it and without case.
+
+    ASSUME: "The", "the" and "the," are one word of a list; an uncased tokeniser sees no case, and 3R underlines
+    words of its examples whatever their case and punctuation.
+    """
+    return _AROUND_WORDS.sub("", word).casefold()
+
+
+def sentences_in(completion: str) -> list[str]:
+    """The sentences of a completion: its numbered or dashed lines, or all lines where none is."""
+    lines = [line for line in completion.splitlines() if line.strip()]
+    items = [line for line in lines if _ITEM.match(line)]
+    return [_COUNTED.sub("", _ITEM.sub("", line)).strip(_DECORATION) for line in items or lines]
+
+
+def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
+    """A function that counts the tokens of sentences as an encoder cuts them, special ones included.
+
+    Raises:
+        DataError: if the folder ``encoder`` has no fast tokeniser.
+    """
+    file = encoder / "tokenizer.json"
+    if not file.exists():
+        raise DataError(f"{file}: no such file. Name an encoder with a fast tokeniser.")
+    tokenizer = Tokenizer.from_file(str(file))  # without transformers, which takes seconds to import
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda sentences: [len(encoding.ids) for encoding in tokenizer.encode_batch(sentences)]
+
+
+class Validator:
+    """Holds sentences to the rules of a pool; every sentence that is refused is counted with the reason."""
+
+    def __init__(
+        self, pool: Pool, listed: Iterable[str], tokens_of: Callable[[list[str]], list[int]]
+    ) -> None:
+        """Args are the pool, the words of its list, and what counts the tokens of sentences."""
+        self.listed = list(dict.fromkeys(word for word in map(spoken, listed) if word))
+        self.refused: Counter[str] = Counter()
+        self._pool = pool
+        self._known = set(self.listed)
+        self._tokens_of = tokens_of
+        self._seen: set[tuple[str, ...]] = set()
+
+    def accept(self, sentences: Sequence[str], source: str, places: Iterable[int]) -> list[Candidate]:
+        """Those of ``sentences`` that may stand in the pool, in order."""
+        found = []
+        for sentence, place in zip(sentences, places, strict=True):
+            words = [word for word in map(spoken, sentence.split()) if word]
+            if reason := self._fault(sentence, words):
+                self.refused[reason] += 1
+                continue
+            self._seen.add(tuple(words))
+            listed = Counter(word for word in words if word in self._known)
+            found.append(Candidate(sentence, 0, len(words), listed, source, place))
+        lengths = self._tokens_of([candidate.sentence for candidate in found]) if found else []
+        counted = [candidate._replace(tokens=n) for candidate, n in zip(found, lengths, strict=True)]
+        short = [candidate for candidate in counted if candidate.tokens <= self._pool.max_tokens]
+        if len(short) < len(counted):
+            self.refused[f"over {self._pool.max_tokens} tokens"] += len(counted) - len(short)
+        return short
+
+    def _fault(self, sentence: str, words: list[str]) -> str | None:
+        if not sentence.endswith(_ENDS):
+            return "no end of sentence"
+        if tuple(words) in self._seen:
+            return "repeated"
+        if not words or sum(word in self._known for word in words) < self._pool.listed_share * len(words):
+            return f"under {self._pool.listed_share:.0%} listed words"
+        return None
+
+
+class Cover(NamedTuple):
+    """A choice of candidates, by their places in the list, and how often each lacking word is still to be used."""
+
+    chosen: list[int]
+    lacking: dict[str, int]
+
+
+def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: Pool) -> Cover:
+    """Choose ``pool.sentences`` candidates that use each listed word ``pool.uses`` times.
+
+    Each step takes the candidate with most uses that are still needed, the first of equal ones. A word weighs one over
+    the root of its uses in all candidates: with equal weights, rare words are left over (4 of a list of 200 in the
+    Wikipedia extract, and none with these). When nothing is needed any more, those with the largest share of listed
+    words fill the pool.
+    """
+    uses_CW = _uses(candidates, listed, pool.uses)
+    weight_W = 1 / np.sqrt(np.maximum(uses_CW.sum(axis=0), 1))
+    need_W = np.full(len(listed), pool.uses, dtype=np.int16)
+    free_C = np.ones(len(candidates), dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < min(pool.sentences, len(candidates)):
+        gain_C = np.where(free_C, np.minimum(uses_CW, need_W) @ weight_W, -1)
+        best = int(gain_C.argmax())
+        if gain_C[best] == 0:
+            break
+        chosen.append(best)
+        free_C[best] = False
+        need_W = np.maximum(need_W - uses_CW[best], 0)
+    lacking = {word: int(need) for word, need in zip(listed, need_W, strict=True) if need}
+    share_C = np.array([candidate.listed.total() / candidate.words for candidate in candidates])
+    rest = [int(place) for place in np.argsort(-share_C, kind="stable") if free_C[place]]
+    return Cover(chosen + rest[: pool.sentences - len(chosen)], lacking)
+
+
+def _uses(candidates: Sequence[Candidate], listed: Sequence[str], most: int) -> np.ndarray:
+    """Uses of each word in each candidate, counted up to ``most``; shape (candidates, words)."""
+    column = {word: number for number, word in enumerate(listed)}
+    uses_CW = np.zeros((len(candidates), len(listed)), dtype=np.int16)
+    for row, candidate in enumerate(candidates):
+        for word, count in candidate.listed.items():
+            uses_CW[row, column[word]] = min(count, most)
+    return uses_CW
+
+
+def pool_table(candidates: Iterable[Candidate]) -> pa.Table:
+    """Columns of ``schemas.EXEMPLARS``."""
+    rows = [(c.sentence, c.tokens, c.words, c.listed.total(), c.source, c.place) for c in candidates]
+    columns = list(zip(*rows, strict=True)) or [()] * len(EXEMPLARS)
+    return pa.table([list(column) for column in columns], schema=EXEMPLARS)
+
+
+def lacks(cover: Cover, listed: Sequence[str], pool: Pool) -> str | None:
+    """What a pool lacks, in words for its user; None where it lacks nothing."""
+    if len(cover.chosen) >= pool.sentences and not cover.lacking:
+        return None
+    some = ", ".join(sorted(cover.lacking)[:10])
+    covered = len(listed) - len(cover.lacking)
+    found = f"{len(cover.chosen)} of {pool.sentences} sentences use {covered} of {len(listed)} words {pool.uses} times"
+    return f"{found}{f' (not {some})' if some else ''}"
