@@ -10,6 +10,7 @@ from workflow_scripts.dag import (
     all_runs,
     as_json,
     config_slice,
+    members_of,
     read_experiments,
     run_settings,
     runs_of,
@@ -38,7 +39,7 @@ with one_line_errors():
     checked(config, workflow.configfiles, BASE / "config")
     EXPERIMENTS = read_experiments(config, BASE / "config/experiments")
     check_references(config, EXPERIMENTS)
-    RUNS = all_runs(EXPERIMENTS)
+    RUNS = all_runs(EXPERIMENTS, config["encoders"])
 
 if config["data_root"]:
     os.environ.update(SEMBLANCE_DATA=str(config["data_root"]))
@@ -55,7 +56,9 @@ pathvars:
 
 TRAINED = [name for name, run in RUNS.items() if run.corpus]
 UNTRAINED = [name for name, run in RUNS.items() if not run.corpus]
+JOINED = [name for name in UNTRAINED if "runs" in config["encoders"][RUNS[name].encoder]]
 FETCHED = [name for name, block in config["encoders"].items() if "fetch" in block]
+OF_RUNS = [name for name, block in config["encoders"].items() if "runs" in block]
 ADAPTED = [name for name, block in config["encoders"].items() if "adapt" in block]
 CUT = [name for name, block in config["corpora"].items() if "dataset" in block]
 WRITTEN_POOLS = [name for name, block in config["exemplars"].items() if block["generator"] == "llm"]
@@ -81,13 +84,51 @@ wildcard_constraints:
 
 
 def encoder_of(wildcards):
-    """The encoder that a run starts from."""
-    return f"<results>/encoders/{RUNS[wildcards.run].encoder}/record.json"
+    """The encoder that a run starts from, or the models of the runs that it joins."""
+    encoder = RUNS[wildcards.run].encoder
+    if encoder in OF_RUNS:
+        return models_of(encoder, wildcards.seed)
+    return f"<results>/encoders/{encoder}/record.json"
+
+
+def models_of(encoder, seed):
+    """Models of the runs that an encoder consists of, each by the same seed."""
+    members = [(name, RUNS[name]) for name in members_of(config["encoders"], encoder, [int(seed)])]
+    return [f"<results>/runs/{name}/seed{run.seed_for(int(seed))}/model/record.json" for name, run in members]
+
+
+def single_encoder_of(wildcards):
+    """The encoder that a run starts from; behind joined runs, that of the first."""
+    encoder = RUNS[wildcards.run].encoder
+    while encoder in OF_RUNS:
+        first = next(iter(members_of(config["encoders"], encoder, [0])))
+        encoder = RUNS[first].encoder
+    return f"<results>/encoders/{encoder}/record.json"
+
+
+def teacher_of(wildcards):
+    """Vectors of a student's teacher, if it has one."""
+    run = RUNS[wildcards.run]
+    return (
+        [f"<results>/teachers/{run.teacher}/{run.corpus}/seed{wildcards.seed}.parquet"] if run.teacher else []
+    )
 
 
 def corpus_of(wildcards):
     """The sentences that a run trains on."""
     return f"<results>/corpora/{RUNS[wildcards.run].corpus}/train.parquet"
+
+
+def exemplars_of(wildcards):
+    """The pool of exemplars that a run's method reads, if any."""
+    pool = method_of(wildcards).get("pool")
+    return [f"<results>/exemplars/{pool}.parquet"] if pool else []
+
+
+def words_of(wildcards):
+    """Word counts of the corpus, where a run's method reads frequent words."""
+    counts = f"<results>/corpora/{RUNS[wildcards.run].corpus}/words.parquet"
+    return [counts] if method_of(wildcards).get("words") else []
 
 
 def development_of(wildcards):
@@ -106,7 +147,8 @@ def dev_part_of(corpus):
 def settings_of(wildcards):
     """Settings of a trained run."""
     development = {key: config["development"][key] for key in ("every", "max_tokens")}
-    return as_json(run_settings(config, RUNS[wildcards.run]) | {"development": development})
+    run = RUNS[wildcards.run]
+    return as_json(run_settings(config, run) | {"development": development} | labels_of_encoder(run))
 
 
 def gpus_of(wildcards):
@@ -122,8 +164,10 @@ def launcher_of(wildcards):
 
 def untrained_settings_of(wildcards):
     """Settings of an untrained run: its method, and the length that the saved model cuts at."""
-    settings = run_settings(config, RUNS[wildcards.run])
-    return as_json({"method": settings["method"], "max_tokens": settings["training"]["max_tokens"]})
+    run = RUNS[wildcards.run]
+    settings = run_settings(config, run)
+    read = {"method": settings["method"], "max_tokens": settings["training"]["max_tokens"]}
+    return as_json(read | labels_of_encoder(run))
 
 
 def method_of(wildcards):
@@ -141,14 +185,39 @@ def training_packages(script):
     return lambda wildcards: versions(script, *method_modules(method_of(wildcards)))
 
 
+def loading_modules(name):
+    """Modules that whoever loads a run's model imports by name; a run that is made of others has theirs."""
+    own = readout_modules(run_settings(config, RUNS[name])["method"])
+    members = members_of(config["encoders"], RUNS[name].encoder, [0])
+    return own or sorted({module for member in members for module in loading_modules(member)})
+
+
 def loading_code(script):
     """An input function: code of a script that loads a run's model."""
-    return lambda wildcards: sources(script, *readout_modules(method_of(wildcards)))
+    return lambda wildcards: sources(script, *loading_modules(wildcards.run))
 
 
 def loading_packages(script):
     """A param function: versions of the packages that ``loading_code`` imports."""
-    return lambda wildcards: versions(script, *readout_modules(method_of(wildcards)))
+    return lambda wildcards: versions(script, *loading_modules(wildcards.run))
+
+
+def joining_modules(wildcards):
+    """Modules that joining runs imports by name: the method's, and those of the runs."""
+    behind = modules_behind(RUNS[wildcards.run].encoder)
+    return sorted({*method_modules(method_of(wildcards)), *behind})
+
+
+def labels_of_encoder(run):
+    """Substitutions that a run made of runs declares, as an entry of its settings; most have none."""
+    label = config["encoders"][run.encoder].get("label")
+    return {"labels": [label]} if label else {}
+
+
+def modules_behind(encoder):
+    """Modules that whoever loads the runs of an encoder imports by name."""
+    members = members_of(config["encoders"], encoder, [0])
+    return sorted({module for member in members for module in loading_modules(member)})
 
 
 def datasets_of(kind):
@@ -203,6 +272,25 @@ def histories_of(wildcards):
     return of_runs("<results>/runs/{run}/seed{seed}/history.parquet", trained)
 
 
+def maps_of(wildcards):
+    """Attention weights of every run of one experiment."""
+    grid = EXPERIMENTS[wildcards.experiment]
+    return suites_of(grid | {"suites": {"attention": grid["suites"]["attention"]}}, ".maps.parquet")
+
+
+def has_threshold(run):
+    """Whether a run learns, or is given, a threshold of redundant dimensions."""
+    return run_settings(config, run)["method"]["module"] == "three_r"
+
+
+def watched_of(wildcards):
+    """What every run of one experiment that has a threshold watched."""
+    runs = {
+        name: run for name, run in runs_of(EXPERIMENTS[wildcards.experiment]).items() if has_threshold(run)
+    }
+    return of_runs("<results>/runs/{run}/seed{seed}/watched.parquet", runs)
+
+
 def readers_of(wildcards):
     """Modules of the readers that one dataset's sources name."""
     readers = {
@@ -214,6 +302,12 @@ def readers_of(wildcards):
 def sentences_of(wildcards):
     """The dataset that a corpus is cut from."""
     return f"<results>/datasets/{config['corpora'][wildcards.corpus]['dataset']}.parquet"
+
+
+def also_of(wildcards):
+    """The pairs whose sentences a corpus takes in, if any."""
+    also = config["corpora"][wildcards.corpus].get("also")
+    return [f"<results>/datasets/{also}.parquet"] if also else []
 
 
 def base_corpus_of(wildcards):
@@ -302,6 +396,10 @@ def has_figure(figure, grid):
     """Whether a grid holds what a figure shows."""
     if figure == "learning_curves":
         return any(run.corpus for run in runs_of(grid).values())
+    if figure == "attention_maps":
+        return "attention" in grid["suites"]
+    if figure == "threshold_path":
+        return any(has_threshold(run) for run in runs_of(grid).values())
     if figure == "cosine_density":
         task = config["report"]["cosine_density"]["task"]
         suites = [config["suites"]["sts"][suite] for suite in grid["suites"].get("sts", [])]

@@ -162,7 +162,7 @@ rule evaluate_cost:
     """Parameters, multiply-accumulates and times, beside those of the encoder that the run started from."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        base=encoder_of,
+        base=single_encoder_of,
         code=loading_code("evaluate_cost"),
     output:
         scores="<results>/scores/cost/{suite}/{run}/seed{seed}.parquet",

@@ -9,6 +9,7 @@ rule split_corpus:
     """Text to train on, and held-out text as pairs to choose checkpoints by."""
     input:
         sentences=sentences_of,
+        also=also_of,
         code=sources("split_corpus"),
     output:
         train="<results>/corpora/{corpus}/train.parquet",
@@ -32,7 +33,7 @@ rule split_corpus:
         r"""
         python -m workflow_scripts.split_corpus \
             --config {params.config:q} --corpus {wildcards.corpus:q} --sentences {input.sentences:q} \
-            --train {output.train:q} --dev {output.dev:q} >{log:q} 2>&1
+            --also {input.also:q} --train {output.train:q} --dev {output.dev:q} >{log:q} 2>&1
         """
 
 

@@ -10,7 +10,7 @@ Outputs: <results>/tables/{experiment}.parquet
          <results>/report.html
 """
 
-FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
+FIGURES = ["learning_curves", "threshold_path", "attention_maps", "cosine_density", "alignment_uniformity"]
 CORPORA = sorted(
     {run.corpus for run in RUNS.values() if run.corpus}
     | {config["encoders"][run.encoder]["adapt"]["corpus"] for run in RUNS.values() if run.encoder in ADAPTED}
@@ -153,6 +153,79 @@ rule draw_learning_curves:
         python -m workflow_scripts.draw_learning_curves \
             --config {params.config:q} --experiment {wildcards.experiment:q} \
             --histories {input.histories:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule draw_threshold_path:
+    """3R's threshold, and how many dimensions lie below it, over optimiser steps."""
+    input:
+        watched=watched_of,
+        code=sources("draw_threshold_path"),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/threshold_path.svg",
+            caption="../resources/captions/threshold_path.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "threshold path"},
+        ),
+        data="<results>/figures/{experiment}/threshold_path.parquet",
+    log:
+        "<logs>/draw_threshold_path/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_threshold_path/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=config_slice(STUDY, title="grids.{experiment}.title", figure="report.figure"),
+        packages=versions("draw_threshold_path"),
+    message:
+        "Draw the threshold of {wildcards.experiment}"
+    shell:
+        r"""
+        python -m workflow_scripts.draw_threshold_path \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --watched {input.watched:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule draw_attention_maps:
+    """Where the tokens of one sentence attend, run by run."""
+    input:
+        maps=maps_of,
+        code=sources("draw_attention_maps"),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/attention_maps.svg",
+            caption="../resources/captions/attention_maps.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "attention"},
+        ),
+        data="<results>/figures/{experiment}/attention_maps.parquet",
+    log:
+        "<logs>/draw_attention_maps/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_attention_maps/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=config_slice(
+            STUDY,
+            title="grids.{experiment}.title",
+            figure="report.figure",
+            attention_maps="report.attention_maps",
+        ),
+        packages=versions("draw_attention_maps"),
+    message:
+        "Draw the attention of {wildcards.experiment}"
+    shell:
+        r"""
+        python -m workflow_scripts.draw_attention_maps \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --maps {input.maps:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
         """
 
 

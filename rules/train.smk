@@ -2,7 +2,7 @@
 
 Inputs:  <results>/encoders/{encoder}/record.json, <results>/corpora/{corpus}/{train,dev}.parquet
 Outputs: <results>/encoders/{encoder}/ of adapted encoders
-         <results>/runs/{run}/seed{seed}/model/ and history.parquet
+         <results>/runs/{run}/seed{seed}/model/, history.parquet and watched.parquet
 
 Unfinished trainings keep their checkpoints in `<folder>.checkpoints` beside the model, which is no
 output of a rule: a job that is stopped and run again goes on from there, to the same bytes.
@@ -58,7 +58,7 @@ rule pool_encoder:
     benchmark:
         "<benchmarks>/pool_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=one_of(UNTRAINED),
+        run=one_of([name for name in UNTRAINED if name not in JOINED]),
     threads: 1
     resources:
         mem="4GB",
@@ -76,17 +76,85 @@ rule pool_encoder:
         """
 
 
+rule join_encoders:
+    """Finished runs as one: their vectors added up, or one of them read in another way."""
+    input:
+        encoder=encoder_of,
+        code=lambda wildcards: sources("join_encoders", *joining_modules(wildcards)),
+    output:
+        record="<results>/runs/{run}/seed{seed}/model/record.json",
+        weights="<results>/runs/{run}/seed{seed}/model/model.safetensors",
+    log:
+        "<logs>/join_encoders/{run}/seed{seed}.log",
+    benchmark:
+        "<benchmarks>/join_encoders/{run}/seed{seed}.tsv"
+    wildcard_constraints:
+        run=one_of(JOINED),
+    threads: 1
+    resources:
+        mem="8GB",
+        runtime="15m",
+    params:
+        config=untrained_settings_of,
+        packages=lambda wildcards: versions("join_encoders", *joining_modules(wildcards)),
+    message:
+        "Join the encoders of {wildcards.run}, seed {wildcards.seed}"
+    shell:
+        r"""
+        python -m workflow_scripts.join_encoders \
+            --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+            --encoder {input.encoder:q} --record {output.record:q} >{log:q} 2>&1
+        """
+
+
+rule encode_teacher:
+    """A finished run's vectors of a corpus, for its students; one job a teacher, corpus and seed."""
+    input:
+        model=lambda wildcards: models_of(wildcards.teacher, wildcards.seed),
+        sentences="<results>/corpora/{corpus}/train.parquet",
+        code=lambda wildcards: sources("encode_teacher", *modules_behind(wildcards.teacher)),
+    output:
+        vectors="<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet",
+    log:
+        "<logs>/encode_teacher/{teacher}/{corpus}/seed{seed}.log",
+    benchmark:
+        "<benchmarks>/encode_teacher/{teacher}/{corpus}/seed{seed}.tsv"
+    wildcard_constraints:
+        teacher=one_of(OF_RUNS),
+    threads: 1
+    resources:
+        gpu=1,
+        mem="16GB",
+        runtime="4h",
+    params:
+        config=config_slice(config, teacher="teacher"),
+        packages=lambda wildcards: versions("encode_teacher", *modules_behind(wildcards.teacher)),
+    message:
+        "Encode {wildcards.corpus} with teacher {wildcards.teacher}, seed {wildcards.seed}"
+    shell:
+        r"""
+        python -m workflow_scripts.encode_teacher \
+            --config {params.config:q} --teacher {wildcards.teacher:q} --corpus {wildcards.corpus:q} \
+            --seed {wildcards.seed:q} --model {input.model:q} --sentences {input.sentences:q} \
+            --vectors {output.vectors:q} >{log:q} 2>&1
+        """
+
+
 rule train_encoder:
     """Fine-tune one encoder; one job a run and seed."""
     input:
         encoder=encoder_of,
         corpus=corpus_of,
         dev=development_of,
+        exemplars=exemplars_of,
+        words=words_of,
+        teacher=teacher_of,
         code=training_code("train_encoder"),
     output:
         record="<results>/runs/{run}/seed{seed}/model/record.json",
         weights="<results>/runs/{run}/seed{seed}/model/model.safetensors",
         history="<results>/runs/{run}/seed{seed}/history.parquet",
+        watched="<results>/runs/{run}/seed{seed}/watched.parquet",
         speed="<benchmarks>/train_encoder/{run}/seed{seed}.speed.parquet",
     log:
         "<logs>/train_encoder/{run}/seed{seed}.log",
@@ -110,5 +178,7 @@ rule train_encoder:
         {params.launcher} workflow_scripts.train_encoder \
             --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --encoder {input.encoder:q} --corpus {input.corpus:q} --dev {input.dev:q} \
-            --record {output.record:q} --history {output.history:q} --speed {output.speed:q} >{log:q} 2>&1
+            --exemplars {input.exemplars:q} --words {input.words:q} --teacher {input.teacher:q} \
+            --record {output.record:q} --history {output.history:q} --watched {output.watched:q} \
+            --speed {output.speed:q} >{log:q} 2>&1
         """

@@ -249,7 +249,10 @@ def outcome(case: Case, folder: Path) -> dict[str, Any]:
     (folder / "steps").unlink(missing_ok=True)
     final = in_child(lambda: run(lambda: None, case.then), log)
     left = sorted(path.name for path in (folder / "run").iterdir() if not path.name.startswith("."))
-    files = files_of(folder / MODEL) | {"history": files_of(folder / "run").get("history.parquet")}
+    beside = files_of(folder / "run")
+    files = files_of(folder / MODEL) | {
+        name: beside.get(f"{name}.parquet") for name in ("history", "watched")
+    }
     steps = [int(line) for line in (folder / "steps").read_text().split()]
     ended = {"code": final, "left": left, "files": files, "steps": steps, "log": log.read_text()}
     return {"between": between} | ended

@@ -67,6 +67,8 @@ def arguments(rule: str, settings: dict[str, Any]) -> list[str]:
         "continue_mlm": {"encoder": "tiny_mlm", "base": "encoder/record.json"},
     }[rule]
     outputs = {"record": MODEL / "record.json", "history": "run/history.parquet", "speed": "speed.parquet"}
+    if rule == "train_encoder":
+        outputs["watched"] = "run/watched.parquet"
     named = inputs | {"corpus": "corpus/train.parquet"} | outputs
     return [
         "--config",

@@ -32,6 +32,8 @@ def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Non
     for name in config["corpora"]:
         _check_corpus(config, name)
     for name, encoder in config["encoders"].items():
+        for number, block in enumerate(encoder.get("runs", [])):
+            _check_axes(config, block, f"encoders.{name}.runs.{number}")
         if "adapt" in encoder:
             _known(encoder["adapt"]["base"], config["encoders"], f"encoders.{name}.adapt.base")
             _check_sentences(config, encoder["adapt"]["corpus"], f"encoders.{name}.adapt.corpus")
@@ -42,6 +44,13 @@ def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Non
             _known(pool["llm"], config["llms"], f"exemplars.{name}.llm")
     for name in config["exemplar_pools"]:
         _known(name, config["exemplars"], "exemplar_pools")
+    for name, method in config["methods"].items():
+        if "base" in method:
+            _known(method["base"], config["methods"], f"methods.{name}.base")
+            if "base" in config["methods"][method["base"]]:
+                raise ConfigError(f"methods.{name}.base: {method['base']} has a base itself. Name that one.")
+        if method.get("pool"):
+            _known(method["pool"], config["exemplars"], f"methods.{name}.pool")
     if config["development"]["dataset"]:
         _known(config["development"]["dataset"], config["datasets"], "development.dataset")
     _check_suites(config)
@@ -76,6 +85,9 @@ def _check_corpus(config: Mapping[str, Any], name: str) -> None:
             )
         return
     _known(block["dataset"], config["datasets"], f"{place}.dataset")
+    if block.get("also"):
+        _known(block["also"], config["datasets"], f"{place}.also")
+        _check_form(block["also"], config["datasets"][block["also"]]["form"], "sts", place)
     if (form := form_of(config, name)) not in ("sentences", "triples"):
         found = f"{block['dataset']} has the form {form}; corpora are sentences or triples"
         raise ConfigError(f"{place}.dataset: {found}. Name another.")
@@ -138,12 +150,8 @@ def _check_form(dataset: str, form: str, kind: str, place: str) -> None:
 
 
 def _check_grid(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> None:
-    tables = {"method": "methods", "encoder": "encoders", "corpus": "corpora"}
     for number, block in enumerate(grid["runs"]):
-        for axis, table in tables.items():
-            values = block.get(axis) or []
-            for value in values if isinstance(values, list) else [values]:
-                _known(value, config[table], f"{place}: runs.{number}.{axis}")
+        _check_axes(config, block, f"{place}: runs.{number}")
     for kind, suites in grid["suites"].items():
         _known(kind, config["suites"], f"{place}: suites")
         for suite in suites:
@@ -154,6 +162,26 @@ def _check_grid(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) 
             _known(column["suite"], asked, f"{place}: columns.{number}.suite")
     if grid["baseline"]:
         _known(grid["baseline"], runs_of(grid), f"{place}: baseline")
+
+
+def _check_axes(config: Mapping[str, Any], block: Mapping[str, Any], place: str) -> None:
+    """Check what a block of runs names, and that runs made of runs say whether they have their seeds."""
+    tables = {"method": "methods", "encoder": "encoders", "corpus": "corpora", "teacher": "encoders"}
+    for axis, table in tables.items():
+        values = block.get(axis) or []
+        for value in values if isinstance(values, list) else [values]:
+            _known(value, config[table], f"{place}.{axis}")
+            if axis == "teacher" and len(config["encoders"][value].get("runs", [])) != 1:
+                raise ConfigError(
+                    f"{place}.teacher: {value} is not one run. Name an encoder with one in `runs`."
+                )
+            if axis == "encoder" and block.get("of_seeds", False) != (
+                "runs" in config["encoders"][value] and not block.get("corpus")
+            ):
+                raise ConfigError(
+                    f"{place}.of_seeds: true for an untrained run of an encoder that consists of runs, left out "
+                    f"for others; {value} has of_seeds {block.get('of_seeds', False)}."
+                )
 
 
 def _known(name: str, names: Iterable[str], place: str) -> None:
@@ -207,6 +235,8 @@ class _UniqueKeys(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _value in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=deep)
             if key in seen:
                 raise yaml.MarkedYAMLError(

@@ -13,7 +13,7 @@ from workflow_scripts.closure import packages
 from workflow_scripts.errors import ConfigError
 
 Config = dict[str, Any]
-AXES = ("method", "encoder", "corpus", "reading")
+AXES = ("method", "encoder", "corpus", "reading", "teacher")
 
 
 class Wildcards(Protocol):
@@ -32,6 +32,11 @@ class Run(NamedTuple):
     reading: str
     overrides: Config
     seeds: tuple[int, ...]
+    teacher: str | None = None
+
+    def seed_for(self, seed: int) -> int:
+        """The seed of this run that goes with ``seed`` of a run made from it: its only one if it is not trained."""
+        return seed if seed in self.seeds else self.seeds[0]
 
 
 def config_slice(config: Config, **sections: str) -> Callable[[Wildcards], str]:
@@ -95,7 +100,8 @@ def read_experiments(config: Config, folder: Path) -> dict[str, Config]:
 def runs_of(grid: Mapping[str, Any]) -> dict[str, Run]:
     """Every run that one grid asks for, by its name.
 
-    An axis may list several values; a run without a corpus is not trained and has one seed.
+    An axis may list several values; a run without a corpus is not trained and has one seed, unless it is made of
+    runs that are (``of_seeds``).
 
     Raises:
         ConfigError: if two different runs would have one name.
@@ -111,15 +117,16 @@ def runs_of(grid: Mapping[str, Any]) -> dict[str, Run]:
 
 def _expand(block: Config, seeds: Sequence[int]) -> Iterator[tuple[str, Run]]:
     choices = [_listed(block.get(axis)) for axis in AXES]
-    for method, encoder, corpus, reading in product(*choices):
-        shown = [method, encoder, corpus, reading, block.get("tag")]
+    for method, encoder, corpus, reading, teacher in product(*choices):
+        shown = [method, encoder, corpus, reading, teacher, block.get("tag")]
         run = Run(
             method=method,
             encoder=encoder,
             corpus=corpus,
             reading=reading or "default",
             overrides=block.get("overrides") or {},
-            seeds=tuple(seeds) if corpus else (0,),
+            seeds=tuple(seeds) if corpus or block.get("of_seeds") else (0,),
+            teacher=teacher,
         )
         yield ".".join(part for part in shown if part), run
 
@@ -128,33 +135,51 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def all_runs(grids: Mapping[str, Config]) -> dict[str, Run]:
-    """Every run of every grid.
+def all_runs(grids: Mapping[str, Config], encoders: Mapping[str, Config]) -> dict[str, Run]:
+    """Every run of every grid, and those that they are made from, each with all seeds that are asked of it.
 
     Raises:
-        ConfigError: if two grids give one name to different runs (seeds apart, which are joined).
+        ConfigError: if one name is given to different runs.
     """
     runs: dict[str, Run] = {}
     for experiment, grid in grids.items():
         for name, run in runs_of(grid).items():
-            seen = runs.get(name, run)
-            if seen._replace(seeds=()) != run._replace(seeds=()):
-                raise ConfigError(
-                    f"experiments.{experiment}: run {name} differs from another grid's. Give it a tag."
-                )
-            runs[name] = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
+            _add(runs, name, run, encoders, f"experiments.{experiment}")
     return runs
+
+
+def _add(runs: dict[str, Run], name: str, run: Run, encoders: Mapping[str, Config], place: str) -> None:
+    """Add a run and those that it is made from to ``runs``."""
+    seen = runs.get(name, run)
+    if seen._replace(seeds=()) != run._replace(seeds=()):
+        raise ConfigError(f"{place}: run {name} differs from another of that name. Give it a tag.")
+    joined = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
+    if runs.get(name) != joined:
+        runs[name] = joined
+        for encoder in filter(None, (run.encoder, run.teacher)):
+            for part, made in members_of(encoders, encoder, run.seeds).items():
+                _add(runs, part, made, encoders, f"encoders.{encoder}.runs")
+
+
+def members_of(encoders: Mapping[str, Config], name: str, seeds: Sequence[int]) -> dict[str, Run]:
+    """The runs that an encoder consists of, in order; none for one that is fetched or adapted."""
+    blocks = encoders[name].get("runs", []) if name in encoders else []
+    return dict(run for block in blocks for run in _expand(block, seeds))
 
 
 def run_settings(config: Config, run: Run) -> Config:
     """Settings of one run: its method and training, with what encoder, method, reading and run override.
 
-    Later ones win: ``training``, then the encoder's, then the method's, then the reading's, then the run's.
+    Later ones win: ``training``, then the encoder's, then the method's, then the reading's, then the run's. A
+    method that names another one as its ``base`` is given that one's block, and its training settings.
 
     Raises:
         ConfigError: if the method lacks the reading.
     """
     method = copy.deepcopy(at(config, f"methods.{run.method}"))
+    if "base" in method:
+        method["base"], below = _base_of(config, run.method)
+        method["training"] = _merged(below, method.get("training", {}))
     readings = method.pop("readings", {})
     if run.reading != "default" and run.reading not in readings:
         raise ConfigError(
@@ -166,6 +191,19 @@ def run_settings(config: Config, run: Run) -> Config:
     _merge(settings, readings.get(run.reading, {}))
     _merge(settings, run.overrides)
     return settings
+
+
+def _base_of(config: Config, name: str) -> tuple[Config, Config]:
+    """The block that a method which wraps another names as its ``base``, and the training settings of that."""
+    base = copy.deepcopy(at(config, f"methods.{at(config, f'methods.{name}')['base']}"))
+    base.pop("readings", None)
+    return base, base.pop("training", {})
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Config:
+    merged = copy.deepcopy(dict(base))
+    _merge(merged, changes)
+    return merged
 
 
 def _merge(base: Config, changes: Mapping[str, Any]) -> None:

@@ -51,6 +51,7 @@ def parse_job(
     wildcards: Sequence[str] = (),
     inputs: Sequence[str] = (),
     many: Sequence[str] = (),
+    optional: Sequence[str] = (),
     outputs: Sequence[str] = (),
     timings: Sequence[str] = (),
 ) -> Job:
@@ -62,6 +63,7 @@ def parse_job(
         wildcards: Wildcards of the rule, each an argument.
         inputs: Roles of single input files.
         many: Roles that take any number of files.
+        optional: Such roles that only some jobs of the rule have; they may be left out.
         outputs: Roles of the artefacts it writes.
         timings: Roles of files that hold speeds; they differ from run to run, so they are no artefacts.
     """
@@ -73,12 +75,14 @@ def parse_job(
         parser.add_argument(f"--{name}", required=True, help=f"the job's {name}")
     for name in inputs:
         parser.add_argument(f"--{name}", type=Path, required=True, help="file to read")
+    for name in optional:
+        parser.add_argument(f"--{name}", type=Path, nargs="*", default=[], help="files to read, if any")
     for name in many:
         parser.add_argument(f"--{name}", type=Path, nargs="*", required=True, help="files to read")
     for name in (*outputs, *timings):
         parser.add_argument(f"--{name}", type=Path, required=True, help="file to write")
     values = vars(parser.parse_args())
-    several = {f"{name}/{path.as_posix()}": path for name in many for path in values[name]}
+    several = {f"{name}/{path.as_posix()}": path for name in (*many, *optional) for path in values[name]}
     return Job(
         rule=rule,
         settings=values["config"],

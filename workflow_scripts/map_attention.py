@@ -6,6 +6,7 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import attention
 from workflow_scripts.evaluation.scores import gap, score_table
 from workflow_scripts.job import parse_job
+from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.loading import load_encoder
 
 
@@ -22,13 +23,15 @@ def main() -> None:
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
     record = job.record(modules=encoder.modules_by_name)
     sentences = attention.distinct_texts(read_dataset_table(job.inputs["dataset"]))
+    towers = encoder.leaves if isinstance(encoder, Ensemble) else [encoder]
+    backbones = [tower.backbone for tower in towers]
     if sentences:
-        scores = attention.cls_energy(encoder.backbone, tokenizer, sentences, config.energy)
+        scores = attention.cls_energy_of_towers(backbones, tokenizer, sentences, config.energy)
     else:
         scores = [gap(config.energy.dataset, "no source of the dataset is there")]
     write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
     write_table(
-        job.outputs["maps"], attention.attention_maps(encoder.backbone, tokenizer, config.maps), record
+        job.outputs["maps"], attention.attention_maps_of_towers(backbones, tokenizer, config.maps), record
     )
 
 

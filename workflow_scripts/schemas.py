@@ -80,6 +80,9 @@ USAGE = pa.schema(
 )
 """What the calls behind an artefact took, a row a model; a null is unknown, and the note says why."""
 
+TEACHER = pa.schema([("vector", pa.list_(pa.float32())), ("encoders", pa.int32())])
+"""A teacher's vectors, one a row of its corpus, and over how many encoders each is summed."""
+
 HISTORY = pa.schema(
     [
         ("step", pa.int32()),
@@ -90,6 +93,9 @@ HISTORY = pa.schema(
     ]
 )
 """Training history, one optimiser step a row; ``dev_score`` is null between evaluations."""
+
+WATCHED = pa.schema([("step", pa.int32()), ("quantity", pa.string()), ("value", pa.float64())])
+"""What a method watches of its own while it trains, such as a threshold or the terms of its loss; many have nothing."""
 
 SCORES = pa.schema(
     [
@@ -119,6 +125,19 @@ ATTENTION = pa.schema(
     ]
 )
 """Attention weights in long form. Layers count from 1, heads and positions from 0; a query's weights sum to 1."""
+
+ATTENTION_MAPS = pa.schema(
+    [
+        ("run", pa.string()),
+        ("layer", pa.int32()),
+        ("query_position", pa.int32()),
+        ("query_token", pa.string()),
+        ("key_position", pa.int32()),
+        ("key_token", pa.string()),
+        ("weight", pa.float64()),
+    ]
+)
+"""Attention weights of one sentence, means over heads and seeds."""
 
 TABLE = pa.schema(
     [

@@ -1,7 +1,7 @@
 """Split one corpus into text to train on and pairs to choose checkpoints by (rule split_corpus)."""
 
 from workflow_scripts.artefacts import write_table
-from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split
+from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split, with_sentences_of
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.job import parse_job
@@ -12,12 +12,20 @@ DEV_SEED = 0  # the development set is the same for every run
 def main() -> None:
     """Read, split, write."""
     job = parse_job(
-        "split_corpus", __doc__, wildcards=["corpus"], inputs=["sentences"], outputs=["train", "dev"]
+        "split_corpus",
+        __doc__,
+        wildcards=["corpus"],
+        inputs=["sentences"],
+        optional=["also"],
+        outputs=["train", "dev"],
     )
     corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
     parts = split(read_dataset_table(job.inputs["sentences"]), corpus)
-    record = job.record()
-    write_table(job.outputs["train"], parts.train, record)
+    train = parts.train
+    for path in job.many("also"):
+        train = with_sentences_of(train, read_dataset_table(path))
+    record = job.record(labels=corpus.labels)
+    write_table(job.outputs["train"], train, record)
     write_table(job.outputs["dev"], adjacency_pairs(parts.held_out, DEV_SEED), record)
 
 

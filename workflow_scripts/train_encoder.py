@@ -6,12 +6,13 @@ from workflow_scripts.artefacts import read_table, write_table, writing_model_fo
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.job import parse_job
 from workflow_scripts.methods import load_method, method_modules
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import load_backbone
+from workflow_scripts.models.loading import shared_tokenizer
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.schemas import PAIRS
 from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.material import Material, read_columns
+from workflow_scripts.training.material import Material, read_beside, read_columns, read_teacher
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import development_score, prepare, try_again_when_stopped, write_speed
 from workflow_scripts.training.settings import Development, Training
@@ -23,21 +24,25 @@ def main() -> None:
         "train_encoder",
         __doc__,
         wildcards=["run", "seed"],
-        inputs=["encoder", "corpus", "dev"],
-        outputs=["record", "history"],
+        inputs=["corpus", "dev"],
+        many=["encoder"],
+        optional=["exemplars", "words", "teacher"],
+        outputs=["record", "history", "watched"],
         timings=["speed"],
     )
     seed = int(job.wildcards["seed"])
     training = Training.parse(job.settings["training"], "training")
     method = load_method(job.settings["method"]["module"])
     config = method.Config.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
-    record = job.record(modules=method_modules(job.settings["method"]))
+    record = job.record(modules=method_modules(job.settings["method"]), labels=job.settings.get("labels", []))
     device = prepare(training, seed)
-    folder = job.inputs["encoder"].parent
-    tokenizer = load_tokenizer(folder)
+    folders = [path.parent for path in job.many("encoder")]
+    tokenizer = shared_tokenizer(folders)
     columns = read_columns(job.inputs["corpus"])
+    columns |= read_beside(job.many("exemplars"), job.many("words"), job.settings["method"].get("words"))
     rows = len(columns["anchor"])
-    encoder = method.build(config, load_backbone(folder, **method.overrides(config))).to(device)
+    backbones = [load_backbone(folder, **method.overrides(config)) for folder in folders]
+    encoder = method.build(config, *backbones).to(device)
     development = Development.parse(job.settings["development"], "development")
     pairs = read_table(job.inputs["dev"], PAIRS)
     dev_score = development_score(encoder, tokenizer, pairs, development.max_tokens)
@@ -47,7 +52,13 @@ def main() -> None:
         method.Objective(
             config,
             encoder,
-            Material(columns, tokenizer, training.max_tokens, Sampler(rows, training.batch_size, seed)),
+            Material(
+                columns,
+                tokenizer,
+                training.max_tokens,
+                Sampler(rows, training.batch_size, seed),
+                read_teacher(job.many("teacher"), rows),
+            ),
         ),
         training,
         training.steps(rows),
@@ -57,9 +68,12 @@ def main() -> None:
     )
     if ranks.rank() > 0:
         return
+    if hasattr(method, "finish"):
+        method.finish(config, encoder)
     with writing_model_folder(place, record) as model:
         save_encoder(model, encoder.cpu(), tokenizer, training.max_tokens)
     write_table(job.outputs["history"], outcome.history, record)
+    write_table(job.outputs["watched"], outcome.watched, record)
     write_speed(job.timings["speed"], outcome.seconds, training.batch_size)
     shutil.rmtree(checkpoints, ignore_errors=True)
 

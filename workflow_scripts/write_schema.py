@@ -24,6 +24,7 @@ from workflow_scripts.data.exemplars import ExtractivePool, LlmPool
 from workflow_scripts.data.round_trips import Limits
 from workflow_scripts.data.sources import Dataset
 from workflow_scripts.data.words import Words
+from workflow_scripts.encode_teacher import Teacher
 from workflow_scripts.evaluation.attention import Config as AttentionSuite
 from workflow_scripts.evaluation.clustering import Config as ClusteringSuite
 from workflow_scripts.evaluation.cost import Config as CostSuite
@@ -36,7 +37,7 @@ from workflow_scripts.evaluation.sts import Config as StsSuite
 from workflow_scripts.evaluation.transfer import Config as TransferSuite
 from workflow_scripts.extraction.settings import Extraction
 from workflow_scripts.methods import load_method
-from workflow_scripts.reporting.experiment import Experiment, Name
+from workflow_scripts.reporting.experiment import Experiment, Name, RunBlock
 from workflow_scripts.reporting.settings import Report
 from workflow_scripts.training.mlm import ContinueMlm
 from workflow_scripts.training.settings import Development, Training
@@ -70,6 +71,16 @@ class FetchedEncoder(Slice):
     training: PartialTraining = Field(default=None, description="Overrides for every run on it.")  # type: ignore[valid-type]
 
 
+class EncoderOfRuns(Slice):
+    """Models of finished runs, each by the seed of the run that is made from them."""
+
+    runs: list[RunBlock] = Field(min_length=1, description="One for a teacher, several to be joined.")
+    label: str | None = Field(
+        description="Substitution to print wherever these stand in for others; null: none."
+    )
+    training: PartialTraining = Field(default=None, description="Overrides for every run on it.")  # type: ignore[valid-type]
+
+
 class AdaptedEncoder(Slice):
     """An encoder of the project's own making."""
 
@@ -93,11 +104,14 @@ AnyReadout = _union(
 def _method_block(module: str) -> type[Slice]:
     """A block of ``methods``: what the module reads, and overrides of training and readings."""
     config: type[Slice] = load_method(module).Config
-    readout: dict[str, Any] = {"readout": (AnyReadout, Field())} if "readout" in config.model_fields else {}
+    fields = config.model_fields
+    named: dict[str, Any] = {"readout": (AnyReadout, Field())} if "readout" in fields else {}
+    if "base" in fields:
+        named["base"] = (Name, Field(description="Block of the method underneath."))
     return create_model(
         f"Method_{module}",
         __base__=config,
-        **readout,
+        **named,
         training=(
             PartialTraining,
             Field(default=None, description="Overrides of the shared training settings."),
@@ -138,7 +152,6 @@ class Study(Slice):
     training: Training
     development: DevelopmentBlock
     continue_mlm: ContinueMlm
-    encoders: dict[Name, FetchedEncoder | AdaptedEncoder]
     corpora: dict[Name, Corpus | RoundTripCorpus]
     words: Words
     answers: str = Field(description="File in which answers of translators and language models are kept.")
@@ -148,6 +161,8 @@ class Study(Slice):
     round_trip: Limits
     exemplars: dict[Name, Annotated[LlmPool | ExtractivePool, Field(discriminator="generator")]]
     exemplar_pools: list[Name] = Field(description="Pools that are made though no method may ask for them.")
+    teacher: Teacher
+    encoders: dict[Name, FetchedEncoder | AdaptedEncoder | EncoderOfRuns]
     datasets: dict[Name, Dataset]
     methods: dict[Name, MethodBlock]
     suites: Suites

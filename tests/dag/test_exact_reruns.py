@@ -173,6 +173,15 @@ OTHER_VALUES: dict[str, Any] = {
     "source": "de",
     "via": "it",
     "temperature": 0.5,
+    "surrogate": "soft",
+    "identify": "both_views",
+    "subtract": "own",
+    "where": "before_head",
+    "start": 0.5,
+    "cross_reading": "literal",
+    "direction": "forward",
+    "modulus_of": "cls",
+    "target": "mean",
     "module": None,  # naming another module asks for other keys; covered by the test of modules
     "form": None,  # likewise
     "documents": None,  # likewise
@@ -261,6 +270,7 @@ def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path):
         "dataset",
         "datasets",
         "base",
+        "also",
         "corpus",
         "translator",
         "template",

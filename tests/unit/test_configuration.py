@@ -42,7 +42,7 @@ def test_the_settings_of_every_run_are_what_its_method_and_training_read(overlay
         name: yaml.safe_load((ROOT / f"config/experiments/{name}.yaml").read_text())
         for name in config["experiments"]
     }
-    runs = all_runs(grids)
+    runs = all_runs(grids, config["encoders"])
     assert runs
     for run in runs.values():
         settings = run_settings(config, run)
@@ -71,7 +71,7 @@ def test_two_different_runs_of_one_name_are_refused():
 
 def test_grids_share_runs_and_join_their_seeds():
     block = {"method": "a", "encoder": "x", "corpus": "c"}
-    runs = all_runs({"one": grid(block), "two": grid(block, seeds=[2, 3])})
+    runs = all_runs({"one": grid(block), "two": grid(block, seeds=[2, 3])}, {})
     assert runs["a.x.c"].seeds == (1, 2, 3)
 
 

@@ -202,6 +202,6 @@ def test_a_training_asked_to_stop_leaves_with_75_and_goes_on_to_the_same_bytes(
     monkeypatch.setattr(artefacts, "git_state", lambda: (None, False))
     jobs.run_here("train_encoder", settings)
     whole = jobs.files_of(tmp_path / "run")
-    assert len(whole) == 12
+    assert len(whole) == 13
     assert jobs.files_of(workshop.folder / "run") == whole
     assert len(read_table(Path("run/history.parquet"), HISTORY)) == STEPS

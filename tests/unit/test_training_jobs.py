@@ -65,11 +65,14 @@ def test_a_training_writes_sealed_outputs_and_leaves_nothing_else(workshop, rule
     record = check_model_folder(jobs.MODEL)
     check_seal(HISTORY_FILE)
     assert record.rule == rule
-    assert record.outputs == ["run/history.parquet", "run/model/record.json"]
+    watched = ["watched.parquet"] if rule == "train_encoder" else []
+    assert record.outputs == ["run/history.parquet", "run/model/record.json", *(f"run/{w}" for w in watched)]
     assert (
-        set(record.inputs) == {"encoder", "corpus", "dev"} if rule == "train_encoder" else {"base", "corpus"}
+        set(record.inputs) == {"encoder/encoder/record.json", "corpus", "dev"}
+        if rule == "train_encoder"
+        else {"base", "corpus"}
     )
-    assert sorted(path.name for path in Path("run").iterdir()) == ["history.parquet", "model"]
+    assert sorted(path.name for path in Path("run").iterdir()) == ["history.parquet", "model", *watched]
     method = "workflow_scripts/methods/simcse.py"
     assert (method in record.code) == (rule == "train_encoder")
     assert {"torch", "transformers"} <= record.packages.keys()

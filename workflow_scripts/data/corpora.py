@@ -21,6 +21,17 @@ class Corpus(Slice):
         ge=0, description="Sentences held out, whole documents from the end; 0 for none, and for triples."
     )
     max_sentences: int | None = Field(gt=0, description="Train on the first so many rows; null for all.")
+    also: str | None = Field(
+        default=None,
+        description="Dataset of pairs whose sentences are trained on too, without their scores; left out for none.",
+    )
+
+    @property
+    def labels(self) -> list[str]:
+        """What every number of a run on this corpus must say."""
+        if self.also is None:
+            return []
+        return [f"trained on the unlabelled sentences of {self.also} too: transductive where it is tested on"]
 
 
 class RoundTripCorpus(Slice):
@@ -66,6 +77,25 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
         found = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on"
         raise DataError(f"corpora: {found}. Lower it.")
     return Split(train, sentences.slice(cut))
+
+
+def with_sentences_of(train: pa.Table, pairs: pa.Table) -> pa.Table:
+    """Append the distinct sentences of scored pairs to a corpus of sentences, as one more document.
+
+    Args:
+        train: Columns of ``schemas.SENTENCES``.
+        pairs: Columns of ``schemas.PAIRS``; scores are not read.
+
+    Raises:
+        ConfigError: if the corpus holds triples.
+    """
+    if "document" not in train.column_names:
+        raise ConfigError("corpora: sentences cannot be added to triples. Leave `also` out.")
+    columns = [pairs[name].to_pylist() for name in ("sentence1", "sentence2")]
+    texts = list(dict.fromkeys(text for pair in zip(*columns, strict=True) for text in pair))
+    document = pc.max(train["document"]).as_py() + 1
+    rows = {"sentence": texts, "document": [document] * len(texts), "position": list(range(len(texts)))}
+    return pa.concat_tables([train, pa.table(rows, schema=SENTENCES)])
 
 
 def adjacency_pairs(held_out: pa.Table, seed: int) -> pa.Table:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -88,6 +89,20 @@ def cls_energy(
     return [Score(config.dataset, name, "cls_energy", value, len(sentences)) for name, value in values]
 
 
+def cls_energy_of_towers(
+    models: Sequence[PreTrainedModel],
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[str],
+    config: Energy,
+) -> list[Score]:
+    """``cls_energy`` averaged over the encoders of an ensemble, layer by layer; of one encoder, its own."""
+    by_tower = [cls_energy(model, tokenizer, sentences, config) for model in models]
+    return [
+        scores[0]._replace(value=float(np.mean([score.value for score in scores if score.value is not None])))
+        for scores in zip(*by_tower, strict=True)
+    ]
+
+
 def energy(context_BTD: Tensor, mask_BT: Tensor) -> Tensor:
     """E_CLS of each sentence, shape (B,), float64; padding is no token."""
     squares_BT = context_BTD.double().square().sum(dim=-1) * mask_BT
@@ -126,6 +141,20 @@ def attention_maps(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, c
             for layer, weights in [(layer, layers[layer - 1]) for layer in config.layers]
         ]
     return pa.concat_tables(parts)
+
+
+def attention_maps_of_towers(
+    models: Sequence[PreTrainedModel], tokenizer: PreTrainedTokenizerBase, config: Maps
+) -> pa.Table:
+    """``attention_maps`` of all encoders of an ensemble; heads are numbered on from one to the next."""
+    tables, heads = [], 0
+    for model in models:
+        table = attention_maps(model, tokenizer, config)
+        place = table.schema.get_field_index("head")
+        numbers = pc.add(table["head"], pa.scalar(heads, pa.int32()))
+        tables.append(table.set_column(place, table.schema.field(place), numbers))
+        heads += model.config.num_attention_heads
+    return pa.concat_tables(tables)
 
 
 @contextmanager

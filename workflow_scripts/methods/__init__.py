@@ -30,10 +30,13 @@ def load_method(name: str) -> ModuleType:
 
 
 def method_modules(block: Mapping[str, Any]) -> list[str]:
-    """Modules that training by a block of ``methods`` imports by name: its method and its readout."""
-    return [f"methods.{block['module']}", *readout_modules(block)]
+    """Modules that training by a block of ``methods`` imports by name: method and readout, its base's too."""
+    below = method_modules(block["base"]) if "base" in block else []
+    return [f"methods.{block['module']}", *readout_modules(block), *below]
 
 
 def readout_modules(block: Mapping[str, Any]) -> list[str]:
     """Modules that whoever loads what a block of ``methods`` made imports by name."""
+    if "base" in block:
+        return readout_modules(block["base"])
     return [f"models.readouts.{block['readout']['kind']}"] if "readout" in block else []

@@ -11,6 +11,7 @@ seed (the paper prints 76.25); about 1.5 hours on one GPU. The laboratory's figu
 
 from typing import Literal
 
+import torch
 from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -57,17 +58,26 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
 
 
 class Objective:
-    """Loss of one step on a corpus of sentences."""
+    """Loss of one step on a corpus of sentences; ``read`` and ``compare`` are its halves, for who comes between."""
 
     def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
         self.module = encoder
+        self.encoder = encoder
         self._text = material.tokenised("anchor")
         self._sampler = material.sampler
         self._temperature = config.temperature
 
     def loss(self, step: int) -> Tensor:
         """Contrast the two dropout views of the step's sentences."""
-        device = next(self.module.parameters()).device
-        batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(device)
-        first_BD, second_BD = self.module(batch.ids_BT, batch.mask_BT).chunk(2)
-        return infonce(gathered(first_BD), gathered(second_BD), self._temperature)
+        return self.compare(self.encoder.project(self.read(step)))
+
+    def read(self, step: int) -> Tensor:
+        """Both views of the step's sentences before the head, of all processes, shape (2, B, D)."""
+        batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(self.encoder.device)
+        views = self.encoder.read(batch.ids_BT, batch.mask_BT).chunk(2)
+        return torch.stack([gathered(view_BD) for view_BD in views])
+
+    def compare(self, views_2BD: Tensor) -> Tensor:
+        """Contrast two views of some sentences, a scalar."""
+        first_BD, second_BD = views_2BD
+        return infonce(first_BD, second_BD, self._temperature)

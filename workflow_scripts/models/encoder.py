@@ -25,9 +25,9 @@ class Head(nn.Module):
         nn.init.normal_(self.dense.weight, std=0.02)
         nn.init.zeros_(self.dense.bias)
 
-    def forward(self, vectors_BD: Tensor) -> Tensor:
-        """Map (B, D) to (B, D), each entry in (-1, 1)."""
-        return torch.tanh(self.dense(vectors_BD))
+    def forward(self, vectors_xD: Tensor) -> Tensor:
+        """Map vectors to as many of the same width, each entry in (-1, 1)."""
+        return torch.tanh(self.dense(vectors_xD))
 
 
 class SentenceEncoder(nn.Module):
@@ -45,10 +45,28 @@ class SentenceEncoder(nn.Module):
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
         """Embed token ids; returns (B, D), not normalised."""
+        return self.project(self.read(ids_BT, mask_BT))
+
+    def read(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+        """What the readout gives, (B, D), before any head."""
         vectors_BD: Tensor = self.readout(self.hidden_states(ids_BT, mask_BT), TokenBatch(ids_BT, mask_BT))
-        if self.head is not None and (self.training or self.head_at_test):
-            vectors_BD = self.head(vectors_BD)
         return vectors_BD
+
+    def project(self, vectors_xD: Tensor) -> Tensor:
+        """Vectors through the head where it runs, of any leading shape."""
+        if self.head is not None and (self.training or self.head_at_test):
+            vectors_xD = self.head(vectors_xD)
+        return vectors_xD
+
+    @property
+    def width(self) -> int:
+        """Entries of an embedding."""
+        return int(self.backbone.config.hidden_size)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
 
     @property
     def modules_by_name(self) -> list[str]:
@@ -108,8 +126,17 @@ def load_backbone(folder: Path, *, dropout: float | None = None, **overrides: ob
         raise DataError(
             f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Get the model again."
         )
+    if not getattr(model.config, "is_causal", True):
+        attend_both_ways(model)
     model.eval()
     return model  # type: ignore[no-any-return]
+
+
+def attend_both_ways(model: nn.Module) -> None:
+    """Switch off the causal flag of a decoder's layers, which rules where a batch has no padding to mask."""
+    for module in model.modules():
+        if hasattr(module, "is_causal"):
+            setattr(module, "is_causal", False)  # noqa: B010  (torch types attributes as tensors or modules)
 
 
 def has_dropout(backbone: PreTrainedModel) -> bool:

@@ -9,6 +9,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 
 TOKENS_PER_BATCH = (
@@ -17,7 +18,10 @@ TOKENS_PER_BATCH = (
 
 
 def encode(
-    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_tokens: int
+    encoder: SentenceEncoder | Ensemble,
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[str],
+    max_tokens: int,
 ) -> NDArray[np.float32]:
     """Embed ``sentences``, dropout off.
 
@@ -28,10 +32,10 @@ def encode(
     return encode_tokens(encoder, tokenise(tokenizer, sentences, max_tokens))
 
 
-def encode_tokens(encoder: SentenceEncoder, text: TokenisedText) -> NDArray[np.float32]:
+def encode_tokens(encoder: SentenceEncoder | Ensemble, text: TokenisedText) -> NDArray[np.float32]:
     """As ``encode``, for sentences that are tokenised already."""
     device = next(encoder.parameters()).device
-    vectors = np.empty((len(text), encoder.backbone.config.hidden_size), dtype=np.float32)
+    vectors = np.empty((len(text), encoder.width), dtype=np.float32)
     was_training = encoder.training
     encoder.eval()
     with (

@@ -1,5 +1,6 @@
 """A run's model folder back into an encoder."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -8,11 +9,13 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.artefacts import check_model_folder
 from workflow_scripts.config import Slice
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.readouts import AnyReadout
 
 ENCODER_FILE = "semblance_encoder.json"
+ENSEMBLE_FILE = "semblance_ensemble.json"
 HEAD_FILE = "head.safetensors"
 READOUT_FILE = "readout.safetensors"
 
@@ -26,13 +29,50 @@ class SavedEncoder(Slice):
     max_tokens: int = Field(gt=2, description="Length the encoder was trained with.")
 
 
-def load_encoder(folder: Path) -> tuple[SentenceEncoder, PreTrainedTokenizerBase]:
+class SavedEnsemble(Slice):
+    """What a model folder says of the towers in it."""
+
+    weights: tuple[float, ...] = Field(
+        description="One a tower; tower i lies in the folder tower<i>, from 1."
+    )
+    bypassed_layernorms: int = Field(ge=0, description="Last layers of every tower without LayerNorms.")
+    max_tokens: int = Field(gt=2, description="Length the ensemble was trained with.")
+
+
+def load_encoder(folder: Path) -> tuple[SentenceEncoder | Ensemble, PreTrainedTokenizerBase]:
     """Load a run's model folder after checking every file in it.
 
     Raises:
         DataError: if the folder is not what a run wrote.
     """
     check_model_folder(folder)
+    return _load(folder).eval(), load_tokenizer(folder)
+
+
+def tower_folder(folder: Path, number: int) -> Path:
+    """Where an ensemble's tower lies, from 1."""
+    return folder / f"tower{number}"
+
+
+def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
+    """The one tokeniser of several model folders.
+
+    Raises:
+        ConfigError: if they have different vocabularies.
+    """
+    tokenizers = [load_tokenizer(folder) for folder in folders]
+    if any(other.get_vocab() != tokenizers[0].get_vocab() for other in tokenizers[1:]):
+        raise ConfigError(
+            f"encoders: {folders[0]} and {folders[-1]} have different vocabularies. Join runs of one tokeniser."
+        )
+    return tokenizers[0]
+
+
+def _load(folder: Path) -> SentenceEncoder | Ensemble:
+    if (folder / ENSEMBLE_FILE).exists():
+        saved = SavedEnsemble.model_validate_json((folder / ENSEMBLE_FILE).read_text("utf-8"))
+        places = [tower_folder(folder, number) for number in range(1, len(saved.weights) + 1)]
+        return Ensemble([_load(place) for place in places], saved.weights, saved.bypassed_layernorms)
     if not (folder / ENCODER_FILE).exists():
         raise DataError(
             f"{folder}: no {ENCODER_FILE}; an encoder, not a run's model. Name the model of a run."
@@ -45,5 +85,4 @@ def load_encoder(folder: Path) -> tuple[SentenceEncoder, PreTrainedTokenizerBase
         encoder.head.load_state_dict(load_file(folder / HEAD_FILE))
     if encoder.readout.state_dict():
         encoder.readout.load_state_dict(load_file(folder / READOUT_FILE))
-    encoder.eval()
-    return encoder, load_tokenizer(folder)
+    return encoder

@@ -4,7 +4,9 @@ The backbone lies in the folder's root as ``save_pretrained`` writes it; pooling
 modules of sentence-transformers, all built in, so that nobody needs to trust foreign code.
 """
 
+import inspect
 from pathlib import Path
+from types import ModuleType
 
 import sentence_transformers as st
 import torch
@@ -16,14 +18,68 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.loading import ENCODER_FILE, HEAD_FILE, READOUT_FILE, SavedEncoder
+from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.loading import (
+    ENCODER_FILE,
+    ENSEMBLE_FILE,
+    HEAD_FILE,
+    READOUT_FILE,
+    SavedEncoder,
+    SavedEnsemble,
+    tower_folder,
+)
+from workflow_scripts.models.portable import tower_sum
 from workflow_scripts.models.readouts.pooled import Config as Pooling
 
 
 def save_encoder(
-    folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, max_tokens: int
+    folder: Path, encoder: SentenceEncoder | Ensemble, tokenizer: PreTrainedTokenizerBase, max_tokens: int
 ) -> None:
     """Write ``encoder`` into ``folder``; its embeddings are the same through every loader."""
+    if isinstance(encoder, Ensemble):
+        _save_ensemble(folder, encoder, tokenizer, max_tokens)
+    else:
+        _save_single(folder, encoder, tokenizer, max_tokens)
+
+
+def _save_ensemble(
+    folder: Path, ensemble: Ensemble, tokenizer: PreTrainedTokenizerBase, max_tokens: int
+) -> None:
+    """Each tower in a folder of its own, and beside them a module that adds them up.
+
+    That module is a file of the folder, which ``SentenceTransformer`` runs after ``trust_remote_code=True``
+    alone; this project's own loader never runs code of a folder.
+    """
+    places = [tower_folder(folder, number) for number in range(1, len(ensemble.members) + 1)]
+    for place, tower in zip(places, ensemble.members, strict=True):
+        place.mkdir()
+        save_encoder(place, tower, tokenizer, max_tokens)
+    tokenizer.save_pretrained(folder)
+    saved = SavedEnsemble(
+        weights=ensemble.weights, bypassed_layernorms=ensemble.bypassed_layernorms, max_tokens=max_tokens
+    )
+    (folder / ENSEMBLE_FILE).write_text(saved.model_dump_json(indent=1) + "\n", "utf-8")
+    save_file({"weights": torch.tensor(ensemble.weights)}, folder / "model.safetensors")
+    module = _written(folder, "semblance_tower_sum", tower_sum)
+    towers = [st.SentenceTransformer(str(place), device="cpu", trust_remote_code=True) for place in places]
+    whole = module.TowerSum(list(ensemble.weights), ensemble.bypassed_layernorms, towers)
+    st.SentenceTransformer(modules=[whole], device="cpu").save_pretrained(
+        str(folder), create_model_card=False
+    )
+
+
+def _written(folder: Path, name: str, source: ModuleType) -> ModuleType:
+    """Write a portable module's file, and import it as sentence-transformers will, leaving no bytecode."""
+    path = folder / f"{name}.py"
+    path.write_text(inspect.getsource(source), "utf-8")
+    module = ModuleType(name)
+    exec(compile(path.read_text("utf-8"), name, "exec"), module.__dict__)
+    return module
+
+
+def _save_single(
+    folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, max_tokens: int
+) -> None:
     encoder.backbone.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     described = SavedEncoder(

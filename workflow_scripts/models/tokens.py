@@ -47,6 +47,14 @@ class TokenisedText:
         """Tokens of each sentence."""
         return np.diff(self.starts)
 
+    @classmethod
+    def joined(cls, texts: Sequence["TokenisedText"]) -> "TokenisedText":
+        """The sentences of ``texts`` one after the other, so that a batch may hold some of each."""
+        ids = np.concatenate([text.ids for text in texts])
+        lengths = np.concatenate([text.lengths for text in texts])
+        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        return cls(ids, starts, texts[0]._pad_id)
+
     def subset(self, rows: NDArray[np.int64]) -> "TokenisedText":
         """Some sentences, in the order of ``rows``."""
         lengths = self.lengths[rows]

@@ -38,6 +38,12 @@ class RunBlock(Slice):
     reading: Name | list[Name] | None = Field(
         default=None, description="paper, code, ...; left out for default."
     )
+    teacher: Name | list[Name] | None = Field(
+        default=None, description="Encoder with one run in `runs`, whose vectors a student learns."
+    )
+    of_seeds: bool = Field(
+        default=False, description="True for an untrained run of runs, which has a seed for each of theirs."
+    )
     tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(
         default=None, description="Ends the run's name."
     )

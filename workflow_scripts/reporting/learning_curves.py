@@ -97,7 +97,7 @@ def draw(points: pa.Table, style: FigureStyle, title: str, footnotes: Sequence[s
     figure = new_figure(style, 2 * height, title, [_how_drawn(points), *names.footnotes, *footnotes])
     above, below = figure.subplots(2, 1, sharex=True)
     ends = {
-        axes: _draw_quantity(axes, points, quantity, names)
+        axes: draw_quantity(axes, points, quantity, names)
         for axes, quantity in ((above, "loss"), (below, "dev_score"))
     }
     above.set_ylabel("training loss\n(as its method defines it)")
@@ -113,11 +113,16 @@ def draw(points: pa.Table, style: FigureStyle, title: str, footnotes: Sequence[s
     return figure
 
 
-def _how_drawn(points: pa.Table) -> str:
+def how_lines_are_drawn(points: pa.Table) -> str:
+    """What thick and thin lines are."""
     seeds = len(pc.unique(points["seed"]))
-    lines = f"Lines: mean over {seeds} seeds. " if seeds > 1 else "One seed. "
     if seeds > 1 and len(pc.unique(points["run"])) <= _SEEDS_UP_TO:
-        lines = f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. "
+        return f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. "
+    return f"Lines: mean over {seeds} seeds. " if seeds > 1 else "One seed. "
+
+
+def _how_drawn(points: pa.Table) -> str:
+    lines = how_lines_are_drawn(points)
     loss = points.filter(pc.equal(points["quantity"], "loss"))
     steps = np.unique(loss.filter(pc.equal(loss["run"], loss["run"][0]))["step"].to_numpy())
     block = float(np.diff(steps).mean()) if len(steps) > 1 else 1.0
@@ -139,7 +144,7 @@ def _scale_loss(axes: Axes, loss: Floats) -> None:
     axes.set_ylabel("training loss, log scale\n(as its method defines it)")
 
 
-def _draw_quantity(axes: Axes, points: pa.Table, quantity: str, names: Names) -> list[tuple[str, float, str]]:
+def draw_quantity(axes: Axes, points: pa.Table, quantity: str, names: Names) -> list[tuple[str, float, str]]:
     """Draw one panel; returns name, last value and colour of each line."""
     ends = []
     for index, (run, name) in enumerate(names.short.items()):

@@ -2,6 +2,7 @@
 
 from workflow_scripts.config import Slice
 from workflow_scripts.reporting.alignment_uniformity import Config as AlignmentUniformity
+from workflow_scripts.reporting.attention_maps import Config as AttentionMaps
 from workflow_scripts.reporting.cosine_density import Config as CosineDensity
 from workflow_scripts.reporting.learning_curves import Config as LearningCurves
 from workflow_scripts.reporting.page import Config as PageConfig
@@ -15,4 +16,5 @@ class Report(Slice):
     learning_curves: LearningCurves
     cosine_density: CosineDensity
     alignment_uniformity: AlignmentUniformity
+    attention_maps: AttentionMaps
     page: PageConfig

@@ -8,11 +8,11 @@ ends in the same bytes as one that was not.
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from workflow_scripts.errors import TrainingError
-from workflow_scripts.schemas import HISTORY
+from workflow_scripts.schemas import HISTORY, WATCHED
 from workflow_scripts.training import ranks
 from workflow_scripts.training.checkpoints import Checkpoint, Tensors, load_checkpoint, save_checkpoint
 from workflow_scripts.training.settings import Training
@@ -42,24 +42,53 @@ class Objective(Protocol):
         """Loss of ``step`` (from 1), a scalar with a gradient."""
 
 
+@runtime_checkable
+class Watching(Protocol):
+    """An objective that keeps an eye on quantities of its own."""
+
+    quantities: Sequence[str]
+
+    def watched(self) -> Sequence[float]:
+        """Their values at the step whose loss was asked for last, in the order of ``quantities``."""
+
+
+@runtime_checkable
+class OwnRates(Protocol):
+    """An objective with parameters that do not learn at the common rate.
+
+    ``own_rates`` maps a parameter's name in ``module`` to its peak rate. They share the schedule, and know
+    neither weight decay nor the bound on the gradient's norm.
+    """
+
+    own_rates: Mapping[str, float]
+
+
 class Outcome(NamedTuple):
-    """History of a training (``schemas.HISTORY``), and the seconds of each step of this process."""
+    """Tables of a training (``schemas.HISTORY``, ``schemas.WATCHED``), and the seconds of this process's steps."""
 
     history: pa.Table
+    watched: pa.Table
     seconds: dict[int, float]
 
 
 class _State:
     """Everything that changes while training."""
 
-    def __init__(self, module: nn.Module, settings: Training) -> None:
-        self.module = module
-        self.trainable = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    def __init__(self, objective: Objective, settings: Training) -> None:
+        self.module = objective.module
+        self.trainable = {name: p for name, p in self.module.named_parameters() if p.requires_grad}
+        own_rates = objective.own_rates if isinstance(objective, OwnRates) else {}
+        self.common = [p for name, p in self.trainable.items() if name not in own_rates]
+        groups = [{"params": self.common, "peak": settings.learning_rate}] + [
+            {"params": [self.trainable[name]], "peak": rate, "weight_decay": 0.0}
+            for name, rate in own_rates.items()
+        ]
         self.optimiser = torch.optim.AdamW(
-            self.trainable.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
+            groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
         self.step = 0
         self.rows: list[tuple[float, ...]] = []  # HISTORY; nan where there was no evaluation
+        self.watched: list[tuple[float, ...]] = []  # a row a step, a value a quantity
         self.best_score = -float("inf")
         self.best: Tensors = {}
 
@@ -76,6 +105,7 @@ class _State:
         }
         state = {
             "rows": torch.tensor(self.rows, dtype=torch.float64),
+            "watched": torch.tensor(self.watched, dtype=torch.float64),
             "best_score": torch.tensor(self.best_score, dtype=torch.float64),
             "random": ranks.of_every_rank(torch.get_rng_state()),
         }
@@ -101,6 +131,7 @@ class _State:
                     key: value.to(parameter.device) for key, value in moments.items()
                 }
         self.rows = [tuple(row) for row in groups["state"]["rows"].tolist()]
+        self.watched = [tuple(row) for row in groups["state"]["watched"].tolist()]
         self.best_score = groups["state"]["best_score"].item()
         self.best = groups["best"]
         # A clone, because torch reads the state with instructions that want it aligned, and a row may not be.
@@ -133,7 +164,7 @@ def train(
         TrainingError: at the first loss, gradient, development score or weight that is not finite.
         Preempted: after SIGTERM or SIGUSR1, once a checkpoint is written.
     """
-    state = _State(objective.module, settings)
+    state = _State(objective, settings)
     # Each kind of device draws its own dropout, and each number of processes sums in its own order.
     fingerprint = f"{fingerprint} {next(objective.module.parameters()).device.type} {ranks.world()}"
     if ranks.rank() > 0:
@@ -163,7 +194,8 @@ def train(
     for name, parameter in objective.module.named_parameters():
         if not torch.isfinite(parameter).all():
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
-    return Outcome(_history(state.rows), seconds)
+    quantities = objective.quantities if isinstance(objective, Watching) else ()
+    return Outcome(_history(state.rows), _watched(state.watched, quantities), seconds)
 
 
 def _save(state: _State, checkpoints: Path, fingerprint: str) -> None:
@@ -182,7 +214,7 @@ def _step(
     step = state.step + 1
     rate = settings.rate(step, steps)
     for group in state.optimiser.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * (group["peak"] / settings.learning_rate)
     state.module.train()
     state.optimiser.zero_grad(set_to_none=True)
     with _autocast(settings, next(state.module.parameters()).device):
@@ -191,7 +223,7 @@ def _step(
         raise TrainingError(f"training: loss {loss.item()} at step {step}. Lower learning_rate.")
     loss.backward()  # type: ignore[no-untyped-call]
     ranks.average_gradients(state.trainable.values())
-    norm = nn.utils.clip_grad_norm_(state.trainable.values(), settings.max_gradient_norm)
+    norm = nn.utils.clip_grad_norm_(state.common, settings.max_gradient_norm)
     if not torch.isfinite(norm):
         raise TrainingError(f"training: gradient norm {norm.item()} at step {step}. Lower learning_rate.")
     state.optimiser.step()
@@ -203,6 +235,8 @@ def _step(
             raise TrainingError(f"training: development score {score} at step {step}. Lower learning_rate.")
         state.keep_if_best(score)
     state.rows.append((step, loss.item(), rate, norm.item(), score))
+    if isinstance(objective, Watching):
+        state.watched.append(tuple(objective.watched()))
 
 
 def _autocast(settings: Training, device: torch.device) -> AbstractContextManager[object]:
@@ -234,3 +268,11 @@ def _history(rows: list[tuple[float, ...]]) -> pa.Table:
     return pa.table(
         [array.cast(field.type) for array, field in zip(arrays, HISTORY, strict=True)], schema=HISTORY
     )
+
+
+def _watched(rows: list[tuple[float, ...]], quantities: Sequence[str]) -> pa.Table:
+    """Long form: the quantities of step 1, then those of step 2."""
+    steps = np.repeat(np.arange(1, len(rows) + 1, dtype=np.int32), len(quantities))
+    values = np.array(rows, dtype=np.float64).ravel()
+    arrays = [pa.array(steps), pa.array(list(quantities) * len(rows), pa.string())]
+    return pa.table([*arrays, pa.array(values, from_pandas=True)], schema=WATCHED)  # nan becomes null

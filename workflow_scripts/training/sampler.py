@@ -17,15 +17,15 @@ class Sampler:
             raise TrainingError(
                 f"training: {rows} rows, fewer than a batch of {batch_size}. Lower batch_size."
             )
+        self.seed = seed
         self._rows = rows
         self._batch_size = batch_size
-        self._seed = seed
         self._per_epoch = rows // batch_size
         self._share = ranks.share(batch_size)
         self._order = lru_cache(maxsize=1)(self._shuffle)
 
     def _shuffle(self, epoch: int) -> NDArray[np.int64]:
-        return np.random.default_rng([self._seed, epoch]).permutation(self._rows)
+        return np.random.default_rng([self.seed, epoch]).permutation(self._rows)
 
     def rows_of(self, step: int) -> NDArray[np.int64]:
         """This rank's rows of ``step`` (from 1), all of them where it is alone; no row twice in an epoch."""

@@ -16,6 +16,7 @@ from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.evaluation.embeddings import Embeddings
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode_tokens
+from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import Preempted
@@ -32,7 +33,7 @@ def prepare(settings: Training, seed: int) -> torch.device:
 
 
 def development_score(
-    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, pairs: pa.Table, max_tokens: int
+    encoder: SentenceEncoder | Ensemble, tokenizer: PreTrainedTokenizerBase, pairs: pa.Table, max_tokens: int
 ) -> Callable[[], float]:
     """A function that scores ``encoder`` as it stands: Spearman over all ``pairs`` (``schemas.PAIRS``).
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_scripts.config import ConfigError
-from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split
+from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split, with_sentences_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.schemas import PAIRS, SENTENCES
 
@@ -124,3 +124,30 @@ def test_a_table_in_several_chunks_gives_the_same_pairs():
     assert adjacency_pairs(chunked, 3) == adjacency_pairs(table, 3)
     assert texts(split(chunked, corpus(4)).train) == texts(split(table, corpus(4)).train)
     assert np.array_equal(adjacency_pairs(chunked, 3)["score"].to_numpy(), adjacency_pairs(table, 3)["score"])
+
+
+def scored(*rows):
+    columns = ([""] * len(rows), [r[0] for r in rows], [r[1] for r in rows], [1.0] * len(rows))
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, PAIRS, strict=True)], schema=PAIRS)
+
+
+def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
+    """JTCSE, Table VIII."""
+    train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)
+    table = with_sentences_of(train, scored(("A.", "B."), ("B.", "C.")))
+    assert table["sentence"].to_pylist() == ["One.", "Two.", "A.", "B.", "C."]
+    assert table["document"].to_pylist() == [0, 1, 2, 2, 2]
+    assert table["position"].to_pylist() == [0, 0, 0, 1, 2]
+    assert table.column_names == SENTENCES.names
+
+
+def test_a_corpus_that_takes_in_test_sentences_says_so():
+    plain = Corpus(dataset="wiki", dev_sentences=0, max_sentences=None)
+    assert plain.labels == []
+    assert "transductive" in plain.model_copy(update={"also": "sick_r_all"}).labels[0]
+
+
+def test_sentences_cannot_join_triples():
+    triples = pa.table({"anchor": ["a"], "positive": ["b"], "negative": ["c"]})
+    with pytest.raises(ConfigError, match="cannot be added to triples"):
+        with_sentences_of(triples, scored(("A.", "B.")))

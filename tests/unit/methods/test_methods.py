@@ -14,9 +14,16 @@ from workflow_scripts.models.readouts.pooled import LAYERS
 BLOCKS = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
 
 
+def settings(name):
+    """A block without what is not the method's own."""
+    return {key: value for key, value in BLOCKS[name].items() if key not in ("training", "readings")}
+
+
 @pytest.mark.parametrize("name", BLOCKS)
 def test_every_block_of_the_configuration_parses(name):
-    block = {key: value for key, value in BLOCKS[name].items() if key not in ("training", "readings")}
+    block = settings(name)
+    if "base" in block:
+        block["base"] = settings(block["base"])
     load_method(block["module"]).Config.parse(block, f"methods.{name}")
 
 

@@ -1,0 +1,87 @@
+"""What a step of 3R, TNCSE and JTCSE costs in SimCSE steps of the same batch, beside what arithmetic needs at least."""
+
+import importlib
+import time
+from collections.abc import Callable
+
+import torch
+import yaml
+
+from benchmarks.material import minilm, wikipedia_sentences
+from workflow_scripts.closure import ROOT
+from workflow_scripts.dag import Run, run_settings
+from workflow_scripts.models.cross_attention import cross_layers
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.training.material import Material
+from workflow_scripts.training.sampler import Sampler
+
+BATCH, MAX_TOKENS, TOKENS = 32, 32, 24  # TOKENS: of a sentence with its padding, about
+POOL = 12
+ROUNDS = 4
+METHODS = {"simcse": 1, "simcse_3r": 1, "tncse": 2, "jtcse": 2}
+"""Methods to the encoders that they train."""
+
+
+def stepper(name: str) -> tuple[Callable[[int], None], dict[str, object]]:
+    """One optimiser step of a method as its block in the configuration has it, and that block."""
+    blocks = yaml.safe_load((ROOT / "config/methods.yaml").read_text())["methods"]
+    config = {"training": {}, "encoders": {"minilm": {}}, "methods": blocks}
+    block = run_settings(config, Run(name, "minilm", "wiki", "default", {}, (1,)))["method"]
+    method = importlib.import_module(f"workflow_scripts.methods.{block['module']}")
+    settings = method.Config.parse(block, f"methods.{name}")
+    backbones = [load_backbone(minilm(), **method.overrides(settings)) for _ in range(METHODS[name])]
+    sentences = wikipedia_sentences(BATCH * (ROUNDS + 1) + POOL)
+    columns = {"anchor": sentences[POOL:], "exemplar": sentences[:POOL]}
+    sampler = Sampler(len(columns["anchor"]), BATCH, seed=1)
+    material = Material(columns, load_tokenizer(minilm()), MAX_TOKENS, sampler)
+    objective = method.Objective(settings, method.build(settings, *backbones).train(), material)
+    optimiser = torch.optim.AdamW(objective.module.parameters(), lr=1e-6, fused=True)
+
+    def step(number: int) -> None:
+        optimiser.zero_grad(set_to_none=True)
+        objective.loss(number).backward()
+        optimiser.step()
+
+    return step, block
+
+
+def minimum(name: str, block: dict[str, object]) -> float:
+    """Multiply-accumulates of the encoders' passes in units of SimCSE's two views.
+
+    A layer over T tokens of width D takes 12 D^2 T + 2 T^2 D: queries, keys, values and output 4, feed-forward
+    8. A cross stream needs no queries and keys, and at layers that attend across no values of its own.
+    """
+    if name == "simcse_3r":
+        return 1 + float(block["k"]) / (2 * BATCH)  # type: ignore[arg-type]
+    share = 0.0
+    if name == "jtcse":
+        config = load_backbone(minilm()).config
+        depth, width = config.num_hidden_layers, config.hidden_size
+        joined = cross_layers(depth, int(block["cross_every"]))  # type: ignore[call-overload]
+        layer = 12 * width + 2 * TOKENS
+        extra = [9 * width + TOKENS + (0 if n in joined else width) for n in range(joined[0], depth + 1)]
+        share = sum(extra) / (depth * layer)
+    return METHODS[name] * (1 + share)
+
+
+def main() -> None:
+    """Step in turns, print the ratio of the fastest rounds."""
+    torch.set_num_threads(2)
+    torch.manual_seed(0)
+    made = {name: stepper(name) for name in METHODS}
+    seconds: dict[str, list[float]] = {name: [] for name in METHODS}
+    for number in range(1, ROUNDS + 2):  # the first warms up
+        for name, (step, _) in made.items():
+            started = time.perf_counter()
+            step(number)
+            seconds[name].append(time.perf_counter() - started)
+    fastest = {name: min(times[1:]) for name, times in seconds.items()}
+    for name in METHODS:
+        if name != "simcse":
+            least = minimum(name, made[name][1])
+            ratio = fastest[name] / fastest["simcse"]
+            print(f"bench training_cost_{name} {ratio:.2f} simcse-steps arithmetic-needs-{least:.2f}")
+
+
+if __name__ == "__main__":
+    main()

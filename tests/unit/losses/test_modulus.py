@@ -1,0 +1,119 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow_scripts.losses.infonce import cosine_matrix
+from workflow_scripts.losses.modulus import contrast_views, modulus_constraint, modulus_distance
+
+
+def pair(k, t):
+    """Two vectors of lengths 1 and k whose cosine is t."""
+    left, right = [[1.0, 0.0]], [[t, math.sqrt(1 - t * t)]]
+    return torch.tensor(left, dtype=torch.float64), k * torch.tensor(right, dtype=torch.float64)
+
+
+WORKED = [
+    (1, 1, 0), (1, 0, 0.7071068), (1, -1, 1), (2, 1, 1 / 3), (3, 1, 0.5), (10, 1, 0.8181818), (2, 0, 0.7453560),
+    (1, 0.5, 0.5), (2, 0.5, 0.5773503), (1, 0.9, 0.2236068),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("k", "t", "expected"), WORKED)
+def test_the_surface_at_points_worked_by_hand(k, t, expected):
+    """O-40."""
+    assert modulus_distance(*pair(k, t)).item() == pytest.approx(expected, abs=1e-7)
+    assert math.sqrt(max(0, 1 + k * k - 2 * k * t)) / (1 + k) == pytest.approx(expected, abs=1e-7)
+
+
+@settings(max_examples=50, deadline=None)
+@given(k=st.floats(0.01, 100), t=st.floats(-1, 1), scale=st.floats(0.01, 100))
+def test_identities_of_the_surface(k, t, scale):
+    """O-41."""
+    left, right = pair(k, t)
+    value = modulus_distance(left, right).item()
+    assert 0 <= value <= 1 + 1e-12
+    assert modulus_distance(*pair(1 / k, t)).item() == pytest.approx(value, abs=1e-9)
+    assert modulus_distance(scale * left, scale * right).item() == pytest.approx(value, abs=1e-9)
+    assert modulus_distance(*pair(k, -1)).item() == pytest.approx(1)
+    assert modulus_distance(*pair(k, 1)).item() == pytest.approx(abs(1 - k) / (1 + k), abs=1e-9)
+    assert modulus_distance(*pair(1, t)).item() == pytest.approx(math.sqrt((1 - t) / 2), abs=1e-7)
+
+
+def test_vectors_worked_by_hand():
+    """O-42."""
+    left = torch.tensor([[3.0, 4.0], [1.0, 0.0], [2.0, -5.0]])
+    right = torch.tensor([[6.0, 8.0], [0.0, 1.0], [-2.0, 5.0]])
+    torch.testing.assert_close(modulus_distance(left, right), torch.tensor([1 / 3, 0.7071068, 1.0]))
+
+
+@pytest.mark.parametrize(("halved", "expected"), [(False, 0.0235593), (True, 0.0117797)])
+def test_the_weighted_term_with_and_without_halving(halved, expected):
+    """O-43: cosine .9 and k = 1."""
+    left, right = pair(1, 0.9)
+    assert modulus_constraint(left, right, left, right, halved=halved).item() == pytest.approx(
+        expected, abs=1e-7
+    )
+
+
+def test_a_negative_cosine_counts_as_the_smallest():
+    """O-43: -ln 1e-4 = 9.2103404, times a modulus distance of 1."""
+    last, plus = pair(1, -0.5)
+    pooled, opposite = pair(1, -1)
+    value = modulus_constraint(last, plus, pooled, opposite, halved=False).item()
+    assert value == pytest.approx(9.2103404, abs=1e-6)
+
+
+def test_equal_directions_make_the_term_vanish_whatever_the_pooler_says():
+    """O-44."""
+    last = torch.randn(5, 8).double()
+    value = modulus_constraint(last, 3 * last, torch.randn(5, 8), torch.randn(5, 8), halved=False)
+    assert value.item() == pytest.approx(0, abs=1e-12)
+
+
+def test_the_term_has_finite_gradients_where_both_sides_are_one():
+    last = torch.randn(4, 6).requires_grad_()
+    modulus_constraint(last, last.detach(), last, last.detach(), halved=True).backward()
+    assert torch.isfinite(last.grad).all()
+
+
+def test_all_similarities_equal_gives_the_logarithm_of_all_other_views():
+    """O-45: B = 64, ln 127 = 4.8441871."""
+    same = torch.ones(128, 8).double()
+    assert contrast_views(same, same, 0.05).item() == pytest.approx(4.8441871, abs=1e-7)
+
+
+def test_orthogonal_perfect_pairs():
+    """O-45: four sentences, ln(1 + 6 exp(-20)) = 1.2366922e-8."""
+    views = torch.eye(4).double().repeat(2, 1)
+    assert contrast_views(views, views, 0.05).item() == pytest.approx(1.2366922e-8, rel=1e-6)
+
+
+def test_the_contrast_of_views_written_out():
+    """Eq. 11 with 2B - 1 candidates, row by row."""
+    rows, candidates = torch.randn(6, 5).double(), torch.randn(6, 5).double()
+    cosines = cosine_matrix(rows, candidates).tolist()
+    total = 0.0
+    for i in range(6):
+        weights = {j: math.exp(cosines[i][j] / 0.3) for j in range(6) if j != i}
+        total -= math.log(weights[(i + 3) % 6] / sum(weights.values()))
+    assert contrast_views(rows, candidates, 0.3).item() == pytest.approx(total / 6, rel=1e-12)
+
+
+def test_across_identical_towers_it_is_the_contrast_within_one():
+    """O-46."""
+    views = torch.randn(8, 5).double()
+    assert contrast_views(views, views.clone(), 0.05).item() == contrast_views(views, views, 0.05).item()
+
+
+def test_the_other_direction_is_the_transposed_similarity():
+    """O-46."""
+    one, other = torch.randn(8, 5).double(), torch.randn(8, 5).double()
+    cosines = cosine_matrix(one, other) / 0.05
+    masked = cosines.masked_fill(torch.eye(8, dtype=torch.bool), -torch.inf)
+    partner = (torch.arange(8) + 4) % 8
+    backward = torch.nn.functional.cross_entropy(masked.T, partner)
+    torch.testing.assert_close(contrast_views(other, one, 0.05), backward)
+    assert contrast_views(one, other, 0.05).item() != pytest.approx(backward.item(), rel=1e-6)

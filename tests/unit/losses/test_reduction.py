@@ -1,0 +1,122 @@
+import pytest
+import torch
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.losses.reduction import Threshold, ThresholdConfig, deviation, reduce
+
+SURROGATES = ("straight_through", "soft", "frozen")
+
+
+def threshold(c, surrogate="straight_through"):
+    rate = 0.0 if surrogate == "frozen" else 1e-4
+    block = {"surrogate": surrogate, "start": None, "temperature": 0.05, "learning_rate": rate}
+    return Threshold(ThresholdConfig.parse(block, "threshold"), c)
+
+
+def rows(count=6, width=5, seed=0):
+    return torch.randn(count, width, generator=torch.Generator().manual_seed(seed))
+
+
+def test_the_deviation_divides_by_the_number_of_rows():
+    """O-64: of ((0, 1), (2, 1)) it is (1, 0)."""
+    found = deviation(torch.tensor([[0.0, 1.0], [2.0, 1.0]]))
+    assert found.tolist() == [1.0, 0.0]
+
+
+def test_two_sentences_worked_by_hand():
+    """O-64: c = .5 and hbar = (5, 1) leave ((0, 0), (2, 0))."""
+    rows_BD = torch.tensor([[0.0, 1.0], [2.0, 1.0]])
+    member_D = threshold(0.5)(deviation(rows_BD))
+    assert member_D.tolist() == [0.0, 1.0]
+    reduced = reduce(rows_BD.unsqueeze(0), torch.tensor([5.0, 1.0]), member_D)
+    assert reduced.tolist() == [[[0.0, 0.0], [2.0, 0.0]]]
+
+
+def test_a_threshold_above_every_deviation_subtracts_everywhere():
+    """O-63: "overall subtraction"."""
+    rows_BD, redundant_D = rows(), rows(1, seed=1)[0]
+    member_D = threshold(float(deviation(rows_BD).max()) + 0.1)(deviation(rows_BD))
+    torch.testing.assert_close(reduce(rows_BD[None], redundant_D, member_D)[0], rows_BD - redundant_D)
+
+
+def test_a_redundant_vector_of_zeros_changes_nothing():
+    """O-63."""
+    rows_BD = rows()
+    assert torch.equal(reduce(rows_BD[None], torch.zeros(5), torch.ones(5))[0], rows_BD)
+
+
+def test_a_vectors_own_value_taken_away_is_a_mask():
+    """O-63: "dynamic mask"."""
+    rows_BD = rows()
+    c = float(deviation(rows_BD).median())
+    member_D = threshold(c)(deviation(rows_BD))
+    assert 0 < member_D.sum() < 5
+    masked = reduce(rows_BD[None], None, member_D)[0]
+    assert torch.equal(masked, torch.where(deviation(rows_BD) < c, 0.0, rows_BD))
+
+
+def test_a_translation_of_rows_and_redundant_vector_leaves_what_is_reduced_unchanged():
+    """O-65."""
+    rows_BD, redundant_D, shift_D = rows().double(), rows(1, seed=1)[0].double(), rows(1, seed=2)[0].double()
+    c = float(deviation(rows_BD).median())
+    here, there = (threshold(c)(deviation(moved)) for moved in (rows_BD, rows_BD + shift_D))
+    assert torch.equal(here, there)
+    before = reduce(rows_BD[None], redundant_D, here)[0]
+    after = reduce((rows_BD + shift_D)[None], redundant_D + shift_D, there)[0]
+    inside = here.bool()
+    assert inside.any()
+    torch.testing.assert_close(before[:, inside], after[:, inside], rtol=0, atol=1e-12)
+
+
+def gradient_of_c(surrogate):
+    rows_BD = rows()
+    module = threshold(float(deviation(rows_BD).median()) + 0.01, surrogate)
+    loss = reduce(rows_BD[None], rows(1, seed=1)[0], module(deviation(rows_BD))).square().sum()
+    if loss.requires_grad:
+        loss.backward()
+    return module.c.grad
+
+
+def test_the_step_itself_gives_the_threshold_no_gradient_and_the_surrogates_do():
+    """O-66."""
+    assert gradient_of_c("frozen") is None
+    assert gradient_of_c("straight_through").item() != 0
+    assert gradient_of_c("soft").item() != 0
+
+
+def test_the_straight_through_gradient_is_that_of_the_sigmoid_by_finite_differences():
+    """O-66: d sigmoid((c - sigma) / T) / dc, weighted by what membership does to the loss."""
+    deviation_D, weight_D = torch.tensor([0.1, 0.3, 0.28]).double(), torch.tensor([1.0, -2.0, 0.5]).double()
+    module = threshold(0.29).double()
+    (module(deviation_D) * weight_D).sum().backward()
+    low, high = (
+        (torch.sigmoid((0.29 + step - deviation_D) / 0.05) * weight_D).sum() for step in (-1e-6, 1e-6)
+    )
+    assert module.c.grad.item() == pytest.approx(((high - low) / 2e-6).item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("surrogate", ["straight_through", "frozen"])
+def test_membership_is_none_or_whole(surrogate):
+    member_D = threshold(0.3, surrogate)(torch.linspace(0, 1, 50))
+    assert set(member_D.tolist()) == {0.0, 1.0}
+
+
+def test_the_encoder_learns_through_the_deviations_of_the_soft_gate_alone():
+    for surrogate, learns in (("straight_through", False), ("soft", True)):
+        rows_BD = rows().requires_grad_()
+        threshold(0.5, surrogate)(deviation(rows_BD)).sum().backward()
+        assert (rows_BD.grad is not None and bool(rows_BD.grad.any())) == learns
+
+
+def test_a_threshold_below_zero_goes_back_to_it():
+    module = threshold(-0.3)
+    module.clamp()
+    assert module.c.item() == 0.0
+    assert module.c.requires_grad
+
+
+@pytest.mark.parametrize(("surrogate", "rate"), [("frozen", 1e-4), ("soft", 0.0)])
+def test_a_threshold_is_frozen_or_has_a_rate(surrogate, rate):
+    block = {"surrogate": surrogate, "start": 0.5, "temperature": 0.05, "learning_rate": rate}
+    with pytest.raises(ConfigError, match="a frozen threshold has learning_rate 0"):
+        ThresholdConfig.parse(block, "threshold")

@@ -1,0 +1,114 @@
+"""InforMin-CL, SSCL and SimCSE on pairs: what each adds to SimCSE."""
+
+import importlib
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+
+from tests import tiny
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.methods import informin_cl, simcse_pairs, sscl
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.training.material import Material
+from workflow_scripts.training.sampler import Sampler
+
+TEXTS, PARTNERS = tiny.sentences(40), tiny.sentences(40, seed=5)
+BLOCK = {
+    "readout": {"kind": "pooled", "pooler": "cls", "layers": None},
+    "head_at_test": False,
+    "temperature": 0.05,
+    "dropout": 0.1,
+}
+AVERAGE = {"readout": {"kind": "pooled", "pooler": "avg", "layers": None}}
+
+
+def make(folder, module, columns=None, **changes):
+    method = importlib.import_module(f"workflow_scripts.methods.{module}")
+    config = method.Config.parse(BLOCK | {"module": module} | changes, "methods")
+    torch.manual_seed(0)
+    encoder = method.build(config, load_backbone(folder, **method.overrides(config))).train()
+    columns = columns or {"anchor": TEXTS, "positive": PARTNERS}
+    return method.Objective(config, encoder, Material(columns, load_tokenizer(folder), 24, Sampler(40, 8, 3)))
+
+
+def views(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).double()
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 3.0])
+def test_informin_cl_adds_twice_the_squared_distance_of_the_normalised_views(tiny_bert, weight):
+    objective = make(tiny_bert, "informin_cl", reconstruction_weight=weight)
+    views_2BD = views(2, 6, 5)
+    first, second = F.normalize(views_2BD, dim=-1)
+    expected = infonce(*views_2BD, 0.05) + weight * 2 * ((first - second) ** 2).mean()
+    torch.testing.assert_close(objective.compare(views_2BD), expected)
+    assert isinstance(objective, informin_cl.Objective)
+
+
+def test_sscl_with_no_layers_weighing_in_is_simcse(tiny_bert):
+    """Negatives at cosine -1 and a small temperature count for nothing."""
+    objective = make(tiny_bert, "sscl", negative_layers=[-2], **AVERAGE)
+    views_2BD = views(2, 6, 5)
+    opposite = -views_2BD[:1].repeat(2, 1, 1)
+    found = objective.compare(torch.cat([views_2BD, opposite]))
+    torch.testing.assert_close(found, infonce(*views_2BD, 0.05), rtol=1e-6, atol=1e-9)
+
+
+def test_sscl_written_out(tiny_bert):
+    objective = make(tiny_bert, "sscl", negative_layers=[-2, 0], **AVERAGE)
+    views_VBD = views(6, 4, 5)
+    unit = F.normalize(views_VBD, dim=-1)
+    total = 0.0
+    for i in range(4):
+        others = [(unit[0, i] @ unit[1, j]).item() / 0.05 for j in range(4)]
+        own = [(unit[0, i] @ unit[v, i]).item() / 0.05 for v in range(2, 6)]
+        total += torch.logsumexp(torch.tensor(others + own, dtype=torch.float64), 0).item() - others[i]
+    assert objective.compare(views_VBD).item() == pytest.approx(total / 4, rel=1e-10)
+
+
+def test_sscl_reads_both_views_of_every_layer_in_one_call(tiny_bert):
+    objective = make(tiny_bert, "sscl", negative_layers=[-2, 0], **AVERAGE)
+    sizes = []
+    objective.module.backbone.register_forward_hook(lambda _m, _i, output: sizes.append(len(output[0])))
+    assert objective.read(1).shape == (6, 8, tiny.WIDTH)
+    assert sizes == [16]
+
+
+def test_sscl_refuses_readouts_and_layers_that_it_cannot_take(tiny_bert):
+    two = {"readout": {"kind": "pooled", "pooler": "avg_top2", "layers": None}}
+    with pytest.raises(ConfigError, match="SSCL pools one layer"):
+        make(tiny_bert, "sscl", negative_layers=[-2], **two)
+    with pytest.raises(ConfigError, match="hidden states are 0 to 2"):
+        make(tiny_bert, "sscl", negative_layers=[-5], **AVERAGE)
+    assert sscl.Config.model_fields["negative_layers"].is_required()
+
+
+def test_a_pair_is_each_others_positive_and_both_go_through_in_one_call(tiny_bert):
+    objective = make(tiny_bert, "simcse_pairs", dropout=0.0)
+    sizes = []
+    objective.module.backbone.register_forward_hook(lambda _m, _i, output: sizes.append(len(output[0])))
+    loss = objective.loss(1)
+    assert sizes == [16]
+    rows = objective._sampler.rows_of(1)
+    material = Material({"anchor": TEXTS, "positive": PARTNERS}, load_tokenizer(tiny_bert), 24, None)
+    parts = [objective.module(*material.tokenised(column).batch(rows)) for column in ("anchor", "positive")]
+    torch.testing.assert_close(loss, infonce(*parts, 0.05), rtol=1e-4, atol=1e-5)
+
+
+def test_pairs_of_equal_sentences_are_simcse(tiny_bert):
+    """A round trip that came back as it went is a positive of two dropout views."""
+    pairs = make(tiny_bert, "simcse_pairs", {"anchor": TEXTS, "positive": TEXTS})
+    alone = make(tiny_bert, "simcse", {"anchor": TEXTS})
+    losses = []
+    for objective in (pairs, alone):
+        torch.manual_seed(1)
+        losses.append(objective.loss(1).item())
+    assert losses[0] == losses[1]
+
+
+def test_a_corpus_without_positives_is_refused(tiny_bert):
+    with pytest.raises(ConfigError, match="reads the column positive"):
+        make(tiny_bert, "simcse_pairs", {"anchor": TEXTS})
+    assert simcse_pairs.Objective.loss

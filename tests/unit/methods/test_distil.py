@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+import torch
+
+from tests import tiny
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.methods import distil
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.training.material import Material, Teacher
+from workflow_scripts.training.sampler import Sampler
+
+TEXTS = tiny.sentences(24)
+
+
+def config(**changes):
+    block = {
+        "module": "distil",
+        "readout": {"kind": "pooled", "pooler": "cls_before_pooler", "layers": None},
+        "target": "sum",
+        "dropout": 0.0,
+    }
+    return distil.Config.parse(block | changes, "methods.distil")
+
+
+def make(folder, teacher, **changes):
+    settings = config(**changes)
+    encoder = distil.build(settings, load_backbone(folder, **distil.overrides(settings))).train()
+    material = Material({"anchor": TEXTS}, load_tokenizer(folder), 24, Sampler(len(TEXTS), 8, 3), teacher)
+    return distil.Objective(settings, encoder, material)
+
+
+def twin_vectors(folder):
+    settings = config()
+    towers = [distil.build(settings, load_backbone(folder)) for _ in range(2)]
+    return encode(Ensemble(towers, (1.0, 1.0)).eval(), load_tokenizer(folder), TEXTS, 24)
+
+
+@pytest.mark.parametrize(("target", "zero"), [("mean", True), ("sum", False)])
+def test_the_loss_vanishes_where_the_student_is_what_it_learns(tiny_bert, target, zero):
+    """O-52: the mean of two encoders like the student is the student; their sum is twice that."""
+    objective = make(tiny_bert, Teacher(twin_vectors(tiny_bert), 2), target=target)
+    loss = objective.loss(1).item()
+    assert (loss < 1e-10) == zero
+
+
+def test_the_loss_written_out(tiny_bert):
+    vectors = np.random.default_rng(0).normal(size=(len(TEXTS), tiny.WIDTH)).astype(np.float32)
+    objective = make(tiny_bert, Teacher(vectors, 1))
+    rows = objective._sampler.rows_of(2)
+    own = encode(objective.module, load_tokenizer(tiny_bert), [TEXTS[row] for row in rows], 24)
+    objective.module.train()
+    assert objective.loss(2).item() == pytest.approx(float(((own - vectors[rows]) ** 2).mean()), rel=1e-5)
+
+
+def test_one_forward_pass_a_step_and_a_gradient_in_the_student_alone(tiny_bert):
+    """O-52: the teacher is a file."""
+    objective = make(tiny_bert, Teacher(twin_vectors(tiny_bert), 2))
+    sizes = []
+    objective.module.backbone.register_forward_hook(lambda _m, _i, output: sizes.append(len(output[0])))
+    objective.loss(1).backward()
+    assert sizes == [8]
+    assert isinstance(objective.module, SentenceEncoder)
+    without = {n for n, p in objective.module.named_parameters() if p.grad is None or not p.grad.any()}
+    assert without == {"backbone.pooler.dense.weight", "backbone.pooler.dense.bias"}
+
+
+def test_a_student_learns(tiny_bert):
+    objective = make(tiny_bert, Teacher(twin_vectors(tiny_bert), 2))
+    optimiser = torch.optim.AdamW(objective.module.parameters(), lr=3e-3)
+    losses = []
+    for _ in range(25):
+        optimiser.zero_grad()
+        loss = objective.loss(1)
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_a_student_without_a_teacher_or_of_another_width_is_refused(tiny_bert):
+    with pytest.raises(ConfigError, match="distil needs a teacher"):
+        make(tiny_bert, None)
+    with pytest.raises(ConfigError, match="5 entries, the student's 32"):
+        make(tiny_bert, Teacher(np.zeros((len(TEXTS), 5), np.float32), 1))

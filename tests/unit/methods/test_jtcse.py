@@ -1,0 +1,313 @@
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests import tiny
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.methods import jtcse
+from workflow_scripts.models import cross_attention
+from workflow_scripts.models.cross_attention import cross_layers, run_twin
+from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.training.material import Material
+from workflow_scripts.training.sampler import Sampler
+
+TEXTS = tiny.sentences(40)
+JOINABLE = ("bert", "roberta")
+READINGS = ("parallel", "literal", "feedback")
+TERMS = ("nce", "icnce", "ictm")
+DEPTH = 4
+
+
+def tower(kind, tokenizer, shift=0.0, depth=DEPTH):
+    """A tower of four layers; ``shift`` tells one from another."""
+    model = tiny.make_backbone(kind, len(tokenizer), attn_implementation="eager")
+    torch.manual_seed(3)
+    layers = [type(model.encoder.layer[0])(model.config, layer_idx=i) for i in range(depth)]
+    model.encoder.layer = nn.ModuleList(layers)
+    model.config.num_hidden_layers = depth
+    draw = np.random.default_rng(1)
+    for name, parameter in model.named_parameters():
+        if "LayerNorm" not in name:
+            values = draw.normal(scale=0.15, size=tuple(parameter.shape)) + shift * draw.normal(
+                scale=0.1, size=tuple(parameter.shape)
+            )
+            parameter.data = torch.from_numpy(values).to(torch.float32)
+    return model.eval()
+
+
+def config(**changes):
+    block = {
+        "module": "jtcse",
+        "readout": {"kind": "pooled", "pooler": "cls_before_pooler", "layers": None},
+        "temperature": 0.05,
+        "dropout": None,
+        "terms": list(TERMS),
+        "cross_every": 2,
+        "cross_reading": "parallel",
+        "direction": "random",
+        "halved": True,
+        "modulus_of": "pooler",
+        "bypassed_layernorms": 0,
+    }
+    return jtcse.Config.parse(block | changes, "methods.jtcse")
+
+
+@pytest.fixture(params=JOINABLE)
+def parts(request, tiny_models):
+    tokenizer = load_tokenizer(tiny_models[request.param])
+    material = Material({"anchor": TEXTS}, tokenizer, 24, Sampler(len(TEXTS), 8, 3))
+    return request.param, tokenizer, material
+
+
+def batch_of(material, rows=range(6)):
+    return material.tokenised("anchor").batch(list(rows))
+
+
+def make(parts, shifts=(0.0, 1.0), **changes):
+    kind, tokenizer, material = parts
+    settings = config(**changes)
+    encoder = jtcse.build(settings, *(tower(kind, tokenizer, shift) for shift in shifts))
+    return jtcse.Objective(settings, encoder, material)
+
+
+@pytest.mark.parametrize(("every", "layers"), [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)])
+def test_the_layers_that_attend_across(every, layers):
+    """O-39: the last is always one of them."""
+    found = cross_layers(12, every)
+    assert len(found) == layers
+    assert found[-1] == 12
+    assert cross_layers(12, 2) == [2, 4, 6, 8, 10, 12]
+
+
+def test_layers_that_would_leave_the_last_one_out_are_refused():
+    with pytest.raises(ConfigError, match="cross_every is 5; the encoder's 12 layers"):
+        cross_layers(12, 5)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("every", [1, 2, 4])
+def test_identical_towers_attend_across_as_to_themselves(parts, reading, every):
+    """O-36."""
+    kind, tokenizer, material = parts
+    towers = tower(kind, tokenizer), tower(kind, tokenizer)
+    with torch.inference_mode():
+        states = run_twin(towers, batch_of(material), every, reading)
+    for number in (0, 1):
+        assert torch.equal(states.cross[number], states.primitive[number])
+
+
+@pytest.mark.parametrize("reading", ["parallel", "literal"])
+@pytest.mark.parametrize("every", [None, 1, 2, 4])
+def test_the_primitive_stream_is_bit_equal_to_two_stock_encoders(parts, reading, every):
+    """O-38."""
+    kind, tokenizer, material = parts
+    towers = tower(kind, tokenizer), tower(kind, tokenizer, 1.0)
+    batch = batch_of(material)
+    with torch.inference_mode():
+        states = run_twin(towers, batch, every, reading)
+        for encoder, found in zip(towers, states.primitive, strict=True):
+            stock = encoder(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state
+            assert torch.equal(found, stock)
+    assert (states.cross is None) == (every is None)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_swapping_the_towers_swaps_their_states(parts, reading):
+    """O-38."""
+    kind, tokenizer, material = parts
+    one, other = tower(kind, tokenizer), tower(kind, tokenizer, 1.0)
+    with torch.inference_mode():
+        here = run_twin((one, other), batch_of(material), 2, reading)
+        there = run_twin((other, one), batch_of(material), 2, reading)
+    assert not torch.allclose(here.primitive[0], here.primitive[1])
+    for stream in ("primitive", "cross"):
+        assert torch.equal(getattr(here, stream)[0], getattr(there, stream)[1])
+        assert torch.equal(getattr(here, stream)[1], getattr(there, stream)[0])
+
+
+def test_how_often_layers_attend_across_matters_for_parallel_streams_alone(parts):
+    """O-37: literally read, Eqs. 8 to 10 give the same loss for every k."""
+    losses = {}
+    for reading, every in itertools.product(("literal", "parallel", "feedback"), (1, 2, 4)):
+        objective = make(parts, cross_reading=reading, cross_every=every)
+        objective.module.eval()
+        losses[reading, every] = objective.loss(1).item()
+    assert len({losses["literal", every] for every in (1, 2, 4)}) == 1
+    assert len({losses["parallel", every] for every in (1, 2, 4)}) == 3
+    assert len({losses["feedback", every] for every in (1, 2, 4)}) == 3
+    assert losses["parallel", 4] == losses["literal", 4]
+
+
+def test_the_last_layers_cross_context_written_out(parts):
+    """Eqs. 8 to 10 by hand at the last layer of the literal reading, where no sentence is padded."""
+    kind, tokenizer, material = parts
+    towers = tower(kind, tokenizer), tower(kind, tokenizer, 1.0)
+    batch = batch_of(material, [0])
+    with torch.inference_mode():
+        states = run_twin(towers, batch, 4, "literal")
+        inputs = [
+            t(input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True).hidden_states[
+                -2
+            ]
+            for t in towers
+        ]
+        layer = towers[0].encoder.layer[-1]
+        query, key = layer.attention.self.query(inputs[0]), layer.attention.self.key(inputs[0])
+        value = towers[1].encoder.layer[-1].attention.self.value(inputs[1])
+        width = tiny.WIDTH // 4
+        contexts = []
+        for head in range(4):
+            part = slice(head * width, (head + 1) * width)
+            scores = query[0, :, part] @ key[0, :, part].T / width**0.5
+            contexts.append(scores.softmax(dim=-1) @ value[0, :, part])
+        mixed = layer.attention.output.dense(torch.cat(contexts, dim=-1)[None])
+        attended = layer.attention.output.LayerNorm(mixed + inputs[0])
+        inner = layer.intermediate(attended)
+        expected = layer.output.LayerNorm(layer.output.dense(inner) + attended)
+    torch.testing.assert_close(states.cross[0], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_padding_and_batch_mates_do_not_reach_either_stream(parts, reading):
+    """O-22, through the cross stream too."""
+    kind, tokenizer, material = parts
+    towers = tower(kind, tokenizer), tower(kind, tokenizer, 1.0)
+    text = material.tokenised("anchor")
+    shortest = int(np.argmin(text.lengths))
+    longest = int(np.argmax(text.lengths))
+    assert text.lengths[longest] > text.lengths[shortest]
+    with torch.inference_mode():
+        alone = run_twin(towers, text.batch([shortest]), 2, reading)
+        among = run_twin(towers, text.batch([shortest, longest]), 2, reading)
+    for stream, number in itertools.product(("primitive", "cross"), (0, 1)):
+        one, other = getattr(alone, stream)[number][0, 0], getattr(among, stream)[number][0, 0]
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
+
+
+SUBSETS = [subset for size in (1, 2, 3) for subset in itertools.combinations(TERMS, size)]
+
+
+@pytest.mark.parametrize("subset", SUBSETS, ids="+".join)
+def test_the_loss_is_the_sum_of_the_terms_that_are_asked_for(parts, subset):
+    """O-47: seven subsets of Table X; the eighth, none, is two runs added up (test_ensemble)."""
+    whole, some = make(parts), make(parts, terms=list(subset))
+    for objective in (whole, some):
+        objective.module.eval()
+    whole.loss(1)
+    every = dict(zip(whole.quantities, whole.watched(), strict=True))
+    assert all(every[name] > 0 for name in TERMS)
+    expected = sum(every[name] for name in subset)
+    assert some.loss(1).item() == pytest.approx(expected, rel=1e-6)
+    watched = dict(zip(some.quantities, some.watched(), strict=True))
+    assert {name for name in TERMS if np.isnan(watched[name])} == set(TERMS) - set(subset)
+
+
+def test_no_terms_at_all_are_refused():
+    """O-47: nothing would be trained."""
+    with pytest.raises(ConfigError, match=r"methods\.jtcse\.terms"):
+        config(terms=[])
+
+
+def test_the_direction_is_a_function_of_seed_and_step(parts):
+    one, same = make(parts), make(parts)
+    drawn = [one.goes_forward(step) for step in range(1, 60)]
+    assert drawn == [same.goes_forward(step) for step in range(1, 60)]
+    assert set(drawn) == {True, False}
+    assert all(make(parts, direction="forward").goes_forward(step) for step in range(1, 60))
+
+
+def test_the_direction_decides_whose_views_are_the_candidates(parts):
+    """Eq. 12: R = 0 and R = 1 swap the towers of both ICNCE terms and nothing else."""
+    objective = make(parts)
+    objective.module.eval()
+    states = run_twin(objective._towers, batch_of(objective and parts[2]).repeated(), 2, "parallel")
+    first, second = (objective._views(states, number) for number in (0, 1))
+    there, back = objective.terms(first, second, True), objective.terms(first, second, False)
+    swapped = objective.terms(second, first, True)
+    assert there["icnce"].item() != pytest.approx(back["icnce"].item(), rel=1e-6)
+    assert swapped["icnce"].item() == back["icnce"].item()
+    for name in ("nce", "ictm"):
+        assert there[name].item() == pytest.approx(back[name].item(), rel=1e-6)
+
+
+def test_each_tower_is_called_once_with_both_views_and_no_layer_more_than_it_must(parts):
+    """Two calls with 2B rows are four forward passes; the cross stream repeats what follows the attention."""
+    objective = make(parts)
+    seen = {"embeddings": [], "query": [], "dense": []}
+    for encoder in objective._towers:
+        encoder.embeddings.register_forward_hook(lambda _m, _i, out: seen["embeddings"].append(len(out)))
+        for layer in encoder.encoder.layer:
+            layer.attention.self.query.register_forward_hook(
+                lambda _m, _i, out: seen["query"].append(len(out))
+            )
+            layer.intermediate.dense.register_forward_hook(lambda _m, _i, out: seen["dense"].append(len(out)))
+    objective.loss(1)
+    assert seen["embeddings"] == [16, 16]
+    assert seen["query"] == [16] * (2 * DEPTH)  # attention weights once for both contexts
+    assert seen["dense"] == [16] * (2 * (DEPTH + 3))  # the cross stream forks at layer 2 of 4
+
+
+@pytest.mark.parametrize("cross_every", [None, 2])
+def test_every_parameter_of_both_towers_learns(parts, cross_every):
+    objective = make(parts, cross_every=cross_every)
+    objective.module.train()
+    objective.loss(1).backward()
+    without = [n for n, p in objective.module.named_parameters() if p.grad is None or not p.grad.any()]
+    assert without == []
+
+
+def test_nothing_is_added_to_the_parameters_of_two_encoders(parts):
+    """O-50, D2."""
+    objective = make(parts)
+    count = sum(parameter.numel() for parameter in objective.module.parameters())
+    assert count == 2 * sum(parameter.numel() for parameter in objective._towers[0].parameters())
+
+
+def test_at_test_the_towers_are_two_stock_encoders_added_up(parts):
+    """O-48, D11: [CLS] of each, cross-attention or not; the sum has the cosines of the mean."""
+    _, _, material = parts
+    objective = make(parts)
+    encoder = objective.module.eval()
+    batch = batch_of(material)
+    with torch.inference_mode():
+        found = encoder(batch.ids_BT, batch.mask_BT)
+        stock = [
+            t(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state[:, 0]
+            for t in objective._towers
+        ]
+    torch.testing.assert_close(found, stock[0] + stock[1], rtol=0, atol=1e-6)
+    cosine = nn.functional.cosine_similarity
+    mean = (stock[0] + stock[1]) / 2
+    torch.testing.assert_close(cosine(found[:3], found[3:]), cosine(mean[:3], mean[3:]))
+
+
+def test_layers_without_layernorms_let_the_modulus_through(parts):
+    """Fig. 8: states leave the last layers unnormalised, and the saved weights are those of a stock encoder."""
+    spread = {}
+    for last in (0, 1, 2):
+        objective = make(parts, bypassed_layernorms=last, modulus_of="cls")
+        with torch.inference_mode():
+            states = run_twin(objective._towers, batch_of(parts[2], range(20)), 2, "parallel")
+        norms = states.primitive[0][:, 0].norm(dim=-1)
+        spread[last] = (norms.std() / norms.mean()).item()
+        assert set(objective._towers[0].state_dict()) == set(tower(*parts[:2]).state_dict())
+    assert spread[1] > spread[0]
+    with pytest.raises(ConfigError, match="bypassed_layernorms is 5; the encoder has 4 layers"):
+        make(parts, bypassed_layernorms=5)
+
+
+def test_towers_that_cannot_be_joined_are_refused(parts, tiny_models):
+    kind, tokenizer, _ = parts
+    with pytest.raises(ConfigError, match="JTCSE joins two runs; there are 1"):
+        jtcse.build(config(), tower(kind, tokenizer))
+    with pytest.raises(ConfigError, match="towers of several sizes"):
+        jtcse.build(config(), tower(kind, tokenizer), tower(kind, tokenizer, depth=2))
+    modern = [tiny.make_backbone("modernbert", len(tokenizer)) for _ in range(2)]
+    with pytest.raises(ConfigError, match="is not built as BERT"):
+        jtcse.build(config(), *modern)
+    with pytest.raises(ConfigError, match="cross_every is 3"):
+        jtcse.build(config(cross_every=3), tower(kind, tokenizer), tower(kind, tokenizer))
+    assert cross_attention.cross_layers(DEPTH, 2) == [2, 4]

@@ -1,0 +1,142 @@
+import numpy as np
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaModel
+
+from tests import tiny
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.methods import llm2vec, three_r
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.training.material import Material
+from workflow_scripts.training.sampler import Sampler
+
+TEXTS = tiny.sentences(24)
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory):
+    """A decoder of two layers with random weights."""
+    folder = tmp_path_factory.mktemp("llama")
+    tokenizer = tiny.make_tokenizer("bert")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        num_key_value_heads=2,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+        **sizes,
+    )
+    LlamaModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def block(**changes):
+    made = {
+        "module": "llm2vec",
+        "readout": {"kind": "pooled", "pooler": "avg", "layers": None},
+        "head_at_test": False,
+        "temperature": 0.05,
+        "dropout": 0.3,
+        "bidirectional": True,
+        "lora_rank": 4,
+        "lora_alpha": 8,
+        "lora_dropout": 0.0,
+    }
+    return made | changes
+
+
+def make(folder, **changes):
+    config = llm2vec.Config.parse(block(**changes), "methods")
+    torch.manual_seed(0)
+    encoder = llm2vec.build(config, load_backbone(folder, **llm2vec.overrides(config))).train()
+    columns = {"anchor": TEXTS, "exemplar": tiny.sentences(6, seed=9)}
+    return llm2vec.Objective(
+        config, encoder, Material(columns, load_tokenizer(folder), 24, Sampler(24, 8, 3))
+    )
+
+
+def changed_first_state(encoder, tokenizer):
+    """Whether the first token's state depends on the last one, in a batch without padding."""
+    ids = tokenizer(["the town river", "the town king"], return_tensors="pt")
+    states = encoder.eval().hidden_states(ids.input_ids, ids.attention_mask)[-1].detach()
+    return bool((states[0, 0] - states[1, 0]).abs().max() > 1e-6)
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_tokens_attend_to_those_after_them_if_asked(decoder, bidirectional):
+    encoder = make(decoder, bidirectional=bidirectional).module
+    assert changed_first_state(encoder, load_tokenizer(decoder)) == bidirectional
+
+
+def test_padding_does_not_change_the_embedding(decoder):
+    encoder, tokenizer = make(decoder).module.eval(), load_tokenizer(decoder)
+    alone = encode(encoder, tokenizer, ["The town."], 24)
+    among = encode(
+        encoder, tokenizer, ["The town.", "The town by the river and the old king of the city."], 24
+    )
+    np.testing.assert_allclose(alone[0], among[0], atol=1e-5)
+
+
+def test_the_adapters_alone_are_trained_and_at_first_change_nothing(decoder):
+    objective = make(decoder, dropout=0.0)
+    plain = SentenceEncoder(
+        load_backbone(decoder), objective.module.described, head=False, head_at_test=False
+    )
+    plain.backbone.config.is_causal = False
+    for layer in plain.backbone.layers:
+        layer.self_attn.is_causal = False
+    tokenizer = load_tokenizer(decoder)
+    np.testing.assert_allclose(
+        encode(objective.module, tokenizer, TEXTS, 24), encode(plain, tokenizer, TEXTS, 24), atol=1e-6
+    )
+    objective.module.train()
+    objective.loss(1).backward()
+    learning = [name for name, p in objective.module.named_parameters() if p.requires_grad]
+    assert learning
+    assert all("lora_" in name for name in learning)
+
+
+def test_a_trained_decoder_is_saved_as_a_plain_one_with_the_same_vectors(decoder, tmp_path):
+    objective = make(decoder, dropout=0.0)
+    encoder, tokenizer = objective.module, load_tokenizer(decoder)
+    before = encode(encoder, tokenizer, TEXTS, 24)
+    optimiser = torch.optim.AdamW([p for p in encoder.parameters() if p.requires_grad], lr=1e-2)
+    for step in (1, 2, 3):
+        optimiser.zero_grad()
+        objective.loss(step).backward()
+        optimiser.step()
+    trained = encode(encoder, tokenizer, TEXTS, 24)
+    assert np.abs(trained - before).max() > 1e-3
+    llm2vec.finish(None, encoder)
+    np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 24), trained, atol=1e-5)
+    encoder.backbone.save_pretrained(tmp_path)
+    assert not any("lora" in name for name in encoder.backbone.state_dict())
+    again = SentenceEncoder(load_backbone(tmp_path), encoder.described, head=False, head_at_test=False)
+    np.testing.assert_allclose(encode(again, tokenizer, TEXTS, 24), trained, atol=1e-5)
+    assert changed_first_state(again, tokenizer)
+
+
+def test_3r_reduces_the_vectors_of_a_decoder(decoder):
+    """3R, Table 2: LLM2Vec + 3R."""
+    settings = {
+        "module": "three_r", "base": block(), "pool": "toy", "k": 2, "words": None, "identify": "batch",
+        "subtract": "exemplars", "where": "after_head", "detach": False,
+        "threshold": {"surrogate": "straight_through", "start": 5.0, "temperature": 0.05, "learning_rate": 1e-3},
+    }  # fmt: skip
+    config = three_r.Config.parse(settings, "methods")
+    encoder = three_r.build(config, load_backbone(decoder, **three_r.overrides(config))).train()
+    columns = {"anchor": TEXTS, "exemplar": tiny.sentences(6, seed=9)}
+    material = Material(columns, load_tokenizer(decoder), 24, Sampler(24, 8, 3))
+    objective = three_r.Objective(config, encoder, material)
+    objective.loss(1).backward()
+    assert objective.watched()[1] == 32
+    assert any(p.grad is not None and p.grad.any() for p in encoder.parameters())
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(ConfigError, match=r"methods\.lora_rank"):
+        llm2vec.Config.parse(block(lora_rank=0), "methods")

@@ -1,0 +1,50 @@
+"""SimCSE on pairs: a sentence's positive is its partner in the corpus, such as its round-trip translation.
+
+EDFSE and the sub-encoders of TNCSE and JTCSE (their first stage): the loss and head of unsupervised SimCSE, the
+second view made of another text. Both texts are seen under dropout and go through the encoder in one call.
+A corpus of the form sentences, round trips alone, is for ``simcse`` itself.
+"""
+
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from workflow_scripts.methods import simcse
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.training.material import Material
+from workflow_scripts.training.ranks import gathered
+
+
+class Config(simcse.Config):
+    """Settings of SimCSE on pairs."""
+
+    module: Literal["simcse_pairs"]  # type: ignore[assignment]
+
+
+def overrides(config: Config) -> dict[str, float | None]:
+    """What this method asks of ``load_backbone``."""
+    return simcse.overrides(config)
+
+
+def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+    """The encoder that is trained, evaluated and saved."""
+    return simcse.build(config, backbone)
+
+
+class Objective(simcse.Objective):
+    """SimCSE's loss on a corpus of triples, whose negatives are not read."""
+
+    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
+        super().__init__(config, encoder, material)
+        self._pairs = TokenisedText.joined([self._text, material.tokenised("positive")])
+
+    def read(self, step: int) -> Tensor:
+        """The step's sentences and their partners before the head, shape (2, B, D)."""
+        rows = self._sampler.rows_of(step)
+        batch = self._pairs.batch(np.concatenate([rows, rows + len(self._text)])).to(self.encoder.device)
+        views = self.encoder.read(batch.ids_BT, batch.mask_BT).chunk(2)
+        return torch.stack([gathered(view_BD) for view_BD in views])
