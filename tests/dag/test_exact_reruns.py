@@ -16,23 +16,28 @@ import yaml
 
 from tests.planning import DEMO, ROOT, copy_tree, merged_config, planned_jobs, pretend_finished
 
-# The demo: three untrained runs, one method with two seeds.
+# The demo: three untrained runs; SimCSE, 3R and JTCSE with two seeds each, and one more sub-encoder behind JTCSE.
 REPORT = {"write_report": 1}
 PLANE = {"draw_alignment_uniformity": 1}
 SCORED = {"make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
-ALL_EVALUATED = {"evaluate_sts": 5, "evaluate_geometry": 5} | SCORED
-TRAINED = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2, "draw_learning_curves": 1} | SCORED
+CURVES = {"draw_learning_curves": 1, "draw_threshold_path": 1}
+ALL_EVALUATED = {"evaluate_sts": 9, "evaluate_geometry": 9} | SCORED
+TRAINED = {"train_encoder": 8, "evaluate_sts": 6, "evaluate_geometry": 6} | CURVES | SCORED
+THREE_R = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | CURVES | SCORED
+JTCSE = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2, "draw_learning_curves": 1} | SCORED
 POOLED = {"pool_encoder": 3, "evaluate_sts": 3, "evaluate_geometry": 3} | SCORED
-POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 2, "draw_learning_curves": 1} | ALL_EVALUATED
-ADAPTED = {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 2, "draw_learning_curves": 1} | (
-    {"evaluate_sts": 4, "evaluate_geometry": 4} | SCORED
+POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 8} | CURVES | ALL_EVALUATED
+ADAPTED = (
+    {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 8}
+    | CURVES
+    | ({"evaluate_sts": 8, "evaluate_geometry": 8} | SCORED)
 )
-EVERY_ENCODER = {"continue_mlm": 1} | POOLED_AND_TRAINED
+EVERY_ENCODER = {"continue_mlm": 1, "pick_exemplars": 1} | POOLED_AND_TRAINED
 FROM_CORPUS = {"split_corpus": 1, "count_words": 1, "pick_exemplars": 1} | ADAPTED
 TEXT = {"read_dataset": 1} | FROM_CORPUS
 JUDGEMENTS = {"read_dataset": 1} | ALL_EVALUATED
-SPEARMAN = {"evaluate_sts": 5, "make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
-GEOMETRY = {"evaluate_geometry": 5, "make_table": 1} | PLANE | REPORT
+SPEARMAN = {"evaluate_sts": 9, "make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
+GEOMETRY = {"evaluate_geometry": 9, "make_table": 1} | PLANE | REPORT
 NOTHING: dict[str, int] = {}
 
 # Its slice of the extraction study: the plain encoder and random vectors on one set.
@@ -61,19 +66,21 @@ READERS: dict[str, dict[str, int]] = {
     "encoders.minilm.fetch": {"fetch_encoder": 1, "pick_exemplars": 1} | EVERY_ENCODER | FROM_TEXT,
     "encoders.minilm_mlm.adapt.label": ADAPTED,
     "corpora.wiki_extract": FROM_CORPUS,
-    "words": {"count_words": 1, "pick_exemplars": 1} | REPORT,
-    "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | REPORT,
+    "words": {"count_words": 1, "pick_exemplars": 1} | THREE_R,
     "datasets.wiki_extract": TEXT | FROM_TEXT,
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
     "significance": {"make_table": 1} | PLANE | REPORT,
-    "report.figure": {"draw_learning_curves": 1, "draw_cosine_density": 1, "draw_extraction": 1}
-    | PLANE
-    | REPORT,
+    "report.figure": CURVES | {"draw_cosine_density": 1, "draw_extraction": 1} | PLANE | REPORT,
     "report.learning_curves": {"draw_learning_curves": 1} | REPORT,
     "report.cosine_density.edges": {"draw_cosine_density": 1} | REPORT,
     "report.cosine_density.bandwidth": {"draw_cosine_density": 1} | REPORT,
     "report.page": REPORT,
+    "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
     "methods.simcse": TRAINED,
+    "methods.simcse_3r": THREE_R,
+    "methods.jtcse": JTCSE,
+    "methods.jtcse.readings": NOTHING,
+    "encoders.demo_towers.label": JTCSE,
     "methods.untrained_avg": {"pool_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | SCORED,
     "extraction.wikitext": COUNTED,
     "extraction.averages": AVERAGED,
@@ -95,6 +102,8 @@ STRUCTURE = {  # keys that name other blocks, or the study: changing one asks fo
     "name",
     "experiments",
     "development.dataset",
+    "methods.simcse_3r.base",
+    "methods.simcse_3r.pool",
     "encoders.minilm_mlm.adapt.base",
     "encoders.minilm_mlm.adapt.corpus",
     "corpora.wiki_extract.dataset",
@@ -196,6 +205,8 @@ OTHER_VALUES: dict[str, Any] = {
 def another(path: str, value: Any) -> Any:
     """A valid value that differs from ``value``; None where there is none."""
     key = path.rsplit(".", 1)[-1]
+    if key == "schedule":
+        return "linear" if value == "constant" else "constant"
     if key in OTHER_VALUES:
         return OTHER_VALUES[key]
     match value:
@@ -331,11 +342,11 @@ def test_what_the_extraction_study_shows_reruns_no_score(finished, tmp_path, cha
 GRID_CHANGES = [
     (
         {"seeds": [1, 2, 3]},
-        {"train_encoder": 1, "evaluate_sts": 1, "evaluate_geometry": 1, "draw_learning_curves": 1} | SCORED,
+        {"train_encoder": 4, "evaluate_sts": 3, "evaluate_geometry": 3} | CURVES | SCORED,
     ),
     (
         {"title": "Another"},
-        {"make_table": 1, "draw_learning_curves": 1, "draw_cosine_density": 1} | PLANE | REPORT,
+        {"make_table": 1, "draw_cosine_density": 1} | CURVES | PLANE | REPORT,
     ),
     ({"baseline": None}, {"make_table": 1} | PLANE | REPORT),
 ]
@@ -358,7 +369,7 @@ def test_a_changed_grid_reruns_what_it_asks_for(finished, change, reruns):
 GRAPH = grimp.build_graph("workflow_scripts")
 JOBS = ALL_EVALUATED | {
     "fetch_encoder": 1, "read_dataset": 2, "split_corpus": 1, "count_words": 1, "pick_exemplars": 1, "continue_mlm": 1, "pool_encoder": 3,
-    "train_encoder": 2, "draw_learning_curves": 1,
+    "train_encoder": 8, **CURVES,
 } | FROM_TEXT  # fmt: skip
 """Every job of the demo."""
 DOWNSTREAM = {
@@ -390,19 +401,22 @@ DOWNSTREAM = {
     "draw_extraction": {"write_report"},
     "split_corpus": {"count_words", "pick_exemplars", "continue_mlm", "train_encoder", "write_report"},
     "count_words": {"pick_exemplars", "write_report"},
-    "pick_exemplars": {"write_report"},
+    "pick_exemplars": {"train_encoder", "write_report"},
     "continue_mlm": {"pool_encoder", "train_encoder"},
     "pool_encoder": {"evaluate_sts", "evaluate_geometry"},
-    "train_encoder": {"evaluate_sts", "evaluate_geometry", "draw_learning_curves"},
+    "train_encoder": {"evaluate_sts", "evaluate_geometry", *CURVES},
     "evaluate_sts": {"make_table", "draw_cosine_density"},
     "evaluate_geometry": {"make_table", "draw_alignment_uniformity"},
     "make_table": {"draw_alignment_uniformity", "write_report"},
     "draw_learning_curves": {"write_report"},
+    "draw_threshold_path": {"write_report"},
     "draw_cosine_density": {"write_report"},
     "draw_alignment_uniformity": {"write_report"},
 }
 BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
     "methods.simcse": set(TRAINED),
+    "methods.three_r": set(THREE_R),
+    "methods.jtcse": set(JTCSE),
     "models.readouts.pooled": set(POOLED_AND_TRAINED),
     "data.readers.lee": set(JUDGEMENTS | SCORED_AGAIN),
     "data.readers.wikipedia_xml": set(TEXT | FROM_TEXT),

@@ -16,6 +16,9 @@ def config(**suites):
     return {
         "corpora": {},
         "encoders": {},
+        "methods": {},
+        "exemplars": {},
+        "exemplar_pools": [],
         "development": {"dataset": None},
         "datasets": DATASETS,
         "mteb": {"lists": {"jtcse_sts22": {}}},
