@@ -14,6 +14,8 @@ training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint
 development: {dataset: null, every: 2}
 corpora: {wiki_extract: {dev_sentences: 300, max_sentences: 200}}
 continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}
+methods: {jtcse: {training: {max_steps: 2, batch_size: 8}}}
+exemplars: {wiki_extract_extractive: {list_words: 8, sentences: 12, uses: 1, listed_share: 0.2}}
 extraction: {wikitext: {max_sentences: 100}, averages: {max_sentences: 100}}
 """
 
