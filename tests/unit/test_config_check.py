@@ -15,14 +15,22 @@ DATASETS = {
 def config(**suites):
     return {
         "corpora": {},
-        "encoders": {},
-        "methods": {},
+        "encoders": {"minilm": {"fetch": {}}},
+        "methods": {"simcse": {"module": "simcse"}},
         "exemplars": {},
         "exemplar_pools": [],
         "development": {"dataset": None},
         "datasets": DATASETS,
         "mteb": {"lists": {"jtcse_sts22": {}}},
         "suites": suites,
+        "extraction": {
+            "encoder": "minilm",
+            "wikitext": {"dataset": "wiki"},
+            "averages": {"dataset": "wiki"},
+            "suites": {},
+            "sources": {},
+            "blocks": [],
+        },
     }
 
 
@@ -81,3 +89,41 @@ def test_a_suite_names_each_dataset_once():
     assert datasets_in({"positives": {"p": measure}, "clouds": {"c": measure}}) == ["sts12"]
     assert datasets_in({"energy": measure, "maps": {}}) == ["sts12"]
     assert datasets_in({"tokens": 64}) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "block", "message"),
+    [
+        (
+            "methods",
+            {"a": {"base": "simce"}},
+            r"methods\.a\.base: simce is not defined. Did you mean simcse\?",
+        ),
+        (
+            "methods",
+            {"a": {"base": "b"}, "b": {"base": "simcse"}},
+            r"methods\.a\.base: b has a base itself",
+        ),
+        ("methods", {"a": {"base": "simcse", "pool": "toy"}}, r"methods\.a\.pool: toy is not defined"),
+        (
+            "encoders",
+            {"twin": {"runs": [{"method": "simcs", "encoder": "minilm"}]}},
+            r"encoders\.twin\.runs\.0\.method: simcs is not defined",
+        ),
+        (
+            "encoders",
+            {"two": {"runs": [{"method": "simcse", "encoder": "minilm", "of_seeds": True}]}},
+            r"encoders\.two\.runs\.0\.of_seeds: true for an untrained run of an encoder that consists of runs",
+        ),
+        (
+            "encoders",
+            {"a": {"runs": [{"method": "simcse", "encoder": "minilm", "teacher": "minilm"}]}},
+            r"runs\.0\.teacher: minilm is not one run",
+        ),
+    ],
+)
+def test_names_in_methods_and_in_runs_of_runs_are_checked(section, block, message):
+    study = config()
+    study[section] = study[section] | block
+    with pytest.raises(ConfigError, match=message):
+        check_references(study, {})
