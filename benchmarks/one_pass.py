@@ -101,7 +101,7 @@ def main() -> None:
     )
     _, alone = interleaved(lambda: None, bare, repeats=1)
     print(
-        f"bench one_pass_grid {one_by_one / len(some) * count / ours:.1f} times-as-fast one-pass-against-a-job-a-cell"
+        f"bench one_pass_grid {one_by_one / len(some) * count / ours:.1f} times-as-fast one-pass-against-a-pass-a-cell"
     )
     print(
         f"bench one_pass_cost {ours / alone:.2f} times-the-time grid-of-675-cells-against-the-bare-forward-pass"

@@ -80,7 +80,8 @@ class TokenSums(NamedTuple):
         Raises:
             DataError: naming the largest sum.
         """
-        largest = float(self.sums_LVD.abs().max())
+        seen_O = self.counts_V.nonzero().squeeze(1)  # the rest of the table is untouched memory
+        largest = float(self.sums_LVD[:, seen_O].abs().max()) if len(seen_O) else 0.0
         if not largest < LIMIT:
             raise DataError(
                 f"token averages: a sum of {largest:.3g}; exact below {LIMIT:.3g}. Average over fewer sentences."
