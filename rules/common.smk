@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from workflow_scripts.closure import sources
-from workflow_scripts.config_check import base_of, check_references, checked, datasets_in
+from workflow_scripts.config_check import base_of, check_keys, check_references, checked, datasets_in
 from workflow_scripts.dag import (
     all_runs,
     as_json,
@@ -64,6 +64,11 @@ CUT = [name for name, block in config["corpora"].items() if "dataset" in block]
 WRITTEN_POOLS = [name for name, block in config["exemplars"].items() if block["generator"] == "llm"]
 PICKED_POOLS = [name for name, block in config["exemplars"].items() if block["generator"] == "extractive"]
 ROUND_TRIPS = [name for name, block in config["corpora"].items() if "round_trip" in block]
+
+
+onstart:
+    with one_line_errors():
+        check_keys(config, asked_corpora(), asked_pools(), f"results/{config['name']}")
 
 
 def one_of(names):
@@ -308,6 +313,17 @@ def also_of(wildcards):
     """The pairs whose sentences a corpus takes in, if any."""
     also = config["corpora"][wildcards.corpus].get("also")
     return [f"<results>/datasets/{also}.parquet"] if also else []
+
+
+def asked_corpora():
+    """Corpora that the study's runs train on."""
+    return sorted({run.corpus for run in RUNS.values() if run.corpus})
+
+
+def asked_pools():
+    """Pools of exemplars that the study makes, for its runs or without any."""
+    read = {run_settings(config, run)["method"].get("pool") for run in RUNS.values()}
+    return sorted({*config["exemplar_pools"], *read} - {None})
 
 
 def base_corpus_of(wildcards):

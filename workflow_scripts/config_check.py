@@ -6,6 +6,7 @@ The schema in ``config/schemas`` is written from the Slice classes that stand be
 
 import difflib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
+from workflow_scripts.apis.store import is_offline
 from workflow_scripts.dag import runs_of
 from workflow_scripts.errors import ConfigError
 
@@ -97,6 +99,36 @@ def _check_sentences(config: Mapping[str, Any], corpus: str, place: str) -> None
     _known(corpus, config["corpora"], place)
     if (form := form_of(config, corpus)) != "sentences":
         raise ConfigError(f"{place}: {corpus} holds {form}, not sentences. Name another.")
+
+
+def check_keys(config: Mapping[str, Any], corpora: Iterable[str], pools: Iterable[str], results: str) -> None:
+    """Check, before any job, that keys are there for what is still to be asked of translators and language models.
+
+    Raises:
+        ConfigError: naming the variable that is not set, and what needs it.
+    """
+    needs = [
+        (
+            f"translators.{trip['translator']}",
+            config["translators"][trip["translator"]],
+            f"corpora/{name}/train",
+        )
+        for name in corpora
+        if (trip := config["corpora"][name].get("round_trip"))
+    ]
+    needs += [
+        (f"llms.{pool['llm']}", config["llms"][pool["llm"]], f"exemplars/{name}")
+        for name in pools
+        if (pool := config["exemplars"][name])["generator"] == "llm"
+    ]
+    for place, block, output in needs:
+        variable = block.get("key_variable")
+        missing = variable and not os.environ.get(variable)
+        if missing and not is_offline() and not Path(results, f"{output}.parquet").exists():
+            found = (
+                f"{results}/{output}.parquet needs {place}, and environment variable {variable} is not set"
+            )
+            raise ConfigError(f"{found}. Set it, or run with --config offline=true if all answers are kept.")
 
 
 def datasets_in(suite: Mapping[str, Any]) -> list[str]:

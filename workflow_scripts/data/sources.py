@@ -6,6 +6,7 @@ source that is there is read; whatever it is, its rows meet the same contract or
 Bytes are pinned by sha256, so where a file lies on a machine is no part of any result.
 """
 
+import hashlib
 import importlib
 import os
 from collections import Counter
@@ -196,7 +197,16 @@ def _from_hub(source: HubSource, form: str) -> tuple[Reading, dict[str, Input]]:
         for split, part in parts.items()
         if isinstance(part, HubDataset)
     ]
-    return Reading(pa.concat_tables(tables), Counter()), {"hub": Input(path=where, sha256=source.revision)}
+    rows = pa.concat_tables(tables)
+    return Reading(rows, Counter()), {"hub": Input(path=where, sha256=_content_hash(rows))}
+
+
+def _content_hash(rows: pa.Table) -> str:
+    """Hash of a table's cells, however they are cut into chunks: what the Hub served, beside where it says it is."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows.combine_chunks())
+    return hashlib.sha256(sink.getvalue()).hexdigest()
 
 
 def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:

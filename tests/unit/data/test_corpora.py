@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split, with_sentences_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import PAIRS, SENTENCES
+from workflow_scripts.schemas import PAIRS, SENTENCES, TRIPLES
 
 
 def corpus(dev_sentences=0, max_sentences=None):
@@ -151,3 +151,14 @@ def test_sentences_cannot_join_triples():
     triples = pa.table({"anchor": ["a"], "positive": ["b"], "negative": ["c"]})
     with pytest.raises(ConfigError, match="cannot be added to triples"):
         with_sentences_of(triples, scored(("A.", "B.")))
+
+
+def test_triples_are_cut_to_length_and_hold_nothing_out():
+    triples = pa.table([["a", "b", "c"], ["d", "e", "f"], pa.nulls(3, pa.string())], schema=TRIPLES)
+    parts = split(triples, corpus(max_sentences=2))
+    assert parts.train.equals(triples.slice(0, 2))
+    assert parts.held_out.schema == SENTENCES
+    assert len(adjacency_pairs(parts.held_out, 0)) == 0
+    assert split(triples, corpus()).train.equals(triples)
+    with pytest.raises(ConfigError, match="has no documents"):
+        split(triples, corpus(dev_sentences=1))

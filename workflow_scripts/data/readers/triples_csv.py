@@ -1,0 +1,54 @@
+"""Triples as comma-separated values with quotes and a header, plain or gzip-packed.
+
+The file of supervised SimCSE (sent0, sent1, hard_neg) and the sets that others made in its form.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from workflow_scripts.data.readers import Reading
+from workflow_scripts.errors import DataError
+from workflow_scripts.schemas import TRIPLES
+
+
+def read(files: Mapping[str, Path], *, anchor: str, positive: str, negative: str | None) -> Reading:
+    """Read the file of role ``triples``; rows with an empty text are dropped.
+
+    Args:
+        files: Role to file.
+        anchor: Column of the sentence.
+        positive: Column of what means the same.
+        negative: Column of the hard negative; None where the file has none.
+
+    Raises:
+        DataError: if the file is damaged, is no UTF-8, or lacks a column.
+    """
+    path = files["triples"]
+    columns = [anchor, positive, *([negative] if negative else [])]
+    try:
+        rows = csv.read_csv(
+            path,
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(columns, pa.string()), include_columns=columns
+            ),
+        )
+    except KeyError as error:
+        raise DataError(f"{path}:1: {error.args[0].rstrip('.')}. Correct the block's options.") from error
+    except (pa.ArrowInvalid, OSError) as error:
+        first = str(error).splitlines()[0].rstrip(".")
+        raise DataError(f"{path}: {first}. Get the file again.") from error
+    said = [pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(rows[name])), 0) for name in columns]
+    whole = said[0]
+    for column in said[1:]:
+        whole = pc.and_(whole, column)
+    kept = rows.filter(whole)
+    texts = [kept[name] for name in columns]
+    texts += [pa.nulls(len(kept), pa.string())] * (len(TRIPLES) - len(texts))
+    empty = len(rows) - len(kept)
+    return Reading(pa.table(texts, schema=TRIPLES), Counter({"empty text": empty} if empty else {}))
