@@ -333,7 +333,7 @@ rule write_report:
         contamination=collect(
             "<results>/contamination/{corpus}.parquet", corpus=CORPORA if config["contamination"] else []
         ),
-        exemplars=collect("<results>/exemplars/{pool}.parquet", pool=config["exemplar_pools"]),
+        exemplars=collect("<results>/exemplars/{pool}.parquet", pool=asked_pools()),
         development=development_sets(),
         template="resources/report/report.html.j2",
         code=sources("write_report"),
