@@ -31,6 +31,7 @@ STUDY = {
     "name": "kinds",
     "experiments": ["kinds"],
     "contamination": {"examples": 1},
+    "extraction": {"show": {"tables": [], "figures": []}},
     "report": {"cosine_density": {"task": "none"}, "alignment_uniformity": {"suite": "none"}},
 }
 TABLE = {"make_table": 1, "write_report": 1}
@@ -42,7 +43,7 @@ CASES = [
     ({"suites": {"cost": {"cost": {"repeats": 3}}}}, {"evaluate_cost": RUNS} | TABLE),
     (
         {"suites": {"attention": {"attention": {"energy": {"max_sentences": 7}}}}},
-        {"map_attention": RUNS} | TABLE,
+        {"map_attention": RUNS, "draw_attention_maps": 1} | TABLE,
     ),
     ({"suites": {"mteb": {"mteb_tasks": {"batch_size": 8}}}}, {"evaluate_mteb": RUNS} | TABLE),
     ({"mteb": {"lists": {"jtcse_sts22": {"More": "STS12"}}}}, {"evaluate_mteb": RUNS} | TABLE),

@@ -58,6 +58,8 @@ READERS: dict[str, dict[str, int]] = {
     "data_root": NOTHING,  # where a file lies decides nothing: its bytes are pinned
     "training": TRAINED,
     "training.max_tokens": POOLED_AND_TRAINED,  # a saved model cuts at it
+    "training.max_steps": TRAINED | {"train_encoder": 6},  # one sub-encoder has its own number, as JTCSE has
+    "methods.simcse.dropout": TRAINED | {"train_encoder": 6},  # and a dropout of its own
     "development.every": TRAINED,
     "development.max_tokens": TRAINED,
     "continue_mlm": ADAPTED,

@@ -124,9 +124,10 @@ def test_a_source_that_does_not_say_where_or_leaves_its_root_is_refused(source):
 
 
 @pytest.mark.parametrize("name", [name for name, entry in BLOCKS.items() if "fetch" in entry])
-def test_every_block_of_the_configuration_parses_and_ends_somewhere(name):
+def test_every_block_of_the_configuration_parses_and_ends_where_it_can_be_fetched(name):
     sources = EncoderBlock.parse(BLOCKS[name]["fetch"], f"encoders.{name}").sources
-    assert sources[-1].kind in ("package", "hub")
+    put_there_by_hand = {"llama2_7b_mntp", "infocse_bert"}  # gated, and without a known revision
+    assert (sources[-1].kind in ("package", "hub")) == (name not in put_there_by_hand)
 
 
 @pytest.mark.skipif(
