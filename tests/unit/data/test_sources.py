@@ -147,6 +147,17 @@ def test_a_hub_source_takes_one_language_and_leaves_unknown_subsets_null(hub_cop
     assert origin["hub"].path == f"hub:team/toy@{REVISION}"
 
 
+def test_the_record_of_a_hub_source_holds_a_hash_of_its_rows(hub_copy, tmp_path):
+    """So that a lock shows a change of what the Hub serves under one revision."""
+    hashes = []
+    for score in (5.0, 4.0, 5.0):
+        hub_copy(test={"sentence1": ["a"], "sentence2": ["b"], "score": [score]})
+        _, origin = load("toy", dataset(hub(), contract={"rows": 1}), tmp_path)
+        hashes.append(origin["hub"].sha256)
+    assert len(hashes[0]) == 64
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
 def test_a_hub_source_puts_its_splits_under_our_names(hub_copy, tmp_path):
     hub_copy(
         train={"sentence1": ["a"], "sentence2": ["b"], "score": [5.0]},
