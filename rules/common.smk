@@ -416,6 +416,8 @@ def has_figure(figure, grid):
         return "attention" in grid["suites"]
     if figure == "threshold_path":
         return any(has_threshold(run) for run in runs_of(grid).values())
+    if figure == "sweep":
+        return bool(grid.get("plots"))
     if figure == "cosine_density":
         task = config["report"]["cosine_density"]["task"]
         suites = [config["suites"]["sts"][suite] for suite in grid["suites"].get("sts", [])]

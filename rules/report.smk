@@ -10,7 +10,14 @@ Outputs: <results>/tables/{experiment}.parquet
          <results>/report.html
 """
 
-FIGURES = ["learning_curves", "threshold_path", "attention_maps", "cosine_density", "alignment_uniformity"]
+FIGURES = [
+    "learning_curves",
+    "threshold_path",
+    "attention_maps",
+    "cosine_density",
+    "alignment_uniformity",
+    "sweep",
+]
 CORPORA = sorted(
     {run.corpus for run in RUNS.values() if run.corpus}
     | {config["encoders"][run.encoder]["adapt"]["corpus"] for run in RUNS.values() if run.encoder in ADAPTED}
@@ -310,6 +317,40 @@ rule draw_alignment_uniformity:
             --config {params.config:q} --experiment {wildcards.experiment:q} \
             --table {input.table:q} --scores {input.scores:q} \
             --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule draw_sweep:
+    """Scores over the values of swept settings."""
+    input:
+        table="<results>/tables/{experiment}.parquet",
+        code=sources("draw_sweep"),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/sweep.svg",
+            caption="../resources/captions/sweep.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "swept settings"},
+        ),
+        data="<results>/figures/{experiment}/sweep.parquet",
+    log:
+        "<logs>/draw_sweep/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_sweep/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=config_slice(STUDY, experiment="grids.{experiment}", figure="report.figure"),
+        packages=versions("draw_sweep"),
+    message:
+        "Draw the swept settings of {wildcards.experiment}"
+    shell:
+        r"""
+        python -m workflow_scripts.draw_sweep \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --table {input.table:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
         """
 
 

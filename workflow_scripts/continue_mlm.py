@@ -10,12 +10,13 @@ from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.schemas import SENTENCES
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective
+from workflow_scripts.training.mlm_head import save_head
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare, try_again_when_stopped, write_speed
 
 
 def main() -> None:
-    """Load, train, write the encoder without its prediction head."""
+    """Load, train, write the encoder and, beside it, its prediction head."""
     job = parse_job(
         "continue_mlm",
         __doc__,
@@ -47,6 +48,7 @@ def main() -> None:
     )
     with writing_model_folder(folder, record) as place:
         model.backbone.save_pretrained(place)
+        save_head(place, model)
         tokenizer.save_pretrained(place)
     write_table(job.outputs["history"], outcome.history, record)
     write_speed(job.timings["speed"], outcome.seconds, training.batch_size)

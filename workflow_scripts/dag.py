@@ -97,6 +97,13 @@ def read_experiments(config: Config, folder: Path) -> dict[str, Config]:
     return grids
 
 
+class Point(NamedTuple):
+    """Where a run lies in the sweep of its block: the name it has without it, and dotted setting to value."""
+
+    series: str
+    values: Config
+
+
 def runs_of(grid: Mapping[str, Any]) -> dict[str, Run]:
     """Every run that one grid asks for, by its name.
 
@@ -108,27 +115,62 @@ def runs_of(grid: Mapping[str, Any]) -> dict[str, Run]:
     """
     runs: dict[str, Run] = {}
     for block in grid["runs"]:
-        for name, run in _expand(block, grid["seeds"]):
+        for name, run, _ in _expand(block, grid["seeds"]):
             if runs.get(name, run) != run:
                 raise ConfigError(f"{grid['title']}: two runs are named {name}. Give one of them a tag.")
             runs[name] = run
     return runs
 
 
-def _expand(block: Config, seeds: Sequence[int]) -> Iterator[tuple[str, Run]]:
+def points_of(grid: Mapping[str, Any]) -> dict[str, Point]:
+    """Where the runs of blocks with a sweep lie, by name."""
+    return {
+        name: point
+        for block in grid["runs"]
+        if block.get("sweep")
+        for name, _, point in _expand(block, grid["seeds"])
+    }
+
+
+def _expand(block: Config, seeds: Sequence[int]) -> Iterator[tuple[str, Run, Point]]:
     choices = [_listed(block.get(axis)) for axis in AXES]
+    sweep = block.get("sweep") or {}
     for method, encoder, corpus, reading, teacher in product(*choices):
-        shown = [method, encoder, corpus, reading, teacher, block.get("tag")]
-        run = Run(
-            method=method,
-            encoder=encoder,
-            corpus=corpus,
-            reading=reading or "default",
-            overrides=block.get("overrides") or {},
-            seeds=tuple(seeds) if corpus or block.get("of_seeds") else (0,),
-            teacher=teacher,
-        )
-        yield ".".join(part for part in shown if part), run
+        named = [method, encoder, corpus, reading, teacher, block.get("tag")]
+        series = ".".join(part for part in named if part)
+        for values in product(*sweep.values()):
+            point = Point(series, dict(zip(sweep, values, strict=True)))
+            overrides = copy.deepcopy(block.get("overrides") or {})
+            for setting, value in point.values.items():
+                _merge(overrides, _nested(setting.split("."), value))
+            run = Run(
+                method=method,
+                encoder=encoder,
+                corpus=corpus,
+                reading=reading or "default",
+                overrides=overrides,
+                seeds=tuple(seeds) if corpus or block.get("of_seeds") else (0,),
+                teacher=teacher,
+            )
+            yield ".".join([series, *_tag(point.values)]), run, point
+
+
+def _nested(keys: Sequence[str], value: Any) -> Config:
+    return {keys[0]: _nested(keys[1:], value) if len(keys) > 1 else value}
+
+
+def _tag(values: Mapping[str, Any]) -> list[str]:
+    """One readable part of a run's name, such as blocks3-frequencies4; none without a sweep."""
+    parts = [f"{setting.rsplit('.', 1)[-1]}{_shown(value)}" for setting, value in values.items()]
+    return ["-".join(parts)] if parts else []
+
+
+def _shown(value: Any) -> str:
+    """A value as a part of a name: words set off by a dash, no dots."""
+    if isinstance(value, list):
+        return "_".join(map(_shown, value))
+    text = f"{value:g}" if isinstance(value, float) else str(value).lower()
+    return f"-{text}" if isinstance(value, str | bool) else text.replace(".", "p")
 
 
 def _listed(value: Any) -> list[Any]:
@@ -164,7 +206,7 @@ def _add(runs: dict[str, Run], name: str, run: Run, encoders: Mapping[str, Confi
 def members_of(encoders: Mapping[str, Config], name: str, seeds: Sequence[int]) -> dict[str, Run]:
     """The runs that an encoder consists of, in order; none for one that is fetched or adapted."""
     blocks = encoders[name].get("runs", []) if name in encoders else []
-    return dict(run for block in blocks for run in _expand(block, seeds))
+    return {part: run for block in blocks for part, run, _ in _expand(block, seeds)}
 
 
 def run_settings(config: Config, run: Run) -> Config:

@@ -26,7 +26,7 @@ def main() -> None:
     )
     config = search.Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
     tables = {path.stem: read_table(path, LABELLED) for path in job.many("datasets")}
-    encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
     scores, times = search.evaluate(
         tables, partial(encode, encoder, tokenizer, max_tokens=config.max_tokens), config
     )

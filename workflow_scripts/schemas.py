@@ -204,6 +204,36 @@ ALIGNMENT_UNIFORMITY = pa.schema(
 """One point of the alignment-uniformity plane per run, means and standard deviations over seeds; the note says what
 was measured, or why there is no point. ``score`` is the mean of the grid's headline column, times its scale."""
 
+SWEEP = pa.schema(
+    [
+        ("setting", pa.string()),
+        ("series", pa.string()),
+        ("value", pa.string()),
+        ("place", pa.int32()),
+        ("run", pa.string()),
+        ("heading", pa.string()),
+        ("mean", pa.float64()),
+        ("sd", pa.float64()),
+        ("seeds", pa.int32()),
+    ]
+)
+"""Headline scores over the values of swept settings, a row for each run and setting. ``series`` is the run's name
+without its sweep, ``place`` the value's rank on the axis; where other settings are swept too, a value has several
+runs."""
+
+LAYER_ATTENTION = pa.schema(
+    [
+        ("run", pa.string()),
+        ("seed", pa.int32()),
+        ("sentence", pa.string()),
+        ("query_layer", pa.int32()),
+        ("key_layer", pa.int32()),
+        ("weight", pa.float64()),
+    ]
+)
+"""Weights of LayerAttPooler's attention over layers; 0 is the embedding output. A query's weights sum to 1 under a
+softmax."""
+
 CONTAMINATION = pa.schema(
     [
         ("task", pa.string()),

@@ -5,9 +5,10 @@ import shutil
 from workflow_scripts.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.job import parse_job
-from workflow_scripts.methods import load_method, method_modules
+from workflow_scripts.methods import labels_of, load_method, method_modules
 from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.loading import shared_tokenizer
+from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.schemas import PAIRS
 from workflow_scripts.training import ranks
@@ -34,7 +35,10 @@ def main() -> None:
     training = Training.parse(job.settings["training"], "training")
     method = load_method(job.settings["method"]["module"])
     config = method.Config.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
-    record = job.record(modules=method_modules(job.settings["method"]), labels=job.settings.get("labels", []))
+    record = job.record(
+        modules=method_modules(job.settings["method"]),
+        labels=[*job.settings.get("labels", []), *labels_of(config)],
+    )
     device = prepare(training, seed)
     folders = [path.parent for path in job.many("encoder")]
     tokenizer = shared_tokenizer(folders)
@@ -43,6 +47,7 @@ def main() -> None:
     rows = len(columns["anchor"])
     backbones = [load_backbone(folder, **method.overrides(config)) for folder in folders]
     encoder = method.build(config, *backbones).to(device)
+    set_mask_token(encoder, tokenizer)
     development = Development.parse(job.settings["development"], "development")
     pairs = read_table(job.inputs["dev"], PAIRS)
     dev_score = development_score(encoder, tokenizer, pairs, development.max_tokens)

@@ -13,7 +13,8 @@ of all queries. This module departs from the script in three points: texts rathe
 apart, a mark counts in either order, and a query is not among its own hits.
 
 FAISS works on one thread: a time is then the work of one query, and no rank depends on how a machine splits
-the work. ``flat`` is exact; ``ivf`` is the inverted file, made only where the corpus has the 39 texts a list
+the work. ``readout`` searches with the encoder alone, as LayerAttPooler does: what was trained on top of it is
+removed. ``flat`` is exact; ``ivf`` is the inverted file, made only where the corpus has the 39 texts a list
 that FAISS asks for.
 
 Shape suffixes: Q queries, K hits, N corpus texts, D width.
@@ -34,6 +35,7 @@ from pydantic import Field
 from workflow_scripts.config import Slice
 from workflow_scripts.evaluation.embeddings import Embeddings, Encode, Vectors, embed
 from workflow_scripts.evaluation.scores import Score, gap
+from workflow_scripts.models.readouts.pooled import Config as Pooling
 
 HITS = 10
 TEXTS_PER_LIST = 39
@@ -58,6 +60,9 @@ class Config(Slice):
     max_pairs: int | None = Field(ge=1, description="Read the first so many pairs; null for all.")
     nlist: int = Field(ge=1, description="Lists of the inverted file.")
     nprobe: int = Field(ge=1, description="Lists that a search looks into.")
+    readout: Pooling | None = Field(
+        description="Read every run's backbone by this alone, its own readout and head removed; null for its own."
+    )
 
 
 class Task(NamedTuple):

@@ -9,9 +9,9 @@ from workflow_scripts.extraction.averages import Averages
 from workflow_scripts.extraction.blocks import Block
 from workflow_scripts.extraction.postprocess import Postprocessing
 from workflow_scripts.extraction.sources import Source
-from workflow_scripts.extraction.templates import Template
 from workflow_scripts.extraction.weighting import Weighting
 from workflow_scripts.extraction.wikitext import Wikitext
+from workflow_scripts.models.templates import Template
 from workflow_scripts.reporting import layer_lines, shape_scatter, share_map
 from workflow_scripts.reporting.extraction_cells import Measure, Model
 from workflow_scripts.reporting.extraction_tables import ExtractionTable

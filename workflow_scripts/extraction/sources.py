@@ -22,9 +22,9 @@ from workflow_scripts.config import Slice
 from workflow_scripts.extraction.averages import tables_of
 from workflow_scripts.extraction.layers import STATIC, parse_layers
 from workflow_scripts.extraction.pooling import input_table, mean_of, mixed, pool_layers, static_vectors
-from workflow_scripts.extraction.templates import PLAIN, Template, cut, fill
 from workflow_scripts.extraction.weighting import Vocabulary, Weights
 from workflow_scripts.models.encoder import places
+from workflow_scripts.models.templates import PLAIN, Template, cut, fill
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 
 Vectors = NDArray[np.float32]

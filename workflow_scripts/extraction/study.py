@@ -28,7 +28,6 @@ from workflow_scripts.extraction.sources import (
     TableVectors,
     Tokens,
 )
-from workflow_scripts.extraction.templates import Template
 from workflow_scripts.extraction.weighting import (
     Counts,
     Idf,
@@ -40,6 +39,7 @@ from workflow_scripts.extraction.weighting import (
     weigh,
     weight_tables,
 )
+from workflow_scripts.models.templates import Template
 from workflow_scripts.schemas import EXTRACTION, SHAPING
 
 Vectors = NDArray[np.float32]

@@ -6,7 +6,7 @@ SimCSE: Simple Contrastive Learning of Sentence Embeddings, https://arxiv.org/ab
 negatives a sentence, as in the official code; 2N - 2 made no difference there (issue 11). It equals
 sentence-transformers' MultipleNegativesRankingLoss with scale 1/t.
 
-Shape suffixes: B sentences, D width.
+Shape suffixes: B sentences, C candidates, D width.
 """
 
 import torch
@@ -23,3 +23,27 @@ def infonce(anchors_BD: Tensor, positives_BD: Tensor, temperature: float) -> Ten
     """Mean loss of the batch, a scalar; needs at least two rows, since one has no negative."""
     logits_BB = cosine_matrix(anchors_BD, positives_BD) / temperature
     return F.cross_entropy(logits_BB, torch.arange(len(logits_BB), device=logits_BB.device))
+
+
+def infonce_with_negatives(
+    anchors_BD: Tensor, positives_BD: Tensor, negatives_BD: Tensor, temperature: float, own_weight: float
+) -> Tensor:
+    """Mean loss of a batch of triples: every positive and every hard negative of the batch is a candidate.
+
+        l_i = -log exp(cos(h_i, h+_i) / t) / sum_j (exp(cos(h_i, h+_j) / t) + w_ij exp(cos(h_i, h-_j) / t))
+
+    Gao et al. 2021, Eq. 5 and appendix; LayerAttPooler, Eq. 8.
+
+    Args:
+        anchors_BD: Premises.
+        positives_BD: What each entails.
+        negatives_BD: What each contradicts.
+        temperature: Of the softmax.
+        own_weight: log w_ii, added to the logit of a row's own hard negative; w_ij is 1 elsewhere. 0 in
+            SimCSE; 1 in LayerAttPooler's code.
+    """
+    against_positives_BB = cosine_matrix(anchors_BD, positives_BD) / temperature
+    against_negatives_BB = cosine_matrix(anchors_BD, negatives_BD) / temperature
+    own_BB = own_weight * torch.eye(len(anchors_BD), device=anchors_BD.device)
+    logits_BC = torch.cat([against_positives_BB, against_negatives_BB + own_BB], dim=1)
+    return F.cross_entropy(logits_BC, torch.arange(len(logits_BC), device=logits_BC.device))

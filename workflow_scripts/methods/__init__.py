@@ -40,3 +40,9 @@ def readout_modules(block: Mapping[str, Any]) -> list[str]:
     if "base" in block:
         return readout_modules(block["base"])
     return [f"models.readouts.{block['readout']['kind']}"] if "readout" in block else []
+
+
+def labels_of(config: Any) -> list[str]:
+    """Substitutions and warnings that a method's settings and its base's declare; most declare none."""
+    below = labels_of(config.base) if hasattr(config, "base") else []
+    return [*getattr(config, "labels", ()), *below]

@@ -2,7 +2,8 @@
 
 Gao et al. 2021, https://arxiv.org/abs/2104.08821; settings of the official code. Both views go through
 the encoder in one call. With the pooler ``cls`` an MLP head is trained on top; the paper drops it at
-test (``head_at_test: false``), other readouts have none.
+test (``head_at_test: false``). With the readout ``s2sent`` this is S2Sent's first baseline and method, with
+``layer_attention`` LayerAttPooler's Equation 7.
 
 Expected: BERT-base on a million Wikipedia sentences, seven STS tasks, 73.5 to 76.3 depending on the
 seed (the paper prints 76.25); about 1.5 hours on one GPU. The laboratory's figures are in
@@ -12,49 +13,21 @@ seed (the paper prints 76.25); about 1.5 hours on one GPU. The laboratory's figu
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
-from transformers import PreTrainedModel
 
-from workflow_scripts.config import Slice
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.models.encoder import SentenceEncoder, has_dropout
-from workflow_scripts.models.readouts import AnyReadout
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.training.contrastive import Contrastive, build, overrides
 from workflow_scripts.training.material import Material
 from workflow_scripts.training.ranks import gathered
 
+__all__ = ["Config", "Objective", "build", "overrides"]
 
-class Config(Slice):
+
+class Config(Contrastive):
     """Settings of unsupervised SimCSE."""
 
     module: Literal["simcse"]
-    readout: AnyReadout
-    head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
-    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
-    dropout: float | None = Field(
-        ge=0, lt=1, description="Of hidden states and attention; null keeps the model's."
-    )
-
-
-def overrides(config: Config) -> dict[str, float | None]:
-    """What this method asks of ``load_backbone``."""
-    return {"dropout": config.dropout}
-
-
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is trained, evaluated and saved.
-
-    Raises:
-        ConfigError: if the encoder's own dropout is asked for and it has none: both views would be the same.
-    """
-    if config.dropout is None and not has_dropout(backbone):
-        raise ConfigError(
-            "methods: dropout is null, but the encoder drops nothing of its own. Give a number."
-        )
-    return SentenceEncoder(
-        backbone, config.readout, head=config.readout.has_head, head_at_test=config.head_at_test
-    )
 
 
 class Objective:

@@ -1,5 +1,6 @@
 """An encoder as it is, with a readout and no training: what every method is compared with."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from transformers import PreTrainedModel
@@ -14,6 +15,11 @@ class Config(Slice):
 
     module: Literal["untrained"]
     readout: AnyReadout
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What the readout declares."""
+        return self.readout.labels
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:

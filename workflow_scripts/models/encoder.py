@@ -1,4 +1,7 @@
-"""A sentence encoder: any BERT-, RoBERTa- or ModernBERT-like backbone, a readout, and an optional MLP head."""
+"""A sentence encoder: any BERT-, RoBERTa- or ModernBERT-like backbone, a readout, and an optional MLP head.
+
+Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width of the backbone.
+"""
 
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from transformers.utils import logging as transformers_logging
 
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.readouts import ReadoutConfig, build_readout
+from workflow_scripts.models.templates import Template
 from workflow_scripts.models.tokens import TokenBatch
 
 # Bars of loading weights drown those of the work.
@@ -17,51 +21,62 @@ transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 class Head(nn.Module):
-    """Linear and tanh on the pooled vector, started afresh from N(0, 0.02) (SimCSE, cl_init)."""
+    """Linear and tanh on the sentence vector, started afresh from N(0, 0.02) (SimCSE, cl_init)."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, read_width: int, width: int) -> None:
         super().__init__()
-        self.dense = nn.Linear(width, width)
+        self.dense = nn.Linear(read_width, width)
         nn.init.normal_(self.dense.weight, std=0.02)
         nn.init.zeros_(self.dense.bias)
 
-    def forward(self, vectors_xD: Tensor) -> Tensor:
-        """Map vectors to as many of the same width, each entry in (-1, 1)."""
-        return torch.tanh(self.dense(vectors_xD))
+    def forward(self, vectors_xR: Tensor) -> Tensor:
+        """Map vectors to as many of width D, each entry in (-1, 1)."""
+        return torch.tanh(self.dense(vectors_xR))
 
 
 class SentenceEncoder(nn.Module):
-    """Backbone, readout and head; the head runs while training and, if ``head_at_test``, at test."""
+    """Backbone, readout and head; the head runs while training and, if ``head_at_test``, at test.
+
+    With a ``template``, whoever tokenises for this encoder puts sentences into it (``templates.tokenise_in``).
+    """
 
     def __init__(
-        self, backbone: PreTrainedModel, readout: ReadoutConfig, *, head: bool, head_at_test: bool
+        self,
+        backbone: PreTrainedModel,
+        readout: ReadoutConfig,
+        *,
+        head: bool,
+        head_at_test: bool,
+        template: Template | None = None,
     ) -> None:
         super().__init__()
         self.backbone = backbone
         self.described = readout
+        self.template = template
         self.readout = build_readout(readout, backbone.config)
-        self.head = Head(backbone.config.hidden_size) if head else None
+        self.head = Head(self.readout.width, backbone.config.hidden_size) if head else None
         self.head_at_test = head and head_at_test
+
+    @property
+    def width(self) -> int:
+        """Entries of an embedding at test."""
+        return int(self.backbone.config.hidden_size) if self.head_at_test else self.readout.width
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
         """Embed token ids; returns (B, D), not normalised."""
         return self.project(self.read(ids_BT, mask_BT))
 
-    def read(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """What the readout gives, (B, D), before any head."""
-        vectors_BD: Tensor = self.readout(self.hidden_states(ids_BT, mask_BT), TokenBatch(ids_BT, mask_BT))
-        return vectors_BD
+    def read(self, ids_BT: Tensor, mask_BT: Tensor, places_BT: Tensor | None = None) -> Tensor:
+        """Sentence vectors before the head, shape (B, R); ``places_BT`` are positions other than 0, 1, 2, ..."""
+        states = self.hidden_states(ids_BT, mask_BT, places_BT)
+        vectors_BR: Tensor = self.readout(states, TokenBatch(ids_BT, mask_BT))
+        return vectors_BR
 
-    def project(self, vectors_xD: Tensor) -> Tensor:
+    def project(self, vectors_xR: Tensor) -> Tensor:
         """Vectors through the head where it runs, of any leading shape."""
         if self.head is not None and (self.training or self.head_at_test):
-            vectors_xD = self.head(vectors_xD)
-        return vectors_xD
-
-    @property
-    def width(self) -> int:
-        """Entries of an embedding."""
-        return int(self.backbone.config.hidden_size)
+            return self.head(vectors_xR)  # type: ignore[no-any-return]
+        return vectors_xR
 
     @property
     def device(self) -> torch.device:
@@ -73,11 +88,16 @@ class SentenceEncoder(nn.Module):
         """Project modules that loading this encoder imports by name, for the record of who does."""
         return [f"models.readouts.{self.described.kind}"]
 
-    def hidden_states(self, ids_BT: Tensor, mask_BT: Tensor) -> tuple[Tensor, ...]:
+    def hidden_states(
+        self, ids_BT: Tensor, mask_BT: Tensor, places_BT: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
         """States (B, T, D) of the embedding output and each layer; the last alone if no other is read."""
         check_length(self.backbone, ids_BT)
         last_only = self.readout.last_only
-        output = self.backbone(input_ids=ids_BT, attention_mask=mask_BT, output_hidden_states=not last_only)
+        positions = {} if places_BT is None else {"position_ids": places_BT + first_place(self.backbone)}
+        output = self.backbone(
+            input_ids=ids_BT, attention_mask=mask_BT, output_hidden_states=not last_only, **positions
+        )
         states: tuple[Tensor, ...] = (output.last_hidden_state,) if last_only else output.hidden_states
         return states
 
@@ -147,10 +167,14 @@ def has_dropout(backbone: PreTrainedModel) -> bool:
 def places(backbone: PreTrainedModel) -> int | None:
     """Tokens that the encoder has embeddings of positions for; None for rotary ones, which have no such limit."""
     positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
-    if positions is None:
-        return None
-    unused = 0 if positions.padding_idx is None else positions.padding_idx + 1
-    return int(positions.num_embeddings - unused)
+    return None if positions is None else int(positions.num_embeddings) - first_place(backbone)
+
+
+def first_place(backbone: PreTrainedModel) -> int:
+    """The position id of a first token: RoBERTa counts from one past its padding."""
+    positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
+    padding = getattr(positions, "padding_idx", None)
+    return 0 if padding is None else int(padding) + 1
 
 
 def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:

@@ -10,7 +10,8 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.models.tokens import TokenisedText, tokenise
+from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.models.tokens import TokenisedText
 
 TOKENS_PER_BATCH = (
     4096  # measured on 2 CPU cores: larger batches are no faster, smaller ones pay for dispatch
@@ -23,13 +24,13 @@ def encode(
     sentences: Sequence[str],
     max_tokens: int,
 ) -> NDArray[np.float32]:
-    """Embed ``sentences``, dropout off.
+    """Embed ``sentences``, inside the encoder's template if it has one, dropout off.
 
     Returns:
         Vectors of shape (N, D), float32, in the order of ``sentences``, not normalised. A vector does
         not depend on what else is encoded (up to float32 rounding).
     """
-    return encode_tokens(encoder, tokenise(tokenizer, sentences, max_tokens))
+    return encode_tokens(encoder, tokenise_in(encoder.template, tokenizer, sentences, max_tokens))
 
 
 def encode_tokens(encoder: SentenceEncoder | Ensemble, text: TokenisedText) -> NDArray[np.float32]:

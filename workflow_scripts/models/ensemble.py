@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.cross_attention import bypass_layernorms
 from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.templates import Template
 
 
 class Ensemble(nn.Module):
@@ -52,6 +53,18 @@ class Ensemble(nn.Module):
     def width(self) -> int:
         """Entries of an embedding."""
         return self.members[0].width
+
+    @property
+    def template(self) -> Template | None:
+        """The prompt of all towers.
+
+        Raises:
+            ConfigError: if they have different ones: they read the same tokens.
+        """
+        first, *others = [tower.template for tower in self.members]
+        if any(other != first for other in others):
+            raise ConfigError("encoders: towers with different templates cannot be added up.")
+        return first
 
     @property
     def device(self) -> torch.device:

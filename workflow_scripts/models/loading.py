@@ -12,7 +12,8 @@ from workflow_scripts.config import Slice
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.models.readouts import AnyReadout
+from workflow_scripts.models.readouts import AnyReadout, ReadoutConfig
+from workflow_scripts.models.templates import Template
 
 ENCODER_FILE = "semblance_encoder.json"
 ENSEMBLE_FILE = "semblance_ensemble.json"
@@ -26,7 +27,8 @@ class SavedEncoder(Slice):
     readout: AnyReadout
     head: bool = Field(description="Whether a trained MLP head lies in the folder.")
     head_at_test: bool = Field(description="Whether the head is part of the embedding.")
-    max_tokens: int = Field(gt=2, description="Length the encoder was trained with.")
+    max_tokens: int = Field(gt=2, description="Length the encoder was trained with; of the sentence alone.")
+    template: Template | None = Field(description="Prompt that sentences are put into; null for none.")
 
 
 class SavedEnsemble(Slice):
@@ -39,14 +41,21 @@ class SavedEnsemble(Slice):
     max_tokens: int = Field(gt=2, description="Length the ensemble was trained with.")
 
 
-def load_encoder(folder: Path) -> tuple[SentenceEncoder | Ensemble, PreTrainedTokenizerBase]:
+def load_encoder(
+    folder: Path, readout: ReadoutConfig | None = None
+) -> tuple[SentenceEncoder | Ensemble, PreTrainedTokenizerBase]:
     """Load a run's model folder after checking every file in it.
+
+    Args:
+        folder: Of the model.
+        readout: Read the plain backbone by this, which has no parameters, in place of the run's own readout and head.
 
     Raises:
         DataError: if the folder is not what a run wrote.
+        ConfigError: if several encoders are to be read by another readout.
     """
     check_model_folder(folder)
-    return _load(folder).eval(), load_tokenizer(folder)
+    return _load(folder, readout).eval(), load_tokenizer(folder)
 
 
 def tower_folder(folder: Path, number: int) -> Path:
@@ -68,8 +77,12 @@ def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
     return tokenizers[0]
 
 
-def _load(folder: Path) -> SentenceEncoder | Ensemble:
+def _load(folder: Path, readout: ReadoutConfig | None = None) -> SentenceEncoder | Ensemble:
     if (folder / ENSEMBLE_FILE).exists():
+        if readout is not None:
+            raise ConfigError(
+                f"suites: readout: {folder} holds several encoders. Leave it out, or name one run."
+            )
         saved = SavedEnsemble.model_validate_json((folder / ENSEMBLE_FILE).read_text("utf-8"))
         places = [tower_folder(folder, number) for number in range(1, len(saved.weights) + 1)]
         return Ensemble([_load(place) for place in places], saved.weights, saved.bypassed_layernorms)
@@ -78,8 +91,15 @@ def _load(folder: Path) -> SentenceEncoder | Ensemble:
             f"{folder}: no {ENCODER_FILE}; an encoder, not a run's model. Name the model of a run."
         )
     described = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
+    if readout is not None:
+        plain = {"head": False, "head_at_test": False}
+        return SentenceEncoder(load_backbone(folder), readout, **plain, template=described.template)
     encoder = SentenceEncoder(
-        load_backbone(folder), described.readout, head=described.head, head_at_test=described.head_at_test
+        load_backbone(folder),
+        described.readout,
+        head=described.head,
+        head_at_test=described.head_at_test,
+        template=described.template,
     )
     if encoder.head is not None:
         encoder.head.load_state_dict(load_file(folder / HEAD_FILE))

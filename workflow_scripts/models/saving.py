@@ -1,12 +1,16 @@
 """Model folders: what the pipeline, ``AutoModel`` and ``SentenceTransformer`` all load.
 
 The backbone lies in the folder's root as ``save_pretrained`` writes it; pooling and head are written as
-modules of sentence-transformers, all built in, so that nobody needs to trust foreign code.
+modules of sentence-transformers, built-in ones wherever they do, so that nobody needs to trust foreign code.
+Other readouts, prompts and ensembles come as one file each in the folder, which ``SentenceTransformer`` runs after
+``trust_remote_code=True`` alone; this project's own loader never runs code of a folder.
 """
 
+import importlib
 import inspect
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import sentence_transformers as st
 import torch
@@ -28,8 +32,12 @@ from workflow_scripts.models.loading import (
     SavedEnsemble,
     tower_folder,
 )
-from workflow_scripts.models.portable import tower_sum
+from workflow_scripts.models.portable import prompt, prompt_module, readout_module, tower_sum
+from workflow_scripts.models.readouts import PortableReadout
 from workflow_scripts.models.readouts.pooled import Config as Pooling
+from workflow_scripts.models.templates import PLAIN, most_tokens
+
+_MARK = "# The file of a model folder goes on from here.\n"
 
 
 def save_encoder(
@@ -45,11 +53,7 @@ def save_encoder(
 def _save_ensemble(
     folder: Path, ensemble: Ensemble, tokenizer: PreTrainedTokenizerBase, max_tokens: int
 ) -> None:
-    """Each tower in a folder of its own, and beside them a module that adds them up.
-
-    That module is a file of the folder, which ``SentenceTransformer`` runs after ``trust_remote_code=True``
-    alone; this project's own loader never runs code of a folder.
-    """
+    """Each tower in a folder of its own, and beside them a module that adds them up."""
     places = [tower_folder(folder, number) for number in range(1, len(ensemble.members) + 1)]
     for place, tower in zip(places, ensemble.members, strict=True):
         place.mkdir()
@@ -60,7 +64,7 @@ def _save_ensemble(
     )
     (folder / ENSEMBLE_FILE).write_text(saved.model_dump_json(indent=1) + "\n", "utf-8")
     save_file({"weights": torch.tensor(ensemble.weights)}, folder / "model.safetensors")
-    module = _written(folder, "semblance_tower_sum", tower_sum)
+    module = _written(folder, "semblance_tower_sum", inspect.getsource(tower_sum))
     towers = [st.SentenceTransformer(str(place), device="cpu", trust_remote_code=True) for place in places]
     whole = module.TowerSum(list(ensemble.weights), ensemble.bypassed_layernorms, towers)
     st.SentenceTransformer(modules=[whole], device="cpu").save_pretrained(
@@ -68,12 +72,11 @@ def _save_ensemble(
     )
 
 
-def _written(folder: Path, name: str, source: ModuleType) -> ModuleType:
+def _written(folder: Path, name: str, source: str) -> ModuleType:
     """Write a portable module's file, and import it as sentence-transformers will, leaving no bytecode."""
-    path = folder / f"{name}.py"
-    path.write_text(inspect.getsource(source), "utf-8")
+    (folder / f"{name}.py").write_text(source, "utf-8")
     module = ModuleType(name)
-    exec(compile(path.read_text("utf-8"), name, "exec"), module.__dict__)
+    exec(compile(source, name, "exec"), module.__dict__)
     return module
 
 
@@ -87,33 +90,75 @@ def _save_single(
         head=encoder.head is not None,
         head_at_test=encoder.head_at_test,
         max_tokens=max_tokens,
+        template=encoder.template,
     )
     (folder / ENCODER_FILE).write_text(described.model_dump_json(indent=1) + "\n", "utf-8")
     if encoder.head is not None:
         save_file(encoder.head.state_dict(), folder / HEAD_FILE)
     if weights := encoder.readout.state_dict():
         save_file(weights, folder / READOUT_FILE)
-    modules = _modules(folder, encoder, max_tokens)
+    modules = _modules(folder, encoder, tokenizer, max_tokens)
     st.SentenceTransformer(modules=modules, device="cpu").save_pretrained(
         str(folder), create_model_card=False
     )
 
 
-def _modules(folder: Path, encoder: SentenceEncoder, max_tokens: int) -> list[nn.Module]:
-    width = encoder.backbone.config.hidden_size
-    pooling = encoder.described
-    assert isinstance(pooling, Pooling)
-    last_only = pooling.indices == (-1,)
-    options = {} if last_only else {"config_kwargs": {"output_hidden_states": True}}
-    modules: list[nn.Module] = [Transformer(str(folder), max_seq_length=max_tokens, **options)]
-    if not last_only:
-        modules.append(_layer_average(width, encoder.backbone.config.num_hidden_layers, pooling))
-    modules.append(StPooling(width, pooling_mode="cls" if pooling.takes_cls else "mean"))
+def _modules(
+    folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, max_tokens: int
+) -> list[nn.Module]:
+    modules = [_transformer(folder, encoder, tokenizer, max_tokens), *_readout(folder, encoder)]
     if encoder.head is not None and encoder.head_at_test:
-        dense = Dense(width, width, activation_function=nn.Tanh())
+        dense = Dense(encoder.readout.width, encoder.width, activation_function=nn.Tanh())
         dense.linear.load_state_dict(encoder.head.dense.state_dict())
         modules.append(dense)
     return modules
+
+
+def _transformer(
+    folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, max_tokens: int
+) -> Transformer:
+    """The backbone, told which hidden states to keep and what prompt to fill in."""
+    options: dict[str, Any] = {}
+    if not encoder.readout.last_only:
+        options["config_kwargs"] = {"output_hidden_states": True}
+    template = encoder.template
+    if template is None or template == PLAIN:
+        plain: Transformer = Transformer(str(folder), max_seq_length=max_tokens, **options)
+        return plain
+    before, after = template.sides(tokenizer.mask_token)
+    module = _written(folder, "semblance_prompt", _with_plumbing(prompt, prompt_module))
+    made: Transformer = module.PromptedTransformer(
+        str(folder),
+        max_seq_length=most_tokens(template, tokenizer, max_tokens),
+        before=before,
+        after=after,
+        dot=template.dot,
+        sentence_tokens=max_tokens,
+        **options,
+    )
+    return made
+
+
+def _readout(folder: Path, encoder: SentenceEncoder) -> list[nn.Module]:
+    """Built-in poolings where they do, else the readout's own module in a file of the folder."""
+    readout = encoder.readout
+    if isinstance(readout, PortableReadout):
+        core = importlib.import_module(type(readout.core).__module__)
+        module = _written(folder, "semblance_readout", _with_plumbing(core, readout_module))
+        own = module.SentenceReadout(readout.settings)
+        own.core.load_state_dict(readout.core.state_dict())
+        return [own.eval()]
+    pooling, width = encoder.described, readout.width
+    assert isinstance(pooling, Pooling)
+    modules: list[nn.Module] = [StPooling(width, pooling_mode="cls" if pooling.takes_cls else "mean")]
+    if not readout.last_only:
+        modules.insert(0, _layer_average(width, encoder.backbone.config.num_hidden_layers, pooling))
+    return modules
+
+
+def _with_plumbing(core: ModuleType, plumbing: ModuleType) -> str:
+    """One file of two: what is computed, and how sentence-transformers calls it."""
+    return f"{inspect.getsource(core)}\n\n{inspect.getsource(plumbing).split(_MARK)[1]}"
 
 
 def _layer_average(width: int, depth: int, pooling: Pooling) -> WeightedLayerPooling:

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from workflow_scripts.config import Slice
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
+Setting = Annotated[str, Field(pattern=r"^(method|training)(\.[a-z_]+)+$")]
 
 
 class Column(Slice):
@@ -50,6 +51,16 @@ class RunBlock(Slice):
     overrides: dict[Literal["method", "training"], dict[str, Any]] = Field(
         default={}, description="Settings of these runs alone; they want a tag."
     )
+    sweep: dict[Setting, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default={}, description="Dotted setting to its values; a run for each combination, named after it."
+    )
+
+
+class Plot(Slice):
+    """A panel that shows the headline over the values of one swept setting."""
+
+    setting: Setting
+    label: str = Field(description="What stands on the axis, with its unit.")
 
 
 class Experiment(Slice):
@@ -68,6 +79,15 @@ class Experiment(Slice):
     headline: str | None = Field(
         default=None, description="Heading that figures colour by; left out for the first."
     )
+    plots: list[Plot] = Field(default=[], description="Panels of the figure of swept settings.")
+
+    @model_validator(mode="after")
+    def _plots_show_what_is_swept(self) -> "Experiment":
+        swept = {setting for block in self.runs for setting in block.sweep}
+        for plot in self.plots:
+            if plot.setting not in swept:
+                raise ValueError(f"plots: no run sweeps {plot.setting}; swept are {sorted(swept)}")
+        return self
 
     @model_validator(mode="after")
     def _headings_are_there_once(self) -> "Experiment":

@@ -11,7 +11,8 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.tokens import TokenisedText, tokenise
+from workflow_scripts.models.templates import Template, tokenise_in
+from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.schemas import EXEMPLARS, SENTENCES, TEACHER, TRIPLES, WORD_COUNTS
 from workflow_scripts.training.sampler import Sampler
 
@@ -37,8 +38,8 @@ class Material(NamedTuple):
     sampler: Sampler
     teacher: Teacher | None = None
 
-    def tokenised(self, column: str) -> TokenisedText:
-        """Token ids of one column.
+    def tokenised(self, column: str, template: Template | None = None) -> TokenisedText:
+        """Token ids of one column, inside ``template`` if there is one.
 
         Raises:
             ConfigError: if there is no such column.
@@ -48,7 +49,7 @@ class Material(NamedTuple):
                 f"runs: the method reads the column {column}; its corpus has {', '.join(self.columns)}. "
                 "Name another corpus, or another method."
             )
-        return tokenise(self.tokenizer, self.columns[column], self.max_tokens)
+        return tokenise_in(template, self.tokenizer, self.columns[column], self.max_tokens)
 
 
 def read_columns(corpus: Path) -> dict[str, list[str]]:

@@ -2,8 +2,8 @@
 
 Devlin et al. 2019, https://arxiv.org/abs/1810.04805: 15% of the tokens are chosen; of these 80% become
 [MASK], 10% a random token, 10% stay. The head is fresh (dense, GELU, LayerNorm, decoder tied to the
-word embeddings) and is thrown away. It sees the chosen positions alone: with a vocabulary of 30,522 its
-output layer would else cost more than the encoder.
+word embeddings) and ends in a file of its own beside the encoder. It sees the chosen positions alone: with a
+vocabulary of 30,522 its output layer would else cost more than the encoder.
 
 Shape suffixes: B sentences, T tokens, M chosen positions, D width, V vocabulary.
 """

@@ -17,7 +17,7 @@ from workflow_scripts.evaluation.embeddings import Embeddings
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import Preempted
 from workflow_scripts.training.settings import Training
@@ -46,7 +46,7 @@ def development_score(
         )
     left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
     unique = list(dict.fromkeys(left + right))
-    text = tokenise(tokenizer, unique, max_tokens)
+    text = tokenise_in(encoder.template, tokenizer, unique, max_tokens)
     gold = pairs["score"].to_numpy()
 
     def score() -> float:

@@ -3,8 +3,8 @@ import yaml
 
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.extraction.templates import PLAIN, Template, cut, fill
 from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.templates import PLAIN, Template, cut, fill
 
 TEMPLATES = {
     name: Template.model_validate(block)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.losses.infonce import cosine_matrix, infonce, infonce_with_negatives
 
 
 def views(rows=5, width=7, seed=0):
@@ -85,3 +85,51 @@ def test_it_equals_multiple_negatives_ranking_loss_and_so_do_its_gradients(tempe
 def test_a_zero_vector_gives_a_finite_loss():
     first, second = views()
     assert torch.isfinite(infonce(torch.zeros_like(first), second, 0.05))
+
+
+# With hard negatives
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"), [(0.0, math.log(128)), (1.0, math.log(127 + math.e))], ids=["plain", "weighted"]
+)
+def test_with_all_similarities_equal_it_is_the_log_of_the_candidates_weights(weight, expected):
+    """O-19, batch of 64: ln 128, and ln(127 + e) where a row's own hard negative weighs e."""
+    same = torch.ones(64, 8, dtype=torch.float64)
+    loss = infonce_with_negatives(same, same, same, 0.05, weight)
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_triples_written_out_by_hand():
+    """Two triples in the plane at temperature 1/2: cosines 1, 0 to positives, and 0, 1 or -1 to negatives."""
+    anchors = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+    negatives = torch.tensor([[0.0, 3.0], [0.0, -1.0]])
+    loss = infonce_with_negatives(anchors, anchors, negatives, 0.5, 1.0)
+    first = math.log((math.exp(2) + 1 + math.exp(0 + 1) + 1) / math.exp(2))
+    second = math.log((math.exp(2) + 1 + math.exp(2) + math.exp(-2 + 1)) / math.exp(2))
+    assert loss.item() == pytest.approx((first + second) / 2, rel=1e-6)
+
+
+def test_hard_negatives_that_cannot_be_confused_leave_the_loss_without_them():
+    """O-60: Equation 6 is Equation 8 without its block of negatives."""
+    anchors, positives = (view[:, :3] for view in views(rows=5, seed=2))
+    padded = [torch.cat([part, torch.zeros(5, 1, dtype=part.dtype)], dim=1) for part in (anchors, positives)]
+    far = torch.zeros(5, 4, dtype=anchors.dtype)
+    far[:, 3] = 1.0  # cosine 0 to all; the loss then grows by a known number of candidates
+    with_block = infonce_with_negatives(*padded, far, 0.5, 0.0)
+    cosines = cosine_matrix(anchors, positives) / 0.5
+    widened = torch.cat([cosines, torch.zeros(5, 5)], dim=1)
+    expected = (torch.logsumexp(widened, 1) - cosines.diagonal()).mean()
+    torch.testing.assert_close(with_block, expected)
+    without = (torch.logsumexp(cosines, 1) - cosines.diagonal()).mean()
+    torch.testing.assert_close(infonce(anchors, positives, 0.5), without)
+
+
+def test_with_hard_negatives_it_equals_multiple_negatives_ranking_loss():
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+    (anchors, positives), negatives = views(rows=6, seed=1), views(rows=6, seed=9)[0]
+    peer = MultipleNegativesRankingLoss(model=None, scale=20.0)
+    expected = peer.compute_loss_from_embeddings([anchors, positives, negatives], labels=None)
+    loss = infonce_with_negatives(anchors, positives, negatives, 0.05, 0.0)
+    torch.testing.assert_close(loss, expected, rtol=1e-10, atol=1e-12)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, SerializeAsAny
 from torch import Tensor, nn
-from transformers import PretrainedConfig
+from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from workflow_scripts.config import Slice
 from workflow_scripts.errors import ConfigError
@@ -27,12 +27,21 @@ class ReadoutConfig(Slice):
         """Whether SimCSE's MLP head is trained on its vector."""
         return False
 
+    @property
+    def labels(self) -> Sequence[str]:
+        """What a reader of any number made with it must know."""
+        return ()
+
 
 class Readout(nn.Module):
     """Hidden states to sentence vectors."""
 
     last_only = False
     """Whether the last hidden state is all that is read, so that no other need be kept."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width  # of the vectors
 
     def forward(self, hidden_states: Sequence[Tensor], batch: TokenBatch) -> Tensor:
         """Read sentence vectors.
@@ -46,6 +55,34 @@ class Readout(nn.Module):
             Sentence vectors, shape (B, D), not normalised.
         """
         raise NotImplementedError
+
+
+class PortableReadout(Readout):
+    """A readout whose computation lies in ``models.portable``, so that a model folder can carry it along."""
+
+    def __init__(self, core: nn.Module, settings: Mapping[str, Any], *, last_only: bool = False) -> None:
+        super().__init__(core.width)  # type: ignore[arg-type]
+        self.core = core
+        self.settings = dict(settings)  # what makes the core anew
+        self.last_only = last_only
+
+    def forward(self, hidden_states: Sequence[Tensor], batch: TokenBatch) -> Tensor:
+        """Read sentence vectors."""
+        vectors_BR: Tensor = self.core(hidden_states, batch.ids_BT, batch.mask_BT)
+        return vectors_BR
+
+
+def set_mask_token(module: nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Tell every readout of ``module`` that asks which token the mask is; a model folder keeps it.
+
+    Raises:
+        ConfigError: if the tokeniser has none.
+    """
+    for name, buffer in module.named_buffers():
+        if name.rsplit(".", 1)[-1] == "mask_id":
+            if tokenizer.mask_token_id is None:
+                raise ConfigError("readout: it reads [MASK], and the tokeniser has no mask. Choose another.")
+            buffer.fill_(int(tokenizer.mask_token_id))
 
 
 def _parsed(block: ReadoutConfig | Mapping[str, Any]) -> ReadoutConfig:

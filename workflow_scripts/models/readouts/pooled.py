@@ -58,8 +58,8 @@ class Config(ReadoutConfig):
 class Pooled(Readout):
     """Pooling as a readout; it has no parameters."""
 
-    def __init__(self, config: Config) -> None:
-        super().__init__()
+    def __init__(self, config: Config, width: int) -> None:
+        super().__init__(width)
         self._config = config
         self.last_only = config.indices == (-1,)
 
@@ -77,7 +77,7 @@ def build(config: Config, backbone_config: PretrainedConfig) -> Pooled:
     depth = backbone_config.num_hidden_layers
     if not all(-depth - 1 <= index <= depth for index in config.indices):
         raise DataError(f"readout.layers {config.indices}: the encoder has hidden states 0 to {depth}.")
-    return Pooled(config)
+    return Pooled(config, backbone_config.hidden_size)
 
 
 def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Config) -> Tensor:

@@ -1,0 +1,142 @@
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from safetensors.torch import load_file, save_file
+
+from tests import tiny
+from workflow_scripts.config import ConfigError
+from workflow_scripts.errors import DataError
+from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.methods import diffcse
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.training.material import Material
+from workflow_scripts.training.mlm import MaskedLanguageModel
+from workflow_scripts.training.mlm_head import load_masked_language_model, save_head
+from workflow_scripts.training.sampler import Sampler
+
+TEXTS = tiny.sentences(20)
+BLOCK = {
+    "module": "diffcse",
+    "readout": {"kind": "pooled", "pooler": "cls", "layers": None},
+    "head_at_test": False,
+    "temperature": 0.05,
+    "dropout": 0.0,
+    "mask_share": 0.3,
+    "weight": 0.005,
+    "projector": "head",
+}
+
+
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory):
+    """An encoder with a head, as continue_mlm writes it."""
+    folder = tiny.write_model(tmp_path_factory.mktemp("adapted") / "model", "bert")
+    torch.manual_seed(1)
+    save_head(folder, MaskedLanguageModel(load_backbone(folder)))
+    return folder
+
+
+def make(folder, **changes):
+    config = diffcse.Config.parse(BLOCK | changes, "methods")
+    torch.manual_seed(0)
+    encoder = diffcse.build(config, load_backbone(folder, **diffcse.overrides(config))).train()
+    material = Material({"anchor": TEXTS}, load_tokenizer(folder), 24, Sampler(len(TEXTS), 5, 3))
+    objective = diffcse.Objective(config, encoder, material)
+    objective.module.train()
+    return objective
+
+
+def test_the_loss_is_simcses_and_a_share_of_the_discriminators(adapted):
+    objective = make(adapted, weight=0.5)
+    batch = objective._text.batch(objective._sampler.rows_of(1)).repeated()
+    vectors = objective.vectors(batch)
+    masked, chosen = objective.mask(batch.ids_BT, 1)
+    filled = objective.fill(batch, masked, chosen)
+    scores = objective.module.discriminator(filled, batch.mask_BT, vectors)
+    labels = ((filled != batch.ids_BT) & (batch.mask_BT == 1)).long()
+    assert 0 < labels.sum() <= chosen.sum()
+    told = F.cross_entropy(scores.flatten(0, 1), labels.flatten())
+    expected = infonce(*vectors.chunk(2), 0.05) + 0.5 * told
+    torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_only_words_are_masked_and_only_masked_words_are_replaced(adapted):
+    objective = make(adapted)
+    batch = objective._text.batch(range(20))
+    masked, chosen = objective.mask(batch.ids_BT, 4)
+    special = torch.isin(batch.ids_BT, objective._special)
+    assert chosen.any()
+    assert not (chosen & special).any()
+    assert 0.15 < chosen[~special].float().mean() < 0.45
+    assert (masked[chosen] == objective._mask_id).all()
+    filled = objective.fill(batch, masked, chosen)
+    assert torch.equal(filled[~chosen], batch.ids_BT[~chosen])
+    assert torch.equal(objective.mask(batch.ids_BT, 4)[1], chosen)
+    assert not torch.equal(objective.mask(batch.ids_BT, 5)[1], chosen)
+
+
+def test_the_discriminator_reads_the_vector_in_place_of_cls(adapted):
+    objective = make(adapted)
+    batch = objective._text.batch([0, 1])
+    one, other = torch.zeros(2, tiny.WIDTH), torch.ones(2, tiny.WIDTH)
+    first, second = (objective.module.discriminator(batch.ids_BT, batch.mask_BT, v) for v in (one, other))
+    assert (first - second).abs().max() > 1e-3
+    changed = batch.ids_BT.clone()
+    changed[:, 0] = objective._mask_id  # nobody reads it
+    torch.testing.assert_close(objective.module.discriminator(changed, batch.mask_BT, one), first)
+
+
+@pytest.mark.parametrize("projector", ["head", "batch_norm"])
+def test_a_gradient_reaches_all_that_is_trained_and_never_the_generator(adapted, projector):
+    objective = make(adapted, projector=projector)
+    objective.loss(1).backward()
+    trained = {n: p for n, p in objective.module.named_parameters() if p.requires_grad}
+    without = {n for n, p in trained.items() if p.grad is None or not p.grad.any()}
+    first_row = "discriminator.backbone.embeddings.token_type_embeddings.weight"
+    assert without - {first_row} == {f"encoder.backbone.pooler.dense.{part}" for part in ("weight", "bias")}
+    assert all(p.grad is None for p in objective._generator.parameters())
+    assert not objective._generator.training
+    assert (objective.module.encoder.head is None) == (projector == "batch_norm")
+
+
+def test_a_projector_with_batch_norm_is_no_part_of_an_embedding(adapted):
+    with pytest.raises(ConfigError, match="head_at_test: false"):
+        make(adapted, projector="batch_norm", head_at_test=True)
+
+
+def test_the_stand_in_for_the_generator_is_declared():
+    (label,) = diffcse.Config.parse(BLOCK, "methods").labels
+    assert "stands in for DiffCSE's generator" in label
+
+
+def test_a_generator_needs_a_head(tiny_bert):
+    with pytest.raises(DataError, match="no masked-language-model head"):
+        make(tiny_bert)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_heads_of_published_encoders_score_as_transformers_has_them(tiny_models, tmp_path, kind):
+    """BERT's and RoBERTa's own heads, beside AutoModelForMaskedLM."""
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    torch.manual_seed(0)
+    published = AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(tiny_models[kind])).eval()
+    for parameter in published.parameters():
+        parameter.data.normal_(std=0.3)
+    published.save_pretrained(tmp_path)
+    ids = torch.randint(5, 60, (2, 7))
+    mask, chosen = torch.ones_like(ids), torch.zeros_like(ids, dtype=torch.bool)
+    chosen[0, 2] = chosen[1, 5] = True
+    ours = load_masked_language_model(tmp_path)
+    with torch.inference_mode():
+        expected = published(input_ids=ids, attention_mask=mask).logits[chosen]
+        torch.testing.assert_close(ours(ids, mask, chosen), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_head_that_lacks_a_part_is_refused(adapted, tmp_path):
+    folder = tiny.write_model(tmp_path / "model", "bert")
+    head = load_file(adapted / "mlm_head.safetensors")
+    del head["norm.bias"]
+    save_file(head, folder / "mlm_head.safetensors")
+    with pytest.raises(DataError, match=r"norm\.bias is not there"):
+        load_masked_language_model(folder)

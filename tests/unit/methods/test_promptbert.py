@@ -1,0 +1,101 @@
+import pytest
+import torch
+
+from tests import tiny
+from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.methods import promptbert
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.templates import fill
+from workflow_scripts.training.material import Material
+from workflow_scripts.training.sampler import Sampler
+
+TEXTS = tiny.sentences(20)
+BLOCK = {
+    "module": "promptbert",
+    "readout": {"kind": "mask_token"},
+    "head_at_test": False,
+    "temperature": 0.05,
+    "dropout": 0.0,
+    "denoise": True,
+    "templates": [
+        {"text": 'The word of "[X]" is [MASK].', "dot": False},
+        {"text": 'The book : "[X]" is [MASK].', "dot": False},
+    ],
+    "test_template": {"text": 'The word of "[X]" is [MASK].', "dot": True},
+}
+
+
+def make(folder, **changes):
+    config = promptbert.Config.parse(BLOCK | changes, "methods")
+    torch.manual_seed(0)
+    encoder = promptbert.build(config, load_backbone(folder, **promptbert.overrides(config))).train()
+    tokenizer = load_tokenizer(folder)
+    set_mask_token(encoder.readout, tokenizer)
+    material = Material({"anchor": TEXTS}, tokenizer, 24, Sampler(len(TEXTS), 5, 3))
+    return promptbert.Objective(config, encoder, material), tokenizer, config
+
+
+def at_mask(encoder, tokenizer, text):
+    """The last state of [MASK], one text on its own."""
+    tokens = tokenizer(text, return_tensors="pt")
+    states = encoder.backbone(
+        **{key: tokens[key] for key in ("input_ids", "attention_mask")}
+    ).last_hidden_state
+    return states[tokens.input_ids == tokenizer.mask_token_id]
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_the_two_views_are_the_states_of_mask_in_two_templates(tiny_models, kind):
+    objective, tokenizer, config = make(tiny_models[kind], denoise=False)
+    rows = objective._sampler.rows_of(1)
+    views = []
+    for template in config.templates:
+        texts = [fill(template, TEXTS[row], tokenizer.mask_token) for row in rows]
+        views.append(torch.cat([at_mask(objective.module, tokenizer, text) for text in texts]))
+    expected = infonce(*(objective.module.head(view) for view in views), 0.05)
+    torch.testing.assert_close(objective.loss(1), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_models, kind):
+    """One sentence at a time: the same words at positions that leave room for the sentence."""
+    objective, tokenizer, _ = make(tiny_models[kind])
+    mask_BT = objective._text.batch([0, 1, 2]).mask_BT
+    sides = objective._pieces[0]
+    biases = objective._bias(sides, mask_BT)
+    alone = torch.tensor([sides[0] + sides[1]])
+    first = {"bert": 0, "roberta": 2, "modernbert": 0}[kind]
+    assert len({int(length) for length in mask_BT.sum(dim=1)}) > 1
+    for row in range(3):
+        room = int(mask_BT[row].sum()) - alone.shape[1]
+        assert room == len(tokenizer(TEXTS[row], add_special_tokens=False)["input_ids"])
+        places = torch.arange(alone.shape[1]) + first
+        places[len(sides[0]) :] += room
+        states = objective.module.backbone(input_ids=alone, position_ids=places[None]).last_hidden_state
+        torch.testing.assert_close(
+            biases[row : row + 1], states[alone == tokenizer.mask_token_id], atol=1e-5, rtol=1e-4
+        )
+    before = objective.loss(1)
+    objective._config = objective._config.model_copy(update={"denoise": False})
+    assert abs(before.item() - objective.loss(1).item()) > 1e-4
+
+
+def test_at_test_neither_bias_nor_head_is_left_and_a_full_stop_is_added(tiny_bert):
+    objective, tokenizer, config = make(tiny_bert)
+    encoder = objective.module.eval()
+    texts = ["the old town", "a river."]
+    found = torch.from_numpy(encode(encoder, tokenizer, texts, 24))
+    assert encoder.template == config.test_template
+    expected = ['The word of "the old town." is [MASK].', 'The word of "a river." is [MASK].']
+    with torch.inference_mode():
+        for vector, text in zip(found, expected, strict=True):
+            torch.testing.assert_close(vector, at_mask(encoder, tokenizer, text)[0], atol=1e-5, rtol=1e-4)
+
+
+def test_a_gradient_reaches_every_parameter_but_the_unused_pooler(tiny_bert):
+    objective, _, _ = make(tiny_bert)
+    objective.loss(1).backward()
+    without = {n for n, p in objective.module.named_parameters() if p.grad is None or not p.grad.any()}
+    assert without == {"backbone.pooler.dense.weight", "backbone.pooler.dense.bias"}

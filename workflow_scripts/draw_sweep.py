@@ -1,0 +1,33 @@
+"""Draw one experiment's scores over the settings that it sweeps (rule draw_sweep)."""
+
+from workflow_scripts.artefacts import read_table, write_page, write_table
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.job import parse_job
+from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.labels import told_apart
+from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.sweep import DESCRIPTION, TITLE, draw, rows_of
+from workflow_scripts.schemas import TABLE
+
+
+def main() -> None:
+    """Read the table, pick the swept runs, draw, write."""
+    job = parse_job(
+        "draw_sweep", __doc__, wildcards=["experiment"], inputs=["table"], outputs=["figure", "data"]
+    )
+    name = job.wildcards["experiment"]
+    experiment = Experiment.parse(job.settings["experiment"], f"experiments.{name}")
+    style = FigureStyle.parse(job.settings["figure"], "report.figure")
+    record = job.record()
+    data = rows_of(experiment, read_table(job.inputs["table"], TABLE).to_pylist())
+    title = f"{TITLE}: {experiment.title}"
+    with figure_style():
+        figure = draw(data, experiment, style, title, told_apart(record.labels).sentences())
+        svg = to_svg(figure, f"sweep-{name}", title, DESCRIPTION)
+    write_table(job.outputs["data"], data, record)
+    write_page(job.outputs["figure"], svg, record)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

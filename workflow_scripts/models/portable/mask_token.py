@@ -1,0 +1,28 @@
+"""The state of [MASK] in a templated sentence is its vector.
+
+Jiang et al. 2022, PromptBERT, https://arxiv.org/abs/2201.04337. Several masks are averaged.
+
+Shape suffixes: B sentences, T tokens, D width.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+
+class Core(nn.Module):
+    """[MASK] of the last layer."""
+
+    mask_id: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.register_buffer("mask_id", torch.tensor(-1))
+
+    def forward(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+        """Sentence vectors, (B, D); the last of ``hidden_states`` is read."""
+        assert self.mask_id >= 0, "set_mask_token was not called"
+        weight_BT = ((ids_BT == self.mask_id) * mask_BT).to(hidden_states[-1].dtype)
+        return torch.einsum("btd,bt->bd", hidden_states[-1], weight_BT / weight_BT.sum(dim=1, keepdim=True))

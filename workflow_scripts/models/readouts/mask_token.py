@@ -1,0 +1,25 @@
+"""PromptBERT's readout: the last state of [MASK] in a templated sentence (``models.portable.mask_token``)."""
+
+from typing import Literal
+
+from transformers import PretrainedConfig
+
+from workflow_scripts.models.portable.mask_token import Core
+from workflow_scripts.models.readouts import PortableReadout, ReadoutConfig
+
+
+class Config(ReadoutConfig):
+    """No settings; the template is the method's."""
+
+    kind: Literal["mask_token"]
+
+    @property
+    def has_head(self) -> bool:
+        """PromptBERT trains with SimCSE's MLP on top."""
+        return True
+
+
+def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
+    """Make the readout; ``set_mask_token`` tells it which token the mask is."""
+    settings = {"width": backbone_config.hidden_size}
+    return PortableReadout(Core(**settings), settings, last_only=True)

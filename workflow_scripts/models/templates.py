@@ -1,0 +1,93 @@
+"""Sentences inside a prompt. The bytes of every template are data in the configuration.
+
+``[X]`` is where the sentence goes and ``[MASK]`` becomes the tokeniser's own mask. PromptBERT (Jiang et al.
+2022) writes a blank before its colon and appends a full stop to a sentence that ends in none of . ? " ' (its
+evaluation.py); other studies do neither. That changes STS by points (Prompt-BERT issue 22), so both are part
+of a template.
+"""
+
+from collections.abc import Sequence
+
+from pydantic import Field, field_validator
+from transformers import PreTrainedTokenizerBase
+
+from workflow_scripts.config import Slice
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.portable.prompt import cut, filled
+from workflow_scripts.models.tokens import TokenisedText, tokenise
+
+__all__ = ["PLAIN", "Template", "cut", "fill", "most_tokens", "pieces", "tokenise_in"]
+
+SENTENCE = "[X]"
+MASK = "[MASK]"
+
+
+class Template(Slice):
+    """One prompt."""
+
+    text: str = Field(description="Exact bytes, [X] once, [MASK] any number of times.")
+    dot: bool = Field(description="Whether a sentence without a closing mark gets a full stop (PromptBERT).")
+
+    @field_validator("text")
+    @classmethod
+    def _has_one_place(cls, text: str) -> str:
+        if text.count(SENTENCE) != 1:
+            raise ValueError(f"{SENTENCE} must stand in it once")
+        return text
+
+    @property
+    def masks(self) -> int:
+        """Number of masks."""
+        return self.text.count(MASK)
+
+    def sides(self, mask_token: str | None) -> tuple[str, str]:
+        """What stands before and after the sentence, with the tokeniser's own mask.
+
+        Raises:
+            ConfigError: if the template has masks and the tokeniser has none.
+        """
+        if self.masks and mask_token is None:
+            raise ConfigError("templates: the tokeniser has no mask. Choose a template without one.")
+        before, after = (part.replace(MASK, mask_token or "") for part in self.text.split(SENTENCE))
+        return before, after
+
+
+PLAIN = Template(text=SENTENCE, dot=False)
+"""The sentence itself."""
+
+
+def fill(template: Template, sentence: str, mask_token: str | None) -> str:
+    """Put ``sentence`` into ``template``; a sentence that itself says [MASK] or [X] is left as it is.
+
+    Raises:
+        ConfigError: if the template has masks and the tokeniser has none.
+    """
+    return filled(sentence, *template.sides(mask_token), template.dot)
+
+
+def pieces(template: Template, tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
+    """Token ids before and after the sentence, [CLS] and [SEP] included."""
+    left, right = template.sides(tokenizer.mask_token)
+    opening, closing = tokenizer("")["input_ids"]
+    before, after = (tokenizer(side, add_special_tokens=False)["input_ids"] for side in (left, right))
+    return [opening, *before], [*after, closing]
+
+
+def most_tokens(template: Template, tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> int:
+    """More tokens than a filled template has: a word that was cut may take more pieces than it had."""
+    return 2 * max_tokens + sum(map(len, pieces(template, tokenizer)))
+
+
+def tokenise_in(
+    template: Template | None, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_tokens: int
+) -> TokenisedText:
+    """Tokenise ``sentences`` inside ``template``; without one, as they are.
+
+    ASSUME: ``max_tokens`` limits the sentence with [CLS] and [SEP], and the template's own tokens come on top,
+    as in PromptBERT's code. Cutting the filled template instead would take away its mask.
+    """
+    if template is None or template == PLAIN:
+        return tokenise(tokenizer, sentences, max_tokens)
+    sides = template.sides(tokenizer.mask_token)
+    texts = [filled(text, *sides, template.dot) for text in cut(tokenizer, sentences, max_tokens)]
+    return tokenise(tokenizer, texts, most_tokens(template, tokenizer, max_tokens))
