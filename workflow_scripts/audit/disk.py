@@ -152,9 +152,10 @@ def glance_at(path: Path) -> Look:
     """The seal and record that a file says it has; nothing is hashed."""
     if path.suffix not in SEALED_SUFFIXES and path.name != RECORD_FILE:
         return Look()
+    seal = read_seal(path)
     with suppress(DataError):
-        return Look(seal=read_seal(path), record=record_at(path))
-    return Look()
+        return Look(seal=seal, record=record_at(path))
+    return Look(seal=seal)
 
 
 def _end(path: Path, length: int) -> bytes:

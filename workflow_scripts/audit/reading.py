@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -16,6 +17,8 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import Record
 
 _OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
+_RULE = re.compile(r"[a-z][a-z0-9_]*")
+_CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # as JSON spells what a terminal would obey; line feeds are \n
 _WIDTH_OF_A_FILE = 240  # paths stay on one line where nobody looks at a terminal's edge
 
 
@@ -57,14 +60,29 @@ def record_at(path: Path) -> Record | None:
     """The record that an artefact carries; None for a file that carries none.
 
     Raises:
-        DataError: if the file is missing or so damaged that its record cannot be read.
+        DataError: if the file is missing, so damaged that its record cannot be read, or its record is none that
+            this pipeline writes: a seal proves that a file is whole, not who wrote it.
     """
     try:
-        return read_record(path)
+        record = read_record(path)
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.") from error
     except (ValueError, KeyError, OSError) as error:
         raise DataError(f"{path}: its record cannot be read; damaged. Delete it and rerun.") from error
+    if record is not None and (fault := _fault(record)):
+        raise DataError(f"{path}: its record holds {fault}; no record of this pipeline. Delete it and rerun.")
+    return record
+
+
+def _fault(record: Record) -> str | None:
+    """What a record holds that could lead a reader astray: names that leave the folder, control characters."""
+    inside = [given.path for given in record.inputs.values() if not is_outside(given.path)]
+    for name in (*inside, *record.outputs, *record.code, *record.files):
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            return f"the path {name!r}"
+    if not _RULE.fullmatch(record.rule):
+        return f"the rule {record.rule!r}"
+    return "control characters" if _CONTROL.search(record.to_json()) else None
 
 
 def artefact_record(path: Path) -> Record:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from workflow_scripts import schemas
-from workflow_scripts.artefacts import RECORD_FILE
+from workflow_scripts.artefacts import RECORD_FILE, SEALED_SUFFIXES
 from workflow_scripts.audit.reading import console, print_json, table
 from workflow_scripts.audit.verify import Judge, studies_of, unchecked
 
@@ -72,7 +72,8 @@ def _without_record(judge: Judge) -> Iterator[Fault]:
         yield Fault(name, "no record", "left behind by a job that was killed, or being written")
     for name, look in sorted(judge.looks.items()):
         model = judge.tree.model_of(name)
-        if look.record is None and model is None and name not in judge.listed:
+        needs_one = Path(name).suffix in SEALED_SUFFIXES or name not in judge.listed
+        if look.record is None and model is None and needs_one:
             yield Fault(name, "no record", "its record cannot be read" if look.seal else "carries none")
         if look.record is None and model is not None and Path(name).name == RECORD_FILE:
             yield Fault(name, "no record", "its record cannot be read")

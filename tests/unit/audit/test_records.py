@@ -3,10 +3,15 @@
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from tests.unit.audit.conftest import STUDY
 from workflow_scripts.artefacts import read_record, write_table
+from workflow_scripts.audit.export import export
+from workflow_scripts.audit.reading import record_at
 from workflow_scripts.audit.records import records
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance import Input
 
 
 def faults(root):
@@ -59,3 +64,40 @@ def test_garbled_records_of_snakemake_are_named(root):
     found = records(root, [Path(STUDY)])
     assert found.snakemakes == 2
     assert (".snakemake/metadata/sub/bad", "damaged") in {(fault.path, fault.kind) for fault in found.faults}
+
+
+HOSTILE = {
+    "an output outside": {"outputs": ["../../escaped.parquet"]},
+    "an output at a fixed place": {"outputs": ["/tmp/escaped.parquet"]},
+    "an input outside": {"inputs": {"x": Input(path="resources/../../secret", sha256="0" * 64)}},
+    "code outside": {"code": {"../../../etc/passwd": "0" * 64}},
+    "a file outside": {"files": {"../model.bin": "0" * 64}},
+    "a rule that is a path": {"rule": "../../evil"},
+    "an escape sequence": {"labels": ["\x1b]0;owned\x07"]},
+    "a bell in a setting": {"settings": {"a": "\x07"}},
+    "a control character of Latin-1": {"wildcards": {"run": "a\x9bm"}},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_sealed_file_with_a_strangers_record_is_refused(root, name):
+    """Everybody can compute a seal; a record decides what is read, printed and copied into a crate."""
+    path = Path(STUDY, "tables/main.parquet")
+    record = read_record(path)
+    write_table(path, pa.table({"a": [1]}), record.model_copy(update=HOSTILE[name]))
+    with pytest.raises(DataError, match="no record of this pipeline"):
+        record_at(path)
+    assert ("tables/main.parquet", "no record") in faults(root)
+    before = sorted(Path("..").resolve().rglob("*"))
+    export(root, Path(STUDY), Path("crate"))
+    outside = set(Path("..").resolve().rglob("*")) - set(before)
+    assert outside and all(place.is_relative_to(Path("crate").resolve()) for place in outside)
+
+
+def test_words_of_any_script_and_line_feeds_are_no_control_characters(root):
+    path = Path(STUDY, "tables/main.parquet")
+    record = read_record(path).model_copy(
+        update={"labels": ["naïve 北京 ©"], "settings": {"prompt": "a\nb\tc"}}
+    )
+    write_table(path, pa.table({"a": [1]}), record)
+    assert record_at(path) == record
