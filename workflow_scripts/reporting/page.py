@@ -1,7 +1,7 @@
 """One self-contained HTML page about a study: tables, figures, data; no script and nothing to fetch.
 
-Everything that comes from data is escaped where it is printed. The figures alone are inserted as they are:
-they are sealed artefacts of this pipeline, in which all text is escaped already.
+Everything that comes from data is escaped where it is printed. The figures alone are inserted as they are, after
+``drawings`` has made sure that they hold shapes and text alone. The page forbids the browser all scripts besides.
 """
 
 import os
@@ -19,6 +19,7 @@ from workflow_scripts.artefacts import RECORD_KEY
 from workflow_scripts.config import Slice
 from workflow_scripts.dag import runs_of
 from workflow_scripts.provenance import Record
+from workflow_scripts.reporting.drawings import checked_svg
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.labels import Labels
 from workflow_scripts.reporting.layout import Sheet
@@ -180,7 +181,7 @@ def drawing(svg: str, record: Record, captions: Mapping[str, str], page: Path) -
     )
     drawn = svg[svg.index("<svg") :].rpartition(f"<!-- {RECORD_KEY} ")[0]  # labels may hold a closing tag
     return Drawing(
-        svg=Markup(drawn.rstrip()),
+        svg=Markup(checked_svg(drawn.rstrip(), figure)),
         caption=_caption(captions[record.rule.removeprefix("draw_")], record),
         file=linked(figure, page),
         data=linked(data, page),

@@ -1,6 +1,8 @@
 """The page about a study: complete, self-contained, and unmoved by what stands in the data."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -9,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.artefacts import check_seal, read_record
+from tests.unit.reporting.conftest import Study, inside, run_job
+from workflow_scripts.artefacts import check_seal, page_text, read_record, write_page
 from workflow_scripts.closure import ROOT
+from workflow_scripts.errors import DataError
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
+OWN = "</script></svg><script>document.documentElement.dataset.owned = 1</script>"
+ACTS = OWN + "<img src=x onerror='document.documentElement.dataset.owned = 2'>"
 VOID = {"meta", "img", "br", "wbr", "link", "input"}
 
 
@@ -172,3 +178,59 @@ def test_the_same_inputs_give_the_same_bytes(finished, finish_study, tmp_path):
     assert {path.suffix for path in made} == {".svg", ".html", ".parquet"}
     for path in made:
         assert (finished / path).read_bytes() == (tmp_path / "results/demo" / path).read_bytes(), path
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+QUIET += ["--disable-component-update", "--disable-sync", "--virtual-time-budget=2000"]
+
+
+def as_a_browser_leaves_it(page, tmp_path):
+    """The page after a real browser has run whatever runs in it."""
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        *QUIET,
+        f"--user-data-dir={tmp_path}/profile",
+        "--dump-dom",
+    ]
+    shown = subprocess.run(
+        [*command, page.as_uri()],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    return shown.stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+def test_a_browser_runs_nothing_of_a_report_with_hostile_sentences(finish_study, tmp_path):
+    """And it would: the same words in a page that does not escape them take it over."""
+    naive = tmp_path / "naive.html"
+    naive.write_text(f"<!doctype html><html><body>{ACTS}</body></html>")
+    assert "data-owned" in as_a_browser_leaves_it(naive, tmp_path)
+    folder = finish_study(tmp_path, labels=(ACTS,), words=(ACTS, "=cmd()", "the"), gap_reason=f"no {ACTS}")
+    shown = as_a_browser_leaves_it(folder / "report.html", tmp_path)
+    assert "data-owned" not in shown and shown.count("dataset.owned") >= 5
+    assert len(re.findall(r"<svg\b", shown)) == 3
+    inlined = (folder / "report.html").read_text().replace("<main", f"{ACTS}<main", 1)
+    forged = tmp_path / "forged.html"
+    forged.write_text(inlined)
+    assert "data-owned" not in as_a_browser_leaves_it(forged, tmp_path)  # the page forbids scripts besides
+
+
+def test_a_figure_of_a_strangers_is_not_drawn_into_the_page(finish_study, tmp_path):
+    """With a seal that holds, since everybody can compute one."""
+    folder = finish_study(tmp_path)
+    figure = folder / "figures/lab/cosine_density.svg"
+    text = page_text(figure).decode().replace("</svg>", "<script>1</script></svg>")
+    with inside(tmp_path):
+        write_page(figure, text, read_record(figure))
+        check_seal(figure)
+        (line,) = (line for rule, line in Study(Path("results/demo")).jobs() if rule == "write_report")
+        write_page(figure, text, read_record(figure))
+        with pytest.raises(DataError, match=r"cosine_density.svg: holds an element .*script"):
+            run_job("write_report", line)
