@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 
-.PHONY: demo lab test check bench clean
+.PHONY: demo lab test faults check bench clean
 .DEFAULT_GOAL := demo
 
 $(READY): requirements.lock
@@ -35,8 +35,11 @@ lab: $(READY)  ## small encoders on the real benchmarks under SEMBLANCE_DATA
 	@echo "Report: $(CURDIR)/results/minilm/report.html"
 
 test: $(READY) $(CRATES_READY)  ## all tests; those of the whole graph come last and use all cores themselves
-	OMP_NUM_THREADS=1 python -m pytest --numprocesses 2 --dist loadfile tests/unit tests/dag
+	OMP_NUM_THREADS=1 python -m pytest --numprocesses 2 --dist loadfile tests/unit tests/faults tests/dag
 	python -m pytest tests/e2e
+
+faults: $(READY) $(CRATES_READY)  ## the fault matrix of tests/faults/README.md: table, tries, losses
+	python -m tests.faults
 
 check: $(READY)  ## linters, types, formats
 	ruff format --check .

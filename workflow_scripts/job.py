@@ -1,13 +1,21 @@
 """The command line that all entry scripts share: a slice of the configuration, wildcards, files in and out."""
 
 import argparse
+import fcntl
 import json
+import os
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.artefacts import job_record
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import Input, Record
+
+_STDOUT = 1
+_held: list[int] = []
+"""The lock of the running job: open, so that the kernel keeps it, as long as the process lives."""
 
 
 class Job(NamedTuple):
@@ -66,7 +74,11 @@ def parse_job(
         optional: Such roles that only some jobs of the rule have; they may be left out.
         outputs: Roles of the artefacts it writes.
         timings: Roles of files that hold speeds; they differ from run to run, so they are no artefacts.
+
+    Raises:
+        DataError: if this very job is running already.
     """
+    _be_alone()
     parser = argparse.ArgumentParser(prog=f"python -m workflow_scripts.{rule}", description=description)
     parser.add_argument(
         "--config", type=json.loads, required=True, help="slice of the configuration, as JSON"
@@ -91,3 +103,30 @@ def parse_job(
         outputs={name: values[name] for name in outputs},
         timings={name: values[name] for name in timings},
     )
+
+
+def _be_alone() -> None:
+    """Hold a lock beside the job's log until this process ends, however it ends.
+
+    A job goes on when Snakemake is killed, and the next run would start a second one beside it.
+
+    Raises:
+        DataError: if another process holds it.
+    """
+    log = Path(f"/proc/self/fd/{_STDOUT}").resolve()
+    if log.suffix != ".log" or not log.exists():
+        return  # started by hand
+    while _held:
+        os.close(_held.pop())
+    lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    _held.append(lock)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = os.pread(lock, 200, 0).decode(errors="replace")
+        found = f"this job is running already, {holder}, left by a run that was killed or started twice"
+        raise DataError(f"{log}.lock: {found}. Wait for it or end it, and run again.") from error
+    except OSError:  # a file system without locks
+        return
+    os.truncate(lock, 0)
+    os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)

@@ -37,7 +37,8 @@ _SNAKEMAKE = "https://snakemake.github.io"
 _COMPLETED, _FAILED = "http://schema.org/CompletedActionStatus", "http://schema.org/FailedActionStatus"
 _WORKFLOW = {"@id": "Snakefile"}
 _REQUIREMENTS = "requirements.lock"
-_ABOUT = ("LICENSE", "README.md", _REQUIREMENTS, "pyproject.toml")
+_LICENSE = "LICENSE"
+_ABOUT = (_LICENSE, "README.md", _REQUIREMENTS, "pyproject.toml")
 _FORMS = {
     ".parquet": "application/vnd.apache.parquet",
     ".smk": "text/x-python",
@@ -267,7 +268,7 @@ class Crate:
             name=f"Semblance: study {Path(self.study).name}",
             description="Sentence encoders, trained and evaluated, with all that made each number",
             datePublished=max(self._ends(), default=datetime.now(UTC)).isoformat(timespec="seconds"),
-            license={"@id": "LICENSE"},
+            license={"@id": _LICENSE if _LICENSE in self.files else "https://spdx.org/licenses/MIT"},
             conformsTo=profiles,
             mainEntity=_WORKFLOW,
             mentions=[

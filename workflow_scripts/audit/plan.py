@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance import Record
 
-_COMMAND = re.compile(r"-m workflow_scripts\.(\w+) (.*?)2>&1", re.DOTALL)
+_COMMAND = re.compile(r"^ *(\S[^\n]*?) -m workflow_scripts\.(\w+) (.*?)2>&1", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^Shell command: *\n", re.MULTILINE)
 
 
@@ -28,7 +28,7 @@ class Job(NamedTuple):
     arguments: dict[str, list[str]]
     """Wildcards and files by the name of their argument."""
     command: list[str]
-    """After ``python``, without the log."""
+    """Without the log."""
 
     def writes(self, record: Record) -> bool:
         """Whether this is the job that a record is of."""
@@ -72,12 +72,12 @@ def plan(root: Path, configfiles: list[str]) -> list[Job]:
         raise ConfigError(
             f"{root}: snakemake cannot plan: {errors[0].strip()} Try snakemake --dry-run there."
         )
-    jobs = [_job(rule, rest) for rule, rest in _COMMAND.findall(printed)]
+    jobs = [_job(*found) for found in _COMMAND.findall(printed)]
     assert len(jobs) == len(_HEADING.findall(printed)), "a rule whose command is not that of an entry script"
     return jobs
 
 
-def _job(rule: str, rest: str) -> Job:
+def _job(launcher: str, rule: str, rest: str) -> Job:
     tokens = shlex.split(rest.replace("\\\n", " "))
     tokens = [token for token in tokens if not token.startswith(">")]
     arguments: dict[str, list[str]] = {}
@@ -87,4 +87,5 @@ def _job(rule: str, rest: str) -> Job:
         else:
             values.append(token)
     (settings,) = arguments.pop("config")
-    return Job(rule, json.loads(settings), arguments, ["-m", f"workflow_scripts.{rule}", *tokens])
+    command = [*shlex.split(launcher), "-m", f"workflow_scripts.{rule}", *tokens]
+    return Job(rule, json.loads(settings), arguments, command)

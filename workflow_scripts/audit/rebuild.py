@@ -85,7 +85,7 @@ def _run_job(job: Job, record: Record, root: Path, folder: Path) -> None:
         if (root / artefact).exists() and not (folder / artefact).exists():
             (folder / artefact).parent.mkdir(parents=True, exist_ok=True)
             (folder / artefact).symlink_to(root / artefact)
-    _run([sys.executable, *job.command], folder, root, made_by(record))
+    _run(job.command, folder, root, made_by(record))
 
 
 def _run_everything(target: str, root: Path, folder: Path, configfiles: list[str], cores: int) -> None:
@@ -99,7 +99,8 @@ def _run_everything(target: str, root: Path, folder: Path, configfiles: list[str
 
 
 def _run(command: list[str], folder: Path, code: Path, what: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(code)}
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # jobs start with plain python, or torchrun
+    environment = {**os.environ, "PYTHONPATH": str(code), "PATH": path}
     job = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if job.returncode != 0:
         last = (job.stderr.strip() or job.stdout.strip() or "nothing printed").splitlines()[-1]

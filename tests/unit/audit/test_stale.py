@@ -150,7 +150,7 @@ def test_a_configuration_without_a_study_is_an_error(root):
 
 def test_a_printed_command_is_read_back():
     text = """--config '{"name": "it'"'"'s", "x": [1, "a b"]}' --run r \\\n    --files a.parquet 'b c.parquet' --none \\\n  --out o.svg >logs/l.log """
-    job = _job("draw", text)
+    job = _job("torchrun --nproc-per-node 2", "draw", text)
     assert job.settings == {"name": "it's", "x": [1, "a b"]}
     assert job.arguments == {
         "run": ["r"],
@@ -158,7 +158,10 @@ def test_a_printed_command_is_read_back():
         "none": [],
         "out": ["o.svg"],
     }
-    assert job.command[:2] == ["-m", "workflow_scripts.draw"] and job.command[-1] == "o.svg"
+    assert (
+        job.command[:5] == ["torchrun", "--nproc-per-node", "2", "-m", "workflow_scripts.draw"]
+        and job.command[-1] == "o.svg"
+    )
 
 
 def test_every_artefact_of_the_study_has_a_job_here(root):

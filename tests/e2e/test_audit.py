@@ -1,0 +1,156 @@
+"""The audit's questions, asked of a study that the whole graph made, with Snakemake's own records gone."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.conftest import SMOKE
+from tests.e2e.test_whole_graph import CONFIGS
+from tests.planning import ROOT, planned_jobs, run
+
+TOOLS = Path(os.environ.get("SEMBLANCE_CRATE_TOOLS", ROOT / ".venv-crates")) / "bin"
+"""The environment of tests/crates/requirements.lock, which make test sets up."""
+needs_tools = pytest.mark.skipif(
+    not (TOOLS / "rocrate-validator").exists(),
+    reason=f"no {TOOLS}/rocrate-validator; make .venv-crates/installed",
+)
+CANARY = "canary-51d0c9e2ab"
+
+
+def audit(folder, *arguments, **environment):
+    """Exit code and data of one command."""
+    asked = run(folder, "-m", "workflow_scripts.audit", *arguments, "--json", **environment)
+    assert "Traceback" not in asked.stderr, asked.stderr
+    return asked.returncode, json.loads(asked.stdout) if asked.stdout else asked.stderr
+
+
+@pytest.fixture
+def bare(smoke_copy):
+    """The finished study without Snakemake's own records."""
+    shutil.rmtree(smoke_copy / ".snakemake")
+    return smoke_copy
+
+
+def test_every_question_is_answered_from_the_artefacts_alone(bare):
+    table = "results/demo/tables/demo.parquet"
+    for question in (
+        ["verify"], ["explain", table, "--full"], ["lineage", table], ["records"], ["diff", table, table],
+        ["cost", table], ["secrets"], ["export", "results/demo"], ["crate", "crates/demo"], ["lock"],
+        ["stale", "--configfile", *CONFIGS], ["rebuild", table, "--configfile", *CONFIGS],
+    ):  # fmt: skip
+        code, data = audit(bare, *question)
+        assert code == 0 and data, (question, data)
+        assert data.get("green", True), question
+
+
+def test_stale_agrees_with_what_snakemake_would_run(smoke_copy):
+    """A setting of the training, and a module that two rules of evaluation import."""
+    overlay = yaml.safe_load(SMOKE)
+    overlay["training"]["learning_rate"] = 0.01
+    (smoke_copy / "config/smoke.yaml").write_text(yaml.safe_dump(overlay))
+    module = smoke_copy / "workflow_scripts/evaluation/geometry.py"
+    module.write_text(module.read_text() + "\n# another version\n")
+    code, found = audit(smoke_copy, "stale", "--configfile", *CONFIGS)
+    assert code == 1
+    jobs = {entry["job"] for entry in found["stale"].values()}
+    counted: dict[str, int] = {}
+    for job in jobs:
+        counted[job.partition("(")[0]] = counted.get(job.partition("(")[0], 0) + 1
+    assert counted == planned_jobs(smoke_copy, CONFIGS[1], configfile=CONFIGS[0])
+    kinds = {reason["kind"] for entry in found["stale"].values() for reason in entry["reasons"]}
+    assert kinds == {"setting", "code", "upstream"}
+
+
+def test_a_rebuilt_training_is_identical_and_a_forged_number_is_not(bare):
+    history = "results/demo/runs/simcse.minilm_mlm.wiki_extract/seed1/history.parquet"
+    code, data = audit(bare, "rebuild", history, "--configfile", *CONFIGS)
+    assert code == 0 and [one["identical"] for one in data["rebuilt"]] == [True, True]
+    forge = (
+        "import sys, pyarrow.parquet as pq, pyarrow.compute as pc\n"
+        "from pathlib import Path\n"
+        "from workflow_scripts.artefacts import read_record, write_table\n"
+        "path = Path('results/demo/tables/demo.parquet'); table = pq.read_table(path)\n"
+        "at = table.schema.get_field_index('mean')\n"
+        "write_table(path, table.set_column(at, 'mean', pc.add(table['mean'], 1.0)), read_record(path))\n"
+    )
+    assert run(bare, "-c", forge).returncode == 0
+    code, data = audit(bare, "rebuild", "results/demo/tables/demo.parquet", "--configfile", *CONFIGS)
+    assert code == 1
+    assert [(one["contents_equal"], one["changes"]) for one in data["rebuilt"]] == [(False, [])]
+
+
+def test_a_key_in_the_environment_is_nowhere_after_a_run(bare):
+    """Snakemake and its jobs see the key; a run with a job that fails leaves no trace of it."""
+    broken = {"datasets": {"lee": {"contract": {"rows": 1226}}}}
+    (bare / "config/broken.yaml").write_text(yaml.safe_dump(broken))
+    shutil.rmtree(bare / "results/demo/datasets")
+    failed = run(
+        bare, "-m", "snakemake", "--cores", "1", "--printshellcmds", "--configfile", *CONFIGS, "config/broken.yaml",
+        "--", "results/demo/datasets/lee.parquet", LLM_API_KEY=CANARY,
+    )  # fmt: skip
+    assert failed.returncode == 1 and CANARY not in failed.stdout + failed.stderr
+    code, found = audit(bare, "secrets", LLM_API_KEY=CANARY)
+    assert code == 0 and found["variables"] == ["LLM_API_KEY"] and found["files"] > 100
+
+
+@pytest.fixture
+def crate(bare):
+    """A crate of the study, in which one more training has failed."""
+    log = bare / "logs/demo/train_encoder/simcse.minilm_mlm.wiki_extract/seed9.log"
+    log.write_text("TrainingError: step 3: loss is nan\n")
+    code, data = audit(bare, "export", "results/demo")
+    assert code == 0 and data["failed"] == 1
+    return bare / data["crate"]
+
+
+ACCEPTED = {
+    "process-run-crate-0.5_3.2",  # a url for every script: there is none
+    "process-run-crate-0.5_5.1",  # an absolute URI for every script: they are files of the crate
+    "workflow-run-crate-0.5_7.1",  # an example of every parameter: failed jobs give none
+    "workflow-ro-crate-1.0_8.1",  # the Bioschemas profile beside those of runs
+    "process-run-crate-0.5_8.1",
+    "workflow-ro-crate-1.0_6.1",
+}
+"""Recommendations that crates of this pipeline do not follow."""
+
+
+@needs_tools
+def test_an_independent_validator_finds_nothing_required_missing(crate, tmp_path):
+    """Offline; and it does find fault where a crate lacks something."""
+    out = tmp_path / "out.json"
+
+    def issues(level):
+        command = [TOOLS / "python", ROOT / "tests/crates/validate.py", crate, out, level]
+        subprocess.run(command, check=False, capture_output=True)
+        found = json.loads(out.read_text())["issues"]
+        out.unlink()
+        return {(issue["severity"], issue["check"]["identifier"]) for issue in found}
+
+    recommended = issues("RECOMMENDED")
+    assert {severity for severity, _ in recommended} <= {"RECOMMENDED"}, recommended
+    assert {check for _, check in recommended} <= ACCEPTED
+    metadata = crate / "ro-crate-metadata.json"
+    graph = json.loads(metadata.read_text())
+    for entity in graph["@graph"]:
+        entity.pop("instrument", None)
+    metadata.write_text(json.dumps(graph))
+    assert "REQUIRED" in {severity for severity, _ in issues("REQUIRED")}
+
+
+@needs_tools
+def test_a_second_reader_lists_every_job(crate):
+    """Runcrate's report names each action with its tool, times, what went in and what came out."""
+    report = subprocess.run(
+        [TOOLS / "runcrate", "report", crate], capture_output=True, text=True, check=False
+    )
+    assert report.returncode == 0, report.stderr
+    graph = json.loads((crate / "ro-crate-metadata.json").read_text())["@graph"]
+    jobs = [entity["@id"] for entity in graph if entity["@id"].startswith("#job/")]
+    assert len(jobs) > 20
+    assert all(f"action: {job}\n" in report.stdout for job in jobs)
+    assert "results/demo/report.html" in report.stdout

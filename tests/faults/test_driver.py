@@ -1,0 +1,127 @@
+"""Snakemake killed or asked to stop, jobs left behind: no job runs twice at a time, and a rerun completes."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.planning import ROOT
+
+SNAKEFILE = """
+rule all:
+    input: "b.txt"
+rule first:
+    output: "a.txt"
+    log: "logs/first.log"
+    shell: "python job.py a.txt >{log} 2>&1"
+rule second:
+    input: "a.txt"
+    output: "b.txt"
+    log: "logs/second.log"
+    shell: "python job.py b.txt >{log} 2>&1"
+"""
+JOB = """
+import os, sys, time
+from pathlib import Path
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.job import parse_job
+place = Path(sys.argv[1])
+sys.argv = ["job", "--config", "{}"]
+with one_line_errors():
+    parse_job("job", "A job that takes a while.")
+    with Path("started").open("a") as file:
+        file.write(f"{place} {os.getpid()}\\n")
+    while Path("hold").exists():
+        time.sleep(0.05)
+    place.write_text("done")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+    (tmp_path / "job.py").write_text(JOB)
+    (tmp_path / "hold").touch()
+    shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
+    return tmp_path
+
+
+def snakemake(folder, *options):
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    # To a file: the job that outlives its Snakemake would keep a pipe open.
+    with (folder / "printed").open("w") as printed:
+        return subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=printed, stderr=subprocess.STDOUT
+        )
+
+
+def ended(folder, *options):
+    """Exit code and output of a whole run."""
+    code = snakemake(folder, *options).wait(timeout=120)
+    return code, (folder / "printed").read_text()
+
+
+def started(folder, number=1):
+    """Process ids of the jobs that began, once there are so many."""
+    for _ in range(1200):
+        lines = (folder / "started").read_text().splitlines() if (folder / "started").exists() else []
+        if len(lines) >= number:
+            return [int(line.split()[1]) for line in lines]
+        time.sleep(0.1)
+    raise AssertionError("no job began")
+
+
+def wait_until_gone(process):
+    for _ in range(600):
+        if not Path(f"/proc/{process}").exists():
+            return
+        time.sleep(0.1)
+    raise AssertionError("still there")
+
+
+def test_a_job_that_outlives_snakemake_is_not_run_a_second_time(folder):
+    """Kill -9 of Snakemake leaves the job running; the next run says so, and completes once it is gone."""
+    driver = snakemake(folder)
+    (orphan,) = started(folder)
+    driver.kill()
+    driver.wait()
+    assert Path(f"/proc/{orphan}").exists()
+    assert ended(folder, "--unlock")[0] == 0
+    code, printed = ended(folder)
+    assert code == 1
+    assert f"this job is running already, process {orphan} on " in printed and "Traceback" not in printed
+    assert len(started(folder)) == 1
+    (folder / "hold").unlink()
+    wait_until_gone(orphan)
+    code, printed = ended(folder)
+    assert code == 0, printed
+    assert (folder / "b.txt").read_text() == "done"
+
+
+def test_snakemake_asked_to_stop_lets_the_job_finish_and_starts_no_other(folder):
+    driver = snakemake(folder)
+    started(folder)
+    driver.send_signal(signal.SIGTERM)
+    time.sleep(1)
+    (folder / "hold").unlink()
+    assert driver.wait(timeout=120) == 1
+    assert (folder / "a.txt").read_text() == "done" and not (folder / "b.txt").exists()
+    code, printed = ended(folder)
+    assert code == 0, printed
+    assert len(started(folder)) == 2
+
+
+def test_a_run_with_nolock_beside_another_writes_nothing_twice(folder):
+    driver = snakemake(folder)
+    started(folder)
+    code, printed = ended(folder, "--nolock")
+    assert code == 1, printed
+    assert len(started(folder)) == 1
+    (folder / "hold").unlink()
+    assert driver.wait(timeout=120) == 0

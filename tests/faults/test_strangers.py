@@ -1,0 +1,167 @@
+"""Files and settings from a stranger: nothing of theirs is run, and names stay inside."""
+
+import json
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from workflow_scripts.closure import PACKAGE, ROOT
+from workflow_scripts.config_check import read_yaml
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+
+
+class Evil:
+    """A pickle that leaves a mark when it is opened."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return (open, (str(self.mark), "w"))
+
+
+@pytest.fixture
+def mark(tmp_path):
+    return tmp_path / "owned"
+
+
+def test_the_evil_pickle_would_act(mark):
+    pickle.loads(pickle.dumps(Evil(mark)))
+    assert mark.exists()
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors", "model.pt"])
+def test_a_pickle_of_a_strangers_is_refused_and_not_opened(tmp_path, tiny_bert, mark, name):
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    (folder / "model.safetensors").unlink()
+    (folder / name).write_bytes(pickle.dumps(Evil(mark)))
+    with pytest.raises(DataError, match=str(folder)):
+        load_backbone(folder)
+    torch.save({"weight": Evil(mark)}, folder / name)
+    with pytest.raises(DataError, match=str(folder)):
+        load_backbone(folder)
+    assert not mark.exists()
+
+
+def test_code_that_a_model_folder_brings_along_is_not_run(tmp_path, tiny_bert, mark):
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    code = f"open({str(mark)!r}, 'w')\nclass Model: ...\nclass Module: ...\n"
+    for name in ("modeling_evil.py", "evil.py", "tokenization_evil.py"):
+        (folder / name).write_text(code)
+    config = json.loads((folder / "config.json").read_text())
+    maps = {"auto_map": {"AutoModel": "modeling_evil.Model", "AutoConfig": "modeling_evil.Model"}}
+    (folder / "config.json").write_text(json.dumps(config | maps))
+    (folder / "modules.json").write_text(
+        json.dumps([{"idx": 0, "name": "0", "path": "", "type": "evil.Module"}])
+    )
+    tokenizer = json.loads((folder / "tokenizer_config.json").read_text())
+    tokenizer["auto_map"] = {"AutoTokenizer": ["tokenization_evil.Model", None]}
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokenizer))
+    for load in (load_backbone, load_tokenizer):
+        try:
+            load(folder)
+        except DataError as error:
+            assert str(folder) in str(error)
+    assert not mark.exists()
+    assert not {"evil", "modeling_evil", "tokenization_evil"} & sys.modules.keys()
+
+
+FORBIDDEN = [
+    r"^\s*(import|from) (pickle|dill|cloudpickle|joblib\.numpy_pickle|marshal|shelve)\b",
+    r"\btorch\.load\(", r"\bpickle\.", r"\bnp\.load\(", r"allow_pickle",
+    r"trust_remote_code\s*=\s*(?!False)", r"\byaml\.(unsafe_load|full_load)\b", r"\bUnsafeLoader\b",
+    r"(?<![\w.])(eval|exec)\(", r"shell\s*=\s*True", r"os\.system\(", r"\bautoescape\s*=\s*False",
+]  # fmt: skip
+
+
+def test_no_module_opens_pickles_or_runs_what_it_reads():
+    files = sorted(PACKAGE.rglob("*.py"))
+    assert len(files) > 80
+    for file in files:
+        text = file.read_text()
+        assert not [form for form in FORBIDDEN if re.search(form, text, re.MULTILINE)], file
+
+
+OWN_WORDS = {"params.launcher"}
+"""A command of several words, made by rules/common.smk of numbers alone."""
+
+
+def test_every_value_in_a_shell_command_is_quoted():
+    rules = sorted((ROOT / "rules").glob("*.smk"))
+    commands = [
+        command
+        for file in rules
+        for command in re.findall(r'shell:\s*r?"""(.*?)"""', file.read_text(), re.DOTALL)
+    ]
+    assert len(commands) > 15
+    for command in commands:
+        assert [
+            name
+            for name in re.findall(r"\{([^}]*)\}", command)
+            if not name.endswith(":q") and name not in OWN_WORDS
+        ] == [], command
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
+)
+
+
+def read_apart(file):
+    """Read and check a configuration in a process that may use 2 GB and 60 seconds."""
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
+        "from pathlib import Path\n"
+        "from workflow_scripts.config_check import checked\n"
+        "from workflow_scripts.config_check import read_yaml\n"
+        "from workflow_scripts.errors import one_line_errors\n"
+        "with one_line_errors():\n"
+        "    checked(read_yaml(Path(sys.argv[1])), [sys.argv[1]], Path('config'))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", code, file],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(LAUGHS, id="billion laughs"),
+        pytest.param("a: 'x" + "y" * 10_000_000 + "'\n", id="ten megabytes"),
+        pytest.param("a: !!python/object/apply:os.system ['true']\n", id="a tag of Python's"),
+        pytest.param("a:\n\tb: 1\n", id="a tab"),
+        pytest.param("a: 1\na: 2\n", id="a key twice"),
+        pytest.param("- a\n", id="a list"),
+        pytest.param("a: &a [*a]\n", id="a list in itself"),
+    ],
+)
+def test_a_configuration_that_is_an_attack_ends_in_one_short_line(tmp_path, text):
+    file = tmp_path / "evil.yaml"
+    file.write_text(text)
+    read = read_apart(file)
+    assert read.returncode == 1
+    assert "Traceback" not in read.stderr, read.stderr[-2000:]
+    assert read.stderr.startswith("ConfigError: ") and len(read.stderr) < 2000
+
+
+def test_tags_of_python_are_refused_before_they_act(tmp_path, mark):
+    file = tmp_path / "evil.yaml"
+    file.write_text(f"a: !!python/object/apply:builtins.open ['{mark}', 'w']\n")
+    with pytest.raises(ConfigError, match=f"{file}:1"):
+        read_yaml(file)
+    assert not mark.exists()
