@@ -408,6 +408,23 @@ def published_of(wildcards):
     return [f"resources/published/{table}.csv" for table in tables]
 
 
+def attending(grid):
+    """Runs of a grid whose readout attends over layers."""
+    return {
+        name: run
+        for name, run in runs_of(grid).items()
+        if (readout := run_settings(config, run)["method"].get("readout"))
+        if readout["kind"] == "layer_attention" and "attention" in readout["pooling"]
+    }
+
+
+def attending_models_of(wildcards):
+    """Models of one experiment whose readout attends over layers."""
+    return of_runs(
+        "<results>/runs/{run}/seed{seed}/model/record.json", attending(EXPERIMENTS[wildcards.experiment])
+    )
+
+
 def has_figure(figure, grid):
     """Whether a grid holds what a figure shows."""
     if figure == "learning_curves":
@@ -418,6 +435,8 @@ def has_figure(figure, grid):
         return any(has_threshold(run) for run in runs_of(grid).values())
     if figure == "sweep":
         return bool(grid.get("plots"))
+    if figure == "layer_attention":
+        return bool(attending(grid))
     if figure == "cosine_density":
         task = config["report"]["cosine_density"]["task"]
         suites = [config["suites"]["sts"][suite] for suite in grid["suites"].get("sts", [])]

@@ -17,6 +17,7 @@ FIGURES = [
     "cosine_density",
     "alignment_uniformity",
     "sweep",
+    "layer_attention",
 ]
 CORPORA = sorted(
     {run.corpus for run in RUNS.values() if run.corpus}
@@ -317,6 +318,45 @@ rule draw_alignment_uniformity:
             --config {params.config:q} --experiment {wildcards.experiment:q} \
             --table {input.table:q} --scores {input.scores:q} \
             --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule draw_layer_attention:
+    """What layer-wise attention pooling makes of single sentences."""
+    input:
+        models=attending_models_of,
+        code=sources("draw_layer_attention", "models.readouts.layer_attention"),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/layer_attention.svg",
+            caption="../resources/captions/layer_attention.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "attention over layers"},
+        ),
+        data="<results>/figures/{experiment}/layer_attention.parquet",
+    log:
+        "<logs>/draw_layer_attention/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_layer_attention/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="4GB",
+        runtime="15m",
+    params:
+        config=config_slice(
+            STUDY,
+            title="grids.{experiment}.title",
+            figure="report.figure",
+            layer_attention="report.layer_attention",
+        ),
+        packages=versions("draw_layer_attention", "models.readouts.layer_attention"),
+    message:
+        "Draw the attention over layers of {wildcards.experiment}"
+    shell:
+        r"""
+        python -m workflow_scripts.draw_layer_attention \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --models {input.models:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
         """
 
 

@@ -1,6 +1,7 @@
 """The section ``report`` of the configuration, of which each rule reads its own part."""
 
 from workflow_scripts.config import Slice
+from workflow_scripts.evaluation.layer_attention import Config as LayerAttention
 from workflow_scripts.reporting.alignment_uniformity import Config as AlignmentUniformity
 from workflow_scripts.reporting.attention_maps import Config as AttentionMaps
 from workflow_scripts.reporting.cosine_density import Config as CosineDensity
@@ -17,4 +18,5 @@ class Report(Slice):
     cosine_density: CosineDensity
     alignment_uniformity: AlignmentUniformity
     attention_maps: AttentionMaps
+    layer_attention: LayerAttention
     page: PageConfig

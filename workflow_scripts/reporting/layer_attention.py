@@ -1,0 +1,58 @@
+"""Attention over layers as maps: a row a run, a column a sentence (LayerAttPooler, Fig. 3)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.figure import Figure
+
+from workflow_scripts.reporting.style import FigureStyle, new_figure, short_names
+
+TITLE = "Attention over layers"
+DESCRIPTION = "Maps of attention weights, a row per run, a column per sentence; darker is more."
+HOW_DRAWN = "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds."
+
+_PANEL_INCHES = 2.4
+_COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
+
+
+def draw(table: pa.Table, style: FigureStyle, title: str, footnotes: Sequence[str]) -> Figure:
+    """Draw ``table`` (``schemas.LAYER_ATTENTION``); all maps have one scale."""
+    runs, sentences = (list(dict.fromkeys(table[name].to_pylist())) for name in ("run", "sentence"))
+    names = short_names(runs)
+    figure = new_figure(style, _PANEL_INCHES * len(runs), title, [HOW_DRAWN, *names.footnotes, *footnotes])
+    panels = figure.subplots(len(runs), len(sentences), squeeze=False)
+    means = table.group_by(["run", "sentence", "query_layer", "key_layer"], use_threads=False).aggregate(
+        [("weight", "mean")]
+    )
+    shades = Normalize(pc.min(means["weight_mean"]).as_py(), pc.max(means["weight_mean"]).as_py())
+    for row, run in enumerate(runs):
+        for column, sentence in enumerate(sentences):
+            axes = panels[row, column]
+            chosen = means.filter(pc.and_(pc.equal(means["run"], run), pc.equal(means["sentence"], sentence)))
+            _draw_map(axes, chosen, shades)
+            if row == 0:
+                axes.set_title(sentence, wrap=True, fontsize="small")
+        panels[row, 0].set_ylabel(names.short[run])
+    bar = figure.colorbar(axes.collections[0], ax=panels[:, -1].tolist(), aspect=30, pad=0.02)
+    assert bar.solids is not None
+    bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps
+    bar.set_label("weight")
+    return figure
+
+
+def _draw_map(axes: Axes, table: pa.Table, shades: Normalize) -> None:
+    queries, keys = (table[f"{side}_layer"].to_numpy() for side in ("query", "key"))
+    lowest, highest = keys.min(), keys.max()
+    weights = np.zeros((highest - lowest + 1,) * 2)
+    weights[queries - lowest, keys - lowest] = table["weight_mean"].to_numpy()
+    edges = np.arange(lowest, highest + 2) - 0.5
+    axes.pcolormesh(edges, edges, weights, cmap=_COLOURS, norm=shades)
+    axes.invert_yaxis()
+    axes.set_xticks(range(lowest, highest + 1))
+    axes.set_yticks(range(lowest, highest + 1))
+    axes.tick_params(length=0, labelsize="x-small")
