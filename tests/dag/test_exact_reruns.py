@@ -16,28 +16,41 @@ import yaml
 
 from tests.planning import DEMO, ROOT, copy_tree, merged_config, planned_jobs, pretend_finished
 
-# The demo: three untrained runs; SimCSE, 3R and JTCSE with two seeds each, and one more sub-encoder behind JTCSE.
+# The demo: three untrained runs; SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE with two seeds each, and one more
+# sub-encoder behind JTCSE.
 REPORT = {"write_report": 1}
 PLANE = {"draw_alignment_uniformity": 1}
 SCORED = {"make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
 CURVES = {"draw_learning_curves": 1, "draw_threshold_path": 1}
-ALL_EVALUATED = {"evaluate_sts": 9, "evaluate_geometry": 9} | SCORED
-TRAINED = {"train_encoder": 8, "evaluate_sts": 6, "evaluate_geometry": 6} | CURVES | SCORED
+LAYERS = {"draw_layer_attention": 1}
+ALL_EVALUATED = {"evaluate_sts": 13, "evaluate_geometry": 13} | SCORED
+TRAINED = {"train_encoder": 12, "evaluate_sts": 10, "evaluate_geometry": 10} | CURVES | LAYERS | SCORED
+NOT_S2SENT = TRAINED | {
+    "train_encoder": 10,
+    "evaluate_sts": 8,
+    "evaluate_geometry": 8,
+}  # it has a recipe of its own
+PLAIN = (
+    {"train_encoder": 8, "evaluate_sts": 6, "evaluate_geometry": 6} | CURVES | SCORED
+)  # nor LayerAttPooler
 THREE_R = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | CURVES | SCORED
 JTCSE = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2, "draw_learning_curves": 1} | SCORED
+S2SENT = JTCSE
+LAYER_POOLER = S2SENT | LAYERS
 POOLED = {"pool_encoder": 3, "evaluate_sts": 3, "evaluate_geometry": 3} | SCORED
-POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 8} | CURVES | ALL_EVALUATED
+POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 12} | CURVES | LAYERS | ALL_EVALUATED
 ADAPTED = (
-    {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 8}
+    {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 12}
     | CURVES
-    | ({"evaluate_sts": 8, "evaluate_geometry": 8} | SCORED)
+    | LAYERS
+    | ({"evaluate_sts": 12, "evaluate_geometry": 12} | SCORED)
 )
 EVERY_ENCODER = {"continue_mlm": 1, "pick_exemplars": 1} | POOLED_AND_TRAINED
 FROM_CORPUS = {"split_corpus": 1, "count_words": 1, "pick_exemplars": 1} | ADAPTED
 TEXT = {"read_dataset": 1} | FROM_CORPUS
 JUDGEMENTS = {"read_dataset": 1} | ALL_EVALUATED
-SPEARMAN = {"evaluate_sts": 9, "make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
-GEOMETRY = {"evaluate_geometry": 9, "make_table": 1} | PLANE | REPORT
+SPEARMAN = {"evaluate_sts": 13, "make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
+GEOMETRY = {"evaluate_geometry": 13, "make_table": 1} | PLANE | REPORT
 NOTHING: dict[str, int] = {}
 
 # Its slice of the extraction study: the plain encoder and random vectors on one set.
@@ -58,8 +71,10 @@ READERS: dict[str, dict[str, int]] = {
     "data_root": NOTHING,  # where a file lies decides nothing: its bytes are pinned
     "training": TRAINED,
     "training.max_tokens": POOLED_AND_TRAINED,  # a saved model cuts at it
-    "training.max_steps": TRAINED | {"train_encoder": 6},  # one sub-encoder has its own number, as JTCSE has
-    "methods.simcse.dropout": TRAINED | {"train_encoder": 6},  # and a dropout of its own
+    "training.batch_size": NOT_S2SENT,
+    "training.learning_rate": NOT_S2SENT,
+    "training.max_steps": PLAIN | {"train_encoder": 6},  # one sub-encoder has its own number, as JTCSE has
+    "methods.simcse.dropout": PLAIN | {"train_encoder": 6},  # and a dropout of its own
     "development.every": TRAINED,
     "development.max_tokens": TRAINED,
     "continue_mlm": ADAPTED,
@@ -72,13 +87,18 @@ READERS: dict[str, dict[str, int]] = {
     "datasets.wiki_extract": TEXT | FROM_TEXT,
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
     "significance": {"make_table": 1} | PLANE | REPORT,
-    "report.figure": CURVES | {"draw_cosine_density": 1, "draw_extraction": 1} | PLANE | REPORT,
+    "report.figure": CURVES | LAYERS | {"draw_cosine_density": 1, "draw_extraction": 1} | PLANE | REPORT,
     "report.learning_curves": {"draw_learning_curves": 1} | REPORT,
     "report.cosine_density.edges": {"draw_cosine_density": 1} | REPORT,
     "report.cosine_density.bandwidth": {"draw_cosine_density": 1} | REPORT,
+    "report.layer_attention": LAYERS | REPORT,
     "report.page": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
-    "methods.simcse": TRAINED,
+    "methods.simcse": PLAIN,
+    "methods.simcse_s2sent": S2SENT,
+    "methods.simcse_s2sent.readings": NOTHING,
+    "methods.simcse_layerattpooler": LAYER_POOLER,
+    "methods.simcse_layerattpooler.readings": NOTHING,
     "methods.simcse_3r": THREE_R,
     "methods.jtcse": JTCSE,
     "methods.jtcse.readings": NOTHING,
@@ -184,6 +204,15 @@ OTHER_VALUES: dict[str, Any] = {
     "source": "de",
     "via": "it",
     "temperature": 0.5,
+    "squeeze": "gap",
+    "frequencies": 8,
+    "frequency_set": "fcanet",
+    "dct": "sum",
+    "activation": "tanh",
+    "gate": "linear",
+    "projection": "linear",
+    "divisor": "none",
+    "projector": "head",
     "surrogate": "soft",
     "identify": "both_views",
     "subtract": "own",
@@ -209,6 +238,10 @@ def another(path: str, value: Any) -> Any:
     key = path.rsplit(".", 1)[-1]
     if key == "schedule":
         return "linear" if value == "constant" else "constant"
+    if path.endswith("readout.weights"):
+        return "ratio"
+    if path.endswith("readout.pooling"):
+        return "cls" if value == "avg" else "attention_avg"
     if key in OTHER_VALUES:
         return OTHER_VALUES[key]
     match value:
@@ -348,11 +381,11 @@ def test_what_the_extraction_study_shows_reruns_no_score(finished, tmp_path, cha
 GRID_CHANGES = [
     (
         {"seeds": [1, 2, 3]},
-        {"train_encoder": 4, "evaluate_sts": 3, "evaluate_geometry": 3} | CURVES | SCORED,
+        {"train_encoder": 6, "evaluate_sts": 5, "evaluate_geometry": 5} | CURVES | LAYERS | SCORED,
     ),
     (
         {"title": "Another"},
-        {"make_table": 1, "draw_cosine_density": 1} | CURVES | PLANE | REPORT,
+        {"make_table": 1, "draw_cosine_density": 1} | CURVES | LAYERS | PLANE | REPORT,
     ),
     ({"baseline": None}, {"make_table": 1} | PLANE | REPORT),
 ]
@@ -375,7 +408,7 @@ def test_a_changed_grid_reruns_what_it_asks_for(finished, change, reruns):
 GRAPH = grimp.build_graph("workflow_scripts")
 JOBS = ALL_EVALUATED | {
     "fetch_encoder": 1, "read_dataset": 2, "split_corpus": 1, "count_words": 1, "pick_exemplars": 1, "continue_mlm": 1, "pool_encoder": 3,
-    "train_encoder": 8, **CURVES,
+    "train_encoder": 12, **CURVES, **LAYERS,
 } | FROM_TEXT  # fmt: skip
 """Every job of the demo."""
 DOWNSTREAM = {
@@ -407,20 +440,22 @@ DOWNSTREAM = {
     "draw_extraction": {"write_report"},
     "split_corpus": {"count_words", "pick_exemplars", "continue_mlm", "train_encoder", "write_report"},
     "count_words": {"pick_exemplars", "write_report"},
-    "pick_exemplars": {"train_encoder", "write_report"},
     "continue_mlm": {"pool_encoder", "train_encoder"},
     "pool_encoder": {"evaluate_sts", "evaluate_geometry"},
-    "train_encoder": {"evaluate_sts", "evaluate_geometry", *CURVES},
+    "train_encoder": {"evaluate_sts", "evaluate_geometry", *CURVES, *LAYERS},
     "evaluate_sts": {"make_table", "draw_cosine_density"},
     "evaluate_geometry": {"make_table", "draw_alignment_uniformity"},
     "make_table": {"draw_alignment_uniformity", "write_report"},
     "draw_learning_curves": {"write_report"},
     "draw_threshold_path": {"write_report"},
+    "draw_layer_attention": {"write_report"},
     "draw_cosine_density": {"write_report"},
     "draw_alignment_uniformity": {"write_report"},
 }
 BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
     "methods.simcse": set(TRAINED),
+    "models.readouts.s2sent": set(S2SENT),
+    "models.readouts.layer_attention": set(LAYER_POOLER),
     "methods.three_r": set(THREE_R),
     "methods.jtcse": set(JTCSE),
     "models.readouts.pooled": set(POOLED_AND_TRAINED),
@@ -443,7 +478,7 @@ def users_of(module: str) -> set[str]:
 
 
 def with_downstream(rules: set[str]) -> set[str]:
-    """``rules`` and all that reads what they make."""
+    """``rules`` and all that reads what they make; of the trainings, 3R's alone read exemplars."""
     found: set[str] = set()
     pending = list(rules)
     while pending:
@@ -451,7 +486,7 @@ def with_downstream(rules: set[str]) -> set[str]:
         if rule not in found:
             found.add(rule)
             pending.extend(DOWNSTREAM.get(rule, ()))
-    return found
+    return found | set(THREE_R) if "pick_exemplars" in found else found
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -6,7 +6,7 @@ import yaml
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.config_check import GRID_SCHEMA, SCHEMA, check
-from workflow_scripts.dag import all_runs, run_settings, runs_of
+from workflow_scripts.dag import all_runs, points_of, run_settings, runs_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import load_method
 from workflow_scripts.reporting.experiment import Experiment
@@ -112,3 +112,60 @@ def test_a_reading_that_a_method_lacks_is_named():
 def test_every_source_folder_is_documented():
     packages = [path.parent for path in (ROOT / "workflow_scripts").rglob("__init__.py")]
     assert all(Path(package, "__init__.py").read_text().startswith('"""') for package in packages)
+
+
+# Sweeps
+
+
+SWEEP = {
+    "method": "simcse_s2sent",
+    "encoder": "x",
+    "corpus": "c",
+    "tag": "t",
+    "overrides": {"method": {"readout": {"form": "stack", "blocks": 9}}},
+    "sweep": {"method.readout.blocks": [1, 3], "training.learning_rate": [5.0e-5, 0.5]},
+}
+
+
+def test_a_sweep_is_a_run_for_every_combination_named_after_its_values():
+    runs = runs_of(grid(SWEEP))
+    assert list(runs) == [
+        f"simcse_s2sent.x.c.t.blocks{blocks}-learning_rate{rate}"
+        for blocks in (1, 3)
+        for rate in ("5e-05", "0p5")
+    ]
+    last = runs["simcse_s2sent.x.c.t.blocks3-learning_rate0p5"]
+    assert last.overrides == {
+        "method": {"readout": {"form": "stack", "blocks": 3}},
+        "training": {"learning_rate": 0.5},
+    }
+    assert SWEEP["overrides"]["method"]["readout"]["blocks"] == 9  # the block itself is left alone
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (["none", "gap"], ["squeeze-none", "squeeze-gap"]),
+        ([[0], [10, 11]], ["squeeze0", "squeeze10_11"]),
+        ([True, False], ["squeeze-true", "squeeze-false"]),
+    ],
+)
+def test_values_of_all_kinds_make_names_that_can_be_told_apart(values, names):
+    block = {"method": "a", "encoder": "x", "sweep": {"method.squeeze": values}}
+    assert list(runs_of(grid(block))) == [f"a.x.{name}" for name in names]
+
+
+def test_a_swept_run_knows_where_it_lies_and_another_does_not():
+    points = points_of(grid(SWEEP, {"method": "a", "encoder": "x"}))
+    assert len(points) == 4
+    point = points["simcse_s2sent.x.c.t.blocks1-learning_rate5e-05"]
+    assert point.series == "simcse_s2sent.x.c.t"
+    assert point.values == {"method.readout.blocks": 1, "training.learning_rate": 5.0e-5}
+
+
+def test_a_plot_of_what_nobody_sweeps_is_refused():
+    described = yaml.safe_load((ROOT / "config/experiments/s2sent_figure7.yaml").read_text("utf-8"))
+    Experiment.parse(described, "grid")
+    described["plots"][0]["setting"] = "method.readout.blocks"
+    with pytest.raises(ConfigError, match=r"no run sweeps method\.readout\.blocks"):
+        Experiment.parse(described, "grid")

@@ -122,6 +122,7 @@ SEARCH = {
     "max_pairs": None,
     "nlist": 1,
     "nprobe": 1,
+    "readout": None,
 }
 
 

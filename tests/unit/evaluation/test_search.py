@@ -17,7 +17,9 @@ from workflow_scripts.evaluation.search import (
 )
 from workflow_scripts.schemas import LABELLED
 
-CONFIG = Config(datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None, nlist=1, nprobe=1)
+CONFIG = Config(
+    datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None, nlist=1, nprobe=1, readout=None
+)
 
 
 def pairs(*rows):

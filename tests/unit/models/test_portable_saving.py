@@ -110,3 +110,17 @@ def test_long_sentences_are_cut_and_the_template_stays_whole(tiny_bert):
     assert len(inner) == MAX_TOKENS - 2
     dot = tokenizer(".", add_special_tokens=False)["input_ids"]
     assert row == before + inner + dot + after  # its own full stop comes on top
+
+
+def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert, tmp_path):
+    """O-59: bit-equal, whatever the pooler's and the head's weights are."""
+    from workflow_scripts.models.readouts import pooled
+
+    config = pooled.Config(kind="pooled", pooler="cls_before_pooler", layers=None)
+    save(tmp_path / "model", tiny_bert, *CASES["pooler"])
+    encoder, tokenizer = load_encoder(tmp_path / "model", config)
+    found = encode(encoder, tokenizer, TEXTS, MAX_TOKENS)
+    plain = SentenceEncoder(load_backbone(tiny_bert), config, head=False, head_at_test=False)
+    assert np.array_equal(found, encode(plain, tokenizer, TEXTS, MAX_TOKENS))
+    own, _ = load_encoder(tmp_path / "model")
+    assert np.abs(encode(own, tokenizer, TEXTS, MAX_TOKENS) - found).max() > 1e-3

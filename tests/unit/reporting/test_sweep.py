@@ -1,0 +1,75 @@
+import pytest
+
+from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.sweep import HOW_DRAWN, draw, rows_of
+from workflow_scripts.schemas import SWEEP
+
+STYLE = FigureStyle(width_inches=7.3)
+COLUMN = {"suite": "s", "task": "t", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
+GRID = {
+    "title": "Blocks",
+    "source": "-",
+    "seeds": [1, 2],
+    "baseline": None,
+    "suites": {"sts": ["s"]},
+    "runs": [
+        {"method": "base", "encoder": "x"},
+        {
+            "method": ["s2sent", "promptbert"],
+            "encoder": "x",
+            "corpus": "c",
+            "sweep": {"method.blocks": [1, 3], "method.frequencies": [1, 4, 16]},
+        },
+    ],
+    "columns": [{"heading": "STS-B", **COLUMN}, {"heading": "Other", **COLUMN}],
+    "plots": [
+        {"setting": "method.blocks", "label": "blocks n"},
+        {"setting": "method.frequencies", "label": "frequencies m"},
+    ],
+}
+
+
+def table(missing=()):
+    experiment = Experiment.parse(GRID, "grid")
+    rows = []
+    for method in ("s2sent", "promptbert"):
+        for blocks in (1, 3):
+            for m in (1, 4, 16):
+                run = f"{method}.x.c.blocks{blocks}-frequencies{m}"
+                score = None if run in missing else 70.0 + blocks + m / 100
+                rows += [{"run": run, "heading": "STS-B", "mean": score, "sd": 0.1, "seeds": 2}]
+                rows += [{"run": run, "heading": "Other", "mean": 0.0, "sd": 0.0, "seeds": 2}]
+    rows.append({"run": "base.x", "heading": "STS-B", "mean": 1.0, "sd": None, "seeds": 1})
+    return experiment, rows_of(experiment, rows)
+
+
+def test_every_swept_run_stands_once_for_each_setting_at_its_value():
+    _, data = table()
+    assert data.schema == SWEEP
+    assert len(data) == 2 * 12
+    rows = data.to_pylist()
+    assert {row["heading"] for row in rows} == {"STS-B"}
+    assert "base.x" not in {row["run"] for row in rows}
+    (row,) = [
+        r
+        for r in rows
+        if r["run"] == "s2sent.x.c.blocks3-frequencies4" and r["setting"] == "method.frequencies"
+    ]
+    assert (row["value"], row["place"], row["series"], row["mean"]) == ("4", 1, "s2sent.x.c", 73.04)
+
+
+def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series():
+    experiment, data = table(missing=["s2sent.x.c.blocks1-frequencies1"])
+    with figure_style():
+        svg = to_svg(draw(data, experiment, STYLE, "A title", ["a stand-in"]), "sweep", "A title", "About")
+    for text in ("blocks n", "frequencies m", "STS-B", "s2sent", "promptbert", "a stand-in", HOW_DRAWN[:20]):
+        assert text in svg
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_sweep_without_scores_says_so(everything):
+    experiment, data = table(missing=table()[1]["run"].to_pylist() if everything else ())
+    with figure_style():
+        svg = to_svg(draw(data, experiment, STYLE, "A title", []), "sweep", "A title", "About")
+    assert ("No run of the sweep has a score." in svg) == everything
