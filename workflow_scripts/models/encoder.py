@@ -30,8 +30,9 @@ class Head(nn.Module):
         nn.init.zeros_(self.dense.bias)
 
     def forward(self, vectors_xR: Tensor) -> Tensor:
-        """Map vectors to as many of width D, each entry in (-1, 1)."""
-        return torch.tanh(self.dense(vectors_xR))
+        """Map vectors to as many of width D, each entry in (-1, 1); in float32 at least, as it costs next to nothing."""
+        with torch.autocast(vectors_xR.device.type, enabled=False):
+            return torch.tanh(self.dense(vectors_xR))
 
 
 class SentenceEncoder(nn.Module):
@@ -70,7 +71,7 @@ class SentenceEncoder(nn.Module):
         """Sentence vectors before the head, shape (B, R); ``places_BT`` are positions other than 0, 1, 2, ..."""
         states = self.hidden_states(ids_BT, mask_BT, places_BT)
         vectors_BR: Tensor = self.readout(states, TokenBatch(ids_BT, mask_BT))
-        return vectors_BR
+        return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 
     def project(self, vectors_xR: Tensor) -> Tensor:
         """Vectors through the head where it runs, of any leading shape."""

@@ -240,8 +240,9 @@ def _step(
 
 
 def _autocast(settings: Training, device: torch.device) -> AbstractContextManager[object]:
-    if settings.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported():
-        return torch.autocast("cuda", torch.bfloat16)
+    of_itself = settings.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+    if of_itself or settings.precision == "bfloat16":
+        return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()
 
 

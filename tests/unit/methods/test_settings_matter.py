@@ -3,6 +3,7 @@
 import copy
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -138,3 +139,14 @@ def test_every_setting_matters_or_is_known_not_to(folder, name):
 def test_the_walk_sees_the_settings():
     assert len(TRAINED) >= 9
     assert len(CASES) > 80
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_products_in_bfloat16_give_the_same_loss_to_a_few_percent(folder, name):
+    block = fitted(name) | {"dropout": 0.0}
+    loss, vectors, dead = effect(folder, block)
+    with torch.autocast("cpu", torch.bfloat16):
+        short_loss, _, short_dead = effect(folder, block)
+    assert short_loss == pytest.approx(loss, rel=0.05, abs=0.02) and short_loss != loss
+    assert short_dead == dead
+    assert vectors.dtype == np.float32

@@ -104,6 +104,15 @@ def test_one_step_is_adamw_written_out(tmp_path):
         torch.testing.assert_close(toy.weights()[name], moved, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(("precision", "product"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
+def test_products_have_the_precision_that_is_asked_for_and_weights_stay_float32(tmp_path, precision, product):
+    toy, seen = Toy(), set()
+    toy.module[0].register_forward_hook(lambda _module, _inputs, output: seen.add(output.dtype))
+    run(toy, tmp_path, precision=precision)
+    assert seen == {product}
+    assert {weight.dtype for weight in toy.weights().values()} == {torch.float32}
+
+
 def test_the_weights_that_scored_best_are_kept(tmp_path):
     toy, seen = Toy(), []
     run(toy, tmp_path, development=(2, scripted(toy, [0.1, 0.9, 0.3, 0.9, 0.2], seen)))
