@@ -13,10 +13,12 @@ from workflow_scripts.training.material import Material
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS, POOL = tiny.sentences(40), tiny.sentences(12, seed=9)
+TRIPLES = {"anchor": TEXTS, "positive": tiny.sentences(40, seed=5), "negative": tiny.sentences(40, seed=6)}
 BASES = {
     "simcse": {},
     "informin_cl": {"reconstruction_weight": 1.0},
     "sscl": {"negative_layers": [-2], "readout": {"kind": "pooled", "pooler": "avg", "layers": None}},
+    "supervised_simcse": {"head_at_test": True, "hard_negatives": True, "own_negative_weight": 0.0},
 }
 
 
@@ -54,7 +56,7 @@ def block(start=0.3, surrogate="straight_through", under="simcse", **changes):
 
 
 def material(folder, seed=3):
-    columns = {"anchor": TEXTS, "exemplar": POOL, "word": [*tiny.WORDS, "unheard"]}
+    columns = TRIPLES | {"exemplar": POOL, "word": [*tiny.WORDS, "unheard"]}
     return Material(columns, load_tokenizer(folder), 24, Sampler(len(TEXTS), 8, seed))
 
 
@@ -112,6 +114,43 @@ def test_with_no_dimension_in_it_loss_and_gradients_are_those_of_the_method_unde
             assert gradient is None or not gradient.any()
         else:
             assert torch.equal(gradient, expected[name]), name
+
+
+def supervised(**changes):
+    """Changes of the block: 3R on triples, nothing dropped, all of the pool as exemplars."""
+    return {"k": len(POOL), "base": base("supervised_simcse", dropout=0.0, **changes)}
+
+
+def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(tiny_bert):
+    """3R, Eqs. 3 and 5 on the h, h+ and h- of Eq. 2, written out; S is that of the anchors."""
+    plain = make(tiny_bert, start=0.0, **supervised())
+    vectors = [plain._base.encoder.project(view) for view in plain._base.read(1)]
+    anchors = [vector.tolist() for vector in vectors[0]]
+    spread = [np.std([vector[d] for vector in anchors]) for d in range(tiny.WIDTH)]
+    c = float(np.median(spread))
+    tokens = load_tokenizer(tiny_bert)(POOL, padding=True, return_tensors="pt")
+    redundant = plain._base.encoder(tokens.input_ids, tokens.attention_mask).mean(dim=0)
+    low = torch.tensor([s < c for s in spread])
+    assert 0 < low.sum() < tiny.WIDTH
+    h, positive, negative = (torch.where(low, view - redundant, view).double() for view in vectors)
+    total = 0.0
+    for i in range(8):
+        near = torch.cosine_similarity(h[i], positive) / 0.05
+        far = torch.cosine_similarity(h[i], negative) / 0.05
+        total += (torch.logsumexp(torch.cat([near, far]), 0) - near[i]).item()
+    reduced = make(tiny_bert, start=c, **supervised())
+    assert reduced.loss(1).item() == pytest.approx(total / 8, rel=1e-4)
+    assert reduced.watched()[1] == low.sum()
+    assert plain.loss(1).item() != pytest.approx(total / 8, rel=1e-3)
+
+
+@pytest.mark.parametrize(("weight", "expected"), [(0.0, 4.8520303), (1.0, 4.8653650)])
+def test_64_equal_triples_stay_equal_when_reduced(tiny_bert, monkeypatch, weight, expected):
+    """O-19: ln 128, and ln(127 + e) where a row's own hard negative weighs e."""
+    objective = make(tiny_bert, start=5.0, **supervised(own_negative_weight=weight))
+    monkeypatch.setattr(objective._base, "read", lambda _step: torch.ones(3, 64, tiny.WIDTH))
+    assert objective.loss(1).item() == pytest.approx(expected, rel=1e-6)
+    assert objective.watched()[1] == tiny.WIDTH
 
 
 VARIANTS = {
