@@ -383,6 +383,18 @@ def published_extraction(wildcards):
     return [str(file) for file in files if (BASE / file).exists()]
 
 
+def described_datasets(wildcards):
+    """Datasets that one table describes."""
+    rows = config["extraction"]["statistics"][wildcards.statistics]["rows"]
+    return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(row["dataset"] for row in rows)]
+
+
+def published_statistics(wildcards):
+    """The paper's numbers of a table that describes datasets, where it has some."""
+    file = Path("resources/published", f"{wildcards.statistics}.csv")
+    return [str(file)] if (BASE / file).exists() else []
+
+
 def table_settings(wildcards):
     """Settings of one table of the extraction study."""
     table = config["extraction"]["tables"][wildcards.table]

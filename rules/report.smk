@@ -89,6 +89,39 @@ rule tabulate_extraction:
         """
 
 
+rule describe_datasets:
+    """What the sets of the extraction study look like: rows, classes, vocabulary, lengths."""
+    input:
+        encoder=f"<results>/encoders/{config['extraction']['encoder']}/record.json",
+        datasets=described_datasets,
+        published=published_statistics,
+        code=sources("describe_datasets"),
+    output:
+        cells="<results>/tables/{statistics}.parquet",
+    log:
+        "<logs>/describe_datasets/{statistics}.log",
+    benchmark:
+        "<benchmarks>/describe_datasets/{statistics}.tsv"
+    wildcard_constraints:
+        statistics=one_of(config["extraction"]["statistics"]),
+    threads: 1
+    resources:
+        mem="4GB",
+        runtime="15m",
+    params:
+        config=config_slice(config, table="extraction.statistics.{statistics}"),
+        packages=versions("describe_datasets"),
+    message:
+        "Describe the sets of {wildcards.statistics}"
+    shell:
+        r"""
+        python -m workflow_scripts.describe_datasets \
+            --config {params.config:q} --statistics {wildcards.statistics:q} \
+            --encoder {input.encoder:q} --datasets {input.datasets:q} --published {input.published:q} \
+            --cells {output.cells:q} >{log:q} 2>&1
+        """
+
+
 rule draw_extraction:
     """One figure of the extraction study."""
     input:
@@ -398,7 +431,7 @@ rule write_report:
     """The whole study on one page."""
     input:
         tables=collect("<results>/tables/{experiment}.parquet", experiment=EXPERIMENTS),
-        extraction=collect("<results>/tables/{table}.parquet", table=SHOWN["tables"]),
+        extraction=collect("<results>/tables/{table}.parquet", table=SHOWN["statistics"] + SHOWN["tables"]),
         drawings=collect("<results>/figures/extraction/{drawing}.svg", drawing=SHOWN["figures"]),
         figures=[
             f"<results>/figures/{experiment}/{figure}.svg"

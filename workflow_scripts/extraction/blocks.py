@@ -202,8 +202,10 @@ def datasets_of(config: Mapping[str, Any]) -> list[str]:
     extraction = config["extraction"]
     asked = [file for table in extraction["show"]["tables"] for file in files_of_table(config, table)]
     asked += [file for figure in extraction["show"]["figures"] for file in files_of_figure(config, figure)]
+    tables = extraction["show"]["statistics"]
+    described = {row["dataset"] for table in tables for row in extraction["statistics"][table]["rows"]}
     if not asked:
-        return []
+        return sorted(described)
     kinds = {file.split("/")[2] for file in asked} - {"isotropy"}
     found = {dataset for kind in kinds for dataset in tasks_of(suite_of(config, kind)).values()}
-    return sorted(found | {extraction[part]["dataset"] for part in ("wikitext", "averages")})
+    return sorted(found | described | {extraction[part]["dataset"] for part in ("wikitext", "averages")})

@@ -13,6 +13,7 @@ from workflow_scripts.extraction.weighting import Weighting
 from workflow_scripts.extraction.wikitext import Wikitext
 from workflow_scripts.models.templates import Template
 from workflow_scripts.reporting import layer_lines, shape_scatter, share_map
+from workflow_scripts.reporting.dataset_statistics import Statistics
 from workflow_scripts.reporting.extraction_cells import Measure, Model
 from workflow_scripts.reporting.extraction_tables import ExtractionTable
 
@@ -32,6 +33,7 @@ class SuiteNames(Slice):
 class Show(Slice):
     """Tables and figures that a study makes."""
 
+    statistics: list[Name]
     tables: list[Name]
     figures: list[Name]
 
@@ -53,5 +55,6 @@ class Extraction(Slice):
     show: Show
     models: dict[str, Model]
     measures: dict[str, Measure]
+    statistics: dict[Name, Statistics]
     tables: dict[Name, ExtractionTable]
     figures: dict[Name, Drawing]

@@ -30,7 +30,7 @@ class Head(nn.Module):
         nn.init.zeros_(self.dense.bias)
 
     def forward(self, vectors_xR: Tensor) -> Tensor:
-        """Map vectors to as many of width D, each entry in (-1, 1); in float32 at least, as it costs next to nothing."""
+        """Map vectors to as many of width D, each entry in (-1, 1), in float32 at least."""
         with torch.autocast(vectors_xR.device.type, enabled=False):
             return torch.tanh(self.dense(vectors_xR))
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import Config as Significance
+from workflow_scripts.reporting.dataset_statistics import Statistics
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.extraction_cells import Names
 from workflow_scripts.reporting.extraction_tables import ExtractionTable
@@ -40,4 +41,8 @@ def described(path: Path) -> Described:
         return Described(
             record.wildcards["table"], table.described(names), _NO_TESTS, "config/extraction.yaml"
         )
+    if record.rule == "describe_datasets":
+        name = record.wildcards["statistics"]
+        statistics = Statistics.parse(record.settings["table"], f"{path}: table")
+        return Described(name, statistics.described(), _NO_TESTS, "config/extraction.yaml")
     raise DataError(f"{path}: made by {record.rule}. Give files of results/<study>/tables.")

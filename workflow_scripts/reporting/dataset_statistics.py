@@ -1,0 +1,167 @@
+"""What the sets of texts look like: rows, classes, balance, vocabulary, lengths (extraction study, Tables 2 and 3).
+
+"Plain word tokenisation" is not described there. ASSUME: words are what stands between spaces where a set comes
+already tokenised (``whitespace`` gives the vocabularies that Table 2 prints for biomedical and googleTS to the word);
+elsewhere texts are lower-cased and punctuation stands apart (``marks_apart``), which comes within 6% of Table 3's.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from workflow_scripts.config import Slice
+from workflow_scripts.reporting.experiment import Column, Experiment, RunBlock
+from workflow_scripts.reporting.extraction_tables import Printed
+from workflow_scripts.schemas import PAIRS, TABLE
+
+Tokenise = Callable[[list[str]], Iterable[Sequence[str]]]
+
+DIGITS = {
+    "N": 0, "C": 0, "L/S": 1, "vocabulary W": 0, "vocabulary B": 0, "tokens W": 1, "tokens B": 1,
+    "alphabetic W, %": 0, "alphabetic B, %": 0,
+}  # fmt: skip
+"""Columns as the paper calls them, and their decimals; W counts words, B the encoder's pieces."""
+
+
+class Row(Slice):
+    """One set, or one split of it."""
+
+    name: str = Field(description="As the paper prints it.")
+    split: str = Field(description="Part of the set, as the paper prints it; empty for a whole.")
+    dataset: str = Field(description="Its dataset; of one with splits, the rows of `split`.")
+    graded: bool = Field(description="Whether labels are grades, whose ends are compared, or classes.")
+    words: Literal["whitespace", "marks_apart"] = Field(description="What W counts.")
+
+
+class Statistics(Slice):
+    """One table."""
+
+    title: str
+    source: str
+    rows: list[Row] = Field(min_length=1)
+
+    def described(self) -> Experiment:
+        """What laying out a table reads."""
+        columns = [
+            Column(heading=name, suite="", task="", aggregation="", metric="", scale=1, digits=digits)
+            for name, digits in DIGITS.items()
+        ]
+        return Experiment(
+            title=self.title, source=self.source, seeds=[0], baseline=None, suites={},
+            runs=[RunBlock(method="untrained", encoder="untrained")], columns=columns,
+        )  # fmt: skip
+
+
+def build(
+    table: Statistics,
+    datasets: Mapping[str, pa.Table],
+    pieces: Tokenise,
+    labels: Sequence[str],
+    printed: Printed,
+) -> pa.Table:
+    """Describe every row's set, columns of ``schemas.TABLE``.
+
+    Args:
+        table: Which sets.
+        datasets: Scored pairs or labelled texts, by name; an empty one is a gap.
+        pieces: The encoder's pieces of texts.
+        labels: Substitutions that reach the pieces.
+        printed: The paper's numbers.
+    """
+    return pa.Table.from_pylist(
+        [
+            cell | {"labels": list(labels) if cell["heading"].split(",")[0].endswith("B") else []}
+            for row in table.rows
+            for cell in _cells(row, _rows_of(row, datasets[row.dataset]), pieces, printed)
+        ],
+        schema=TABLE,
+    )
+
+
+def _cells(row: Row, rows: pa.Table, pieces: Tokenise, printed: Printed) -> Iterable[dict[str, Any]]:
+    values = describe(rows, row.graded, row.words, pieces) if len(rows) else {}
+    for heading in DIGITS:
+        value = values.get(heading)
+        number = printed.get((row.split, row.name, heading)) or printed.get(("", row.name, heading))
+        yield {
+            "run": ", ".join(filter(None, (row.name, row.split))),
+            "heading": heading,
+            "suite": "statistics",
+            "task": row.dataset,
+            "aggregation": row.split,
+            "metric": heading,
+            "mean": value,
+            "seeds": int(value is not None),
+            "n": len(rows),
+            "note": _gap(row, heading) if value is None else None,
+        } | ({"published": number[0], "published_source": number[1]} if number else {})
+
+
+def _gap(row: Row, heading: str) -> str:
+    return "grades, no classes" if heading == "C" and row.graded else "no source of the dataset is there"
+
+
+def _rows_of(row: Row, table: pa.Table) -> pa.Table:
+    if not row.split or "split" not in table.column_names:
+        return table
+    return table.filter(pa.compute.equal(table["split"], row.split))
+
+
+def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dict[str, float]:
+    """The numbers of one set by column; sentences of a pair count as one text.
+
+    Args:
+        table: Columns of ``schemas.PAIRS`` or ``schemas.LABELLED``; at least one row.
+        graded: Whether the score or label is a grade.
+        words: How texts are cut into words.
+        pieces: How they are cut into pieces.
+    """
+    first, second, label = (
+        ("sentence1", "sentence2", "score") if table.schema.equals(PAIRS) else ("text1", "text2", "label")
+    )
+    texts = [
+        " ".join(filter(None, pair))
+        for pair in zip(*(table[n].to_pylist() for n in (first, second)), strict=True)
+    ]
+    counts = Counter(table[label].to_pylist())
+    found = {
+        "N": float(len(texts)),
+        "L/S": end_ratio(table[label]) if graded else max(counts.values()) / min(counts.values()),
+    }
+    if not graded:
+        found["C"] = float(len(counts))
+    for mark, tokens in (("W", [WORDS[words](text) for text in texts]), ("B", pieces(texts))):
+        found |= {
+            f"{name} {mark}{unit}": value for (name, unit), value in token_numbers(list(tokens)).items()
+        }
+    return found
+
+
+WORDS: dict[str, Callable[[str], list[str]]] = {
+    "whitespace": str.split,
+    "marks_apart": lambda text: re.findall(r"\w+|[^\w\s]", text.lower()),
+}
+
+
+def end_ratio(grades: pa.ChunkedArray) -> float:
+    """Grades within one point of the highest one, for each within one point of the lowest."""
+    values_N = np.asarray(grades.cast(pa.float64()))
+    return float((values_N >= values_N.max() - 1).sum() / (values_N <= values_N.min() + 1).sum())
+
+
+def token_numbers(texts: Sequence[Sequence[str]]) -> dict[tuple[str, str], float]:
+    """Distinct tokens, tokens a text, and the percentage of tokens that are letters throughout."""
+    counts = Counter(chain.from_iterable(texts))
+    tokens = counts.total()
+    letters = sum(count for token, count in counts.items() if token.isalpha())
+    return {
+        ("vocabulary", ""): float(len(counts)),
+        ("tokens", ""): tokens / len(texts),
+        ("alphabetic", ", %"): 100 * letters / tokens,
+    }
