@@ -72,7 +72,7 @@ def main() -> None:
     ]
     task = load_task("wiki", pa.Table.from_pylist(rows, schema=PAIRS), {}, by_group=False)
     backbone, tokenizer = load_backbone(minilm()), load_tokenizer(minilm())
-    vectors = EncoderVectors(backbone, tokenizer, None, None)
+    vectors = EncoderVectors(backbone, tokenizer, None, None, "float32")
     vocabulary = read_vocabulary(tokenizer, ["the", "of", "a"], [".", ","])
     text = vectors.tokens(task.texts, 128).filled
     counts = count_documents(text, len(vocabulary.tokens))
@@ -88,7 +88,7 @@ def main() -> None:
         return len({(key, name) for key, name, _ in evaluate(settings, wanted, task, 128, opened, fits)})
 
     def bare() -> None:
-        for _states in passes(backbone, text):
+        for _states in passes(backbone, text, "float32"):
             pass
 
     whole = grid(["each", *SUMS], list(WEIGHTINGS), list(SHAPES))

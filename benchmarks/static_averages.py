@@ -19,10 +19,10 @@ def main() -> None:
     text = tokenise(load_tokenizer(minilm()), wikipedia_sentences(SENTENCES), 128)
 
     def bare() -> None:
-        for _states in passes(backbone, text, BLOCK):
+        for _states in passes(backbone, text, "float32", BLOCK):
             pass
 
-    ours, peer = interleaved(lambda: sum_states(backbone, text, BLOCK), bare, repeats=2)
+    ours, peer = interleaved(lambda: sum_states(backbone, text, BLOCK, "float32"), bare, repeats=2)
     print(
         f"bench static_averages {ours / peer:.2f} times-the-time sums-of-all-layers-against-the-bare-forward-pass"
     )

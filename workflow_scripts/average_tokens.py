@@ -28,7 +28,7 @@ def main() -> None:
     check_model_folder(folder)
     backbone = load_backbone(folder).to(usable_device())  # type: ignore[arg-type]
     text = tokenise(load_tokenizer(folder), sentences, settings.max_tokens)
-    sums = sum_states(backbone, text, settings.block)
+    sums = sum_states(backbone, text, settings.block, settings.precision)
     record = job.record(labels=[settings.label] if settings.label else [])
     write_table(job.outputs["sums"], sums_table(sums), record)
 

@@ -31,7 +31,7 @@ def main() -> None:
     write_table(
         job.outputs["scores"],
         score_table(scores, **job.wildcards),
-        job.record(modules=encoder.modules_by_name),
+        job.record(modules=encoder.modules_by_name, labels=[config.label] if config.label else []),
     )
 
 

@@ -45,7 +45,9 @@ def main() -> None:
         task = load_scoring(kind).load(name, table, suite, by_group=uses_groups(settings))
         scores = list(evaluate(settings, cells, task, suite["max_tokens"], opened, fits))
     rows = rows_of(source, kind, scores)
-    write_table(job.outputs["scores"], rows, job.record(modules=[f"extraction.scoring.{kind}"]))
+    labels = [suite["label"]] if suite.get("label") else []
+    record = job.record(modules=[f"extraction.scoring.{kind}"], labels=labels)
+    write_table(job.outputs["scores"], rows, record)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def gaps_of(rows):
     return {row["task"]: row["note"] for row in rows if row["value"] is None}
 
 
-CLUSTERING = {"datasets": ["classes", "gone"], "max_tokens": 32, "seeds": 2, "n_init": 1}
+CLUSTERING = {"datasets": ["classes", "gone"], "max_tokens": 32, "seeds": 2, "n_init": 1, "label": None}
 
 
 def test_clustering_scores_what_is_there_and_lists_what_is_not(model, tmp_path):

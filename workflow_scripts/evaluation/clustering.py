@@ -52,6 +52,7 @@ class Config(Slice):
     )
     seeds: int = Field(ge=2, description="Runs of k-means, with seeds 0, 1, ...")
     n_init: int = Field(ge=1, description="Starts of each run, the best of which counts.")
+    label: str | None = Field(description="Substitution to print, where fewer runs stand in for a paper's.")
 
 
 def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, jobs: int = 1) -> list[Score]:

@@ -32,6 +32,7 @@ from transformers import PreTrainedModel
 from workflow_scripts.config import Slice
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.forward import passes
+from workflow_scripts.models.precision import PRECISION, Precision
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.schemas import TOKEN_AVERAGES, TOKEN_SUMS
 
@@ -46,6 +47,7 @@ class Averages(Slice):
     max_sentences: int | None = Field(gt=0, description="The first so many sentences; null for all.")
     max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
     block: int = Field(gt=0, description="Sentences that are batched together; shards are whole blocks.")
+    precision: Precision = Field(description=PRECISION)
     label: str | None = Field(
         description="Substitution to print, where the corpus stands in for Wikitext-103."
     )
@@ -95,11 +97,11 @@ def shard_of(sentences: int, block: int, shard: int, shards: int) -> tuple[int, 
     return min(first * block, sentences), min(last * block, sentences)
 
 
-def sum_states(backbone: PreTrainedModel, text: TokenisedText, block: int) -> TokenSums:
+def sum_states(backbone: PreTrainedModel, text: TokenisedText, block: int, precision: Precision) -> TokenSums:
     """Sum every token's states over ``text``; memory does not grow with it."""
     depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
     sums = TokenSums.empty(depth + 1, backbone.config.vocab_size, width, backbone.device)
-    for _rows, batch, layers in passes(backbone, text, block):
+    for _rows, batch, layers in passes(backbone, text, precision, block):
         present = batch.mask_BT.bool()
         sums.add(batch.ids_BT[present], [states[present] for states in layers])
     sums.check()

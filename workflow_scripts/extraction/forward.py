@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.models.encoder import check_length
 from workflow_scripts.models.encoding import TOKENS_PER_BATCH, batches_by_length
+from workflow_scripts.models.precision import Precision, products
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 
 
@@ -31,12 +32,15 @@ def usable_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def passes(backbone: PreTrainedModel, text: TokenisedText, block: int | None = None) -> Iterator[States]:
+def passes(
+    backbone: PreTrainedModel, text: TokenisedText, precision: Precision, block: int | None = None
+) -> Iterator[States]:
     """Yield the states of every text once; a batch's states are gone when the next is asked for.
 
     Args:
         backbone: The encoder, in evaluation mode, on the device that is used.
         text: The texts.
+        precision: Of the encoder's products; states come out in float32.
         block: Texts that are sorted by length together; None for all.
     """
     lengths = text.lengths
@@ -45,8 +49,8 @@ def passes(backbone: PreTrainedModel, text: TokenisedText, block: int | None = N
         for rows in batches_by_length(lengths[start : start + size], TOKENS_PER_BATCH):
             batch = text.batch(start + rows).to(backbone.device)
             check_length(backbone, batch.ids_BT)
-            with torch.inference_mode():
+            with torch.inference_mode(), products(precision, backbone.device):
                 layers = backbone(
                     input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True
                 ).hidden_states
-            yield States(start + rows, batch, layers)
+            yield States(start + rows, batch, tuple(states.float() for states in layers))

@@ -75,7 +75,7 @@ def _open_encoder(
 ) -> Opened:
     backbone = load_backbone(files.encoder).to(usable_device())  # type: ignore[arg-type]
     averages = read_table(files.averages, TOKEN_AVERAGES) if files.averages else None
-    vectors = EncoderVectors(backbone, tokenizer, settings.template, averages)
+    vectors = EncoderVectors(backbone, tokenizer, settings.template, averages, source.precision)
     depth = backbone.config.num_hidden_layers
     return Opened(vectors, vocabulary, _counts(files.documents, vocabulary), depth)
 

@@ -21,6 +21,7 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.extraction.forward import passes
 from workflow_scripts.extraction.layers import STATIC, parse_layers
+from workflow_scripts.models.precision import Precision
 from workflow_scripts.models.tokens import TokenisedText
 
 Vectors = NDArray[np.float32]
@@ -33,6 +34,7 @@ def pool_layers(
     text: TokenisedText,
     weights: Mapping[str, NDArray[np.float32]],
     kept: Iterable[Kept],
+    precision: Precision,
 ) -> dict[Kept, Vectors]:
     """Vectors (U, D) of every pair in ``kept`` by one pass over ``text``.
 
@@ -41,6 +43,7 @@ def pool_layers(
         text: The texts, tokenised.
         weights: Name of a weighting to a weight for every token of ``text`` end to end.
         kept: What is wanted.
+        precision: Of the encoder's products.
     """
     depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
     wanted = {pair: parse_layers(pair[0], depth) for pair in kept}
@@ -53,7 +56,7 @@ def pool_layers(
     if not hidden:
         return vectors
     stacked_WF = np.stack([weights[name] for name in names])
-    for rows_B, batch, states in passes(backbone, text):
+    for rows_B, batch, states in passes(backbone, text, precision):
         weights_BWT = padded(stacked_WF, text.starts, rows_B, batch.ids_BT.shape[1]).to(backbone.device)
         pooled = {layer: (weights_BWT @ states[layer]).cpu().numpy() for layer in hidden}
         for (name, weighting), layers in wanted.items():

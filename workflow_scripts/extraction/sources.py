@@ -24,6 +24,7 @@ from workflow_scripts.extraction.layers import STATIC, parse_layers
 from workflow_scripts.extraction.pooling import input_table, mean_of, mixed, pool_layers, static_vectors
 from workflow_scripts.extraction.weighting import Vocabulary, Weights
 from workflow_scripts.models.encoder import places
+from workflow_scripts.models.precision import PRECISION, Precision
 from workflow_scripts.models.templates import PLAIN, Template, cut, fill
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 
@@ -35,6 +36,7 @@ class EncoderSource(Slice):
 
     kind: Literal["encoder"]
     template: str | None = Field(description="Name of a template; null for the sentence itself.")
+    precision: Precision = Field(description=PRECISION)
 
 
 class RandomSource(Slice):
@@ -97,8 +99,10 @@ class EncoderVectors:
         tokenizer: PreTrainedTokenizerBase,
         template: Template | None,
         averages: pa.Table | None,
+        precision: Precision,
     ) -> None:
         self._backbone = backbone
+        self._precision = precision
         self._tokenizer = tokenizer
         self._template = template or PLAIN
         self._averages = averages
@@ -119,7 +123,7 @@ class EncoderVectors:
         """Every representation in ``keys`` from one pass over ``text``."""
         kept = dict.fromkeys((key.layers, key.weighting) for key in keys if key.share != 1)
         flat = {name: weight.weights_F for name, weight in weights.items()}
-        contextual = pool_layers(self._backbone, text, flat, kept)
+        contextual = pool_layers(self._backbone, text, flat, kept, self._precision)
         static = self._static_tables(keys)
         for key in keys:
             vectors_UD, notes = (

@@ -9,7 +9,7 @@ ends in the same bytes as one that was not.
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from workflow_scripts.errors import TrainingError
+from workflow_scripts.models.precision import products
 from workflow_scripts.schemas import HISTORY, WATCHED
 from workflow_scripts.training import ranks
 from workflow_scripts.training.checkpoints import Checkpoint, Tensors, load_checkpoint, save_checkpoint
@@ -217,7 +218,7 @@ def _step(
         group["lr"] = rate * (group["peak"] / settings.learning_rate)
     state.module.train()
     state.optimiser.zero_grad(set_to_none=True)
-    with _autocast(settings, next(state.module.parameters()).device):
+    with products(settings.precision, next(state.module.parameters()).device):
         loss = objective.loss(step)
     if not torch.isfinite(loss):
         raise TrainingError(f"training: loss {loss.item()} at step {step}. Lower learning_rate.")
@@ -237,13 +238,6 @@ def _step(
     state.rows.append((step, loss.item(), rate, norm.item(), score))
     if isinstance(objective, Watching):
         state.watched.append(tuple(objective.watched()))
-
-
-def _autocast(settings: Training, device: torch.device) -> AbstractContextManager[object]:
-    of_itself = settings.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
-    if of_itself or settings.precision == "bfloat16":
-        return torch.autocast(device.type, torch.bfloat16)
-    return nullcontext()
 
 
 @contextmanager

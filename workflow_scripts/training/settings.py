@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from workflow_scripts.config import Slice
+from workflow_scripts.models.precision import PRECISION, Precision
 
 
 class Development(Slice):
@@ -28,9 +29,7 @@ class Training(Slice):
     warmup_steps: int = Field(ge=0, description="Steps over which the rate rises from 0.")
     weight_decay: float = Field(ge=0, description="AdamW's decay; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
-    precision: Literal["auto", "float32", "bfloat16"] = Field(
-        description="Of the encoder's products; auto is bfloat16 where the GPU has it, and never on a CPU."
-    )
+    precision: Precision = Field(description=PRECISION)
     checkpoint_every: int = Field(gt=0, description="Steps between checkpoints.")
     gpus: int = Field(gt=0, description="Processes of a training, a GPU each; they share every step's batch.")
     cpu_threads: int = Field(gt=0, description="Threads of a step on a CPU; fixed, as sums depend on it.")

@@ -6,7 +6,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.clustering import Config, agreement, cluster, evaluate, hungarian_accuracy
 from workflow_scripts.schemas import LABELLED
 
-CONFIG = Config(datasets=["toy"], max_tokens=64, seeds=3, n_init=2)
+CONFIG = Config(datasets=["toy"], max_tokens=64, seeds=3, n_init=2, label=None)
 
 
 def labels(*values):
@@ -111,5 +111,6 @@ def test_a_dataset_that_is_not_there_is_a_gap(blobs):
 def test_one_seed_has_no_spread_and_is_refused():
     with pytest.raises(ConfigError, match="seeds"):
         Config.parse(
-            {"datasets": ["toy"], "max_tokens": 64, "seeds": 1, "n_init": 10}, "suites.clustering.toy"
+            {"datasets": ["toy"], "max_tokens": 64, "seeds": 1, "n_init": 10, "label": None},
+            "suites.clustering.toy",
         )

@@ -26,7 +26,7 @@ def tokenizer(tiny_bert):
 
 
 def sums_of(backbone, tokenizer, texts):
-    return sum_states(backbone, tokenise(tokenizer, texts, 32), BLOCK)
+    return sum_states(backbone, tokenise(tokenizer, texts, 32), BLOCK, "float32")
 
 
 def averages(*sums):

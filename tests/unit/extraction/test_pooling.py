@@ -26,7 +26,7 @@ def test_one_pass_gives_every_layer_as_a_pass_of_its_own_would(tiny_models, kind
     backbone, tokenizer = opened(tiny_models[kind])
     text = tokenise(tokenizer, TEXTS, 32)
     found = pool_layers(
-        backbone, text, {"avg": even(text)}, [(name, "avg") for name in ("0", "1", "2", "1+last")]
+        backbone, text, {"avg": even(text)}, [(name, "avg") for name in ("0", "1", "2", "1+last")], "float32"
     )
     hidden = []
     for row in range(len(text)):
@@ -43,7 +43,7 @@ def test_one_pass_gives_every_layer_as_a_pass_of_its_own_would(tiny_models, kind
 def test_the_plain_average_of_first_and_last_is_the_pooler_of_that_name(tiny_bert):
     backbone, tokenizer = opened(tiny_bert)
     text = tokenise(tokenizer, TEXTS, 32)
-    ours = pool_layers(backbone, text, {"avg": even(text)}, [("1+last", "avg")])["1+last", "avg"]
+    ours = pool_layers(backbone, text, {"avg": even(text)}, [("1+last", "avg")], "float32")["1+last", "avg"]
     encoder = SentenceEncoder(backbone, pooling("avg_first_last"), head=False, head_at_test=False)
     np.testing.assert_allclose(ours, encode(encoder, tokenizer, TEXTS, 32), atol=1e-5)
 
@@ -56,8 +56,8 @@ def test_a_text_embeds_the_same_whatever_else_is_encoded(tiny_bert):
     backbone, tokenizer = opened(tiny_bert)
     whole, alone = tokenise(tokenizer, TEXTS, 32), tokenise(tokenizer, TEXTS[4:5], 32)
     kept = [("last", "avg"), ("static", "avg")]
-    among = pool_layers(backbone, whole, {"avg": even(whole)}, kept)
-    single = pool_layers(backbone, alone, {"avg": even(alone)}, kept)
+    among = pool_layers(backbone, whole, {"avg": even(whole)}, kept, "float32")
+    single = pool_layers(backbone, alone, {"avg": even(alone)}, kept, "float32")
     for pair in kept:
         np.testing.assert_allclose(among[pair][4:5], single[pair], atol=1e-5)
 
@@ -68,9 +68,11 @@ def test_weightings_share_a_pass_and_keep_apart(tiny_bert):
     first = np.zeros(len(text.ids), np.float32)
     first[text.starts[:-1]] = 1
     weights = {"avg": even(text), "cls": first}
-    together = pool_layers(backbone, text, weights, [("1", "cls"), ("last", "avg"), ("last", "cls")])
+    together = pool_layers(
+        backbone, text, weights, [("1", "cls"), ("last", "avg"), ("last", "cls")], "float32"
+    )
     assert set(together) == {("1", "cls"), ("last", "avg"), ("last", "cls")}
-    apart = pool_layers(backbone, text, {"cls": first}, [("last", "cls")])
+    apart = pool_layers(backbone, text, {"cls": first}, [("last", "cls")], "float32")
     np.testing.assert_allclose(together["last", "cls"], apart["last", "cls"], atol=1e-6)
     batch = text.batch([3])
     with torch.no_grad():
@@ -87,5 +89,19 @@ def test_static_vectors_are_static_in_context(tiny_bert):
     one, other = static_vectors(text, weights, input_table(backbone))
     assert one.any()
     np.testing.assert_array_equal(one, other)
-    static = pool_layers(backbone, text, {"river": weights}, [("static", "river")])["static", "river"]
+    static = pool_layers(backbone, text, {"river": weights}, [("static", "river")], "float32")[
+        "static", "river"
+    ]
     np.testing.assert_array_equal(static[0], one)
+
+
+def test_products_in_bfloat16_move_vectors_by_less_than_two_percent(tiny_bert):
+    backbone, tokenizer = opened(tiny_bert)
+    text = tokenise(tokenizer, TEXTS, 32)
+    exact, short = (
+        pool_layers(backbone, text, {"avg": even(text)}, [("last", "avg")], precision)["last", "avg"]
+        for precision in ("float32", "bfloat16")
+    )
+    assert short.dtype == np.float32
+    moved = np.linalg.norm(short - exact, axis=1) / np.linalg.norm(exact, axis=1)
+    assert 0 < moved.max() < 0.02

@@ -97,6 +97,7 @@ def place(tiny_bert, tmp_path_factory):
         "dataset": "corpus",
         "max_sentences": None,
         "max_tokens": 32,
+        "precision": "float32",
         "block": 16,
         "label": "toy averages",
     }
@@ -147,7 +148,11 @@ def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path):
     measure = {"dataset": "toy", "comparison": "at_least", "threshold": 5, "normalise": False}
     suites = {
         "sts": ({"datasets": ["toy"], "max_tokens": 32}, pairs, "spearman"),
-        "clustering": ({"datasets": ["toy"], "max_tokens": 32, "seeds": 2, "n_init": 1}, classes, "accuracy"),
+        "clustering": (
+            {"datasets": ["toy"], "max_tokens": 32, "seeds": 2, "n_init": 1, "label": None},
+            classes,
+            "accuracy",
+        ),
         "geometry": ({"positives": {"toy": measure}, "clouds": {}, "max_tokens": 32}, pairs, "alignment"),
     }
     for kind, (suite, dataset, metric) in suites.items():
