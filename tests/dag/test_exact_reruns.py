@@ -64,7 +64,7 @@ AVERAGED = {
     "fit_wikitext": 1,
     "extract_scores": 1,
 } | EXTRACTED
-RANDOM = {"fit_wikitext": 1, "extract_scores": 1} | EXTRACTED
+ONE_SOURCE = {"fit_wikitext": 1, "extract_scores": 1} | EXTRACTED
 FROM_TEXT = AVERAGED | COUNTED
 
 READERS: dict[str, dict[str, int]] = {
@@ -108,7 +108,8 @@ READERS: dict[str, dict[str, int]] = {
     "extraction.wikitext": COUNTED,
     "extraction.averages": AVERAGED,
     "extraction.shards": AVERAGED | {"average_tokens": 2},
-    "extraction.sources.random": RANDOM,
+    "extraction.sources.plain": ONE_SOURCE,
+    "extraction.sources.random": ONE_SOURCE,
     "extraction.weightings.avg": LEARNT_AGAIN,
     "extraction.weightings.idf_wikitext": LEARNT_AGAIN,
     "extraction.weightings.idf_task": LEARNT_AGAIN,
@@ -185,7 +186,6 @@ OTHER_VALUES: dict[str, Any] = {
     "layers": [-1],
     "warmup_steps": 3,
     "schedule": "constant",
-    "precision": "float32",
     "pooler": "avg_top2",
     "comparison": "above",
     "kind": None,  # as for module
@@ -239,6 +239,8 @@ def another(path: str, value: Any) -> Any:
     key = path.rsplit(".", 1)[-1]
     if key == "schedule":
         return "linear" if value == "constant" else "constant"
+    if key == "precision":
+        return "bfloat16" if value == "float32" else "float32"
     if path.endswith("readout.weights"):
         return "ratio"
     if path.endswith("readout.pooling"):
