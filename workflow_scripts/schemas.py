@@ -321,3 +321,17 @@ EXTRACTION = pa.schema(
 )
 """Scores of vectors that nobody trained, in long form: where token vectors come from, the share of static averages
 in them, which draw of random ones, and how they were averaged and shaped. A gap has a null value and a note."""
+
+EXTRACTION_POINTS = pa.schema(
+    [
+        ("panel", pa.string()),
+        ("series", pa.string()),
+        ("point", pa.string()),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
+        ("spread", pa.float64()),
+        ("tasks", pa.int32()),
+    ]
+)
+"""Points of one figure of the extraction study: what each panel and series shows at ``point``. ``spread`` is the
+standard deviation over so many ``tasks``, null where y is no mean of tasks."""

@@ -17,20 +17,6 @@ from workflow_scripts.config import Slice
 
 Row = dict[str, Any]
 
-EXTRACTION_POINTS = pa.schema(
-    [
-        ("panel", pa.string()),
-        ("series", pa.string()),
-        ("point", pa.string()),
-        ("x", pa.float64()),
-        ("y", pa.float64()),
-        ("spread", pa.float64()),
-        ("tasks", pa.int32()),
-    ]
-)
-"""Points of one figure of the extraction study: what each panel and series shows at ``point``. ``spread`` is the
-standard deviation over so many ``tasks``, null where y is no mean of tasks."""
-
 
 class Model(Slice):
     """One column of the paper's tables."""

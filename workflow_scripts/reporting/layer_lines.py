@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from workflow_scripts.config import Slice
-from workflow_scripts.reporting.extraction_cells import EXTRACTION_POINTS, Model, Names, Scores, Shape
+from workflow_scripts.reporting.extraction_cells import Model, Names, Scores, Shape
 from workflow_scripts.reporting.style import FigureStyle, empty_panel, line_look, new_figure
+from workflow_scripts.schemas import EXTRACTION_POINTS
 
 _ROW_INCHES = 2.3
 

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from workflow_scripts.config import Slice
 from workflow_scripts.evaluation.correlation import pearson
-from workflow_scripts.reporting.extraction_cells import EXTRACTION_POINTS, Names, Scores, Shapes, shapes_of
+from workflow_scripts.reporting.extraction_cells import Names, Scores, Shapes, shapes_of
 from workflow_scripts.reporting.style import FigureStyle, empty_panel, line_look, new_figure
+from workflow_scripts.schemas import EXTRACTION_POINTS
 
 _PANEL_INCHES = 3.6
 _MARKS = "os^Dv<>P"

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from workflow_scripts.config import Slice
-from workflow_scripts.reporting.extraction_cells import EXTRACTION_POINTS, Model, Names, Scores, Shape, Values
+from workflow_scripts.reporting.extraction_cells import Model, Names, Scores, Shape, Values
 from workflow_scripts.reporting.style import INK, PAPER, FigureStyle, empty_panel, new_figure
+from workflow_scripts.schemas import EXTRACTION_POINTS
 
 _ROW_INCHES = 2.4
 _ACROSS = 3
