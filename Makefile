@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 
-.PHONY: demo lab test faults check bench clean
+.PHONY: demo lab test faults slurm-test plan check bench clean
 .DEFAULT_GOAL := demo
 
 $(READY): requirements.lock
@@ -40,6 +40,12 @@ test: $(READY) $(CRATES_READY)  ## all tests; those of the whole graph come last
 
 faults: $(READY) $(CRATES_READY)  ## the fault matrix of tests/faults/README.md: table, tries, losses
 	python -m tests.faults
+
+slurm-test: $(READY)  ## a real one-node SLURM from Debian's packages, the demo's graph and faults on it; needs root
+	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm
+
+plan: $(READY)  ## what the paper scale would take: jobs, GPU hours, storage, requests; runs nothing
+	@python -m workflow_scripts.plan_study
 
 check: $(READY)  ## linters, types, formats
 	ruff format --check .

@@ -11,6 +11,7 @@ from workflow_scripts.dag import (
     as_json,
     config_slice,
     members_of,
+    paper_of,
     read_experiments,
     run_settings,
     runs_of,

@@ -8,6 +8,7 @@ Outputs: <results>/tables/{experiment}.parquet
          <results>/figures/{experiment}/{figure}.svg, each with its data in {figure}.parquet
          <results>/tables/{table}.parquet, <results>/figures/extraction/{drawing}.svg of the extraction study
          <results>/report.html
+Targets: one for each paper, such as `snakemake jtcse`: its tables and figures, without the page
 """
 
 FIGURES = [
@@ -25,6 +26,16 @@ CORPORA = sorted(
 )
 SHOWN = config["extraction"]["show"]
 STUDY = config | {"grids": EXPERIMENTS}
+FIGURES_OF = {
+    experiment: [
+        f"<results>/figures/{experiment}/{figure}.svg" for figure in FIGURES if has_figure(figure, grid)
+    ]
+    for experiment, grid in EXPERIMENTS.items()
+}
+TABLES_OF_EXTRACTION = [
+    f"<results>/tables/{table}.parquet" for table in SHOWN["statistics"] + SHOWN["tables"]
+]
+DRAWINGS_OF_EXTRACTION = [f"<results>/figures/extraction/{drawing}.svg" for drawing in SHOWN["figures"]]
 
 
 rule make_table:
@@ -431,14 +442,9 @@ rule write_report:
     """The whole study on one page."""
     input:
         tables=collect("<results>/tables/{experiment}.parquet", experiment=EXPERIMENTS),
-        extraction=collect("<results>/tables/{table}.parquet", table=SHOWN["statistics"] + SHOWN["tables"]),
-        drawings=collect("<results>/figures/extraction/{drawing}.svg", drawing=SHOWN["figures"]),
-        figures=[
-            f"<results>/figures/{experiment}/{figure}.svg"
-            for experiment, grid in EXPERIMENTS.items()
-            for figure in FIGURES
-            if has_figure(figure, grid)
-        ],
+        extraction=TABLES_OF_EXTRACTION,
+        drawings=DRAWINGS_OF_EXTRACTION,
+        figures=[figure for figures in FIGURES_OF.values() for figure in figures],
         captions=collect("resources/captions/{figure}.rst", figure=[*FIGURES, "extraction"]),
         datasets=collect("<results>/datasets/{dataset}.parquet", dataset=datasets_of_study()),
         dropped=collect("<results>/datasets/{dataset}.dropped.parquet", dataset=datasets_of_study()),
@@ -482,3 +488,25 @@ rule write_report:
             --exemplars {input.exemplars:q} --development {input.development:q} \
             --report {output.report:q} >{log:q} 2>&1
         """
+
+
+for paper in sorted({paper_of(experiment) for experiment in EXPERIMENTS}):
+
+    rule:
+        """Tables and figures of one paper."""
+        name:
+            paper
+        input:
+            [
+                file
+                for experiment, figures in FIGURES_OF.items()
+                if paper_of(experiment) == paper
+                for file in [f"<results>/tables/{experiment}.parquet", *figures]
+            ],
+
+
+rule extraction:
+    """Tables and figures of the extraction study."""
+    input:
+        TABLES_OF_EXTRACTION,
+        DRAWINGS_OF_EXTRACTION,

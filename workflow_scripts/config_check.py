@@ -253,7 +253,7 @@ def read_yaml(path: Path) -> Any:
         ConfigError: with the line of the mistake.
     """
     try:
-        return yaml.load(path.read_text("utf-8"), Loader=_UniqueKeys)  # a subclass of SafeLoader
+        return yaml.load(path.read_text("utf-8"), Loader=_UniqueKeys)  # a subclass of CSafeLoader
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file. Check the path after --configfile.") from error
     except yaml.MarkedYAMLError as error:
@@ -261,7 +261,7 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}:{line}: {error.problem}. Mend the YAML.") from error
 
 
-class _UniqueKeys(yaml.SafeLoader):
+class _UniqueKeys(yaml.CSafeLoader):
     """YAML's safe loader, which by itself lets the last of two equal keys win in silence."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

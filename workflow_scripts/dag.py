@@ -2,7 +2,9 @@
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -76,6 +78,7 @@ def at(config: Config, path: str) -> Any:
     return value
 
 
+@cache  # reading the versions takes 30 ms, and thousands of jobs ask for the same few
 def versions(*modules: str) -> str:
     """Versions of the packages that running ``modules`` imports, as a param: an upgrade reruns its users."""
     return as_json(packages(*modules))
@@ -93,8 +96,13 @@ def read_experiments(config: Config, folder: Path) -> dict[str, Config]:
         if not path.exists():
             known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
             raise ConfigError(f"experiments: no file {path.name} in config/experiments; there are {known}.")
-        grids[name] = yaml.safe_load(path.read_text("utf-8"))
+        grids[name] = yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)  # a tenth of the time
     return grids
+
+
+def paper_of(experiment: str) -> str:
+    """The paper, or study, that an experiment belongs to: its name up to the table or figure."""
+    return re.sub(r"_(table|figure|readings).*", "", experiment)
 
 
 class Point(NamedTuple):

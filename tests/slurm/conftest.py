@@ -1,0 +1,89 @@
+"""The cluster, started once a session, and what runs on it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.planning import ROOT
+from tests.slurm.node import Job, Node, UnavailableError, install
+
+ASKED = "SEMBLANCE_SLURM_TEST"
+"""Set by make slurm-test: these tests install packages, start daemons and take ten minutes."""
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A cluster of one node; skips where this machine can have none."""
+    if ASKED not in os.environ:
+        pytest.skip(f"installs SLURM and starts it; make slurm-test does, or {ASKED}=1")
+    node = Node(tmp_path_factory.mktemp("node"))
+    try:
+        install()
+        node.start()
+        yield node
+    except UnavailableError as reason:
+        pytest.skip(f"no SLURM on this machine: {reason}")
+    finally:
+        node.stop()
+
+
+def give_profile(folder: Path) -> None:
+    """The profiles as they are, but for what a site fills in: GPU jobs have a partition of their own."""
+    for name in ("slurm", "profiles"):
+        shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
+    profile = yaml.safe_load((folder / "slurm/config.yaml").read_text())
+    for resources in profile["set-resources"].values():
+        resources["slurm_partition"] = "gpu"
+    (folder / "slurm/config.yaml").write_text(yaml.safe_dump(profile))
+
+
+class Driver:
+    """One call of ``snakemake --profile slurm`` in a folder."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._printed = folder / "printed"
+        scripts = Path(sys.executable).parent
+        environment = os.environ | {
+            "PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
+        }  # fmt: skip
+        with self._printed.open("w") as printed:
+            self.process = subprocess.Popen(
+                ["snakemake", "--profile", "slurm", *options],
+                cwd=folder,
+                env=environment,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+            )
+
+    def ended(self, seconds: float = 600) -> tuple[int, str]:
+        """Exit code and output, once it has ended by itself; the plugin can wait for ever."""
+        try:
+            return self.process.wait(timeout=seconds), self._printed.read_text()
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"runs after {seconds} s:\n{self._printed.read_text()[-3000:]}") from None
+
+
+@pytest.fixture(scope="session")
+def start(node: Node) -> Iterator[Callable[..., Driver]]:
+    """Starts drivers; whichever still runs at the end of the session is killed before the cluster stops."""
+    started: list[Driver] = []
+
+    def begin(folder: Path, *options: str) -> Driver:
+        started.append(Driver(folder, *options))
+        return started[-1]
+
+    yield begin
+    for driver in started:
+        driver.process.kill()
+        driver.process.wait()
+
+
+def jobs_of(node: Node, start: str) -> list[Job]:
+    """Jobs of the queue whose name begins so, in the order of submission."""
+    return [job for job in node.jobs() if job.name.startswith(start)]

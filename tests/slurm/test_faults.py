@@ -1,0 +1,171 @@
+"""What goes wrong in a queue: each fault is a clear line, costs no finished work, and a rerun goes on."""
+
+import json
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import jobs
+from tests.slurm.conftest import give_profile, jobs_of
+from tests.slurm.node import Node, wait_for
+
+WAIT = 300
+"""Seconds for a job to begin or end; a busy machine takes a minute to start Snakemake three times."""
+
+JOB = """
+import sys, time
+from pathlib import Path
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.job import parse_job
+
+kind, place = sys.argv[1:]
+sys.argv = ["job", "--config", "{}"]
+
+
+def note(what):
+    with Path(f"{kind}.noted").open("a") as file:
+        file.write(f"{what}\\n")
+
+
+with one_line_errors():
+    parse_job("job", "A job that meets a fault.")
+    first = not Path(f"{kind}.noted").exists()
+    note("began")
+    if kind in ("cancelled", "slow") and first:
+        time.sleep(300)
+    if kind == "large":
+        held = b"x" * 1_200_000_000
+        time.sleep(15)
+    while Path("hold").exists():
+        time.sleep(0.1)
+    Path(place).write_text("done")
+    note("ended")
+"""
+RULE = """
+rule {name}:
+    output: "{name}.txt"
+    log: "logs/{name}.log"
+    resources: mem="800MB", runtime={minutes}
+    shell: "python job.py {name} {{output}} >{{log}} 2>&1"
+"""
+
+
+def make_study(folder: Path, **minutes: int | str) -> Path:
+    """A workflow of independent jobs, each with its limit in minutes or what computes it, under the project's own profile."""
+    targets = ", ".join(f'"{name}.txt"' for name in minutes)
+    rules = [RULE.format(name=name, minutes=limit) for name, limit in minutes.items()]
+    (folder / "Snakefile").write_text(f"rule all:\n    input: {targets}\n{''.join(rules)}")
+    (folder / "job.py").write_text(JOB)
+    give_profile(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def faulty(node: Node, start, tmp_path_factory) -> tuple[Path, int, str]:
+    """Three jobs, each hit by a fault in its first try: cancelled, out of memory, out of time."""
+    folder = make_study(
+        tmp_path_factory.mktemp("faulty"),
+        cancelled=5,
+        large=5,
+        slow="lambda wildcards, attempt: 1 if attempt == 1 else 10",
+    )
+    driver = start(folder, "--restart-times", "1")
+    wait_for((folder / "cancelled.noted").exists, WAIT, "the job that is to be cancelled")
+    (running,) = jobs_of(node, "rule_cancelled")
+    subprocess.run(["scancel", str(running.number)], check=True)
+    return folder, *driver.ended()
+
+
+def test_a_cancelled_job_is_tried_again(faulty, node):
+    folder, _code, printed = faulty
+    assert [job.state for job in jobs_of(node, "rule_cancelled")] == ["CANCELLED", "COMPLETED"]
+    assert (folder / "cancelled.txt").read_text() == "done"
+    assert "CANCELLED" in printed
+
+
+def test_a_job_out_of_time_is_tried_again(faulty, node):
+    folder, _code, printed = faulty
+    assert [job.state for job in jobs_of(node, "rule_slow")] == ["TIMEOUT", "COMPLETED"]
+    assert (folder / "slow.txt").read_text() == "done"
+    assert "TIMEOUT" in printed
+
+
+def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
+    """It fails as often as it is tried; SLURM's log has the limit. With more memory a rerun completes."""
+    folder, code, printed = faulty
+    assert code == 1
+    tries = jobs_of(node, "rule_large")
+    assert len(tries) == 2 and {job.state for job in tries} <= {"FAILED", "OUT_OF_MEMORY"}
+    assert not (folder / "large.txt").exists()
+    logs = "".join(log.read_text() for log in (folder / "logs/slurm/rule_large").rglob("*.log"))
+    assert "exceeded memory limit" in logs
+    assert "logs/slurm/rule_large" in printed
+    code, printed = start(folder, "--set-resources", "large:mem=3GB").ended()
+    assert code == 0, printed
+    assert len(jobs_of(node, "rule_cancelled")) == 2  # finished work stays
+
+
+def test_a_preempted_training_goes_on_from_its_checkpoint(node, start, tmp_path):
+    """SIGTERM, a checkpoint, exit code 75; SLURM queues the job again, and Snakemake only waits."""
+    steps = 1500
+    settings = jobs.config("train_encoder", max_steps=steps, checkpoint_every=50)
+    command = shlex.join(
+        ["python", "-m", "workflow_scripts.train_encoder", *jobs.arguments("train_encoder", settings)]
+    )
+    (tmp_path / "command.sh").write_text(f"exec {command}\n")
+    (tmp_path / "Snakefile").write_text(
+        'rule train_encoder:\n    output: "run/model/record.json"\n    log: "logs/train.log"\n'
+        '    resources: gpu=1, mem="4GB", runtime=10\n    shell: "sh command.sh >>{log} 2>&1"\n'
+    )
+    give_profile(tmp_path)
+    jobs.make_inputs(tmp_path)
+    driver = start(tmp_path)
+    checkpoints = tmp_path / "run/model.checkpoints"
+    wait_for(lambda: list(checkpoints.glob("*/COMPLETE.json")), WAIT, "a checkpoint")
+    (training,) = jobs_of(node, "rule_train_encoder")
+    urgent = ["sbatch", "--partition", "urgent", "--exclusive", "--mem", "0", "--wrap", "sleep 1"]
+    subprocess.run([*urgent, "--output", "/dev/null"], check=True, capture_output=True)
+    code, printed = driver.ended()
+    assert code == 0, printed
+    (again,) = jobs_of(node, "rule_train_encoder")
+    assert again == training._replace(state="COMPLETED")
+    log = (tmp_path / "logs/train.log").read_text()
+    assert "Preempted:" in log
+    assert json.loads((tmp_path / "run/model/record.json").read_text())
+
+
+def test_a_killed_driver_leaves_no_two_writers(node, start, tmp_path):
+    """Its job goes on; a rerun starts no second one beside it, says so, and completes once it is gone."""
+    folder = make_study(tmp_path, held=5)
+    (folder / "hold").touch()
+    killed = start(folder)
+    wait_for((folder / "held.noted").exists, WAIT, "the job")
+    killed.process.send_signal(signal.SIGKILL)
+    killed.process.wait()
+    assert start(folder, "--unlock").ended()[0] == 0
+    code, printed = start(folder, "--restart-times", "0").ended()
+    assert code == 1
+    assert "this job is running already, process " in printed
+    assert (folder / "held.noted").read_text().split() == ["began"]
+    (folder / "hold").unlink()
+    wait_for(lambda: jobs_of(node, "rule_held")[0].state == "COMPLETED", WAIT, "the job to end")
+    code, printed = start(folder).ended()
+    assert code == 0, printed
+    assert (folder / "held.txt").read_text() == "done"
+
+
+def test_a_restart_of_slurmctld_disturbs_nobody(node, start, tmp_path):
+    folder = make_study(tmp_path, held=5)
+    (folder / "hold").touch()
+    driver = start(folder)
+    wait_for((folder / "held.noted").exists, WAIT, "the job")
+    node.restart_controller()
+    time.sleep(1)
+    (folder / "hold").unlink()
+    code, printed = driver.ended()
+    assert code == 0, printed
+    assert (folder / "held.noted").read_text().split() == ["began", "ended"]

@@ -1,0 +1,213 @@
+"""Hours, gigabytes and requests of jobs, worked out by hand from round numbers."""
+
+import json
+import math
+
+import pytest
+import yaml
+
+from workflow_scripts.closure import ROOT
+from workflow_scripts.planning.estimates import Amount, Estimator, by
+from workflow_scripts.planning.graph import Graph, Job
+from workflow_scripts.planning.rates import EncoderSize, Rates, read_rates
+from workflow_scripts.planning.summary import by_experiment, requests, rests_on, storage, summary
+
+
+def rate(value, basis="measured"):
+    return {"value": value, "basis": basis, "source": "here"}
+
+
+RATES = Rates.parse(
+    {
+        "gpu_tflops": rate(1, "assumed"),
+        "filled": rate(0.5, "assumed"),
+        "encoders": {
+            "toy": {
+                "layers": 2,
+                "width": 10,
+                "feed_forward": 800,
+                "parameters_millions": 100,
+                "source": "here",
+            }
+        },
+        "rows": {},
+        "step_cost": {"simcse": rate(1), "three_r": rate(1.5), "jtcse": rate(3)},
+        "readout_cost": {"pooled": rate(1), "s2sent": rate(2)},
+        "kilobytes": {"evaluate_sts": rate(250)},
+        "bytes_per_row": {"split_corpus": rate(50), "read_dataset": rate(50)},
+        "characters_per_token": rate(4, "assumed"),
+    },
+    "rates",
+)
+POOLED = {"module": "simcse", "readout": {"kind": "pooled"}}
+TRAINING = {"epochs": 1, "max_steps": None, "batch_size": 64, "max_tokens": 20, "gpus": 1}
+"""Half of its 20 tokens are filled: 10, of which one forward pass is 2 x 10 x 2 x (400 + 800 + 200) = 56,000."""
+FORWARD = 56_000
+
+
+def job(rule, outputs, inputs=(), settings=None, gpus=0, minutes=60, **wildcards):
+    return Job(rule, wildcards, settings or {}, list(inputs), list(outputs), gpus, minutes)
+
+
+def training(name, inputs, method=POOLED, experiment_seed="1", **changes):
+    settings = {"method": method, "training": TRAINING | changes, "development": {"every": 1000}}
+    outputs = [f"r/runs/{name}/seed1/model/record.json", f"r/runs/{name}/seed1/model/model.safetensors"]
+    return job(
+        "train_encoder", outputs, inputs, settings, gpus=1, minutes=480, run=name, seed=experiment_seed
+    )
+
+
+CONTRACT = {"dataset": {"contract": {"rows": 6400}}}
+SOURCES = [
+    job("fetch_encoder", ["r/encoders/toy/record.json", "r/encoders/toy/model.safetensors"], encoder="toy"),
+    job("read_dataset", ["r/datasets/text.parquet"], settings=CONTRACT, dataset="text"),
+    job(
+        "read_dataset", ["r/datasets/vague.parquet"], settings={"dataset": {"contract": {}}}, dataset="vague"
+    ),
+    job("split_corpus", ["r/corpora/wiki/train.parquet"], ["r/datasets/text.parquet"], corpus="wiki"),
+    job("split_corpus", ["r/corpora/vague/train.parquet"], ["r/datasets/vague.parquet"], corpus="vague"),
+]
+WIKI = ["r/encoders/toy/record.json", "r/corpora/wiki/train.parquet"]
+
+
+def estimator(*jobs):
+    return Estimator(Graph([*SOURCES, *jobs]), RATES, ROOT)
+
+
+def test_a_forward_pass_is_two_operations_a_multiply_accumulate():
+    size = EncoderSize(layers=2, width=10, feed_forward=800, parameters_millions=1, source="here")
+    assert size.forward_flops(10) == FORWARD
+
+
+def test_hours_of_a_training_are_views_and_passes_over_the_speed_of_the_gpu():
+    """6,400 sentences, two views, a forward pass and twice its work backwards, at 10^12 operations a second."""
+    run = training("simcse", WIKI)
+    hours = estimator(run).gpu_hours(run)
+    assert hours.value == pytest.approx(6400 * 2 * 3 * FORWARD / 1e12 / 3600)
+    assert hours.bases == {"assumed", "published"}
+
+
+def test_looking_at_the_development_set_counts_too():
+    run = training("simcse", [*WIKI, "r/datasets/text.parquet"])
+    looks = run._replace(settings=run.settings | {"development": {"every": 50}})  # 2 looks in 100 steps
+    plain, looking = (estimator(one).gpu_hours(one).value for one in (run, looks))
+    assert looking - plain == pytest.approx(2 * 2 * 6400 * FORWARD / 1e12 / 3600)
+
+
+def test_a_method_that_wraps_another_costs_the_product():
+    wrapped = {"module": "three_r", "base": {"module": "simcse", "readout": {"kind": "s2sent"}}}
+    cost = estimator().step_cost(wrapped)
+    assert cost and cost.value == 3.0
+
+
+def test_what_nobody_knows_is_unknown_and_not_nothing():
+    """An encoder, a method or a corpus without a number; a GPU rule that no rate describes."""
+    runs = [
+        training("encoder", ["r/encoders/huge/record.json", WIKI[1]]),
+        training("method", WIKI, {"module": "new", "readout": {"kind": "pooled"}}),
+        training("corpus", [WIKI[0], "r/corpora/vague/train.parquet"]),
+        job("extract_scores", ["r/extraction/scores/a.parquet"], gpus=1),
+    ]
+    known = training("simcse", WIKI)
+    found = estimator(*runs, known)
+    assert by(runs, found.gpu_hours) == Amount(unknown=4)
+    together = by([*runs, known], found.gpu_hours)
+    assert (together.jobs, together.unknown) == (1, 4)
+    assert together.value == found.gpu_hours(known).value
+
+
+def test_a_job_without_a_gpu_takes_no_gpu_hours():
+    assert estimator().gpu_hours(SOURCES[0]) == Amount()
+
+
+def test_a_twin_is_saved_as_two_encoders_and_its_student_as_one():
+    towers = [training(name, WIKI) for name in ("a", "b")]
+    models = [f"r/runs/{name}/seed1/model/record.json" for name in ("a", "b")]
+    twin = training("twin", [*models, WIKI[1]], {"module": "jtcse", "readout": {"kind": "pooled"}})
+    student = training("student", [*WIKI, "r/teachers/twin/wiki/seed1.parquet"], POOLED)
+    found = estimator(*towers, twin, student)
+    assert found.gigabytes(towers[0]).value == pytest.approx(0.4)
+    assert found.gigabytes(twin).value == pytest.approx(0.8)
+    assert found.gigabytes(student).value == pytest.approx(0.4)
+    assert found.gigabytes(SOURCES[3]).value == pytest.approx(6400 * 50 / 1e9)
+    assert found.gigabytes(SOURCES[4]) == Amount(unknown=1)
+
+
+LLM = {
+    "pool": {"llm": "writer", "prompt": "three_r_exemplars", "sentences": 64, "sentences_per_call": 5,
+             "words_per_call": 50, "max_calls": 400},
+    "llm": {"max_completion_tokens": 512, "calls": {"per_second": 1},
+            "price": {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0}},
+}  # fmt: skip
+
+
+def test_requests_of_a_pool_lie_between_what_it_needs_and_where_it_gives_up():
+    pool = job("write_exemplars", ["r/exemplars/p.parquet"], settings=LLM, pool="p")
+    calls = estimator(pool).calls(pool)
+    assert calls and (calls.least, calls.most) == (13, 400)
+    prompt = len((ROOT / "resources/prompts/three_r_exemplars.txt").read_text()) + 7 * 50
+    assert calls.most_usd == pytest.approx(400 * (prompt / 4 * 1.0 + 512 * 2.0) / 1e6)
+    assert calls.hours == pytest.approx(400 / 3600)
+
+
+def test_a_service_without_a_price_has_unknown_costs():
+    unpriced = LLM | {"llm": LLM["llm"] | {"price": None}}
+    jobs = [
+        job("write_exemplars", [f"r/exemplars/{n}.parquet"], settings=s, pool="p")
+        for n, s in enumerate((LLM, unpriced))
+    ]
+    (row,) = requests(jobs, estimator(*jobs))
+    assert row["requests_most"] == 800 and row["usd_most"] is None
+
+
+def test_translations_go_there_and_back_and_shards_share_them():
+    settings = {
+        "translation": {"translator": "google", "max_sentences": None},
+        "translator": {"calls": {"per_second": 5}},
+        "limits": {"shards": 8},
+    }
+    shards = [
+        job(
+            "translate_shard", [f"r/corpora/fr/round_trip/{n}-of-8.parquet"], [WIKI[1]], settings, corpus="fr"
+        )
+        for n in range(8)
+    ]
+    (row,) = requests(shards, estimator(*shards))
+    assert row["service"] == "translators.google"
+    assert row["requests_most"] == 2 * 6400
+    assert row["usd_most"] is None
+    assert row["hours_one_by_one"] == pytest.approx(12800 / 5 / 3600)
+
+
+def test_shared_jobs_count_once_in_the_last_row():
+    run = training("simcse", WIKI)
+    model = run.outputs[0]
+    scores = job("evaluate_sts", ["r/scores/s.parquet"], [model])
+    tables = [
+        job("make_table", [f"r/tables/{name}.parquet"], ["r/scores/s.parquet"], experiment=name)
+        for name in ("jtcse_table1", "jtcse_table2", "simcse")
+    ]
+    page = job("write_report", ["r/report.html"], [table.outputs[0] for table in tables])
+    graph = Graph([*SOURCES, run, scores, *tables, page])
+    rows = by_experiment(graph, Estimator(graph, RATES, ROOT))
+    named = {row["experiment"] or row["paper"]: row for row in rows}
+    needed = 5  # encoder, dataset, corpus, training, scores
+    assert named["jtcse_table1"]["jobs"] == named["jtcse_table2"]["jobs"] == needed + 1
+    assert named["jtcse"]["jobs"] == needed + 2
+    assert named["simcse"]["jobs"] == needed + 1
+    assert named["report"]["jobs"] == 3  # the page, and a vague corpus that nobody reads
+    assert named[None]["jobs"] == len(graph.jobs)
+    assert named[None]["gpu_hours"] == named["simcse"]["gpu_hours"] == named["jtcse"]["gpu_hours"] > 0
+    assert named[None]["gpu_hours_limit"] == 8
+    tables_of_all = summary(graph, Estimator(graph, RATES, ROOT), RATES)
+    assert json.loads(json.dumps(tables_of_all)) == tables_of_all
+    assert storage(graph.jobs, Estimator(graph, RATES, ROOT))[-1]["gigabytes"] > 0
+
+
+def test_every_rate_has_a_source_and_assumptions_come_first():
+    rates = read_rates(ROOT / "config/rates.yaml")
+    rows = rests_on(rates)
+    assert rows[0]["basis"] == "assumed"
+    assert all(row["source"] for row in rows) and not any(math.isnan(row["value"]) for row in rows)
+    blocks = yaml.safe_load((ROOT / "config/encoders.yaml").read_text())["encoders"]
+    assert {name for name, block in blocks.items() if "fetch" in block} <= set(rates.encoders)

@@ -1,0 +1,270 @@
+"""Jobs times rates: GPU hours, storage, requests and dollars of any set of jobs. Pure; nothing is guessed.
+
+Every amount says how many jobs it covers, how many it cannot, and what kinds of numbers it rests on.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workflow_scripts.planning.graph import Graph, Job
+from workflow_scripts.planning.rates import EncoderSize, Rate, Rates
+
+TRAINED_PASS = 3
+"""A forward and a backward pass in forward passes."""
+VIEWS = 2
+"""Texts that SimCSE, the unit of ``step_cost``, encodes for every sentence of a batch."""
+
+
+class Amount(NamedTuple):
+    """A sum over jobs, and how far it can be trusted."""
+
+    value: float = 0.0
+    jobs: int = 0
+    """Whose share is in ``value``."""
+    unknown: int = 0
+    """Jobs that have a share nobody knows."""
+    bases: frozenset[str] = frozenset()
+
+    def __add__(self, other: "Amount") -> "Amount":  # type: ignore[override]
+        """Both together."""
+        return Amount(
+            self.value + other.value,
+            self.jobs + other.jobs,
+            self.unknown + other.unknown,
+            self.bases | other.bases,
+        )
+
+
+UNKNOWN = Amount(unknown=1)
+
+
+def total(amounts: Iterable[Amount]) -> Amount:
+    """The sum."""
+    return sum(amounts, Amount())
+
+
+class Calls(NamedTuple):
+    """What one job asks of a translator or language model."""
+
+    service: str
+    least: float
+    most: float
+    """Requests; a pool is finished somewhere between."""
+    least_usd: float | None
+    most_usd: float | None
+    """None: no price is known."""
+    hours: float | None
+    """Of the most requests at the rate that the configuration allows one job; None where it sets none."""
+
+
+class Estimator:
+    """Estimates of the jobs of one graph."""
+
+    def __init__(self, graph: Graph, rates: Rates, root: Path) -> None:
+        """Take the graph, the rates, and the folder in which prompts lie."""
+        self._graph = graph
+        self._rates = rates
+        self._root = root
+
+    # What a job works on
+
+    def encoders(self, job: Job) -> list[str]:
+        """Names of the fetched or adapted encoders that a job's model consists of, or that it reads."""
+        found = []
+        for file in job.inputs:
+            parts = Path(file).parts
+            if "encoders" in parts[:-1]:
+                found.append(parts[parts.index("encoders") + 1])
+            elif parts[-2:] == ("model", "record.json") and (maker := self._graph.maker(file)):
+                found += self.models(maker)
+        return found
+
+    def models(self, job: Job) -> list[str]:
+        """Encoders that a run saves: those it starts from, one for a student."""
+        if job.rule == "train_encoder" and job.settings["method"]["module"] not in ("jtcse", "ensemble"):
+            return self.encoders(job)[:1]
+        return self.encoders(job)
+
+    def rows(self, file: str) -> Rate | None:
+        """Sentences of a corpus or dataset; None if nobody knows."""
+        job = self._graph.maker(file)
+        if job is None:
+            return None
+        if job.rule == "read_dataset":
+            return self._rows_of_dataset(job)
+        texts = [
+            one for one in job.inputs if one.endswith(".parquet") and "round_trip" not in Path(one).parts
+        ]
+        parts = [self.rows(one) for one in texts]
+        known = [part for part in parts if part]
+        if len(known) != len(parts) or not known:
+            return None
+        return _combined(sum(part.value for part in known), known)
+
+    def _rows_of_dataset(self, job: Job) -> Rate | None:
+        name = job.wildcards["dataset"]
+        if name in self._rates.rows:
+            return self._rates.rows[name]
+        contract = job.settings["dataset"]["contract"]
+        rows = contract.get("rows", contract.get("min_rows"))
+        source = f"contract of datasets.{name}"
+        return Rate(value=rows, basis="published", source=source) if rows else None
+
+    # GPU hours
+
+    def gpu_hours(self, job: Job) -> Amount:
+        """Hours of GPUs that a job takes; 0 for one that asks for none."""
+        if not job.gpus:
+            return Amount()
+        flops = {"train_encoder": self._training_flops, "encode_teacher": self._teacher_flops}.get(job.rule)
+        found = flops(job) if flops else None
+        if found is None:
+            return UNKNOWN
+        hours = found.value / (self._rates.gpu_tflops.value * 1e12) / 3600
+        return Amount(
+            hours, 1, 0, frozenset({found.basis, self._rates.gpu_tflops.basis, self._rates.filled.basis})
+        )
+
+    def gpu_limit(self, job: Job) -> float:
+        """GPU hours after which the queue ends a job, as its rule declares."""
+        return job.gpus * job.minutes / 60
+
+    def _training_flops(self, job: Job) -> Rate | None:
+        training = job.settings["training"]
+        size, cost = self._size(job), self.step_cost(job.settings["method"])
+        rows = self._input_rows(job, "corpora")
+        if size is None or cost is None or rows is None:
+            return None
+        steps = training["max_steps"] or training["epochs"] * (rows.value // training["batch_size"])
+        sentence = size.forward_flops(training["max_tokens"] * self._rates.filled.value)
+        trained = steps * training["batch_size"] * VIEWS * TRAINED_PASS * sentence * cost.value
+        return _combined(trained + self._development_flops(job, size, steps), [cost, rows])
+
+    def _development_flops(self, job: Job, size: EncoderSize, steps: float) -> float:
+        """Of encoding the development pairs again and again; 0 where nobody knows how many there are."""
+        pairs = self._input_rows(job, "datasets")
+        development = job.settings["development"]
+        passes = steps // development["every"]
+        tokens = job.settings["training"]["max_tokens"] * self._rates.filled.value
+        return passes * 2 * pairs.value * size.forward_flops(tokens) if pairs else 0.0
+
+    def _teacher_flops(self, job: Job) -> Rate | None:
+        sizes = [self._rates.encoders.get(name) for name in self.encoders(job)]
+        rows = self._input_rows(job, "corpora")
+        if rows is None or not sizes or None in sizes:
+            return None
+        tokens = job.settings["teacher"]["max_tokens"] * self._rates.filled.value
+        return _combined(rows.value * sum(size.forward_flops(tokens) for size in sizes if size), [rows])
+
+    def _input_rows(self, job: Job, folder: str) -> Rate | None:
+        files = [
+            file for file in job.inputs if folder in Path(file).parts and not file.endswith("words.parquet")
+        ]
+        return self.rows(files[0]) if files else None
+
+    def _size(self, job: Job) -> EncoderSize | None:
+        names = self.encoders(job)
+        return self._rates.encoders.get(names[0]) if names else None
+
+    def step_cost(self, method: Mapping[str, Any]) -> Rate | None:
+        """A step of a method in SimCSE steps; the factors of a method that wraps another multiply."""
+        base = method.get("base")
+        readout = (base or method).get("readout", {}).get("kind", "pooled")
+        factors = [self._rates.step_cost.get(method["module"]), self._rates.readout_cost.get(readout)]
+        if base:
+            factors.append(self._rates.step_cost.get(base["module"]))
+        known = [factor for factor in factors if factor]
+        return _combined(math.prod(f.value for f in known), known) if len(known) == len(factors) else None
+
+    # Storage
+
+    def gigabytes(self, job: Job) -> Amount:
+        """What a job leaves on the disk."""
+        models = [file for file in job.outputs if file.endswith("model.safetensors")]
+        if models:
+            names = (
+                [job.wildcards["encoder"]]
+                if job.rule in ("fetch_encoder", "continue_mlm")
+                else self.models(job)
+            )
+            sizes = [self._rates.encoders.get(name) for name in names]
+            if not sizes or None in sizes:
+                return UNKNOWN
+            saved = sum(size.parameters_millions for size in sizes if size) * 4e-3
+            return Amount(saved, 1, 0, frozenset({"published"}))
+        if rate := self._rates.kilobytes.get(job.rule):
+            return Amount(rate.value / 1e6, 1, 0, frozenset({rate.basis}))
+        return self._growing(job)
+
+    def _growing(self, job: Job) -> Amount:
+        if job.rule == "encode_teacher":
+            rows = self._input_rows(job, "corpora")
+            sizes = [self._rates.encoders.get(name) for name in self.encoders(job)]
+            if rows is None or not sizes or None in sizes:
+                return UNKNOWN
+            width = sum(size.width for size in sizes if size)
+            return Amount(rows.value * width * 4 / 1e9, 1, 0, frozenset({"arithmetic", rows.basis}))
+        rate = self._rates.bytes_per_row.get(job.rule)
+        rows = self.rows(job.outputs[0]) if rate else None
+        if rate is None or rows is None:
+            return UNKNOWN
+        return Amount(rate.value * rows.value / 1e9, 1, 0, frozenset({rate.basis, rows.basis}))
+
+    # Requests
+
+    def calls(self, job: Job) -> Calls | None:
+        """What a job asks of a service, None for one that asks nothing."""
+        if job.rule == "write_exemplars":
+            return self._pool_calls(job)
+        if job.rule == "translate_shard":
+            return self._translation_calls(job)
+        return None
+
+    def _pool_calls(self, job: Job) -> Calls:
+        pool, llm = job.settings["pool"], job.settings["llm"]
+        least = math.ceil(pool["sentences"] / pool["sentences_per_call"])
+        prompt = (self._root / f"resources/prompts/{pool['prompt']}.txt").read_text("utf-8")
+        words = 7 * pool["words_per_call"]  # frequent words are short, and have a comma and a space each
+        asked = (len(prompt) + words) / self._rates.characters_per_token.value
+        least_usd = _usd(llm["price"], least, asked, pool["sentences_per_call"] * 10)
+        most_usd = _usd(llm["price"], pool["max_calls"], asked, llm["max_completion_tokens"])
+        hours = _hours(pool["max_calls"], llm["calls"])
+        return Calls(f"llms.{pool['llm']}", least, pool["max_calls"], least_usd, most_usd, hours)
+
+    def _translation_calls(self, job: Job) -> Calls | None:
+        rows = self._input_rows(job, "corpora")
+        translation = job.settings["translation"]
+        service = f"translators.{translation['translator']}"
+        if rows is None:
+            return Calls(service, math.nan, math.nan, None, None, None)
+        shards = job.settings["limits"]["shards"]
+        texts = min(rows.value, translation["max_sentences"] or rows.value) / shards
+        requests = 2 * texts  # there and back
+        return Calls(
+            service, requests, requests, None, None, _hours(requests, job.settings["translator"].get("calls"))
+        )
+
+
+def _usd(price: Mapping[str, Any] | None, calls: float, asked: float, answered: float) -> float | None:
+    if price is None:
+        return None
+    each = asked * price["input_usd_per_million"] + answered * price["output_usd_per_million"]
+    return float(calls * each / 1e6)
+
+
+def _hours(requests: float, calls: Mapping[str, Any] | None) -> float | None:
+    return requests / calls["per_second"] / 3600 if calls and calls.get("per_second") else None
+
+
+def _combined(value: float, parts: Iterable[Rate]) -> Rate:
+    """A number made from others: as good as the worst of them."""
+    order = ("assumed", "published", "measured", "arithmetic")
+    worst = min((part.basis for part in parts), key=order.index)
+    return Rate(value=value, basis=worst, source="; ".join(part.source for part in parts))
+
+
+def by(jobs: Iterable[Job], amount: Callable[[Job], Amount]) -> Amount:
+    """An amount over jobs."""
+    return total(amount(job) for job in jobs)
