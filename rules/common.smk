@@ -438,8 +438,23 @@ def attending_models_of(wildcards):
     )
 
 
+def compared_models_of(wildcards):
+    """Models of the runs of one experiment whose words are compared."""
+    grid = EXPERIMENTS[wildcards.experiment]
+    named = {run: runs_of(grid)[run] for run in grid["token_similarity"]["runs"]}
+    return of_runs("<results>/runs/{run}/seed{seed}/model/record.json", named)
+
+
+def compared_modules(wildcards):
+    """Modules that whoever loads those models imports by name."""
+    named = EXPERIMENTS[wildcards.experiment]["token_similarity"]["runs"]
+    return sorted({module for run in named for module in loading_modules(run)})
+
+
 def has_figure(figure, grid):
     """Whether a grid holds what a figure shows."""
+    if figure in ("token_similarity", "scatter", "modulus_surface"):
+        return bool(grid.get(figure))
     if figure == "learning_curves":
         return any(run.corpus for run in runs_of(grid).values())
     if figure == "attention_maps":

@@ -19,6 +19,9 @@ FIGURES = [
     "alignment_uniformity",
     "sweep",
     "layer_attention",
+    "token_similarity",
+    "scatter",
+    "modulus_surface",
 ]
 CORPORA = sorted(
     {run.corpus for run in RUNS.values() if run.corpus}
@@ -401,6 +404,123 @@ rule draw_layer_attention:
         python -m workflow_scripts.draw_layer_attention \
             --config {params.config:q} --experiment {wildcards.experiment:q} \
             --models {input.models:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule draw_token_similarity:
+    """How alike some runs make the words of two sentences."""
+    input:
+        models=compared_models_of,
+        code=lambda wildcards: sources("draw_token_similarity", *compared_modules(wildcards)),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/token_similarity.svg",
+            caption="../resources/captions/token_similarity.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "words of two sentences"},
+        ),
+        data="<results>/figures/{experiment}/token_similarity.parquet",
+    log:
+        "<logs>/draw_token_similarity/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_token_similarity/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="4GB",
+        runtime="15m",
+    params:
+        config=config_slice(
+            STUDY,
+            title="grids.{experiment}.title",
+            figure="report.figure",
+            token_similarity="report.token_similarity",
+            case="grids.{experiment}.token_similarity",
+        ),
+        packages=lambda wildcards: versions("draw_token_similarity", *compared_modules(wildcards)),
+    message:
+        "Draw how alike words are in runs of {wildcards.experiment}"
+    shell:
+        r"""
+        python -m workflow_scripts.draw_token_similarity \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --models {input.models:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule draw_scatter:
+    """Two columns of a table against each other."""
+    input:
+        table="<results>/tables/{experiment}.parquet",
+        code=sources("draw_scatter"),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/scatter.svg",
+            caption="../resources/captions/scatter.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "two columns"},
+        ),
+        data="<results>/figures/{experiment}/scatter.parquet",
+    log:
+        "<logs>/draw_scatter/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_scatter/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=config_slice(
+            STUDY,
+            title="grids.{experiment}.title",
+            figure="report.figure",
+            scatter="grids.{experiment}.scatter",
+        ),
+        packages=versions("draw_scatter"),
+    message:
+        "Draw two columns of {wildcards.experiment}"
+    shell:
+        r"""
+        python -m workflow_scripts.draw_scatter \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --table {input.table:q} --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
+        """
+
+
+rule draw_modulus_surface:
+    """The modulus loss over moduli and cosine; no run is read."""
+    input:
+        code=sources("draw_modulus_surface"),
+    output:
+        figure=report(
+            "<results>/figures/{experiment}/modulus_surface.svg",
+            caption="../resources/captions/modulus_surface.rst",
+            category="Figures",
+            labels={"experiment": "{experiment}", "shows": "modulus constraint"},
+        ),
+        data="<results>/figures/{experiment}/modulus_surface.parquet",
+    log:
+        "<logs>/draw_modulus_surface/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_modulus_surface/{experiment}.tsv"
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=config_slice(
+            STUDY,
+            title="grids.{experiment}.title",
+            figure="report.figure",
+            modulus_surface="grids.{experiment}.modulus_surface",
+        ),
+        packages=versions("draw_modulus_surface"),
+    message:
+        "Draw the modulus constraint of {wildcards.experiment}"
+    shell:
+        r"""
+        python -m workflow_scripts.draw_modulus_surface \
+            --config {params.config:q} --experiment {wildcards.experiment:q} \
+            --figure {output.figure:q} --data {output.data:q} >{log:q} 2>&1
         """
 
 

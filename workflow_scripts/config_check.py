@@ -192,6 +192,8 @@ def _check_grid(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) 
     for number, column in enumerate(grid["columns"]):
         if "suite" in column:  # a mean of other columns names none
             _known(column["suite"], asked, f"{place}: columns.{number}.suite")
+    for run in grid.get("token_similarity", {}).get("runs", []):
+        _known(run, runs_of(grid), f"{place}: token_similarity.runs")
     if grid["baseline"]:
         _known(grid["baseline"], runs_of(grid), f"{place}: baseline")
 

@@ -21,7 +21,7 @@ from tests.planning import DEMO, ROOT, copy_tree, merged_config, planned_jobs, p
 REPORT = {"write_report": 1}
 PLANE = {"draw_alignment_uniformity": 1}
 SCORED = {"make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
-CURVES = {"draw_learning_curves": 1, "draw_threshold_path": 1}
+CURVES = {"draw_learning_curves": 1, "draw_threshold_path": 1, "draw_token_similarity": 1}  # all show 3R
 LAYERS = {"draw_layer_attention": 1}
 ALL_EVALUATED = {"evaluate_sts": 13, "evaluate_geometry": 13} | SCORED
 TRAINED = {"train_encoder": 12, "evaluate_sts": 10, "evaluate_geometry": 10} | CURVES | LAYERS | SCORED
@@ -93,6 +93,7 @@ READERS: dict[str, dict[str, int]] = {
     "report.cosine_density.edges": {"draw_cosine_density": 1} | REPORT,
     "report.cosine_density.bandwidth": {"draw_cosine_density": 1} | REPORT,
     "report.layer_attention": LAYERS | REPORT,
+    "report.token_similarity": {"draw_token_similarity": 1} | REPORT,
     "report.page": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
     "methods.simcse": PLAIN,
@@ -192,6 +193,8 @@ OTHER_VALUES: dict[str, Any] = {
     "reader": "lines",
     "data_root": "elsewhere",
     "classifier": "exact",
+    "layer": 0,
+    "unit": "pieces",
     "device": "cpu",
     "missing_data": "stop",
     "generator": None,
@@ -452,6 +455,7 @@ DOWNSTREAM = {
     "draw_learning_curves": {"write_report"},
     "draw_threshold_path": {"write_report"},
     "draw_layer_attention": {"write_report"},
+    "draw_token_similarity": {"write_report"},
     "draw_cosine_density": {"write_report"},
     "draw_alignment_uniformity": {"write_report"},
 }

@@ -6,7 +6,7 @@ import yaml
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.config_check import GRID_SCHEMA, SCHEMA, check
-from workflow_scripts.dag import all_runs, points_of, run_settings, runs_of
+from workflow_scripts.dag import all_runs, at, points_of, run_settings, runs_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import load_method
 from workflow_scripts.reporting.experiment import Experiment
@@ -161,6 +161,22 @@ def test_a_swept_run_knows_where_it_lies_and_another_does_not():
     point = points["simcse_s2sent.x.c.t.blocks1-learning_rate5e-05"]
     assert point.series == "simcse_s2sent.x.c.t"
     assert point.values == {"method.readout.blocks": 1, "training.learning_rate": 5.0e-5}
+
+
+def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
+    """A block's ``at`` repeats what its settings, or those of its pool, already are."""
+    config, checked = merged_config(ROOT, "config/config.yaml"), []
+    for name in config["experiments"]:
+        described = yaml.safe_load((ROOT / f"config/experiments/{name}.yaml").read_text())
+        for block in described["runs"]:
+            for run in runs_of(grid(block)).values():
+                settings = run_settings(config, run)
+                settings["exemplars"] = config["exemplars"].get(settings["method"].get("pool"), {})
+                for setting, value in block.get("at", {}).items():
+                    if name != "three_r_table8":  # where SimCSE stands for a threshold of 0
+                        assert at(settings, setting) == value, (name, block)
+                        checked.append(setting)
+    assert {"method.k", "exemplars.list_words", "method.cross_every"} <= set(checked)
 
 
 def test_a_plot_of_what_nobody_sweeps_is_refused():

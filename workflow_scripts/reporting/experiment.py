@@ -8,6 +8,7 @@ from workflow_scripts.config import Slice
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
 Setting = Annotated[str, Field(pattern=r"^(method|training)(\.[a-z_]+)+$")]
+Place = Annotated[str, Field(pattern=r"^(method|training|exemplars)(\.[a-z_]+)+$")]
 
 
 class Column(Slice):
@@ -54,13 +55,38 @@ class RunBlock(Slice):
     sweep: dict[Setting, Annotated[list[Any], Field(min_length=1)]] = Field(
         default={}, description="Dotted setting to its values; a run for each combination, named after it."
     )
+    at: dict[Place, Any] = Field(
+        default={}, description="Dotted setting to the value that these runs have there: points of the plots."
+    )
 
 
 class Plot(Slice):
-    """A panel that shows the headline over the values of one swept setting."""
+    """A panel that shows a column over the values of one setting, swept or said by ``at``."""
 
-    setting: Setting
+    setting: Place
     label: str = Field(description="What stands on the axis, with its unit.")
+    heading: str | None = Field(default=None, description="Column that is shown; left out for the headline.")
+
+
+class Scatter(Slice):
+    """Two columns against each other, a point per run."""
+
+    x: str = Field(description="Heading of a column.")
+    y: str = Field(description="Heading of a column.")
+
+
+class TokenCase(Slice):
+    """Two sentences, and the runs in which their words are compared (3R, Table 4 and Figs. 1 and 3)."""
+
+    runs: list[str] = Field(min_length=1, max_length=6, description="Runs of the grid, of one encoder each.")
+    sentences: list[str] = Field(min_length=2, max_length=2)
+
+
+class ModulusSurface(Slice):
+    """Which part of the modulus loss is drawn (JTCSE, Fig. 3)."""
+
+    longest: float = Field(gt=1, description="Largest ratio k of the two moduli.")
+    steps: int = Field(ge=8, le=200, description="Points along each axis.")
 
 
 class Experiment(Slice):
@@ -80,10 +106,17 @@ class Experiment(Slice):
         default=None, description="Heading that figures colour by; left out for the first."
     )
     plots: list[Plot] = Field(default=[], description="Panels of the figure of swept settings.")
+    scatter: Scatter | None = Field(default=None, description="Columns of the figure of that name.")
+    token_similarity: TokenCase | None = Field(
+        default=None, description="What the figure of that name shows."
+    )
+    modulus_surface: ModulusSurface | None = Field(
+        default=None, description="What the figure of that name shows; it reads no run."
+    )
 
     @model_validator(mode="after")
     def _plots_show_what_is_swept(self) -> "Experiment":
-        swept = {setting for block in self.runs for setting in block.sweep}
+        swept = {setting for block in self.runs for setting in (*block.sweep, *block.at)}
         for plot in self.plots:
             if plot.setting not in swept:
                 raise ValueError(f"plots: no run sweeps {plot.setting}; swept are {sorted(swept)}")
@@ -100,8 +133,10 @@ class Experiment(Slice):
                 raise ValueError(
                     f"{column.heading} averages {sorted(unknown)}, no columns of scores; has {sorted(scores)}"
                 )
-        if self.headline is not None and self.headline not in headings:
-            raise ValueError(f"headline {self.headline} is no heading; has {headings}")
+        drawn = [self.scatter.x, self.scatter.y] if self.scatter else []
+        for heading in (self.headline, *(plot.heading for plot in self.plots), *drawn):
+            if heading is not None and heading not in headings:
+                raise ValueError(f"{heading} is no heading; has {headings}")
         return self
 
     def headline_column(self) -> Column | MeanColumn:

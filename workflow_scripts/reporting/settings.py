@@ -2,6 +2,7 @@
 
 from workflow_scripts.config import Slice
 from workflow_scripts.evaluation.layer_attention import Config as LayerAttention
+from workflow_scripts.evaluation.token_similarity import Config as TokenSimilarity
 from workflow_scripts.reporting.alignment_uniformity import Config as AlignmentUniformity
 from workflow_scripts.reporting.attention_maps import Config as AttentionMaps
 from workflow_scripts.reporting.cosine_density import Config as CosineDensity
@@ -19,4 +20,5 @@ class Report(Slice):
     alignment_uniformity: AlignmentUniformity
     attention_maps: AttentionMaps
     layer_attention: LayerAttention
+    token_similarity: TokenSimilarity
     page: PageConfig

@@ -1,5 +1,6 @@
 import pytest
 
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.reporting.sweep import HOW_DRAWN, draw, rows_of
@@ -73,3 +74,60 @@ def test_a_sweep_without_scores_says_so(everything):
     with figure_style():
         svg = to_svg(draw(data, experiment, STYLE, "A title", []), "sweep", "A title", "About")
     assert ("No run of the sweep has a score." in svg) == everything
+
+
+def placed(**changes):
+    """A swept k beside a run that says where it lies, and a run that lies nowhere."""
+    block = {"method": "three_r", "encoder": "x", "corpus": "c"}
+    grid = GRID | {
+        "baseline": "base.x",
+        "runs": [
+            {"method": "base", "encoder": "x"},
+            block | {"at": {"method.k": 6}},
+            block | {"sweep": {"method.k": [16, 2]}},
+            block | {"tag": "none", "overrides": {"method": {"k": 3}}, "at": {"method.k": None}},
+        ],
+        "plots": [
+            {"setting": "method.k", "label": "exemplars"},
+            {"setting": "method.k", "label": "exemplars", "heading": "Other"},
+        ],
+    }
+    experiment = Experiment.parse(grid | changes, "grid")
+    runs = ["base.x", "three_r.x.c", "three_r.x.c.k16", "three_r.x.c.k2", "three_r.x.c.none"]
+    rows = [
+        {"run": run, "heading": heading, "mean": mean + place, "sd": 0.1, "seeds": 2}
+        for heading, mean in (("STS-B", 70.0), ("Other", 5.0))
+        for place, run in enumerate(runs)
+    ]
+    return experiment, rows_of(experiment, rows)
+
+
+def test_numbers_stand_in_their_order_and_runs_that_differ_in_tag_alone_are_one_series():
+    _, data = placed()
+    rows = [row for row in data.to_pylist() if row["heading"] == "STS-B" and row["place"] is not None]
+    found = {row["place"]: (row["value"], row["run"], row["mean"]) for row in rows}
+    assert found == {
+        0: ("2", "three_r.x.c.k2", 73.0),
+        1: ("6", "three_r.x.c", 71.0),
+        2: ("16", "three_r.x.c.k16", 72.0),
+        3: ("None", "three_r.x.c.none", 74.0),
+    }
+    assert {row["series"] for row in rows} == {"three_r.x.c"}
+
+
+def test_a_panel_may_show_another_column_and_every_panel_has_the_baseline():
+    experiment, data = placed()
+    lines = [row for row in data.to_pylist() if row["place"] is None]
+    assert [(row["run"], row["heading"], row["mean"]) for row in lines] == [
+        ("base.x", "STS-B", 70.0),
+        ("base.x", "Other", 5.0),
+    ]
+    with figure_style():
+        svg = to_svg(draw(data, experiment, STYLE, "A title", []), "sweep", "A title", "About")
+    for text in ("STS-B", "Other", "exemplars", "baseline"):
+        assert text in svg
+
+
+def test_a_panel_of_a_column_that_is_not_there_is_refused():
+    with pytest.raises(ConfigError, match="STS12 is no heading"):
+        placed(plots=[{"setting": "method.k", "label": "k", "heading": "STS12"}])

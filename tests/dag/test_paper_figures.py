@@ -1,0 +1,42 @@
+"""The papers' figures are made by the paper's configuration alone."""
+
+import re
+
+import pytest
+import yaml
+
+from tests.planning import ROOT, copy_tree, snakemake
+
+ROW = re.compile(r"^\| ([^|]+) \| (?:`(\w+)`)? ?\| `([\w.]+)` \| `([\w./]+)` \| `(\w+)` \|$", re.MULTILINE)
+LISTED = ROW.findall((ROOT / "config/experiments/README.md").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    """Rule of every file that the paper's study would make, its grids cut to one seed."""
+    folder = copy_tree(tmp_path_factory.mktemp("paper"))
+    for file in (folder / "config/experiments").glob("*.yaml"):
+        file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | {"seeds": [1]}))
+    report = "results/paper/report.html"
+    code, printed = snakemake(folder, "-n", "-p", report, "--configfile", "config/config.yaml")
+    assert code == 0, printed
+    made = {}
+    for command in printed.split("-m workflow_scripts.")[1:]:
+        rule = re.match(r"\w+", command)[0]
+        role = "table" if rule == "make_table" else "figure"
+        made |= dict.fromkeys(re.findall(rf"--{role} (\S+)", command), rule)
+    return made
+
+
+def test_the_list_of_figures_is_read():
+    assert len(LISTED) == 30
+    assert {"3R, Figure 4", "JTCSE, Figure 10", "S2Sent, Figure 8"} <= {row[0] for row in LISTED}
+
+
+@pytest.mark.parametrize(("paper", "grid", "key", "file", "rule"), LISTED, ids=[row[0] for row in LISTED])
+def test_a_figure_of_a_paper_is_planned_by_the_rule_and_asked_for_by_the_key(
+    planned, paper, grid, key, file, rule
+):
+    assert planned[f"results/paper/{file}"] == rule
+    if grid:
+        assert key in yaml.safe_load((ROOT / f"config/experiments/{grid}.yaml").read_text())
