@@ -9,7 +9,9 @@ snakemake takes: a paper (jtcse), a table (results/paper/tables/jtcse_table1.par
 import argparse
 import json
 import os
+import resource
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     arguments = parser.parse_args()
+    began = time.perf_counter()
     rates = read_rates(arguments.rates)
     graph = planned(arguments.targets, arguments.configfile)
     tables = summary(graph, Estimator(graph, rates, ROOT), rates)
@@ -49,6 +52,9 @@ def main() -> None:
         sys.stdout.write(json.dumps(tables, indent=1) + "\n")
     else:
         show(tables)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000  # Linux counts in KB
+        took = f"{time.perf_counter() - began:.0f} s, {memory:.0f} MB"
+        sys.stderr.write(f"planned {len(graph.jobs)} jobs: {took}\n")
 
 
 def show(tables: dict[str, list[Row]]) -> None:
