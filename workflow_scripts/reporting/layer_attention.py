@@ -17,6 +17,7 @@ DESCRIPTION = "Maps of attention weights, a row per run, a column per sentence; 
 HOW_DRAWN = "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds."
 
 _PANEL_INCHES = 2.4
+_BAR_WIDTH = 0.05  # of a map's
 _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
 
 
@@ -25,20 +26,23 @@ def draw(table: pa.Table, style: FigureStyle, title: str, footnotes: Sequence[st
     runs, sentences = (list(dict.fromkeys(table[name].to_pylist())) for name in ("run", "sentence"))
     names = short_names(runs)
     figure = new_figure(style, _PANEL_INCHES * len(runs), title, [HOW_DRAWN, *names.footnotes, *footnotes])
-    panels = figure.subplots(len(runs), len(sentences), squeeze=False)
+    grid = figure.add_gridspec(
+        len(runs), len(sentences) + 1, width_ratios=[1] * len(sentences) + [_BAR_WIDTH]
+    )
     means = table.group_by(["run", "sentence", "query_layer", "key_layer"], use_threads=False).aggregate(
         [("weight", "mean")]
     )
     shades = Normalize(pc.min(means["weight_mean"]).as_py(), pc.max(means["weight_mean"]).as_py())
     for row, run in enumerate(runs):
         for column, sentence in enumerate(sentences):
-            axes = panels[row, column]
+            axes = figure.add_subplot(grid[row, column])
             chosen = means.filter(pc.and_(pc.equal(means["run"], run), pc.equal(means["sentence"], sentence)))
             _draw_map(axes, chosen, shades)
             if row == 0:
                 axes.set_title(sentence, wrap=True, fontsize="small")
-        panels[row, 0].set_ylabel(names.short[run])
-    bar = figure.colorbar(axes.collections[0], ax=panels[:, -1].tolist(), aspect=30, pad=0.02)
+            if column == 0:
+                axes.set_ylabel(names.short[run])
+    bar = figure.colorbar(axes.collections[0], cax=figure.add_subplot(grid[:, -1]))
     assert bar.solids is not None
     bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps
     bar.set_label("weight")
