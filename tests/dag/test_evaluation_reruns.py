@@ -31,7 +31,7 @@ STUDY = {
     "name": "kinds",
     "experiments": ["kinds"],
     "contamination": {"examples": 1},
-    "extraction": {"show": {"tables": [], "figures": []}},
+    "extraction": {"show": {"statistics": [], "tables": [], "figures": []}},
     "report": {"cosine_density": {"task": "none"}, "alignment_uniformity": {"suite": "none"}},
 }
 TABLE = {"make_table": 1, "write_report": 1}

@@ -206,7 +206,7 @@ def test_headings_of_a_grid_are_checked(columns, message):
 def test_a_headline_must_be_a_heading():
     assert grid(headline="B").headline_column().heading == "B"
     assert grid().headline_column().heading == "A"
-    with pytest.raises(ConfigError, match="headline C is no heading"):
+    with pytest.raises(ConfigError, match="C is no heading"):
         grid(headline="C")
 
 
