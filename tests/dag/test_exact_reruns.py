@@ -73,8 +73,8 @@ READERS: dict[str, dict[str, int]] = {
     "training.max_tokens": POOLED_AND_TRAINED,  # a saved model cuts at it
     "training.batch_size": NOT_S2SENT,
     "training.learning_rate": NOT_S2SENT,
-    "training.max_steps": JTCSE
-    | {"train_encoder": 4, "evaluate_sts": 4, "evaluate_geometry": 4},  # SimCSE, a tower
+    "training.max_steps": JTCSE  # of SimCSE, which is a tower too
+    | {"train_encoder": 4, "evaluate_sts": 4, "evaluate_geometry": 4, "draw_token_similarity": 1},
     "methods.simcse.dropout": PLAIN | {"train_encoder": 6},  # and a dropout of its own
     "development.every": TRAINED,
     "development.max_tokens": TRAINED,
