@@ -335,3 +335,33 @@ EXTRACTION_POINTS = pa.schema(
 )
 """Points of one figure of the extraction study: what each panel and series shows at ``point``. ``spread`` is the
 standard deviation over so many ``tasks``, null where y is no mean of tasks."""
+
+TOKEN_SIMILARITY = pa.schema(
+    [
+        ("run", pa.string()),
+        ("seed", pa.int32()),
+        ("sentence", pa.string()),
+        ("row_place", pa.int32()),
+        ("row_unit", pa.string()),
+        ("column_place", pa.int32()),
+        ("column_unit", pa.string()),
+        ("cosine", pa.float64()),
+        ("sentence_cosine", pa.float64()),
+    ]
+)
+"""Cosines between the words or pieces of each of two sentences, places from 0. ``sentence_cosine`` is that of the run's
+vectors of the two sentences, the same in every row of a run and seed."""
+
+SCATTER = pa.schema(
+    [
+        ("run", pa.string()),
+        ("x", pa.float64()),
+        ("x_sd", pa.float64()),
+        ("y", pa.float64()),
+        ("y_sd", pa.float64()),
+    ]
+)
+"""Means and standard deviations over seeds of two columns of a table, a row per run that has both."""
+
+MODULUS_SURFACE = pa.schema([("k", pa.float64()), ("t", pa.float64()), ("loss", pa.float64())])
+"""L_TMC at a ratio of moduli k and a cosine t, ratio by ratio."""

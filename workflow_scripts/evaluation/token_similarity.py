@@ -23,22 +23,7 @@ from workflow_scripts.evaluation.correlation import cosine
 from workflow_scripts.losses.infonce import cosine_matrix
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
-
-TOKEN_SIMILARITY = pa.schema(
-    [
-        ("run", pa.string()),
-        ("seed", pa.int32()),
-        ("sentence", pa.string()),
-        ("row_place", pa.int32()),
-        ("row_unit", pa.string()),
-        ("column_place", pa.int32()),
-        ("column_unit", pa.string()),
-        ("cosine", pa.float64()),
-        ("sentence_cosine", pa.float64()),
-    ]
-)
-"""Cosines between the words or pieces of each of two sentences, places from 0. ``sentence_cosine`` is that of the run's
-vectors of the two sentences, the same in every row of a run and seed."""
+from workflow_scripts.schemas import TOKEN_SIMILARITY
 
 
 class Config(Slice):

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from workflow_scripts.losses.modulus import modulus_distance
 from workflow_scripts.reporting.experiment import ModulusSurface
 from workflow_scripts.reporting.style import INK, FigureStyle, new_figure
+from workflow_scripts.schemas import MODULUS_SURFACE
 
 TITLE = "Modulus constraint"
 DESCRIPTION = (
@@ -26,9 +27,6 @@ _PANEL_INCHES = 3.6
 _LEVELS = np.linspace(0, 1, 11)
 _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, len(_LEVELS) - 1)))
 _LINES = ["#111112"] * 4 + ["#f8f8f9"] * 5  # dark on light, then light on dark, whatever the paper
-
-MODULUS_SURFACE = pa.schema([("k", pa.float64()), ("t", pa.float64()), ("loss", pa.float64())])
-"""L_TMC at a ratio of moduli k and a cosine t, ratio by ratio."""
 
 
 def surface(config: ModulusSurface) -> pa.Table:

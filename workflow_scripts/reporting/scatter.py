@@ -11,6 +11,7 @@ from workflow_scripts.evaluation.correlation import pearson, spearman
 from workflow_scripts.reporting.experiment import Scatter
 from workflow_scripts.reporting.named_points import Mark, draw_mark, name_marks, names_of
 from workflow_scripts.reporting.style import COLOURS, FigureStyle, empty_panel, new_figure
+from workflow_scripts.schemas import SCATTER
 
 Row = dict[str, Any]
 
@@ -18,17 +19,6 @@ TITLE = "Two scores of every run"
 DESCRIPTION = "A point per run, one column of the table to the right, another upwards."
 
 _PANEL_INCHES = 4.2
-
-SCATTER = pa.schema(
-    [
-        ("run", pa.string()),
-        ("x", pa.float64()),
-        ("x_sd", pa.float64()),
-        ("y", pa.float64()),
-        ("y_sd", pa.float64()),
-    ]
-)
-"""Means and standard deviations over seeds of two columns of a table, a row per run that has both."""
 
 
 def points(table: Iterable[Row], columns: Scatter) -> pa.Table:

@@ -25,7 +25,7 @@ _ON_LIGHT, _ON_DARK = "#111112", "#f8f8f9"  # of numbers, whatever the paper
 
 
 def draw(table: pa.Table, style: FigureStyle, title: str, footnotes: Sequence[str]) -> Figure:
-    """Draw ``table`` (``token_similarity.TOKEN_SIMILARITY``); all maps have one scale."""
+    """Draw ``table`` (``schemas.TOKEN_SIMILARITY``); all maps have one scale."""
     means = _over_seeds(table)
     runs, sentences = (list(dict.fromkeys(table[name].to_pylist())) for name in ("run", "sentence"))
     names = short_names(runs)

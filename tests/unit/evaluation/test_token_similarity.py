@@ -5,7 +5,6 @@ import torch
 from tests import tiny
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.token_similarity import (
-    TOKEN_SIMILARITY,
     Config,
     similarities,
     unit_vectors,
@@ -15,6 +14,7 @@ from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load
 from workflow_scripts.models.readouts import pooled
 from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.reporting.token_similarity import HOW_DRAWN, draw
+from workflow_scripts.schemas import TOKEN_SIMILARITY
 
 SENTENCES = ["The old town.", "A king mourns by the river."]  # the tiny tokeniser spells mourns
 CONFIG = {"layer": -1, "unit": "words", "max_tokens": 32}

@@ -4,7 +4,8 @@ import pytest
 
 from workflow_scripts.artefacts import check_seal, read_record, read_table
 from workflow_scripts.reporting.experiment import ModulusSurface
-from workflow_scripts.reporting.modulus_surface import MODULUS_SURFACE, surface
+from workflow_scripts.reporting.modulus_surface import surface
+from workflow_scripts.schemas import MODULUS_SURFACE
 
 from .conftest import command, inside, run_job
 

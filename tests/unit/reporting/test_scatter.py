@@ -2,8 +2,9 @@ import pytest
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.experiment import Experiment, Scatter
-from workflow_scripts.reporting.scatter import SCATTER, draw, points
+from workflow_scripts.reporting.scatter import draw, points
 from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.schemas import SCATTER
 
 from .conftest import GRID, command, inside, run_job
 
