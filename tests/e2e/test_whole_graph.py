@@ -105,11 +105,14 @@ def test_the_paper_scale_is_planned_without_a_network(tmp_path, profile):
     copy_tree(tmp_path)
     code, printed = snakemake(tmp_path, "-n", *profile)
     assert code == 0, printed
-    assert re.search(r"train_encoder +6", printed)
+    assert re.search(r"train_encoder +1\d{3}\b", printed)
 
 
 RULES = [
-    rule for file in sorted((ROOT / "rules").glob("*.smk")) for rule in file.read_text().split("\nrule ")[1:]
+    rule
+    for file in sorted((ROOT / "rules").glob("*.smk"))
+    for text in file.read_text().split("\nrule ")[1:]
+    if "shell:" in (rule := text.split("\n\n\n")[0])  # the others only name what belongs together
 ]
 
 
@@ -122,6 +125,8 @@ def test_a_rule_says_what_a_job_needs_and_where_it_writes(rule):
         assert need in rule
     assert f'"<logs>/{name}/' in rule
     assert f'"<benchmarks>/{name}/' in rule
-    assert f"python -m workflow_scripts.{name} " in rule
+    assert re.search(rf"workflow_scripts\.{name}\b", rule.split("    shell:", 1)[1])
     shell = rule.split("    shell:", 1)[1]
-    assert re.findall(r"\{(\w[^}]*?)(?<!:q)\}", shell) == []
+    assert set(re.findall(r"\{(\w[^}]*?)(?<!:q)\}", shell)) <= {
+        "params.launcher"
+    }  # several words, of numbers alone
