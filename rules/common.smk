@@ -384,6 +384,44 @@ def published_extraction(wildcards):
     return [str(file) for file in files if (BASE / file).exists()]
 
 
+def needed(path, needs):
+    """An input function: ``path`` where a job's settings need it, and nothing otherwise."""
+    return lambda wildcards: [path] if needs(extraction_settings(wildcards)) else []
+
+
+def extraction_settings(wildcards):
+    """What a job of one source reads, of one kind of task where it has one."""
+    if "kind" in wildcards.keys():
+        return job_settings(config["extraction"], wildcards.kind, wildcards.source)
+    return wikitext_settings(config["extraction"], wildcards.source)["learnt"]
+
+
+def documents_of(wildcards):
+    """Document frequencies in the vocabulary of a source, where a weighting asks for them."""
+    if not needs_documents(extraction_settings(wildcards)):
+        return []
+    words = config["extraction"]["sources"][wildcards.source]["kind"] == "words"
+    return [f"<results>/extraction/documents/{wildcards.source if words else 'pieces'}.parquet"]
+
+
+def word_vectors_of(wildcards):
+    """The word vectors of a source that has some."""
+    words = config["extraction"]["sources"][wildcards.source]["kind"] == "words"
+    return [f"<results>/extraction/words/{wildcards.source}.parquet"] if words else []
+
+
+def task_dataset(wildcards):
+    """The dataset of one task."""
+    suite = extraction_suite(config, wildcards.kind)
+    return f"<results>/datasets/{extraction_tasks(suite)[wildcards.task]}.parquet"
+
+
+def task_settings(wildcards):
+    """Settings of one job: its representations, and the suite without its other tasks."""
+    suite = only_task(extraction_suite(config, wildcards.kind), wildcards.task)
+    return as_json({"job": extraction_settings(wildcards), "suite": suite})
+
+
 def described_datasets(wildcards):
     """Datasets that one table describes."""
     rows = config["extraction"]["statistics"][wildcards.statistics]["rows"]

@@ -23,44 +23,6 @@ wildcard_constraints:
     task="[a-z0-9_]+",
 
 
-def needed(path, needs):
-    """An input function: ``path`` where a job's settings need it, and nothing otherwise."""
-    return lambda wildcards: [path] if needs(extraction_settings(wildcards)) else []
-
-
-def extraction_settings(wildcards):
-    """What a job of one source reads, of one kind of task where it has one."""
-    if "kind" in wildcards.keys():
-        return job_settings(EXTRACTION, wildcards.kind, wildcards.source)
-    return wikitext_settings(EXTRACTION, wildcards.source)["learnt"]
-
-
-def documents_of(wildcards):
-    """Document frequencies in the vocabulary of a source, where a weighting asks for them."""
-    if not needs_documents(extraction_settings(wildcards)):
-        return []
-    words = EXTRACTION["sources"][wildcards.source]["kind"] == "words"
-    return [f"<results>/extraction/documents/{wildcards.source if words else 'pieces'}.parquet"]
-
-
-def words_of(wildcards):
-    """The word vectors of a source that has some."""
-    words = EXTRACTION["sources"][wildcards.source]["kind"] == "words"
-    return [f"<results>/extraction/words/{wildcards.source}.parquet"] if words else []
-
-
-def task_dataset(wildcards):
-    """The dataset of one task."""
-    suite = extraction_suite(config, wildcards.kind)
-    return f"<results>/datasets/{extraction_tasks(suite)[wildcards.task]}.parquet"
-
-
-def task_settings(wildcards):
-    """Settings of one job: its representations, and the suite without its other tasks."""
-    suite = only_task(extraction_suite(config, wildcards.kind), wildcards.task)
-    return as_json({"job": extraction_settings(wildcards), "suite": suite})
-
-
 rule read_word_vectors:
     """Bring static vectors of words into their form; none where nobody has put them there."""
     input:
@@ -185,7 +147,7 @@ rule fit_wikitext:
         encoder=EXTRACTED,
         biases=BIASES,
         sentences=f"<results>/datasets/{EXTRACTION['wikitext']['dataset']}.parquet",
-        words=words_of,
+        words=word_vectors_of,
         documents=documents_of,
         averages=needed("<results>/extraction/averages.parquet", needs_averages),
         code=sources("fit_wikitext"),
@@ -224,7 +186,7 @@ rule extract_scores:
         encoder=EXTRACTED,
         biases=BIASES,
         dataset=task_dataset,
-        words=words_of,
+        words=word_vectors_of,
         documents=documents_of,
         averages=needed("<results>/extraction/averages.parquet", needs_averages),
         shaping=needed("<results>/extraction/wikitext/{source}.parquet", needs_shaping),
