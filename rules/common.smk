@@ -377,11 +377,15 @@ def below_results(files):
     return [f"<results>/{file}" for file in files]
 
 
+def printed(tables):
+    """Files of a paper's numbers, of those of its tables that have one."""
+    files = [Path("resources/published", f"{table}.csv") for table in dict.fromkeys(tables)]
+    return [str(file) for file in files if (BASE / file).exists()]
+
+
 def published_extraction(wildcards):
     """The paper's numbers of one table, and of the tables that show its tasks alone."""
-    tables = dict.fromkeys([wildcards.table, *single_tables(config, wildcards.table).values()])
-    files = [Path("resources/published", f"{table}.csv") for table in tables]
-    return [str(file) for file in files if (BASE / file).exists()]
+    return printed([wildcards.table, *single_tables(config, wildcards.table).values()])
 
 
 def needed(path, needs):
@@ -430,8 +434,7 @@ def described_datasets(wildcards):
 
 def published_statistics(wildcards):
     """The paper's numbers of a table that describes datasets, where it has some."""
-    file = Path("resources/published", f"{wildcards.statistics}.csv")
-    return [str(file)] if (BASE / file).exists() else []
+    return printed([wildcards.statistics])
 
 
 def table_settings(wildcards):
@@ -489,18 +492,19 @@ def compared_modules(wildcards):
     return sorted({module for run in named for module in loading_modules(run)})
 
 
+ASKED_BY = {"sweep": "plots"} | {name: name for name in ("token_similarity", "scatter", "modulus_surface")}
+
+
 def has_figure(figure, grid):
     """Whether a grid holds what a figure shows."""
-    if figure in ("token_similarity", "scatter", "modulus_surface"):
-        return bool(grid.get(figure))
+    if key := ASKED_BY.get(figure):
+        return bool(grid.get(key))
     if figure == "learning_curves":
         return any(run.corpus for run in runs_of(grid).values())
     if figure == "attention_maps":
         return "attention" in grid["suites"]
     if figure == "threshold_path":
         return any(has_threshold(run) for run in runs_of(grid).values())
-    if figure == "sweep":
-        return bool(grid.get("plots"))
     if figure == "layer_attention":
         return bool(attending(grid))
     if figure == "cosine_density":

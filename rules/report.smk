@@ -24,7 +24,7 @@ FIGURES = [
     "modulus_surface",
 ]
 CORPORA = sorted(
-    {run.corpus for run in RUNS.values() if run.corpus}
+    {*asked_corpora()}
     | {config["encoders"][run.encoder]["adapt"]["corpus"] for run in RUNS.values() if run.encoder in ADAPTED}
 )
 SHOWN = config["extraction"]["show"]

@@ -7,32 +7,23 @@ A corpus of the form sentences, round trips alone, is for ``simcse`` itself.
 
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.training.contrastive import build, overrides, rows_of_all
 from workflow_scripts.training.material import Material
 from workflow_scripts.training.ranks import gathered
+
+__all__ = ["Config", "Objective", "build", "overrides"]
 
 
 class Config(simcse.Config):
     """Settings of SimCSE on pairs."""
 
     module: Literal["simcse_pairs"]  # type: ignore[assignment]
-
-
-def overrides(config: Config) -> dict[str, float | None]:
-    """What this method asks of ``load_backbone``."""
-    return simcse.overrides(config)
-
-
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is trained, evaluated and saved."""
-    return simcse.build(config, backbone)
 
 
 class Objective(simcse.Objective):
@@ -44,7 +35,7 @@ class Objective(simcse.Objective):
 
     def read(self, step: int) -> Tensor:
         """The step's sentences and their partners before the head, shape (2, B, D)."""
-        rows = self._sampler.rows_of(step)
-        batch = self._pairs.batch(np.concatenate([rows, rows + len(self._text)])).to(self.encoder.device)
+        rows = rows_of_all(self._sampler.rows_of(step), 2, len(self._pairs))
+        batch = self._pairs.batch(rows).to(self.encoder.device)
         views = self.encoder.read(batch.ids_BT, batch.mask_BT).chunk(2)
         return torch.stack([gathered(view_BD) for view_BD in views])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.planning.rates import EncoderSize, Rate, Rates
+from workflow_scripts.planning.rates import BASES, EncoderSize, Rate, Rates
 
 TRAINED_PASS = 3
 """A forward and a backward pass in forward passes."""
@@ -151,12 +151,12 @@ class Estimator:
         return passes * 2 * pairs.value * size.forward_flops(tokens) if pairs else 0.0
 
     def _teacher_flops(self, job: Job) -> Rate | None:
-        sizes = [self._rates.encoders.get(name) for name in self.encoders(job)]
+        sizes = self._sizes(self.encoders(job))
         rows = self._input_rows(job, "corpora")
-        if rows is None or not sizes or None in sizes:
+        if rows is None or not sizes:
             return None
         tokens = job.settings["teacher"]["max_tokens"] * self._rates.filled.value
-        return _combined(rows.value * sum(size.forward_flops(tokens) for size in sizes if size), [rows])
+        return _combined(rows.value * sum(size.forward_flops(tokens) for size in sizes), [rows])
 
     def _input_rows(self, job: Job, folder: str) -> Rate | None:
         files = [
@@ -167,6 +167,11 @@ class Estimator:
     def _size(self, job: Job) -> EncoderSize | None:
         names = self.encoders(job)
         return self._rates.encoders.get(names[0]) if names else None
+
+    def _sizes(self, names: Iterable[str]) -> list[EncoderSize]:
+        """Sizes of some encoders; none if one of them is not known."""
+        sizes = [self._rates.encoders.get(name) for name in names]
+        return [] if None in sizes else [size for size in sizes if size]
 
     def step_cost(self, method: Mapping[str, Any]) -> Rate | None:
         """A step of a method in SimCSE steps; the factors of a method that wraps another multiply."""
@@ -189,10 +194,10 @@ class Estimator:
                 if job.rule in ("fetch_encoder", "continue_mlm")
                 else self.models(job)
             )
-            sizes = [self._rates.encoders.get(name) for name in names]
-            if not sizes or None in sizes:
+            sizes = self._sizes(names)
+            if not sizes:
                 return UNKNOWN
-            saved = sum(size.parameters_millions for size in sizes if size) * 4e-3
+            saved = sum(size.parameters_millions for size in sizes) * 4e-3
             return Amount(saved, 1, 0, frozenset({"published"}))
         if rate := self._rates.kilobytes.get(job.rule):
             return Amount(rate.value / 1e6, 1, 0, frozenset({rate.basis}))
@@ -201,10 +206,10 @@ class Estimator:
     def _growing(self, job: Job) -> Amount:
         if job.rule == "encode_teacher":
             rows = self._input_rows(job, "corpora")
-            sizes = [self._rates.encoders.get(name) for name in self.encoders(job)]
-            if rows is None or not sizes or None in sizes:
+            sizes = self._sizes(self.encoders(job))
+            if rows is None or not sizes:
                 return UNKNOWN
-            width = sum(size.width for size in sizes if size)
+            width = sum(size.width for size in sizes)
             return Amount(rows.value * width * 4 / 1e9, 1, 0, frozenset({"arithmetic", rows.basis}))
         rate = self._rates.bytes_per_row.get(job.rule)
         rows = self.rows(job.outputs[0]) if rate else None
@@ -260,8 +265,7 @@ def _hours(requests: float, calls: Mapping[str, Any] | None) -> float | None:
 
 def _combined(value: float, parts: Iterable[Rate]) -> Rate:
     """A number made from others: as good as the worst of them."""
-    order = ("assumed", "published", "measured", "arithmetic")
-    worst = min((part.basis for part in parts), key=order.index)
+    worst = min((part.basis for part in parts), key=BASES.index)
     return Rate(value=value, basis=worst, source="; ".join(part.source for part in parts))
 
 

@@ -8,6 +8,9 @@ from pydantic import Field
 
 from workflow_scripts.config import Slice
 
+BASES = ("assumed", "published", "measured", "arithmetic")
+"""Where a number comes from, the least trustworthy first."""
+
 
 class Rate(Slice):
     """One number and its origin."""

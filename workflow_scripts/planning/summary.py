@@ -1,13 +1,13 @@
 """A planned study as tables of plain values: by rule, by experiment, storage, requests, and what they rest on."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
 from workflow_scripts.dag import paper_of
-from workflow_scripts.planning.estimates import Amount, Calls, Estimator, by
+from workflow_scripts.planning.estimates import Amount, Calls, Estimator, by, total
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.planning.rates import Rate, Rates
+from workflow_scripts.planning.rates import BASES, Rate, Rates
 
 Row = dict[str, Any]
 
@@ -67,7 +67,7 @@ def storage(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
     for job in jobs:
         amounts[job.rule] += estimator.gigabytes(job)
     ordered = sorted(amounts.items(), key=lambda item: -item[1].value)
-    every = sum(amounts.values(), Amount())
+    every = total(amounts.values())
     return [
         {
             "rule": rule,
@@ -122,5 +122,4 @@ def rests_on(rates: Rates) -> list[Row]:
                 rows.append(
                     {"number": shown, "value": rate.value, "basis": rate.basis, "source": rate.source}
                 )
-    order = Counter({"assumed": 0, "published": 1, "measured": 2, "arithmetic": 3})
-    return sorted(rows, key=lambda row: (order[row["basis"]], row["number"]))
+    return sorted(rows, key=lambda row: (BASES.index(row["basis"]), row["number"]))

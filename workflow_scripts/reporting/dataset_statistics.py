@@ -137,9 +137,7 @@ def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dic
     if not graded:
         found["C"] = float(len(counts))
     for mark, tokens in (("W", [WORDS[words](text) for text in texts]), ("B", pieces(texts))):
-        found |= {
-            f"{name} {mark}{unit}": value for (name, unit), value in token_numbers(list(tokens)).items()
-        }
+        found |= token_numbers(list(tokens), mark)
     return found
 
 
@@ -155,13 +153,13 @@ def end_ratio(grades: pa.ChunkedArray) -> float:
     return float((values_N >= values_N.max() - 1).sum() / (values_N <= values_N.min() + 1).sum())
 
 
-def token_numbers(texts: Sequence[Sequence[str]]) -> dict[tuple[str, str], float]:
+def token_numbers(texts: Sequence[Sequence[str]], mark: str) -> dict[str, float]:
     """Distinct tokens, tokens a text, and the percentage of tokens that are letters throughout."""
     counts = Counter(chain.from_iterable(texts))
     tokens = counts.total()
     letters = sum(count for token, count in counts.items() if token.isalpha())
     return {
-        ("vocabulary", ""): float(len(counts)),
-        ("tokens", ""): tokens / len(texts),
-        ("alphabetic", ", %"): 100 * letters / tokens,
+        f"vocabulary {mark}": float(len(counts)),
+        f"tokens {mark}": tokens / len(texts),
+        f"alphabetic {mark}, %": 100 * letters / tokens,
     }
