@@ -102,7 +102,9 @@ def test_a_key_in_the_environment_is_nowhere_after_a_run(bare):
 
 @pytest.fixture
 def crate(bare):
-    """A crate of the study, in which one more training has failed."""
+    """A crate of the study, in which one more training has failed, with what a clone has beside the pipeline."""
+    for name in ("LICENSE", "README.md", "requirements.lock"):
+        shutil.copy(ROOT / name, bare)
     log = bare / "logs/demo/train_encoder/simcse.minilm_mlm.wiki_extract/seed9.log"
     log.write_text("TrainingError: step 3: loss is nan\n")
     code, data = audit(bare, "export", "results/demo")
@@ -111,14 +113,15 @@ def crate(bare):
 
 
 ACCEPTED = {
-    "process-run-crate-0.5_3.2",  # a url for every script: there is none
-    "process-run-crate-0.5_5.1",  # an absolute URI for every script: they are files of the crate
-    "workflow-run-crate-0.5_7.1",  # an example of every parameter: failed jobs give none
-    "workflow-ro-crate-1.0_8.1",  # the Bioschemas profile beside those of runs
-    "process-run-crate-0.5_8.1",
-    "workflow-ro-crate-1.0_6.1",
+    "Application url",  # a url for every script: there is none
+    "SoftwareApplication id",  # an absolute URI for every script: they are files of the crate
+    "Action agent",  # who ran it, wrote it and publishes it is nowhere recorded
+    "Root Data Entity: `author` property",
+    "Root Data Entity: `publisher` property",
+    "FormalParameter inverse exampleOfWork",  # what lies outside the crate is no data entity
+    "Main Workflow Bioschemas compliance",  # the Bioschemas profile beside those of runs
 }
-"""Recommendations that crates of this pipeline do not follow."""
+"""Recommendations that crates of this pipeline do not follow; the validator's numbers change with its profiles."""
 
 
 @needs_tools
@@ -131,7 +134,7 @@ def test_an_independent_validator_finds_nothing_required_missing(crate, tmp_path
         subprocess.run(command, check=False, capture_output=True)
         found = json.loads(out.read_text())["issues"]
         out.unlink()
-        return {(issue["severity"], issue["check"]["identifier"]) for issue in found}
+        return {(issue["severity"], issue["check"]["name"]) for issue in found}
 
     recommended = issues("RECOMMENDED")
     assert {severity for severity, _ in recommended} <= {"RECOMMENDED"}, recommended

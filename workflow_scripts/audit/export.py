@@ -41,6 +41,7 @@ _LICENSE = "LICENSE"
 _ABOUT = (_LICENSE, "README.md", _REQUIREMENTS, "pyproject.toml")
 _FORMS = {
     ".parquet": "application/vnd.apache.parquet",
+    ".md": "text/markdown",
     ".smk": "text/x-python",
     ".safetensors": "application/octet-stream",
 }
@@ -68,7 +69,10 @@ class Crate:
             "about": {"@id": "./"},
             "conformsTo": [{"@id": _RO_CRATE}, {"@id": _WORKFLOW_RO_CRATE}],
         }
-        return {"@context": [f"{_RO_CRATE}/context", _TERMS], "@graph": [about, *self.entities.values()]}
+        described = [
+            {key: _single(value) for key, value in entity.items()} for entity in self.entities.values()
+        ]
+        return {"@context": [f"{_RO_CRATE}/context", _TERMS], "@graph": [about, *described]}
 
     # Entities
 
@@ -106,6 +110,12 @@ class Crate:
         )
         self._append(owner, key, made)
         return made
+
+    def _exemplify(self, given: Reference, owner: Reference, key: str, role: str) -> None:
+        """Say which parameter something was given for; folders and files are parameters of their own."""
+        kind = "Dataset" if self.entities[given["@id"]]["@type"] == "Dataset" else "File"
+        role = f"{role} folder" if kind == "Dataset" else role
+        self._append(given, "exampleOfWork", self._parameter(owner, key, role, kind))
 
     # The workflow
 
@@ -162,6 +172,7 @@ class Crate:
             f"#job/{name}",
             "CreateAction",
             name=f"job {made_by(job.record) if job.record else name}",
+            description=f"What rule {job.rule} asks for {job.name}",
             instrument=tool,
             startTime=_text(job.start),
             endTime=_text(job.end),
@@ -188,19 +199,19 @@ class Crate:
         for role, given in sorted(job.record.inputs.items()):
             outside = is_outside(given.path)
             one = self._source(given.path, given.sha256) if outside else self._artefact(given.path)
-            self._append(one, "exampleOfWork", self._parameter(tool, "input", role.partition("/")[0], "File"))
+            self._exemplify(one, tool, "input", role.partition("/")[0])
             read.append(one)
         for one in wrote:
-            self._append(one, "exampleOfWork", self._parameter(tool, "output", "artefact", "File"))
+            self._exemplify(one, tool, "output", "artefact")
         for file in sorted(job.record.code):
             if (ROOT / file).is_file() and sha256_of(ROOT / file) == job.record.code[file]:
                 self._append(tool, "softwareRequirements", self._add_file(file, ROOT / file))
-        return {"object": read, "result": wrote, "actionStatus": {"@id": _COMPLETED}}
+        return {"object": read, "result": wrote, "actionStatus": _COMPLETED}
 
     def _broken_off(self, job: Job) -> dict[str, Any]:
         assert job.log is not None
         log = self._add_file(name_of(job.log, self.judge.tree.root), job.log)
-        return {"actionStatus": {"@id": _FAILED}, "error": last_words(job.log), "subjectOf": log}
+        return {"actionStatus": _FAILED, "error": last_words(job.log), "subjectOf": log}
 
     def _artefact(self, path: str) -> Reference:
         """A file or a model folder inside the pipeline; one of another study is named, not copied."""
@@ -216,7 +227,7 @@ class Crate:
         """Something that this run did not make; a revision of the Hub is shorter than a sha256."""
         known = sha256 if sha256 and len(sha256) == 64 else None
         given = self._add(f"#source/{path}", "CreativeWork", name=path, identifier=path, sha256=known)
-        self._append(given, "exampleOfWork", self._parameter(_WORKFLOW, "input", "source", "File"))
+        self._exemplify(given, _WORKFLOW, "input", "source")
         return given
 
     # The run
@@ -228,17 +239,18 @@ class Crate:
         made = [{"@id": name} for name in ([report] if report in self.files else self.files)]
         made = [one for one in made if one["@id"].startswith(f"{self.study}/")]
         for one in made:
-            self._append(one, "exampleOfWork", self._parameter(_WORKFLOW, "output", "report", "File"))
+            self._exemplify(one, _WORKFLOW, "output", "report")
         run = self._add(
             "#run",
             "CreateAction",
             name=f"run of study {Path(self.study).name}",
+            description="All jobs that made the results, and those that failed",
             instrument=_WORKFLOW,
             object=[{"@id": name} for name in self.entities if name.startswith("#source/")],
             result=made,
             startTime=_text(min(starts, default=None)),
             endTime=_text(max(ends, default=None)),
-            actionStatus={"@id": _FAILED if failed else _COMPLETED},
+            actionStatus=_FAILED if failed else _COMPLETED,
             error=f"failed: {', '.join(failed)}" if failed else None,
         )
         engine = self._add(
@@ -268,7 +280,9 @@ class Crate:
             name=f"Semblance: study {Path(self.study).name}",
             description="Sentence encoders, trained and evaluated, with all that made each number",
             datePublished=max(self._ends(), default=datetime.now(UTC)).isoformat(timespec="seconds"),
-            license={"@id": _LICENSE if _LICENSE in self.files else "https://spdx.org/licenses/MIT"},
+            license={"@id": _LICENSE}
+            if _LICENSE in self.files
+            else self._add("https://spdx.org/licenses/MIT", "CreativeWork", name="MIT License"),
             conformsTo=profiles,
             mainEntity=_WORKFLOW,
             mentions=[
@@ -276,6 +290,11 @@ class Crate:
             ],
             hasPart=[{"@id": name} for name in (*self.files, *folders)],
         )
+
+
+def _single(value: Any) -> Any:
+    """A list of one as its only member, as RO-Crate 1.1 recommends."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _text(date: datetime | None) -> str | None:
