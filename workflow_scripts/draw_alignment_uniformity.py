@@ -1,14 +1,15 @@
 """Draw one experiment's runs in the alignment-uniformity plane (rule draw_alignment_uniformity)."""
 
 import pyarrow.compute as pc
+from matplotlib.figure import Figure
 
-from workflow_scripts.artefacts import read_table, write_page, write_table
+from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
 from workflow_scripts.reporting.alignment_uniformity import DESCRIPTION, TITLE, Config, Headline, draw, points
 from workflow_scripts.reporting.experiment import Experiment
-from workflow_scripts.reporting.labels import told_apart
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.schemas import SCORES, TABLE
 
 
@@ -35,13 +36,13 @@ def main() -> None:
     )
     data = points((read_table(path, SCORES) for path in job.many("scores")), headline, config)
     title = f"{TITLE}: {experiment.title}"
-    notes = ", ".join(sorted({note for note in data["note"].to_pylist() if note}))
-    measured = f"Bars: one standard deviation over seeds. Task {config.task}: {notes}."
-    with figure_style():
-        figure = draw(data, heading, style, title, [measured, *told_apart(record.labels).sentences()])
-        svg = to_svg(figure, f"alignment-uniformity-{name}", title, DESCRIPTION)
-    write_table(job.outputs["data"], data, record)
-    write_page(job.outputs["figure"], svg, record)
+    tasks = ", ".join(sorted({note for note in data["note"].to_pylist() if note}))
+    measured = f"Bars: one standard deviation over seeds. Task {config.task}: {tasks}."
+
+    def drawn(notes: list[str]) -> Figure:
+        return draw(data, heading, style, title, [measured, *notes])
+
+    write_figure(job, record, data, title, DESCRIPTION, drawn)
 
 
 if __name__ == "__main__":

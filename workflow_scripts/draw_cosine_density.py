@@ -1,7 +1,8 @@
 """Draw the density of cosines in groups of equal judgement (rule draw_cosine_density)."""
 
-from workflow_scripts.artefacts import read_table, write_page, write_table
+from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
 from workflow_scripts.reporting.cosine_density import (
     DESCRIPTION,
@@ -11,9 +12,8 @@ from workflow_scripts.reporting.cosine_density import (
     densities,
     draw,
 )
-from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.records import wildcard
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.schemas import SIMILARITIES
 
 
@@ -37,11 +37,7 @@ def main() -> None:
         config,
     )
     title = f"{TITLE}, {config.task}: {job.settings['title']}"
-    with figure_style():
-        figure = draw(data, style, title, told_apart(record.labels).sentences())
-        svg = to_svg(figure, f"cosine-density-{job.wildcards['experiment']}", title, DESCRIPTION)
-    write_table(job.outputs["data"], data, record)
-    write_page(job.outputs["figure"], svg, record)
+    write_figure(job, record, data, title, DESCRIPTION, lambda notes: draw(data, style, title, notes))
 
 
 if __name__ == "__main__":

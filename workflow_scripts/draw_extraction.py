@@ -1,12 +1,12 @@
 """Draw one figure of the extraction study (rule draw_extraction)."""
 
-from workflow_scripts.artefacts import read_table, write_page, write_table
+from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
 from workflow_scripts.reporting.extraction_cells import Names, Scores
 from workflow_scripts.reporting.extraction_figures import load_figure
-from workflow_scripts.reporting.labels import told_apart
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.schemas import EXTRACTION
 
 
@@ -24,11 +24,8 @@ def main() -> None:
     scores = Scores((read_table(path, EXTRACTION) for path in job.many("scores")), names.measures.values())
     data = module.points(config, names, scores)
     title: str = job.settings["drawing"]["title"]
-    with figure_style():
-        figure = module.draw(data, config, style, told_apart(record.labels).sentences())
-        svg = to_svg(figure, name.replace("_", "-"), title, f"{kind.replace('_', ' ')}: {title}")
-    write_table(job.outputs["data"], data, record)
-    write_page(job.outputs["figure"], svg, record)
+    described = f"{kind.replace('_', ' ')}: {title}"
+    write_figure(job, record, data, title, described, lambda notes: module.draw(data, config, style, notes))
 
 
 if __name__ == "__main__":

@@ -2,16 +2,15 @@
 
 import pyarrow as pa
 
-from workflow_scripts.artefacts import write_page, write_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation.layer_attention import Config, layer_weights
+from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.loading import load_encoder
-from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.layer_attention import DESCRIPTION, TITLE, draw
 from workflow_scripts.reporting.records import wildcard
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.style import FigureStyle
 
 
 def main() -> None:
@@ -30,11 +29,7 @@ def main() -> None:
     record = job.record(modules=["models.readouts.layer_attention"])
     data = pa.concat_tables(parts)
     title = f"{TITLE}: {job.settings['title']}"
-    with figure_style():
-        figure = draw(data, style, title, told_apart(record.labels).sentences())
-        svg = to_svg(figure, f"layer-attention-{job.wildcards['experiment']}", title, DESCRIPTION)
-    write_table(job.outputs["data"], data, record)
-    write_page(job.outputs["figure"], svg, record)
+    write_figure(job, record, data, title, DESCRIPTION, lambda notes: draw(data, style, title, notes))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Draw training loss and development score of one experiment's runs (rule draw_learning_curves)."""
 
-from workflow_scripts.artefacts import read_table, write_page, write_table
+from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
-from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.learning_curves import DESCRIPTION, TITLE, Config, History, draw, points
 from workflow_scripts.reporting.records import wildcard
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.schemas import HISTORY
 
 
@@ -30,11 +30,7 @@ def main() -> None:
         config,
     )
     title = f"{TITLE}: {job.settings['title']}"
-    with figure_style():
-        figure = draw(data, style, title, told_apart(record.labels).sentences())
-        svg = to_svg(figure, f"learning-curves-{job.wildcards['experiment']}", title, DESCRIPTION)
-    write_table(job.outputs["data"], data, record)
-    write_page(job.outputs["figure"], svg, record)
+    write_figure(job, record, data, title, DESCRIPTION, lambda notes: draw(data, style, title, notes))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Draw the modulus loss over moduli and cosine (rule draw_modulus_surface)."""
 
-from workflow_scripts.artefacts import write_page, write_table
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
 from workflow_scripts.reporting.experiment import ModulusSurface
 from workflow_scripts.reporting.modulus_surface import DESCRIPTION, TITLE, draw, surface
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.style import FigureStyle
 
 
 def main() -> None:
@@ -19,10 +19,7 @@ def main() -> None:
     record = job.record()
     data = surface(config)
     title = f"{TITLE}: {job.settings['title']}"
-    with figure_style():
-        svg = to_svg(draw(data, style, title, []), f"modulus-surface-{name}", title, DESCRIPTION)
-    write_table(job.outputs["data"], data, record)
-    write_page(job.outputs["figure"], svg, record)
+    write_figure(job, record, data, title, DESCRIPTION, lambda notes: draw(data, style, title, notes))
 
 
 if __name__ == "__main__":

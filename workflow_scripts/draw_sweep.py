@@ -1,11 +1,11 @@
 """Draw one experiment's scores over the settings that it sweeps (rule draw_sweep)."""
 
-from workflow_scripts.artefacts import read_table, write_page, write_table
+from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
 from workflow_scripts.reporting.experiment import Experiment
-from workflow_scripts.reporting.labels import told_apart
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.reporting.sweep import DESCRIPTION, TITLE, draw, rows_of
 from workflow_scripts.schemas import TABLE
 
@@ -21,11 +21,9 @@ def main() -> None:
     record = job.record()
     data = rows_of(experiment, read_table(job.inputs["table"], TABLE).to_pylist())
     title = f"{TITLE}: {experiment.title}"
-    with figure_style():
-        figure = draw(data, experiment, style, title, told_apart(record.labels).sentences())
-        svg = to_svg(figure, f"sweep-{name}", title, DESCRIPTION)
-    write_table(job.outputs["data"], data, record)
-    write_page(job.outputs["figure"], svg, record)
+    write_figure(
+        job, record, data, title, DESCRIPTION, lambda notes: draw(data, experiment, style, title, notes)
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Draw the path of 3R's threshold in one experiment's runs (rule draw_threshold_path)."""
 
-from workflow_scripts.artefacts import read_table, write_page, write_table
+from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
-from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.learning_curves import History
 from workflow_scripts.reporting.records import wildcard
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.reporting.threshold_path import DESCRIPTION, TITLE, draw, points
 from workflow_scripts.schemas import WATCHED
 
@@ -27,11 +27,7 @@ def main() -> None:
         for path in job.many("watched")
     )
     title = f"{TITLE}: {job.settings['title']}"
-    with figure_style():
-        figure = draw(data, style, title, told_apart(record.labels).sentences())
-        svg = to_svg(figure, f"threshold-path-{job.wildcards['experiment']}", title, DESCRIPTION)
-    write_table(job.outputs["data"], data, record)
-    write_page(job.outputs["figure"], svg, record)
+    write_figure(job, record, data, title, DESCRIPTION, lambda notes: draw(data, style, title, notes))
 
 
 if __name__ == "__main__":

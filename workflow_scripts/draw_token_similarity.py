@@ -2,16 +2,15 @@
 
 import pyarrow as pa
 
-from workflow_scripts.artefacts import write_page, write_table
 from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.evaluation.token_similarity import Config, similarities
+from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.reporting.experiment import TokenCase
-from workflow_scripts.reporting.labels import told_apart
 from workflow_scripts.reporting.records import wildcard
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.reporting.token_similarity import DESCRIPTION, TITLE, draw
 
 
@@ -41,11 +40,7 @@ def main() -> None:
     record = job.record(modules=sorted(modules))
     data = pa.concat_tables(parts)
     title = f"{TITLE}: {job.settings['title']}"
-    with figure_style():
-        figure = draw(data, style, title, told_apart(record.labels).sentences())
-        svg = to_svg(figure, f"token-similarity-{name}", title, DESCRIPTION)
-    write_table(job.outputs["data"], data, record)
-    write_page(job.outputs["figure"], svg, record)
+    write_figure(job, record, data, title, DESCRIPTION, lambda notes: draw(data, style, title, notes))
 
 
 if __name__ == "__main__":

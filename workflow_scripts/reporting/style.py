@@ -36,7 +36,7 @@ DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (
 
 _POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
 _LINE = 1.35  # height of a line of text over its size
-_LETTER = 0.55  # width of a letter over its size, DejaVu Sans on average
+_LETTER = {"title": 0.64, "small": 0.55}  # width of a letter of DejaVu Sans over its size; titles are bold
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that text has one width everywhere
@@ -119,7 +119,7 @@ def new_figure(style: FigureStyle, panels_inches: float, title: str, footnotes: 
 
 
 def _lines(text: str, inches: float, size: str) -> list[str]:
-    return wrap(text, int(inches * 72 / (_POINTS[size] * _LETTER)))
+    return wrap(text, int(inches * 72 / (_POINTS[size] * _LETTER[size])))
 
 
 class Names(NamedTuple):
