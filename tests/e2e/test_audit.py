@@ -66,12 +66,8 @@ def test_stale_agrees_with_what_snakemake_would_run(smoke_copy):
     assert kinds == {"setting", "code", "upstream"}
 
 
-def test_a_rebuilt_training_is_identical_and_a_forged_number_is_not(bare):
-    history = "results/demo/runs/simcse.minilm_mlm.wiki_extract/seed1/history.parquet"
-    code, data = audit(bare, "rebuild", history, "--configfile", *CONFIGS)
-    assert (
-        code == 0 and [one["identical"] for one in data["rebuilt"]] == [True] * 3
-    )  # model, history, watched
+def test_a_number_that_its_job_does_not_give_is_found_by_rebuilding(bare):
+    """Sealed anew, so that no hash tells."""
     forge = (
         "import sys, pyarrow.parquet as pq, pyarrow.compute as pc\n"
         "from pathlib import Path\n"
@@ -118,6 +114,7 @@ ACCEPTED = {
     "Action agent",  # who ran it, wrote it and publishes it is nowhere recorded
     "Root Data Entity: `author` property",
     "Root Data Entity: `publisher` property",
+    "Action result",  # a job that failed has none
     "FormalParameter inverse exampleOfWork",  # what lies outside the crate is no data entity
     "Main Workflow Bioschemas compliance",  # the Bioschemas profile beside those of runs
 }
