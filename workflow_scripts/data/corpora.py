@@ -25,13 +25,18 @@ class Corpus(Slice):
         default=None,
         description="Dataset of pairs whose sentences are trained on too, without their scores; left out for none.",
     )
+    label: str | None = Field(
+        default=None, description="Substitution to print wherever this corpus is used; left out for none."
+    )
 
     @property
     def labels(self) -> list[str]:
         """What every number of a run on this corpus must say."""
-        if self.also is None:
-            return []
-        return [f"trained on the unlabelled sentences of {self.also} too: transductive where it is tested on"]
+        labels = [self.label] if self.label else []
+        if self.also:
+            also = f"trained on the unlabelled sentences of {self.also} too: transductive where it is tested on"
+            labels.append(also)
+        return labels
 
 
 class RoundTripCorpus(Slice):

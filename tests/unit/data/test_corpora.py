@@ -145,6 +145,7 @@ def test_a_corpus_that_takes_in_test_sentences_says_so():
     plain = Corpus(dataset="wiki", dev_sentences=0, max_sentences=None)
     assert plain.labels == []
     assert "transductive" in plain.model_copy(update={"also": "sick_r_all"}).labels[0]
+    assert plain.model_copy(update={"label": "stands in"}).labels == ["stands in"]
 
 
 def test_sentences_cannot_join_triples():
