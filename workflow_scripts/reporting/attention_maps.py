@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from workflow_scripts.config import Slice
-from workflow_scripts.reporting.style import FigureStyle, empty_panel, new_figure, short_names
+from workflow_scripts.reporting.style import FigureStyle, empty_panel, in_lines, new_figure, short_names
 from workflow_scripts.schemas import ATTENTION_MAPS
 
 TITLE = "Where tokens attend"
@@ -72,7 +72,7 @@ def draw(points: pa.Table, style: FigureStyle, title: str, footnotes: Sequence[s
             _draw_map(panels[row, column], chosen)
             if row == 0:
                 panels[row, column].set_title(f"layer {layer}")
-        panels[row, 0].set_ylabel(name)
+        panels[row, 0].set_ylabel(in_lines(name))
     return figure
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 
-from workflow_scripts.reporting.style import FigureStyle, new_figure, short_names
+from workflow_scripts.reporting.style import FigureStyle, in_lines, new_figure, short_names
 
 TITLE = "Attention over layers"
 DESCRIPTION = "Maps of attention weights, a row per run, a column per sentence; darker is more."
@@ -41,7 +41,7 @@ def draw(table: pa.Table, style: FigureStyle, title: str, footnotes: Sequence[st
             if row == 0:
                 axes.set_title(sentence, wrap=True, fontsize="small")
             if column == 0:
-                axes.set_ylabel(names.short[run])
+                axes.set_ylabel(in_lines(names.short[run]))
     bar = figure.colorbar(axes.collections[0], cax=figure.add_subplot(grid[:, -1]))
     assert bar.solids is not None
     bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps

@@ -92,8 +92,8 @@ def draw(points: pa.Table, config: Config, style: FigureStyle, footnotes: Sequen
             axes.grid()
             axes.set_title(column)
             axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
-            if across is panels[-1]:
-                axes.set_xlabel("layer")
             if here:
-                axes.legend(frameon=False, fontsize="xx-small")
+                axes.legend(frameon=False, fontsize="small")
+    for axes in panels[-1]:
+        axes.set_xlabel("layer")
     return figure

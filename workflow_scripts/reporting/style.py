@@ -140,6 +140,11 @@ def short_names(runs: Sequence[str]) -> Names:
     return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
 
 
+def in_lines(run: str) -> str:
+    """A run's name with a line for each of its parts, for the side of a panel."""
+    return run.replace(".", "\n")
+
+
 def empty_panel(figure: Figure, message: str) -> None:
     """Say why there is nothing to draw."""
     axes = figure.subplots()

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 
-from workflow_scripts.reporting.style import FigureStyle, new_figure, short_names
+from workflow_scripts.reporting.style import FigureStyle, in_lines, new_figure, short_names
 
 Row = dict[str, Any]
 
@@ -40,7 +40,7 @@ def draw(table: pa.Table, style: FigureStyle, title: str, footnotes: Sequence[st
             if row == 0:
                 panels[row, column].set_title(sentence, wrap=True, fontsize="small")
         between = next(cell["sentence_cosine_mean"] for cell in means if cell["run"] == run)
-        panels[row, 0].set_ylabel(f"{names.short[run]}\nsentences: {between:.2f}")
+        panels[row, 0].set_ylabel(f"{in_lines(names.short[run])}\nsentences: {between:.2f}")
     return figure
 
 
