@@ -1,5 +1,7 @@
 """Draw one figure of the extraction study (rule draw_extraction)."""
 
+from matplotlib.figure import Figure
+
 from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figure_job import write_figure
@@ -8,6 +10,8 @@ from workflow_scripts.reporting.extraction_cells import Names, Scores
 from workflow_scripts.reporting.extraction_figures import load_figure
 from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.schemas import EXTRACTION
+
+UNITS = "Means over tasks; correlations and accuracies are times 100."
 
 
 def main() -> None:
@@ -25,7 +29,12 @@ def main() -> None:
     data = module.points(config, names, scores)
     title: str = job.settings["drawing"]["title"]
     described = f"{kind.replace('_', ' ')}: {title}"
-    write_figure(job, record, data, title, described, lambda notes: module.draw(data, config, style, notes))
+
+    def drawn(notes: list[str]) -> Figure:
+        figure: Figure = module.draw(data, config, style, [UNITS, *notes])
+        return figure
+
+    write_figure(job, record, data, title, described, drawn)
 
 
 if __name__ == "__main__":
