@@ -36,7 +36,7 @@ def test_what_a_rule_asks_for_reaches_the_queue(finished, node):
         ("gpu", 1, "16000M", 480, 1)
     }
     (counting,) = (job for job in node.jobs() if job.name.startswith("rule_count_tokens"))
-    assert (counting.partition, counting.gpus, counting.memory, counting.minutes) == ("main", 0, "4G", 15)
+    assert (counting.partition, counting.gpus, counting.memory, counting.minutes) == ("main", 0, "4000M", 15)
 
 
 def test_small_jobs_share_a_place_in_the_queue(finished, node):
