@@ -6,6 +6,8 @@ Times are the processor's on one thread, so that a busy machine changes little.
 import importlib
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 import yaml
@@ -15,7 +17,10 @@ from workflow_scripts.closure import ROOT
 from workflow_scripts.dag import Run, run_settings
 from workflow_scripts.models.cross_attention import cross_layers
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.training.material import Material
+from workflow_scripts.training.mlm import MaskedLanguageModel
+from workflow_scripts.training.mlm_head import save_head
 from workflow_scripts.training.sampler import Sampler
 
 BATCH, MAX_TOKENS, TOKENS = 32, 32, 24  # TOKENS: of a sentence with its padding, about
@@ -26,18 +31,27 @@ METHODS = {"simcse": 1, "simcse_3r": 1, "tncse": 2, "jtcse": 2} | dict.fromkeys(
      "promptbert", "diffcse"), 1,
 )  # fmt: skip
 """Methods to the encoders that they train."""
-PASSES = {"supervised_simcse": 3 / 2, "diffcse": 1 + 1 / 3 + 1}
-"""Trained passes beside SimCSE's two views: three columns; a generator that is not trained, and a discriminator."""
+PASSES = {"supervised_simcse": 3 / 2, "diffcse": 1 + 1 / 3 + 1, "promptbert": 1 + 10 / TOKENS}
+"""Trained passes beside SimCSE's two views: three columns; a generator that is not trained, and a discriminator;
+ten tokens of a template around each sentence."""
 
 
-def stepper(name: str) -> tuple[Callable[[int], None], dict[str, object]]:
+def with_head(folder: Path) -> Path:
+    """MiniLM, and beside it a masked-language-model head, which DiffCSE's generator needs; untrained costs the same."""
+    for file in minilm().iterdir():
+        (folder / file.name).symlink_to(file)
+    save_head(folder, MaskedLanguageModel(load_backbone(minilm())))
+    return folder
+
+
+def stepper(name: str, encoder: Path) -> tuple[Callable[[int], None], dict[str, object]]:
     """One optimiser step of a method as its block in the configuration has it, and that block."""
     blocks = yaml.safe_load((ROOT / "config/methods.yaml").read_text())["methods"]
     config = {"training": {}, "encoders": {"minilm": {}}, "methods": blocks}
     block = run_settings(config, Run(name, "minilm", "wiki", "default", {}, (1,)))["method"]
     method = importlib.import_module(f"workflow_scripts.methods.{block['module']}")
     settings = method.Config.parse(block, f"methods.{name}")
-    backbones = [load_backbone(minilm(), **method.overrides(settings)) for _ in range(METHODS[name])]
+    backbones = [load_backbone(encoder, **method.overrides(settings)) for _ in range(METHODS[name])]
     sentences = wikipedia_sentences(BATCH * (ROUNDS + 1) + POOL)
     texts = sentences[POOL:]
     columns = {
@@ -47,8 +61,10 @@ def stepper(name: str) -> tuple[Callable[[int], None], dict[str, object]]:
         "exemplar": sentences[:POOL],
     }
     sampler = Sampler(len(columns["anchor"]), BATCH, seed=1)
-    material = Material(columns, load_tokenizer(minilm()), MAX_TOKENS, sampler)
-    objective = method.Objective(settings, method.build(settings, *backbones).train(), material)
+    tokenizer = load_tokenizer(minilm())
+    trained = method.build(settings, *backbones).train()
+    set_mask_token(trained, tokenizer)
+    objective = method.Objective(settings, trained, Material(columns, tokenizer, MAX_TOKENS, sampler))
     optimiser = torch.optim.AdamW(objective.module.parameters(), lr=1e-6, fused=True)
 
     def step(number: int) -> None:
@@ -82,7 +98,9 @@ def main() -> None:
     """Step in turns, print the ratio of the fastest rounds."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    made = {name: stepper(name) for name in METHODS}
+    with TemporaryDirectory() as folder:
+        encoder = with_head(Path(folder))
+        made = {name: stepper(name, encoder) for name in METHODS}
     seconds: dict[str, list[float]] = {name: [] for name in METHODS}
     for number in range(1, ROUNDS + 2):  # the first warms up
         for name, (step, _) in made.items():

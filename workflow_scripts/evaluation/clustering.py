@@ -52,7 +52,14 @@ class Config(Slice):
     )
     seeds: int = Field(ge=2, description="Runs of k-means, with seeds 0, 1, ...")
     n_init: int = Field(ge=1, description="Starts of each run, the best of which counts.")
-    label: str | None = Field(description="Substitution to print, where fewer runs stand in for a paper's.")
+    max_texts: int | None = Field(
+        default=None,
+        gt=0,
+        description="So many texts of a larger set, drawn once for all runs; left out for all.",
+    )
+    label: str | None = Field(
+        description="Substitution to print, where fewer runs or texts stand in for a paper's."
+    )
 
 
 def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, jobs: int = 1) -> list[Score]:
@@ -67,6 +74,7 @@ def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, j
     Returns:
         Mean and sd of each metric per task; ``n`` counts texts.
     """
+    datasets = {task: drawn(table, config.max_texts) for task, table in datasets.items()}
     embeddings = embed(encode, *(table["text1"].to_pylist() for table in datasets.values()))
     scores = []
     for task, table in datasets.items():
@@ -77,6 +85,13 @@ def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, j
         vectors_ND = embeddings[table["text1"].to_pylist()]
         scores += summaries(task, agreements(vectors_ND, classes_N, config, jobs), len(table))
     return scores
+
+
+def drawn(table: pa.Table, max_texts: int | None) -> pa.Table:
+    """``max_texts`` rows of a larger table, always the same, in their order."""
+    if max_texts is None or len(table) <= max_texts:
+        return table
+    return table.take(np.sort(np.random.default_rng(0).permutation(len(table))[:max_texts]))
 
 
 def agreements(

@@ -3,7 +3,14 @@ import pyarrow as pa
 import pytest
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.evaluation.clustering import Config, agreement, cluster, evaluate, hungarian_accuracy
+from workflow_scripts.evaluation.clustering import (
+    Config,
+    agreement,
+    cluster,
+    drawn,
+    evaluate,
+    hungarian_accuracy,
+)
 from workflow_scripts.schemas import LABELLED
 
 CONFIG = Config(datasets=["toy"], max_tokens=64, seeds=3, n_init=2, label=None)
@@ -114,3 +121,13 @@ def test_one_seed_has_no_spread_and_is_refused():
             {"datasets": ["toy"], "max_tokens": 64, "seeds": 1, "n_init": 10, "label": None},
             "suites.clustering.toy",
         )
+
+
+def test_texts_are_drawn_from_all_of_a_larger_set_and_always_the_same():
+    table = pa.table({"text1": [f"text {n}" for n in range(1000)], "label": ["a", "b"] * 500})
+    few = drawn(table, 100)
+    assert len(few) == 100 and few == drawn(table, 100)
+    places = [int(text.split()[1]) for text in few["text1"].to_pylist()]
+    assert places == sorted(set(places)) and places[-1] > 900
+    assert abs(few["label"].to_pylist().count("a") - 50) < 20
+    assert drawn(table, None) is drawn(table, 1000) is table

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.evaluation.clustering import Config, agreements, summaries
+from workflow_scripts.evaluation.clustering import Config, agreements, drawn, summaries
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.extraction.scoring import Task, Vectors, distinct
 
@@ -14,6 +14,7 @@ from workflow_scripts.extraction.scoring import Task, Vectors, distinct
 def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
     """The texts of one set; it has no subsets."""
     config = Config.parse(dict(suite), "suites.clustering")
+    table = drawn(table, config.max_texts)
     texts, (rows_N,) = distinct(table["text1"].to_pylist())
     classes_N = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
 
