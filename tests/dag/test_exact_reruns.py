@@ -97,6 +97,7 @@ READERS: dict[str, dict[str, int]] = {
     "report.page": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
     "methods.simcse": PLAIN,
+    "methods.simcse.readings": JTCSE | {"train_encoder": 4},  # one of the sub-encoders, and the twins
     "methods.simcse_s2sent": S2SENT,
     "methods.simcse_s2sent.readings": NOTHING,
     "methods.simcse_layerattpooler": LAYER_POOLER,
