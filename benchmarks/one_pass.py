@@ -53,7 +53,7 @@ def grid(layers: list[str], weightings: list[str], shapes: list[str]) -> JobSett
     block = {"shares": [0], "layers": layers, "weightings": weightings, "postprocessings": shapes}
     return JobSettings.model_validate(
         {
-            "source": {"kind": "encoder", "template": None},
+            "source": {"kind": "encoder", "template": None, "precision": "float32"},
             "template": None,
             "blocks": [block],
             "weightings": {name: WEIGHTINGS[name] | {"label": name} for name in weightings},

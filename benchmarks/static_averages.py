@@ -8,8 +8,8 @@ from workflow_scripts.extraction.forward import passes
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
-SENTENCES = 300
-BLOCK = 150
+SENTENCES = 1000
+BLOCK = 500
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ from workflow_scripts.schemas import TOKEN_AVERAGES, TOKEN_SUMS
 
 STEP = 2.0**-24
 LIMIT = 2.0**29
+_ROUNDER = 1.5 * 2.0**52 * STEP  # beside it, the last digit of a float64 is worth STEP
 
 
 class Averages(Slice):
@@ -73,7 +74,7 @@ class TokenSums(NamedTuple):
             layers: Their states (F, D) in every layer.
         """
         for sums_VD, states_FD in zip(self.sums_LVD, layers, strict=True):
-            sums_VD.index_add_(0, ids_F, states_FD.double().div_(STEP).round_().mul_(STEP))
+            sums_VD.index_add_(0, ids_F, states_FD.double().add_(_ROUNDER).sub_(_ROUNDER))
         self.counts_V.index_add_(0, ids_F, torch.ones_like(ids_F))
 
     def check(self) -> None:
@@ -102,8 +103,9 @@ def sum_states(backbone: PreTrainedModel, text: TokenisedText, block: int, preci
     depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
     sums = TokenSums.empty(depth + 1, backbone.config.vocab_size, width, backbone.device)
     for _rows, batch, layers in passes(backbone, text, precision, block):
-        present = batch.mask_BT.bool()
-        sums.add(batch.ids_BT[present], [states[present] for states in layers])
+        present_F = batch.mask_BT.flatten().nonzero().squeeze(1)
+        states = [states_BTD.flatten(0, 1).index_select(0, present_F) for states_BTD in layers]
+        sums.add(batch.ids_BT.flatten()[present_F], states)
     sums.check()
     return sums
 
