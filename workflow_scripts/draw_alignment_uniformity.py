@@ -1,7 +1,6 @@
 """Draw one experiment's runs in the alignment-uniformity plane (rule draw_alignment_uniformity)."""
 
 import pyarrow.compute as pc
-from matplotlib.figure import Figure
 
 from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
@@ -38,11 +37,14 @@ def main() -> None:
     title = f"{TITLE}: {experiment.title}"
     tasks = ", ".join(sorted({note for note in data["note"].to_pylist() if note}))
     measured = f"Bars: one standard deviation over seeds. Task {config.task}: {tasks}."
-
-    def drawn(notes: list[str]) -> Figure:
-        return draw(data, heading, style, title, [measured, *notes])
-
-    write_figure(job, record, data, title, DESCRIPTION, drawn)
+    write_figure(
+        job,
+        record,
+        data,
+        title,
+        DESCRIPTION,
+        lambda notes: draw(data, heading, style, title, [measured, *notes]),
+    )
 
 
 if __name__ == "__main__":

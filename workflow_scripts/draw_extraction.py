@@ -1,7 +1,5 @@
 """Draw one figure of the extraction study (rule draw_extraction)."""
 
-from matplotlib.figure import Figure
-
 from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figure_job import write_figure
@@ -29,12 +27,9 @@ def main() -> None:
     data = module.points(config, names, scores)
     title: str = job.settings["drawing"]["title"]
     described = f"{kind.replace('_', ' ')}: {title}"
-
-    def drawn(notes: list[str]) -> Figure:
-        figure: Figure = module.draw(data, config, style, [UNITS, *notes])
-        return figure
-
-    write_figure(job, record, data, title, described, drawn)
+    write_figure(
+        job, record, data, title, described, lambda notes: module.draw(data, config, style, [UNITS, *notes])
+    )
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ ACCEPTED = {
     "FormalParameter inverse exampleOfWork",  # what lies outside the crate is no data entity
     "Main Workflow Bioschemas compliance",  # the Bioschemas profile beside those of runs
 }
-"""Recommendations that crates of this pipeline do not follow; the validator's numbers change with its profiles."""
+"""Recommendations that crates of this pipeline do not follow, by the names of the validator's checks."""
 
 
 @needs_tools

@@ -113,7 +113,7 @@ def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
 def test_a_preempted_training_goes_on_from_its_checkpoint(node, start, tmp_path):
     """SIGTERM, a checkpoint, exit code 75; SLURM queues the job again, and Snakemake only waits.
 
-    The steps between two checkpoints are more than there are, so the one it goes on from is that of SIGTERM.
+    No checkpoint is due before the last step, so the one it goes on from is that of SIGTERM.
     """
     steps = 1500
     settings = jobs.config("train_encoder", max_steps=steps, checkpoint_every=steps)
@@ -136,9 +136,8 @@ def test_a_preempted_training_goes_on_from_its_checkpoint(node, start, tmp_path)
     code, printed = driver.ended()
     assert code == 0, printed
     assert jobs_of(node, "rule_train_encoder")[-1] == training._replace(state="COMPLETED")
-    begun = re.findall(
-        rf"(\d+)/{steps} \[00:00<\?", log.read_text()
-    )  # a second try's log replaces the first's
+    # The log of a second try replaces that of the first.
+    begun = re.findall(rf"(\d+)/{steps} \[00:00<\?", log.read_text())
     assert len(begun) == 1 and int(begun[0]) > 0
     assert json.loads((tmp_path / "run/model/record.json").read_text())
 

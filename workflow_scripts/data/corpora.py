@@ -34,10 +34,9 @@ class Corpus(Slice):
         """What every number of a run on this corpus must say."""
         labels = [self.label] if self.label else []
         if self.also:
-            also = (
+            labels.append(
                 f"trained on the unlabelled sentences of {self.also} too: transductive where it is tested on"
             )
-            labels.append(also)
         return labels
 
 
