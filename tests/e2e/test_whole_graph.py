@@ -30,6 +30,7 @@ def plan(folder: Path) -> dict[str, int]:
 def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monkeypatch):
     jobs = rebuild.plan(smoke, CONFIGS)
     monkeypatch.setattr(rebuild, "plan", lambda *_: jobs)  # which takes longer than most of the jobs
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # not what Snakemake gave the jobs
     found = unchecked(smoke, studies_of(smoke, [])).records
     one_each = {record.rule: smoke / path for path, record in found.items()}
     assert one_each.keys() == {job.rule for job in jobs}

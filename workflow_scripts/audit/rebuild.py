@@ -33,6 +33,9 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import Record
 
 _MADE_BY_RUNS = {"results", "logs", "benchmarks", ".snakemake"}
+# Sums of floats depend on the number of threads. Snakemake gives a job those of its rule, which is one but
+# for training, and training sets its own.
+_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Rebuilt(NamedTuple):
@@ -100,7 +103,7 @@ def _run_everything(target: str, root: Path, folder: Path, configfiles: list[str
 
 def _run(command: list[str], folder: Path, code: Path, what: str) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # jobs start with plain python, or torchrun
-    environment = {**os.environ, "PYTHONPATH": str(code), "PATH": path}
+    environment = {**os.environ, **_THREADS, "PYTHONPATH": str(code), "PATH": path}
     job = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if job.returncode != 0:
         last = (job.stderr.strip() or job.stdout.strip() or "nothing printed").splitlines()[-1]
