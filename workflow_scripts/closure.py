@@ -6,7 +6,6 @@ module or an upgraded package reruns the jobs that use it and no others.
 
 import ast
 import os
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
@@ -39,12 +38,15 @@ def packages(*modules: str) -> dict[str, str]:
     third_party = roots - stdlib_module_names - {PACKAGE.name, "__future__"}
     distributions = _distributions()
     owners = {owner for root in third_party for owner in distributions.get(root, ())}
-    return {owner: version(owner) for owner in sorted(owners)}
+    return {owner: _version(owner) for owner in sorted(owners)}
 
 
 @cache
 def _distributions() -> dict[str, list[str]]:
     return dict(packages_distributions())
+
+
+_version = cache(version)  # which reads the distribution's metadata every time
 
 
 @cache
@@ -69,12 +71,13 @@ def _module_files(module: str) -> list[Path]:
     return files
 
 
-def _files(name: str) -> Iterator[Path]:
-    """Yield the files that importing ``name`` runs: its packages' __init__.py and the module itself."""
-    stem = ROOT
-    for part in name.split("."):
-        stem /= part
-        yield from (file for file in (stem / "__init__.py", stem.with_suffix(".py")) if file.exists())
+@cache
+def _files(name: str) -> tuple[Path, ...]:
+    """Files that importing ``name`` runs: its packages' __init__.py and the module itself."""
+    package, _, _module = name.rpartition(".")
+    stem = ROOT.joinpath(*name.split("."))
+    own = tuple(file for file in (stem / "__init__.py", stem.with_suffix(".py")) if file.exists())
+    return (*_files(package), *own) if package else own
 
 
 @cache

@@ -37,8 +37,10 @@ def package(tmp_path, monkeypatch):
     monkeypatch.setattr(closure, "ROOT", tmp_path)
     monkeypatch.setattr(closure, "PACKAGE", tmp_path / "pkg")
     closure._closure.cache_clear()
+    closure._files.cache_clear()
     yield write
     closure._closure.cache_clear()
+    closure._files.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -112,13 +114,14 @@ def test_packages_are_the_distributions_that_the_closure_imports():
 def imported_at_run_time():
     """Map each module to the project files that importing it alone really loads.
 
-    Each is imported in a child forked from one process that holds the packages of others already.
+    Each is imported in a child forked from one process that holds what others wrote already.
     """
     program = """
-import importlib, json, os, sys, traceback
-modules, roots = json.load(sys.stdin)
-for root in roots:
-    importlib.import_module(root)
+import contextlib, importlib, json, os, pkgutil, sys, traceback
+modules, foreign = json.load(sys.stdin)
+for name in foreign:
+    with contextlib.suppress(ImportError, AttributeError):
+        pkgutil.resolve_name(name)
 for module in modules:
     sys.stdout.flush()
     child = os.fork()
@@ -134,13 +137,10 @@ for module in modules:
     os.waitpid(child, 0)
 """
     names = {name for path in closure._closure(tuple(MODULES)) for name in closure._imported_names(path)}
-    roots = {name.split(".")[0] for name in names} - {"workflow_scripts", "__future__"}
-    heavy = sorted(
-        roots & {"numpy", "pandas", "pyarrow", "scipy", "sentence_transformers", "torch", "transformers"}
-    )
+    foreign = sorted(name for name in names if name.split(".")[0] not in {"workflow_scripts", "__future__"})
     run = subprocess.run(
         [sys.executable, "-c", program],
-        input=json.dumps([MODULES, heavy]),
+        input=json.dumps([MODULES, foreign]),
         capture_output=True,
         text=True,
         check=True,
