@@ -1,6 +1,7 @@
 """What Snakemake would run, asked of Snakemake itself; a fork saves starting it anew for each question."""
 
 import contextlib
+import importlib
 import io
 import multiprocessing
 import os
@@ -24,6 +25,15 @@ TREE = (
     "pyproject.toml",
 )
 DEMO = "config/demo.yaml"
+_IMPORTED = (
+    "snakemake.cli",
+    "docutils.core",
+    "jinja2",
+    "jsonschema",
+    "pydantic",
+    "pygments.lexers",
+    "requests",
+)
 
 
 def copy_tree(folder: Path) -> Path:
@@ -39,9 +49,8 @@ def copy_tree(folder: Path) -> Path:
 
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run ``snakemake`` in ``folder``; returns its exit code and all it printed."""
-    import snakemake.cli  # before the fork, so that children need not
-
-    assert snakemake.cli
+    for name in _IMPORTED:  # before the fork, so that children need not
+        importlib.import_module(name)
 
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)

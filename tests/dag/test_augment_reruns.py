@@ -37,6 +37,7 @@ STUDY = {
     },
     "exemplars": {"toy": POOL},
     "development": {"dataset": "stsb_dev"},
+    "extraction": {"show": {"statistics": [], "tables": [], "figures": []}},
 }
 EVALUATED = {"evaluate_sts": 1, "make_table": 1, "draw_cosine_density": 1, "write_report": 1}
 TRAINED = {"train_encoder": 1, "draw_learning_curves": 1} | EVALUATED

@@ -5,7 +5,9 @@ back is written down by hand, stage by stage, or found by another tool (grimp), 
 code that decides it.
 """
 
+import base64
 import copy
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -497,15 +499,47 @@ def with_downstream(rules: set[str]) -> set[str]:
     return found | set(THREE_R) if "pick_exemplars" in found else found
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_an_edited_module_reruns_the_rules_that_import_it(finished, module):
-    stem = finished / "workflow_scripts" / Path(*module.split("."))
-    file = stem / "__init__.py" if stem.is_dir() else stem.with_suffix(".py")
-    before = file.read_text()
+def expected_after(module: str) -> set[str]:
+    """Rules that an edit of ``module`` should bring back."""
     users = users_of(module)
-    reruns = with_downstream(users & set(JOBS)).union(*(BY_NAME[name] for name in users & set(BY_NAME)))
+    return with_downstream(users & set(JOBS)).union(*(BY_NAME[name] for name in users & set(BY_NAME)))
+
+
+def file_of(module: str) -> Path:
+    """The file that holds ``module``, below the repository's root."""
+    stem = Path("workflow_scripts", *module.split("."))
+    return stem / "__init__.py" if (ROOT / stem).is_dir() else stem.with_suffix(".py")
+
+
+def made_from(folder: Path) -> dict[str, tuple[str, set[str]]]:
+    """Rule and inputs of every file that Snakemake has made, as its own records tell."""
+    made = {}
+    for path in (folder / ".snakemake/metadata").iterdir():
+        record = json.loads(path.read_text())
+        made[base64.b64decode(path.name).decode()] = (record["rule"], set(record["input"]))
+    return made
+
+
+@pytest.fixture(scope="module")
+def recorded(finished: Path) -> dict[str, tuple[str, set[str]]]:
+    """What every file of the demo was made by and from."""
+    return made_from(finished)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_an_input_of_the_rules_that_import_it(recorded, module):
+    changed = {file_of(module).as_posix()}
+    while more := {path for path, (_rule, inputs) in recorded.items() if inputs & changed} - changed:
+        changed |= more
+    assert {recorded[path][0] for path in changed & recorded.keys()} == expected_after(module)
+
+
+@pytest.mark.parametrize("module", [*BY_NAME, "errors", "data.sentences", "reporting.style", "audit.verify"])
+def test_an_edited_module_reruns_the_rules_that_import_it(finished, module):
+    file = finished / file_of(module)
+    before = file.read_text()
     file.write_text(f"{before}\n# edited\n")
     try:
-        assert set(planned_jobs(finished)) == reruns
+        assert set(planned_jobs(finished)) == expected_after(module)
     finally:
         file.write_text(before)
