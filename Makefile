@@ -34,9 +34,8 @@ lab: $(READY)  ## small encoders on the real benchmarks under SEMBLANCE_DATA
 	@python -m workflow_scripts.show_table results/minilm/tables/*.parquet
 	@echo "Report: $(CURDIR)/results/minilm/report.html"
 
-test: $(READY) $(CRATES_READY)  ## all tests; those of the whole graph come last and use all cores themselves
-	OMP_NUM_THREADS=1 python -m pytest --numprocesses 2 --dist loadfile tests/unit tests/faults tests/dag
-	python -m pytest tests/e2e
+test: $(READY) $(CRATES_READY)  ## all tests, the long ones first
+	OMP_NUM_THREADS=1 python -m pytest --numprocesses 2 --dist loadfile tests/e2e tests/dag tests/faults tests/unit
 
 faults: $(READY) $(CRATES_READY)  ## the fault matrix of tests/faults/README.md: table, tries, losses
 	python -m tests.faults

@@ -57,7 +57,8 @@ def run_tests(matrix: list[Row]) -> dict[str, str]:
     files = sorted({test.partition("::")[0] for test in ids})
     chosen = [test for test in _collect(files) if any(_begins(test, start) for start in ids)]
     assert chosen, "nothing to try"
-    pytest.main(["-q", "-p", "no:cacheprovider", *chosen], plugins=[collector])
+    spread = ["--numprocesses", "2", "--dist", "loadfile"]
+    pytest.main(["-q", "-p", "no:cacheprovider", *spread, *chosen], plugins=[collector])
     return collector.outcomes
 
 
