@@ -1,6 +1,5 @@
 """Draw the density of cosines in groups of equal judgement (rule draw_cosine_density)."""
 
-from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
@@ -8,11 +7,10 @@ from workflow_scripts.reporting.cosine_density import (
     DESCRIPTION,
     TITLE,
     Config,
-    Similarities,
     densities,
     draw,
 )
-from workflow_scripts.reporting.records import wildcard
+from workflow_scripts.reporting.records import run_tables
 from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.schemas import SIMILARITIES
 
@@ -29,13 +27,7 @@ def main() -> None:
     config = Config.parse(job.settings["cosine_density"], "report.cosine_density")
     style = FigureStyle.parse(job.settings["figure"], "report.figure")
     record = job.record()
-    data = densities(
-        (
-            Similarities(wildcard(path, "run"), int(wildcard(path, "seed")), read_table(path, SIMILARITIES))
-            for path in job.many("similarities")
-        ),
-        config,
-    )
+    data = densities(run_tables(job.many("similarities"), SIMILARITIES), config)
     title = f"{TITLE}, {config.task}: {job.settings['title']}"
     write_figure(job, record, data, title, DESCRIPTION, lambda notes: draw(data, style, title, notes))
 

@@ -9,7 +9,7 @@ from workflow_scripts.job import parse_job
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.reporting.layer_attention import DESCRIPTION, TITLE, draw
-from workflow_scripts.reporting.records import wildcard
+from workflow_scripts.reporting.records import run_and_seed
 from workflow_scripts.reporting.style import FigureStyle
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     for path in job.many("models"):
         encoder, tokenizer = load_encoder(path.parent)
         assert isinstance(encoder, SentenceEncoder)
-        run, seed = wildcard(path, "run"), int(wildcard(path, "seed"))
+        run, seed = run_and_seed(path)
         parts.append(layer_weights(run, seed, encoder, tokenizer, config))
     record = job.record(modules=["models.readouts.layer_attention"])
     data = pa.concat_tables(parts)

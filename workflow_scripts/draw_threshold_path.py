@@ -1,11 +1,9 @@
 """Draw the path of 3R's threshold in one experiment's runs (rule draw_threshold_path)."""
 
-from workflow_scripts.artefacts import read_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figure_job import write_figure
 from workflow_scripts.job import parse_job
-from workflow_scripts.reporting.learning_curves import History
-from workflow_scripts.reporting.records import wildcard
+from workflow_scripts.reporting.records import run_tables
 from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.reporting.threshold_path import DESCRIPTION, TITLE, draw, points
 from workflow_scripts.schemas import WATCHED
@@ -22,10 +20,7 @@ def main() -> None:
     )
     style = FigureStyle.parse(job.settings["figure"], "report.figure")
     record = job.record()
-    data = points(
-        History(wildcard(path, "run"), int(wildcard(path, "seed")), read_table(path, WATCHED))
-        for path in job.many("watched")
-    )
+    data = points(run_tables(job.many("watched"), WATCHED))
     title = f"{TITLE}: {job.settings['title']}"
     write_figure(job, record, data, title, DESCRIPTION, lambda notes: draw(data, style, title, notes))
 

@@ -9,7 +9,7 @@ from workflow_scripts.job import parse_job
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.reporting.experiment import TokenCase
-from workflow_scripts.reporting.records import wildcard
+from workflow_scripts.reporting.records import run_and_seed
 from workflow_scripts.reporting.style import FigureStyle
 from workflow_scripts.reporting.token_similarity import DESCRIPTION, TITLE, draw
 
@@ -30,7 +30,7 @@ def main() -> None:
     parts, modules = [], set()
     for path in job.many("models"):
         encoder, tokenizer = load_encoder(path.parent)
-        run, seed = wildcard(path, "run"), int(wildcard(path, "seed"))
+        run, seed = run_and_seed(path)
         if not isinstance(encoder, SentenceEncoder):
             raise ConfigError(
                 f"experiments.{name}.token_similarity.runs: {run} holds several encoders. Name others."

@@ -8,7 +8,7 @@ so that each integrates to 1 over the cosines that there are.
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from textwrap import fill
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from pydantic import Field, field_validator
 
 from workflow_scripts.config import Slice
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.style import COLOURS, INK, FigureStyle, empty_panel, new_figure, short_names
 from workflow_scripts.schemas import COSINE_DENSITY
 
@@ -57,25 +58,24 @@ class Config(Slice):
         return edges
 
 
-class Similarities(NamedTuple):
-    """Cosines and judgements of one run and seed (``schemas.SIMILARITIES``)."""
+def densities(similarities: Iterable[RunTable], config: Config) -> pa.Table:
+    """The curves to draw, seeds pooled.
 
-    run: str
-    seed: int
-    table: pa.Table
+    Args:
+        similarities: Cosines and judgements, columns of ``schemas.SIMILARITIES``.
+        config: Which pairs, in which groups.
 
-
-def densities(files: Iterable[Similarities], config: Config) -> pa.Table:
-    """The curves to draw, seeds pooled, columns of ``schemas.COSINE_DENSITY``.
+    Returns:
+        Columns of ``schemas.COSINE_DENSITY``.
 
     Raises:
         ConfigError: if a judgement lies outside the edges.
     """
     pooled: dict[str, dict[int, pa.Table]] = {}
-    for file in files:
-        chosen = file.table.filter(pc.equal(file.table["task"], config.task))
+    for run, seed, table in similarities:
+        chosen = table.filter(pc.equal(table["task"], config.task))
         if len(chosen):
-            pooled.setdefault(file.run, {})[file.seed] = chosen
+            pooled.setdefault(run, {})[seed] = chosen
     rows = [row for run, seeds in pooled.items() for row in _rows_of_run(run, list(seeds.values()), config)]
     return pa.Table.from_pylist(rows, schema=COSINE_DENSITY)
 

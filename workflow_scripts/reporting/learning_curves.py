@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from workflow_scripts.config import Slice
+from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.style import (
     FigureStyle,
     Names,
@@ -42,21 +42,21 @@ class Config(Slice):
     loss_blocks: int = Field(gt=1, description="The loss is averaged over so many equal blocks of steps.")
 
 
-class History(NamedTuple):
-    """Training history of one run and seed (``schemas.HISTORY``)."""
+def points(histories: Iterable[RunTable], config: Config) -> pa.Table:
+    """The points to draw, no more of them than a figure shows.
 
-    run: str
-    seed: int
-    table: pa.Table
+    Args:
+        histories: Columns of ``schemas.HISTORY``.
+        config: Into how many points a run's losses are averaged.
 
-
-def points(histories: Iterable[History], config: Config) -> pa.Table:
-    """The points to draw, columns of ``schemas.LEARNING_CURVES``; no more of them than a figure shows."""
+    Returns:
+        Columns of ``schemas.LEARNING_CURVES``.
+    """
     parts = [_points(history, config.loss_blocks) for history in histories]
     return pa.concat_tables([LEARNING_CURVES.empty_table(), *parts])
 
 
-def _points(history: History, blocks: int) -> pa.Table:
+def _points(history: RunTable, blocks: int) -> pa.Table:
     step = history.table["step"].to_numpy().astype(np.float64)
     loss = history.table["loss"].to_numpy()
     count = min(blocks, len(step))

@@ -1,10 +1,22 @@
 """What records tell reporting: which run a file is of, and what made it."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from workflow_scripts.artefacts import read_record
+import pyarrow as pa
+
+from workflow_scripts.artefacts import read_record, read_table
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import Record
+
+
+class RunTable(NamedTuple):
+    """A table of one run and seed."""
+
+    run: str
+    seed: int
+    table: pa.Table
 
 
 def record_of(path: Path) -> Record:
@@ -29,3 +41,22 @@ def wildcard(path: Path, name: str) -> str:
     if name not in record.wildcards:
         raise DataError(f"{path}: made by {record.rule}, which has no {name}. Correct the rule's input.")
     return record.wildcards[name]
+
+
+def run_and_seed(path: Path) -> tuple[str, int]:
+    """Which run and seed the artefact at ``path`` is of.
+
+    Raises:
+        DataError: if the job that made it had no such wildcards.
+    """
+    return wildcard(path, "run"), int(wildcard(path, "seed"))
+
+
+def run_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[RunTable]:
+    """Read tables of runs, one after the other.
+
+    Raises:
+        DataError: if one is damaged, has other columns, or is of no run.
+    """
+    for path in paths:
+        yield RunTable(*run_and_seed(path), read_table(path, schema))

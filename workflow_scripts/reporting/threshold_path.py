@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from workflow_scripts.reporting.learning_curves import History, draw_quantity, how_lines_are_drawn
+from workflow_scripts.reporting.learning_curves import draw_quantity, how_lines_are_drawn
+from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.style import FigureStyle, empty_panel, label_ends, new_figure, short_names
 from workflow_scripts.schemas import LEARNING_CURVES
 
@@ -21,13 +22,13 @@ _MOST_POINTS = 200  # of a line; more than a figure of this width shows
 _PANEL_INCHES = 1.9
 
 
-def points(watched: Iterable[History]) -> pa.Table:
+def points(watched: Iterable[RunTable]) -> pa.Table:
     """The points to draw, columns of ``schemas.LEARNING_CURVES``; runs without a threshold have none."""
     parts = [_points(history, quantity) for history in watched for quantity in QUANTITIES]
     return pa.concat_tables([LEARNING_CURVES.empty_table(), *parts])
 
 
-def _points(history: History, quantity: str) -> pa.Table:
+def _points(history: RunTable, quantity: str) -> pa.Table:
     table = history.table.filter(pc.equal(history.table["quantity"], quantity))
     rows = np.unique(np.linspace(0, len(table) - 1, min(_MOST_POINTS, len(table))).astype(np.int64))
     table = table.take(pa.array(rows))

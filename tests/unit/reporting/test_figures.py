@@ -14,8 +14,9 @@ from workflow_scripts.artefacts import check_seal, read_record, read_table
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting import alignment_uniformity, cosine_density, learning_curves
 from workflow_scripts.reporting.alignment_uniformity import Headline
-from workflow_scripts.reporting.cosine_density import Similarities, densities, kernel_density
-from workflow_scripts.reporting.learning_curves import History, points
+from workflow_scripts.reporting.cosine_density import densities, kernel_density
+from workflow_scripts.reporting.learning_curves import points
+from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.style import (
     COLOURS,
     INK,
@@ -45,12 +46,12 @@ HOSTILE = '</svg><script>alert("x")</script> $\\frac{1$ & <b>'
 def history(losses, dev=None, run="simcse.mini.wiki", seed=1):
     steps = range(1, len(losses) + 1)
     columns = [steps, losses, losses, losses, dev or [None] * len(losses)]
-    return History(run, seed, pa.table(columns, names=HISTORY.names).cast(HISTORY))
+    return RunTable(run, seed, pa.table(columns, names=HISTORY.names).cast(HISTORY))
 
 
 def similarities(gold, cosine, run="simcse.mini.wiki", seed=1, task="lee"):
     table = pa.table([[task] * len(gold), [""] * len(gold), gold, cosine], names=SIMILARITIES.names)
-    return Similarities(run, seed, table.cast(SIMILARITIES))
+    return RunTable(run, seed, table.cast(SIMILARITIES))
 
 
 def geometry(run, seed, alignment, uniformity):

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.reporting.learning_curves import History
+from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.reporting.threshold_path import draw, points
 from workflow_scripts.schemas import LEARNING_CURVES, WATCHED
@@ -21,7 +21,7 @@ def watched(steps, start=1.0):
 
 
 def histories(steps=300):
-    return [History(f"simcse_3r.a.{run}", seed, watched(steps)) for run in ("x", "y") for seed in (1, 2)]
+    return [RunTable(f"simcse_3r.a.{run}", seed, watched(steps)) for run in ("x", "y") for seed in (1, 2)]
 
 
 def test_a_long_path_is_thinned_out_and_keeps_its_ends():
@@ -34,11 +34,11 @@ def test_a_long_path_is_thinned_out_and_keeps_its_ends():
 
 
 def test_a_short_path_is_kept_whole():
-    assert len(points([History("a", 1, watched(7))])) == 14
+    assert len(points([RunTable("a", 1, watched(7))])) == 14
 
 
 def test_runs_without_a_threshold_have_no_points_and_an_empty_figure_says_so():
-    table = points([History("simcse", 1, WATCHED.empty_table())])
+    table = points([RunTable("simcse", 1, WATCHED.empty_table())])
     assert len(table) == 0
     with figure_style():
         svg = to_svg(draw(table, STYLE, "Title", []), "name", "Title", "Description")
