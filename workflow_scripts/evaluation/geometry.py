@@ -140,20 +140,30 @@ def uniformity(vectors_ND: Vectors | Floats) -> float:
     underflows.
     """
     assert len(vectors_ND) > 1
-    blocks = [np.logaddexp.reduce(potential) for potential in _log_potentials(vectors_ND.astype(np.float64))]
+    log_sums = [_log_sum_exp(exponents) for exponents in _exponents(vectors_ND.astype(np.float64))]
     pairs = len(vectors_ND) * (len(vectors_ND) - 1) / 2
-    return float(np.logaddexp.reduce(blocks) - np.log(pairs))
+    return float(np.logaddexp.reduce(log_sums) - np.log(pairs))
 
 
-def _log_potentials(vectors_ND: Floats) -> Iterator[Floats]:
-    """Yield -2 ||x - y||^2 of every pair of different rows once, a block of rows at a time."""
-    squares_N = np.einsum("nd,nd->n", vectors_ND, vectors_ND)
+def _exponents(vectors_ND: Floats) -> Iterator[Floats]:
+    """Yield -2 ||x - y||^2, a block of rows x with all rows y from the block's first on; -inf but for y after x."""
+    twice_squares_N = 2 * np.einsum("nd,nd->n", vectors_ND, vectors_ND)
     for start in range(0, len(vectors_ND) - 1, _BLOCK_ROWS):
         block_BD = vectors_ND[start : start + _BLOCK_ROWS]
-        products = block_BD @ vectors_ND[start:].T
-        distances = squares_N[start : start + len(block_BD), None] + squares_N[None, start:] - 2 * products
-        later = np.arange(distances.shape[1])[None, :] > np.arange(len(block_BD))[:, None]
-        yield -2 * np.maximum(distances[later], 0)
+        exponents = block_BD @ vectors_ND[start:].T
+        exponents *= 4
+        exponents -= twice_squares_N[start : start + len(block_BD), None]
+        exponents -= twice_squares_N[None, start:]
+        np.minimum(exponents, 0, out=exponents)  # rounding may leave a square below 0
+        exponents[np.tril_indices(len(block_BD))] = -np.inf
+        yield exponents
+
+
+def _log_sum_exp(exponents: Floats) -> float:
+    """In place, with one logarithm: uniformity takes half the time it does with ``np.logaddexp.reduce``."""
+    highest = exponents.max()
+    np.exp(np.subtract(exponents, highest, out=exponents), out=exponents)
+    return float(highest + np.log(exponents.sum()))
 
 
 def isoscore(vectors_ND: Vectors | Floats) -> float:
