@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,10 +101,10 @@ def main() -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     matrix = [row for row in rows() if arguments.rows is None or row.number in arguments.rows]
     outcomes = run_tests(matrix)
-    for modes in sorted(
-        {test.removeprefix(CHAOS) for row in matrix for test in row.tests if test.startswith(CHAOS)}
-    ):
-        outcomes |= run_chaos(modes, arguments.points)
+    crashes = {test.removeprefix(CHAOS) for row in matrix for test in row.tests if test.startswith(CHAOS)}
+    with ThreadPoolExecutor(2) as pool:  # they wait for processes
+        for verdicts in pool.map(lambda modes: run_chaos(modes, arguments.points), sorted(crashes)):
+            outcomes |= verdicts
     table = Table("#", "fault", "tries", "skipped", "losses", show_edge=False, pad_edge=False)
     absent = []
     for row in matrix:
