@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 from pydantic import Field
 
 from workflow_scripts.config import Slice
@@ -28,6 +29,8 @@ class Config(Slice):
     y: str
     models: list[str] = Field(min_length=1)
     shapes: list[Shapes] = Field(min_length=1)
+    y_scale: Literal["linear", "log"]
+    note: str | None = Field(description="What readers should know of the measures.")
     correlation: bool = Field(description="Whether the legend says how x and y of a model correlate.")
     below: str = Field(description="Table of the page that the figure stands below.")
 
@@ -51,7 +54,8 @@ def points(config: Config, names: Names, scores: Scores) -> pa.Table:
 
 def draw(points: pa.Table, config: Config, style: FigureStyle, footnotes: Sequence[str]) -> Figure:
     """A mark and colour for each model."""
-    figure = new_figure(style, _PANEL_INCHES, config.title, footnotes)
+    notes = [config.note, *footnotes] if config.note else footnotes
+    figure = new_figure(style, _PANEL_INCHES, config.title, notes)
     rows = points.to_pylist()
     if not rows:
         empty_panel(figure, f"No model has both {config.x} and {config.y}.")
@@ -63,6 +67,10 @@ def draw(points: pa.Table, config: Config, style: FigureStyle, footnotes: Sequen
         axes.plot(x, y, _MARKS[number % len(_MARKS)], color=line_look(number)["color"], ms=4, label=name)
     axes.set_xlabel(config.x)
     axes.set_ylabel(config.y)
+    if config.y_scale == "log":
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid()
     axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     return figure

@@ -166,7 +166,9 @@ def test_a_file_with_one_group_answers_whatever_the_group_is_called():
 
 
 FIGURES = {
-    "shape_scatter": {"x": "IsoScore", "y": "STS", "models": ["BERT", "RE"], "shapes": SHAPES, "correlation": True},
+    "shape_scatter": {
+        "x": "IsoScore", "y": "STS", "y_scale": "linear", "note": None, "models": ["BERT", "RE"], "shapes": SHAPES, "correlation": True,
+    },
     "layer_lines": {"measures": ["STS"], "series": [{"panel": "plain", "source": "plain", "weighting": "avg"}, {"panel": "plain", "source": "random", "weighting": "avg"}], "sums": ["1+last"]},
     "share_map": {"measures": ["STS"], "split": True, "source": "plain", "weighting": "avg", "shares": [0, 0.5]},
 }  # fmt: skip
@@ -197,16 +199,22 @@ def test_layers_are_in_their_order(scores):
     assert scores.layers("plain") == ["0", "1", "2", "10", "1+last"]
 
 
-def test_the_correlation_of_isotropy_and_score_is_one_where_both_rise_together(scores):
+def scatter(scores, **changes):
+    """A scatter of isotropy and score as SVG."""
     module = load_figure("shape_scatter")
     config = module.Config.model_validate(
-        {"kind": "shape_scatter", "title": "T", "below": "x"} | FIGURES["shape_scatter"]
+        {"kind": "shape_scatter", "title": "T", "below": "x"} | FIGURES["shape_scatter"] | changes
     )
     with figure_style():
-        svg = to_svg(
-            module.draw(module.points(config, NAMES, scores), config, FigureStyle(width_inches=7.3), []),
-            "f",
-            "T",
-            "d",
-        )
-    assert "BERT (r = 1.00)" in svg
+        figure = module.draw(module.points(config, NAMES, scores), config, FigureStyle(width_inches=7.3), [])
+        return to_svg(figure, "f", "T", "d")
+
+
+def test_the_correlation_of_isotropy_and_score_is_one_where_both_rise_together(scores):
+    assert "BERT (r = 1.00)" in scatter(scores)
+
+
+def test_a_logarithmic_axis_has_plain_numbers_and_the_note_stands_below(scores):
+    svg = scatter(scores, y_scale="log", note="Mind the scale.")
+    assert "Mind the scale." in svg
+    assert "mathdefault" not in svg
