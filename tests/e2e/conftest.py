@@ -33,8 +33,8 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     Processes that share the tests share the run: the first makes it, the others wait.
     """
-    session = tmp_path_factory.getbasetemp()
-    shared = session.parent if "PYTEST_XDIST_WORKER" in os.environ else session
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     folder = shared / "smoke"
     with FileLock(shared / "smoke.lock"):
         if not folder.exists():
