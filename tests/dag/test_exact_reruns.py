@@ -511,19 +511,14 @@ def file_of(module: str) -> Path:
     return stem / "__init__.py" if (ROOT / stem).is_dir() else stem.with_suffix(".py")
 
 
-def made_from(folder: Path) -> dict[str, tuple[str, set[str]]]:
-    """Rule and inputs of every file that Snakemake has made, as its own records tell."""
+@pytest.fixture(scope="module")
+def recorded(finished: Path) -> dict[str, tuple[str, set[str]]]:
+    """Rule and inputs of every file of the demo, as Snakemake's own records tell."""
     made = {}
-    for path in (folder / ".snakemake/metadata").iterdir():
+    for path in (finished / ".snakemake/metadata").iterdir():
         record = json.loads(path.read_text())
         made[base64.b64decode(path.name).decode()] = (record["rule"], set(record["input"]))
     return made
-
-
-@pytest.fixture(scope="module")
-def recorded(finished: Path) -> dict[str, tuple[str, set[str]]]:
-    """What every file of the demo was made by and from."""
-    return made_from(finished)
 
 
 @pytest.mark.parametrize("module", MODULES)
