@@ -160,7 +160,7 @@ def _exponents(vectors_ND: Floats) -> Iterator[Floats]:
 
 
 def _log_sum_exp(exponents: Floats) -> float:
-    """In place, with one logarithm: uniformity takes half the time it does with ``np.logaddexp.reduce``."""
+    """In place, since ``scipy.special.logsumexp`` would hold several copies of the block."""
     highest = exponents.max()
     np.exp(np.subtract(exponents, highest, out=exponents), out=exponents)
     return float(highest + np.log(exponents.sum()))
