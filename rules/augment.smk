@@ -1,12 +1,12 @@
-"""What translators and language models make from corpora: round trips, and pools of redundant exemplars.
+"""From corpora to round trips (by translators) and pools of redundant exemplars (by language models).
 
 Inputs:  <results>/corpora/{corpus}/{train,words}.parquet, prompts, answers of translators and language models
 Outputs: <results>/corpora/{corpus}/{train,dropped}.parquet of round trips, their parts in round_trip/
-         <results>/exemplars/{pool}.parquet, {pool}.dropped.parquet, {pool}.usage.parquet where it cost something
+         <results>/exemplars/{pool}.parquet, {pool}.dropped.parquet, {pool}.usage.parquet of a language model's pools
 
-Answers are kept in the file that the setting `answers` names, which is no rule's output: a job that fails or
-is killed asks only for what is missing when it runs again. Jobs run where snakemake does, since a cluster's
-nodes may reach no network; the profile caps how many call at once.
+Answers are kept in the file that the setting `answers` names, which is not an output of any rule: a job that fails or
+is killed requests only what is missing when it runs again. Jobs run on the machine where snakemake runs, since the
+nodes of a cluster may have no network; the profile limits how many of them run at once.
 """
 
 
@@ -15,10 +15,10 @@ scattergather:
 
 
 rule translate_shard:
-    """Translate one part of a corpus and translate it back."""
+    """Translate one part of a corpus into another language and back."""
     input:
-        sentences=base_corpus_of,
-        code=sources("translate_shard"),
+        sentences=CORPORA.base,
+        code=code_of("jobs.translate_shard"),
     output:
         trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",
     log:
@@ -26,7 +26,7 @@ rule translate_shard:
     benchmark:
         "<benchmarks>/translate_shard/{corpus}/{scatteritem}.tsv"
     wildcard_constraints:
-        corpus=one_of(ROUND_TRIPS),
+        corpus=one_of(CORPORA.round_trips),
     localrule: True
     threads: 1
     resources:
@@ -34,24 +34,25 @@ rule translate_shard:
         runtime="24h",
         api_calls=1,
     params:
-        config=translation_of,
-        packages=versions("translate_shard"),
+        config=CORPORA.translation,
+        packages=versions("jobs.translate_shard"),
     message:
         "Translate part {wildcards.scatteritem} for {wildcards.corpus}"
     shell:
         r"""
-        python -m workflow_scripts.translate_shard \
+        python -m workflow_scripts.jobs.translate_shard \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --corpus {wildcards.corpus:q} --scatteritem {wildcards.scatteritem:q} \
             --sentences {input.sentences:q} --trips {output.trips:q} >{log:q} 2>&1
         """
 
 
 rule gather_round_trips:
-    """The round trips of a corpus that may be trained on."""
+    """Round trips of a corpus that may be trained on."""
     input:
-        sentences=base_corpus_of,
+        sentences=CORPORA.base,
         trips=gather.round_trip("<results>/corpora/{{corpus}}/round_trip/{scatteritem}.parquet"),
-        code=sources("gather_round_trips"),
+        code=code_of("jobs.gather_round_trips"),
     output:
         train="<results>/corpora/{corpus}/train.parquet",
         dropped="<results>/corpora/{corpus}/dropped.parquet",
@@ -60,19 +61,20 @@ rule gather_round_trips:
     benchmark:
         "<benchmarks>/gather_round_trips/{corpus}.tsv"
     wildcard_constraints:
-        corpus=one_of(ROUND_TRIPS),
+        corpus=one_of(CORPORA.round_trips),
     threads: 1
     resources:
         mem="4GB",
         runtime="15m",
     params:
-        config=shape_of,
-        packages=versions("gather_round_trips"),
+        config=CORPORA.round_trip_form,
+        packages=versions("jobs.gather_round_trips"),
     message:
         "Gather the round trips of {wildcards.corpus}"
     shell:
         r"""
-        python -m workflow_scripts.gather_round_trips \
+        python -m workflow_scripts.jobs.gather_round_trips \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --corpus {wildcards.corpus:q} \
             --sentences {input.sentences:q} --trips {input.trips:q} \
             --train {output.train:q} --dropped {output.dropped:q} >{log:q} 2>&1
@@ -80,12 +82,12 @@ rule gather_round_trips:
 
 
 rule write_exemplars:
-    """A pool of exemplars that a language model writes."""
+    """A pool of exemplars written by a language model."""
     input:
-        words=lambda wildcards: f"<results>/corpora/{pool_of(wildcards)['corpus']}/words.parquet",
-        encoder=lambda wildcards: f"<results>/encoders/{pool_of(wildcards)['encoder']}/record.json",
-        prompt=lambda wildcards: f"resources/prompts/{pool_of(wildcards)['prompt']}.txt",
-        code=sources("write_exemplars"),
+        words=CORPORA.pool_words,
+        encoder=CORPORA.pool_encoder,
+        prompt=CORPORA.prompt,
+        code=code_of("jobs.write_exemplars"),
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
         dropped="<results>/exemplars/{pool}.dropped.parquet",
@@ -95,7 +97,7 @@ rule write_exemplars:
     benchmark:
         "<benchmarks>/write_exemplars/{pool}.tsv"
     wildcard_constraints:
-        pool=one_of(WRITTEN_POOLS),
+        pool=one_of(CORPORA.pools("llm")),
     localrule: True
     threads: 1
     resources:
@@ -103,13 +105,14 @@ rule write_exemplars:
         runtime="4h",
         api_calls=1,
     params:
-        config=written_pool_of,
-        packages=versions("write_exemplars"),
+        config=CORPORA.written_pool,
+        packages=versions("jobs.write_exemplars"),
     message:
         "Write exemplars {wildcards.pool}"
     shell:
         r"""
-        python -m workflow_scripts.write_exemplars \
+        python -m workflow_scripts.jobs.write_exemplars \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --pool {wildcards.pool:q} \
             --words {input.words:q} --encoder {input.encoder:q} --prompt {input.prompt:q} \
             --exemplars {output.exemplars:q} --dropped {output.dropped:q} --usage {output.usage:q} >{log:q} 2>&1
@@ -117,12 +120,12 @@ rule write_exemplars:
 
 
 rule pick_exemplars:
-    """A pool of exemplars from the corpus itself, the stand-in for a language model's."""
+    """A pool of exemplars picked from the corpus itself, in place of a language model's."""
     input:
-        sentences=lambda wildcards: f"<results>/corpora/{pool_of(wildcards)['corpus']}/train.parquet",
-        words=lambda wildcards: f"<results>/corpora/{pool_of(wildcards)['corpus']}/words.parquet",
-        encoder=lambda wildcards: f"<results>/encoders/{pool_of(wildcards)['encoder']}/record.json",
-        code=sources("pick_exemplars"),
+        sentences=CORPORA.pool_sentences,
+        words=CORPORA.pool_words,
+        encoder=CORPORA.pool_encoder,
+        code=code_of("jobs.pick_exemplars"),
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
         dropped="<results>/exemplars/{pool}.dropped.parquet",
@@ -131,19 +134,20 @@ rule pick_exemplars:
     benchmark:
         "<benchmarks>/pick_exemplars/{pool}.tsv"
     wildcard_constraints:
-        pool=one_of(PICKED_POOLS),
+        pool=one_of(CORPORA.pools("extractive")),
     threads: 1
     resources:
         mem="4GB",
         runtime="15m",
     params:
         config=config_slice(config, pool="exemplars.{pool}"),
-        packages=versions("pick_exemplars"),
+        packages=versions("jobs.pick_exemplars"),
     message:
         "Pick exemplars {wildcards.pool}"
     shell:
         r"""
-        python -m workflow_scripts.pick_exemplars \
+        python -m workflow_scripts.jobs.pick_exemplars \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --pool {wildcards.pool:q} \
             --sentences {input.sentences:q} --words {input.words:q} --encoder {input.encoder:q} \
             --exemplars {output.exemplars:q} --dropped {output.dropped:q} >{log:q} 2>&1

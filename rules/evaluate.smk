@@ -1,20 +1,20 @@
-"""Runs to scores: one job a run, seed and suite, one forward pass over the suite's unique sentences.
+"""From runs to scores: one job per run, seed and suite, with one forward pass over the suite's unique sentences.
 
 Inputs:  <results>/runs/{run}/seed{seed}/model/record.json, <results>/datasets/{dataset}.parquet,
          <results>/encoders/{encoder}/record.json where costs are compared, <results>/corpora/{corpus}/train.parquet
-Outputs: <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet, long form (schemas.SCORES)
-         <results>/contamination/{corpus}.parquet, what corpora and evaluation sets share
+Outputs: <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet, long form (columns.scores.SCORES)
+         <results>/contamination/{corpus}.parquet, the overlap of corpora and evaluation sets
 
-Times differ from run to run. They lie beside Snakemake's own below <benchmarks>, and are no artefacts.
+Times differ from run to run. They are written below <benchmarks>, like Snakemake's own, and are not artefacts.
 """
 
 
 rule evaluate_sts:
-    """Correlation with human judgements: `all`, `wmean` and `mean`, Spearman and Pearson."""
+    """Correlation of cosines with human judgements: Spearman and Pearson, `all`, `wmean` and `mean`."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=datasets_of("sts"),
-        code=loading_code("evaluate_sts"),
+        datasets=EVALUATION.datasets("sts"),
+        code=EVALUATION.code("jobs.evaluate_sts"),
     output:
         scores="<results>/scores/sts/{suite}/{run}/seed{seed}.parquet",
         pairs="<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet",
@@ -24,16 +24,17 @@ rule evaluate_sts:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem="8GB",
+        mem=MEMORY.reading(8),
         runtime="30m",
     params:
         config=config_slice(config, suite="suites.sts.{suite}"),
-        packages=loading_packages("evaluate_sts"),
+        packages=EVALUATION.versions("jobs.evaluate_sts"),
     message:
         "Evaluate {wildcards.run}, seed {wildcards.seed}, on pairs of {wildcards.suite}"
     shell:
         r"""
-        python -m workflow_scripts.evaluate_sts \
+        python -m workflow_scripts.jobs.evaluate_sts \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --datasets {input.datasets:q} \
             --scores {output.scores:q} --pairs {output.pairs:q} >{log:q} 2>&1
@@ -44,8 +45,8 @@ rule evaluate_geometry:
     """Alignment, uniformity, isotropy, modulus and mean cosine."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=datasets_of("geometry"),
-        code=loading_code("evaluate_geometry"),
+        datasets=EVALUATION.datasets("geometry"),
+        code=EVALUATION.code("jobs.evaluate_geometry"),
     output:
         scores="<results>/scores/geometry/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -54,46 +55,51 @@ rule evaluate_geometry:
         "<benchmarks>/evaluate_geometry/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem="8GB",
+        mem=MEMORY.reading(8),
         runtime="30m",
     params:
         config=config_slice(config, suite="suites.geometry.{suite}"),
-        packages=loading_packages("evaluate_geometry"),
+        packages=EVALUATION.versions("jobs.evaluate_geometry"),
     message:
         "Measure the space of {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
         r"""
-        python -m workflow_scripts.evaluate_geometry \
+        python -m workflow_scripts.jobs.evaluate_geometry \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --datasets {input.datasets:q} --scores {output.scores:q} >{log:q} 2>&1
         """
 
 
-rule evaluate_clustering:
-    """Agreement of k-means with the classes of short texts."""
+rule evaluate_suite:
+    """Suites of every kind that has an evaluator and no rule of its own: clustering, transfer."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=datasets_of("clustering"),
-        code=loading_code("evaluate_clustering"),
+        datasets=lambda wildcards: EVALUATION.datasets(wildcards.kind)(wildcards),
+        code=EVALUATION.suite_code,
     output:
-        scores="<results>/scores/clustering/{suite}/{run}/seed{seed}.parquet",
+        scores="<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet",
     log:
-        "<logs>/evaluate_clustering/{suite}/{run}/seed{seed}.log",
+        "<logs>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.log",
     benchmark:
-        "<benchmarks>/evaluate_clustering/{suite}/{run}/seed{seed}.tsv"
+        "<benchmarks>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.tsv"
+    wildcard_constraints:
+        kind=one_of(evaluators()),
     threads: 1
     resources:
-        mem="8GB",
-        runtime="2h",
+        mem=MEMORY.reading(16),
+        runtime="4h",
     params:
-        config=config_slice(config, suite="suites.clustering.{suite}"),
-        packages=loading_packages("evaluate_clustering"),
+        config=config_slice(config, suite="suites.{kind}.{suite}"),
+        packages=EVALUATION.suite_versions,
     message:
-        "Cluster with {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
+        "Evaluate {wildcards.run}, seed {wildcards.seed}, by {wildcards.kind}: {wildcards.suite}"
     shell:
         r"""
-        python -m workflow_scripts.evaluate_clustering \
-            --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+        python -m workflow_scripts.jobs.evaluate_suite \
+            --code {input.code:q} --packages {params.packages:q} \
+            --config {params.config:q} --kind {wildcards.kind:q} --suite {wildcards.suite:q} \
+            --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --datasets {input.datasets:q} --scores {output.scores:q} >{log:q} 2>&1
         """
 
@@ -102,8 +108,8 @@ rule evaluate_search:
     """Duplicate questions found by cosine, exactly and through an inverted file."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=datasets_of("search"),
-        code=loading_code("evaluate_search"),
+        datasets=EVALUATION.datasets("search"),
+        code=EVALUATION.code("jobs.evaluate_search"),
     output:
         scores="<results>/scores/search/{suite}/{run}/seed{seed}.parquet",
         times="<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.times.parquet",
@@ -113,57 +119,29 @@ rule evaluate_search:
         "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem="8GB",
+        mem=MEMORY.reading(8),
         runtime="1h",
     params:
         config=config_slice(config, suite="suites.search.{suite}"),
-        packages=loading_packages("evaluate_search"),
+        packages=EVALUATION.versions("jobs.evaluate_search"),
     message:
         "Search with {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
         r"""
-        python -m workflow_scripts.evaluate_search \
+        python -m workflow_scripts.jobs.evaluate_search \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --datasets {input.datasets:q} \
             --scores {output.scores:q} --times {output.times:q} >{log:q} 2>&1
         """
 
 
-rule evaluate_transfer:
-    """Linear classifiers on frozen sentence vectors."""
-    input:
-        model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=datasets_of("transfer"),
-        code=loading_code("evaluate_transfer"),
-    output:
-        scores="<results>/scores/transfer/{suite}/{run}/seed{seed}.parquet",
-    log:
-        "<logs>/evaluate_transfer/{suite}/{run}/seed{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluate_transfer/{suite}/{run}/seed{seed}.tsv"
-    threads: 1
-    resources:
-        mem="16GB",
-        runtime="4h",
-    params:
-        config=config_slice(config, suite="suites.transfer.{suite}"),
-        packages=loading_packages("evaluate_transfer"),
-    message:
-        "Transfer {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
-    shell:
-        r"""
-        python -m workflow_scripts.evaluate_transfer \
-            --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
-            --model {input.model:q} --datasets {input.datasets:q} --scores {output.scores:q} >{log:q} 2>&1
-        """
-
-
 rule evaluate_cost:
-    """Parameters, multiply-accumulates and times, beside those of the encoder that the run started from."""
+    """Parameters, multiply-accumulates and times, compared with those of the encoder that the run started from."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        base=single_encoder_of,
-        code=loading_code("evaluate_cost"),
+        base=EVALUATION.single_encoder,
+        code=EVALUATION.code("jobs.evaluate_cost"),
     output:
         scores="<results>/scores/cost/{suite}/{run}/seed{seed}.parquet",
         times="<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.times.parquet",
@@ -173,16 +151,17 @@ rule evaluate_cost:
         "<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem="8GB",
+        mem=MEMORY.reading(8),
         runtime="30m",
     params:
         config=config_slice(config, suite="suites.cost.{suite}"),
-        packages=loading_packages("evaluate_cost"),
+        packages=EVALUATION.versions("jobs.evaluate_cost"),
     message:
         "Count and time {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
         r"""
-        python -m workflow_scripts.evaluate_cost \
+        python -m workflow_scripts.jobs.evaluate_cost \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --base {input.base:q} --scores {output.scores:q} --times {output.times:q} >{log:q} 2>&1
         """
@@ -192,8 +171,8 @@ rule map_attention:
     """Energy of [CLS] in every layer, and maps of the attention weights."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        dataset=dataset_of_energy,
-        code=loading_code("map_attention"),
+        dataset=EVALUATION.energy_dataset,
+        code=EVALUATION.code("jobs.map_attention"),
     output:
         scores="<results>/scores/attention/{suite}/{run}/seed{seed}.parquet",
         maps="<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet",
@@ -203,26 +182,27 @@ rule map_attention:
         "<benchmarks>/map_attention/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem="8GB",
+        mem=MEMORY.reading(8),
         runtime="30m",
     params:
         config=config_slice(config, suite="suites.attention.{suite}"),
-        packages=loading_packages("map_attention"),
+        packages=EVALUATION.versions("jobs.map_attention"),
     message:
         "Map the attention of {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
         r"""
-        python -m workflow_scripts.map_attention \
+        python -m workflow_scripts.jobs.map_attention \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --dataset {input.dataset:q} --scores {output.scores:q} --maps {output.maps:q} >{log:q} 2>&1
         """
 
 
 rule evaluate_mteb:
-    """Lists of mteb's tasks. Finished ones are kept in {output}.checkpoints, where a stopped job goes on."""
+    """Lists of mteb's tasks. Finished tasks are kept in {output}.checkpoints, from where a stopped job continues."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        code=sources("evaluate_mteb"),
+        code=code_of("jobs.evaluate_mteb"),
     output:
         scores="<results>/scores/mteb/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -231,28 +211,29 @@ rule evaluate_mteb:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem="32GB",
+        mem=MEMORY.reading(32),
         runtime="24h",
         downloads=1,
     params:
-        config=mteb_settings_of,
-        packages=versions("evaluate_mteb"),
+        config=EVALUATION.mteb_settings,
+        packages=versions("jobs.evaluate_mteb"),
     message:
         "Run mteb on {wildcards.run}, seed {wildcards.seed}: {wildcards.suite}"
     shell:
         r"""
-        python -m workflow_scripts.evaluate_mteb \
+        python -m workflow_scripts.jobs.evaluate_mteb \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --scores {output.scores:q} >{log:q} 2>&1
         """
 
 
 rule measure_contamination:
-    """Evaluation texts that also stand in the text of one corpus; one job a corpus."""
+    """Evaluation texts that also occur in the text of one corpus; one job per corpus."""
     input:
         train="<results>/corpora/{corpus}/train.parquet",
-        datasets=lambda wildcards: [f"<results>/datasets/{name}.parquet" for name in evaluation_sets()],
-        code=sources("measure_contamination"),
+        datasets=EVALUATION.contamination_sets(),
+        code=code_of("jobs.measure_contamination"),
     output:
         table="<results>/contamination/{corpus}.parquet",
     log:
@@ -265,12 +246,13 @@ rule measure_contamination:
         runtime="30m",
     params:
         config=config_slice(config, contamination="contamination"),
-        packages=versions("measure_contamination"),
+        packages=versions("jobs.measure_contamination"),
     message:
         "Compare {wildcards.corpus} with the evaluation sets"
     shell:
         r"""
-        python -m workflow_scripts.measure_contamination \
+        python -m workflow_scripts.jobs.measure_contamination \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --corpus {wildcards.corpus:q} \
             --train {input.train:q} --datasets {input.datasets:q} --table {output.table:q} >{log:q} 2>&1
         """

@@ -1,4 +1,4 @@
-"""Datasets of sentences or triples to corpora.
+"""From datasets of sentences or triples to corpora.
 
 Inputs:  <results>/datasets/{dataset}.parquet
 Outputs: <results>/corpora/{corpus}/{train,dev,words}.parquet
@@ -6,11 +6,11 @@ Outputs: <results>/corpora/{corpus}/{train,dev,words}.parquet
 
 
 rule split_corpus:
-    """Text to train on, and held-out text as pairs to choose checkpoints by."""
+    """Training text, and held-out text as pairs for choosing checkpoints."""
     input:
-        sentences=sentences_of,
-        also=also_of,
-        code=sources("split_corpus"),
+        sentences=CORPORA.sentences,
+        also=CORPORA.also,
+        code=code_of("jobs.split_corpus"),
     output:
         train="<results>/corpora/{corpus}/train.parquet",
         dev="<results>/corpora/{corpus}/dev.parquet",
@@ -19,29 +19,30 @@ rule split_corpus:
     benchmark:
         "<benchmarks>/split_corpus/{corpus}.tsv"
     wildcard_constraints:
-        corpus=one_of(CUT),
+        corpus=one_of(CORPORA.cut),
     threads: 1
     resources:
         mem="4GB",
         runtime="15m",
     params:
         config=config_slice(config, corpus="corpora.{corpus}"),
-        packages=versions("split_corpus"),
+        packages=versions("jobs.split_corpus"),
     message:
         "Split corpus {wildcards.corpus}"
     shell:
         r"""
-        python -m workflow_scripts.split_corpus \
+        python -m workflow_scripts.jobs.split_corpus \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --corpus {wildcards.corpus:q} --sentences {input.sentences:q} \
             --also {input.also:q} --train {output.train:q} --dev {output.dev:q} >{log:q} 2>&1
         """
 
 
 rule count_words:
-    """Word frequencies of the text to train on."""
+    """Word frequencies of the training text."""
     input:
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=sources("count_words"),
+        code=code_of("jobs.count_words"),
     output:
         counts="<results>/corpora/{corpus}/words.parquet",
     log:
@@ -54,12 +55,13 @@ rule count_words:
         runtime="15m",
     params:
         config=config_slice(config, words="words"),
-        packages=versions("count_words"),
+        packages=versions("jobs.count_words"),
     message:
         "Count words of {wildcards.corpus}"
     shell:
         r"""
-        python -m workflow_scripts.count_words \
+        python -m workflow_scripts.jobs.count_words \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --corpus {wildcards.corpus:q} --sentences {input.sentences:q} \
             --counts {output.counts:q} >{log:q} 2>&1
         """

@@ -1,16 +1,16 @@
-"""Published encoders and datasets into the forms the pipeline reads.
+"""From published encoders and datasets to the forms that the pipeline reads.
 
-Inputs:  what the blocks `encoders` and `datasets` name: files below the data root, packages, the Hub.
-         Their bytes are pinned in the configuration, so that where they lie decides nothing.
-Outputs: <results>/encoders/{encoder}/record.json and the folder it seals
+Inputs:  the sources in the blocks `encoders` and `datasets`: files below the data root, packages, the Hub.
+         Their bytes are pinned in the configuration, so that their location does not matter.
+Outputs: <results>/encoders/{encoder}/record.json and the folder it checksums
          <results>/datasets/{dataset}.parquet, <results>/datasets/{dataset}.dropped.parquet
 """
 
 
 rule fetch_encoder:
-    """Copy one published encoder: weights without pickles, configuration, tokeniser."""
+    """One published encoder: weights in safetensors, configuration and tokeniser, but no pickles."""
     input:
-        code=sources("fetch_encoder"),
+        code=code_of("jobs.fetch_encoder"),
     output:
         record="<results>/encoders/{encoder}/record.json",
         weights="<results>/encoders/{encoder}/model.safetensors",
@@ -19,28 +19,29 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/fetch_encoder/{encoder}.tsv"
     wildcard_constraints:
-        encoder=one_of(FETCHED),
+        encoder=one_of(STUDY.encoders("fetch")),
     threads: 1
     resources:
         mem="2GB",
         runtime="30m",
         downloads=1,
     params:
-        config=config_slice(config, encoder="encoders.{encoder}.fetch"),
-        packages=versions("fetch_encoder"),
+        config=TRAINING.fetching_settings,
+        packages=versions("jobs.fetch_encoder"),
     message:
         "Fetch encoder {wildcards.encoder}"
     shell:
         r"""
-        python -m workflow_scripts.fetch_encoder \
+        python -m workflow_scripts.jobs.fetch_encoder \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --encoder {wildcards.encoder:q} --record {output.record:q} >{log:q} 2>&1
         """
 
 
 rule read_dataset:
-    """Bring one dataset into its form and hold it to its contract."""
+    """One dataset in its form, checked against its contract."""
     input:
-        code=lambda wildcards: sources("read_dataset", *readers_of(wildcards)),
+        code=CORPORA.reader_code,
     output:
         table="<results>/datasets/{dataset}.parquet",
         dropped="<results>/datasets/{dataset}.dropped.parquet",
@@ -54,13 +55,14 @@ rule read_dataset:
         runtime="30m",
         downloads=1,
     params:
-        config=config_slice(config, dataset="datasets.{dataset}"),
-        packages=lambda wildcards: versions("read_dataset", *readers_of(wildcards)),
+        config=CORPORA.dataset,
+        packages=CORPORA.reader_versions,
     message:
         "Read dataset {wildcards.dataset}"
     shell:
         r"""
-        python -m workflow_scripts.read_dataset \
+        python -m workflow_scripts.jobs.read_dataset \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --dataset {wildcards.dataset:q} \
             --table {output.table:q} --dropped {output.dropped:q} >{log:q} 2>&1
         """

@@ -1,20 +1,20 @@
-"""Encoders and corpora to runs.
+"""From encoders and corpora to runs.
 
 Inputs:  <results>/encoders/{encoder}/record.json, <results>/corpora/{corpus}/{train,dev}.parquet
 Outputs: <results>/encoders/{encoder}/ of adapted encoders
-         <results>/runs/{run}/seed{seed}/model/, history.parquet and watched.parquet
+         <results>/runs/{run}/seed{seed}/model/, history.parquet and metrics.parquet
 
-Unfinished trainings keep their checkpoints in `<folder>.checkpoints` beside the model, which is no
-output of a rule: a job that is stopped and run again goes on from there, to the same bytes.
+Unfinished trainings keep their checkpoints in `<folder>.checkpoints` next to the model, which is not an output of any
+rule: a job that is stopped and run again continues from there, and ends with the same bytes.
 """
 
 
 rule continue_mlm:
     """Adapt one encoder to a corpus by continued masked-language-model training."""
     input:
-        base=lambda wildcards: f"<results>/encoders/{config['encoders'][wildcards.encoder]['adapt']['base']}/record.json",
-        corpus=lambda wildcards: f"<results>/corpora/{config['encoders'][wildcards.encoder]['adapt']['corpus']}/train.parquet",
-        code=sources("continue_mlm"),
+        base=TRAINING.adapted_base,
+        corpus=TRAINING.adapted_corpus,
+        code=code_of("jobs.continue_mlm"),
     output:
         record="<results>/encoders/{encoder}/record.json",
         weights="<results>/encoders/{encoder}/model.safetensors",
@@ -25,94 +25,99 @@ rule continue_mlm:
     benchmark:
         "<benchmarks>/continue_mlm/{encoder}.tsv"
     wildcard_constraints:
-        encoder=one_of(ADAPTED),
+        encoder=one_of(STUDY.encoders("adapt")),
     threads: config["continue_mlm"]["training"]["cpu_threads"]
     resources:
         gpu=1,
         mem="16GB",
         runtime="4h",
+        checkpoint_every=config["continue_mlm"]["training"]["checkpoint_every"],
     params:
-        config=config_slice(config, continue_mlm="continue_mlm", adapt="encoders.{encoder}.adapt"),
-        packages=versions("continue_mlm"),
+        config=TRAINING.adapting_settings,
+        packages=versions("jobs.continue_mlm"),
     message:
         "Adapt encoder {wildcards.encoder} by masked language modelling"
     shell:
         r"""
-        python -m workflow_scripts.continue_mlm \
+        python -m workflow_scripts.jobs.continue_mlm \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --encoder {wildcards.encoder:q} \
             --base {input.base:q} --corpus {input.corpus:q} \
-            --record {output.record:q} --history {output.history:q} --speed {output.speed:q} >{log:q} 2>&1
+            --record {output.record:q} --history {output.history:q} --speed {output.speed:q} \
+            --checkpoint_every {resources.checkpoint_every:q} >{log:q} 2>&1
         """
 
 
 rule pool_encoder:
-    """The untrained encoder as a run: a pooler and nothing else."""
+    """A frozen encoder as a run: only a readout is added."""
     input:
-        encoder=encoder_of,
-        code=training_code("pool_encoder"),
+        encoder=TRAINING.encoder,
+        code=TRAINING.code("jobs.pool_encoder"),
     output:
         record="<results>/runs/{run}/seed{seed}/model/record.json",
-        weights="<results>/runs/{run}/seed{seed}/model/model.safetensors",
+        modules="<results>/runs/{run}/seed{seed}/model/modules.json",
     log:
         "<logs>/pool_encoder/{run}/seed{seed}.log",
     benchmark:
         "<benchmarks>/pool_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=one_of([name for name in UNTRAINED if name not in JOINED]),
+        run=one_of(STUDY.frozen),
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.reading(4),
         runtime="15m",
     params:
-        config=untrained_settings_of,
-        packages=training_packages("pool_encoder"),
+        config=TRAINING.frozen_settings,
+        packages=TRAINING.versions("jobs.pool_encoder"),
     message:
         "Pool {wildcards.run}"
     shell:
         r"""
-        python -m workflow_scripts.pool_encoder \
+        python -m workflow_scripts.jobs.pool_encoder \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --encoder {input.encoder:q} --record {output.record:q} >{log:q} 2>&1
         """
 
 
 rule join_encoders:
-    """Finished runs as one: their vectors added up, or one of them read in another way."""
+    """A run made from finished runs: the sum of their vectors, or one of them with another readout."""
     input:
-        encoder=encoder_of,
-        code=lambda wildcards: sources("join_encoders", *joining_modules(wildcards)),
+        encoder=TRAINING.encoder,
+        code=TRAINING.code("jobs.join_encoders"),
     output:
         record="<results>/runs/{run}/seed{seed}/model/record.json",
-        weights="<results>/runs/{run}/seed{seed}/model/model.safetensors",
+        modules="<results>/runs/{run}/seed{seed}/model/modules.json",
     log:
         "<logs>/join_encoders/{run}/seed{seed}.log",
     benchmark:
         "<benchmarks>/join_encoders/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=one_of(JOINED),
+        run=one_of(STUDY.joined),
     threads: 1
     resources:
-        mem="8GB",
+        mem=MEMORY.reading(8),
         runtime="15m",
     params:
-        config=untrained_settings_of,
-        packages=lambda wildcards: versions("join_encoders", *joining_modules(wildcards)),
+        config=TRAINING.frozen_settings,
+        packages=TRAINING.versions("jobs.join_encoders"),
     message:
         "Join the encoders of {wildcards.run}, seed {wildcards.seed}"
     shell:
         r"""
-        python -m workflow_scripts.join_encoders \
+        python -m workflow_scripts.jobs.join_encoders \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --encoder {input.encoder:q} --record {output.record:q} >{log:q} 2>&1
         """
 
 
 rule encode_teacher:
-    """A finished run's vectors of a corpus, for its students; one job a teacher, corpus and seed."""
+    """A finished run's vectors of a corpus, for its students; one job per teacher, corpus and seed."""
     input:
-        model=lambda wildcards: models_of(wildcards.teacher, wildcards.seed),
+        model=TRAINING.teacher_models,
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=lambda wildcards: sources("encode_teacher", *modules_behind(wildcards.teacher)),
+        code=TRAINING.teacher_code,
     output:
         vectors="<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet",
     log:
@@ -120,20 +125,21 @@ rule encode_teacher:
     benchmark:
         "<benchmarks>/encode_teacher/{teacher}/{corpus}/seed{seed}.tsv"
     wildcard_constraints:
-        teacher=one_of(OF_RUNS),
+        teacher=one_of(STUDY.encoders("runs")),
     threads: 1
     resources:
         gpu=1,
-        mem="16GB",
+        mem=MEMORY.encoding(16),
         runtime="4h",
     params:
         config=config_slice(config, teacher="teacher"),
-        packages=lambda wildcards: versions("encode_teacher", *modules_behind(wildcards.teacher)),
+        packages=TRAINING.teacher_versions,
     message:
         "Encode {wildcards.corpus} with teacher {wildcards.teacher}, seed {wildcards.seed}"
     shell:
         r"""
-        python -m workflow_scripts.encode_teacher \
+        python -m workflow_scripts.jobs.encode_teacher \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --teacher {wildcards.teacher:q} --corpus {wildcards.corpus:q} \
             --seed {wildcards.seed:q} --model {input.model:q} --sentences {input.sentences:q} \
             --vectors {output.vectors:q} >{log:q} 2>&1
@@ -141,44 +147,47 @@ rule encode_teacher:
 
 
 rule train_encoder:
-    """Fine-tune one encoder; one job a run and seed."""
+    """Fine-tune one encoder; one job per run and seed."""
     input:
-        encoder=encoder_of,
-        corpus=corpus_of,
-        dev=development_of,
-        exemplars=exemplars_of,
-        words=words_of,
-        teacher=teacher_of,
-        code=training_code("train_encoder"),
+        encoder=TRAINING.encoder,
+        corpus=TRAINING.corpus,
+        dev=TRAINING.development,
+        exemplars=TRAINING.exemplars,
+        words=TRAINING.words,
+        teacher=TRAINING.teacher,
+        code=TRAINING.code("jobs.train_encoder"),
     output:
         record="<results>/runs/{run}/seed{seed}/model/record.json",
-        weights="<results>/runs/{run}/seed{seed}/model/model.safetensors",
+        modules="<results>/runs/{run}/seed{seed}/model/modules.json",
         history="<results>/runs/{run}/seed{seed}/history.parquet",
-        watched="<results>/runs/{run}/seed{seed}/watched.parquet",
+        metrics="<results>/runs/{run}/seed{seed}/metrics.parquet",
         speed="<benchmarks>/train_encoder/{run}/seed{seed}.speed.parquet",
     log:
         "<logs>/train_encoder/{run}/seed{seed}.log",
     benchmark:
         "<benchmarks>/train_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=one_of(TRAINED),
+        run=one_of(STUDY.trained),
     threads: config["training"]["cpu_threads"]
     resources:
-        gpu=gpus_of,
-        mem="16GB",
+        gpu=TRAINING.gpus,
+        mem=MEMORY.training(16),
         runtime="8h",
+        checkpoint_every=TRAINING.checkpoint_every,
     params:
-        config=settings_of,
-        launcher=launcher_of,
-        packages=training_packages("train_encoder"),
+        config=TRAINING.settings,
+        launcher=TRAINING.launcher,
+        packages=TRAINING.versions("jobs.train_encoder"),
     message:
         "Train {wildcards.run}, seed {wildcards.seed}"
     shell:
         r"""
-        {params.launcher} workflow_scripts.train_encoder \
+        {params.launcher} workflow_scripts.jobs.train_encoder \
+            --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --encoder {input.encoder:q} --corpus {input.corpus:q} --dev {input.dev:q} \
             --exemplars {input.exemplars:q} --words {input.words:q} --teacher {input.teacher:q} \
-            --record {output.record:q} --history {output.history:q} --watched {output.watched:q} \
-            --speed {output.speed:q} >{log:q} 2>&1
+            --record {output.record:q} --history {output.history:q} --metrics {output.metrics:q} \
+            --speed {output.speed:q} \
+            --checkpoint_every {resources.checkpoint_every:q} >{log:q} 2>&1
         """

@@ -1,13 +1,19 @@
-"""Base of the typed configuration slices; each slice stands beside the code that reads it."""
+"""Base of the typed configuration slices; each one is next to the code that reads it."""
 
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from workflow_scripts.errors import ConfigError
 
+OPERATIONAL: dict[str, JsonValue] = {"operational": True}
+"""Mark of a field that decides no result: ``Field(json_schema_extra=OPERATIONAL)``.
 
-class Slice(BaseModel):
+The graph reads it in the schema, and leaves the field out of what Snakemake compares and of the job's key.
+"""
+
+
+class Settings(BaseModel):
     """The part of the configuration that one piece of code reads: immutable, unknown keys refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -37,16 +37,29 @@ EXIT_TRY_AGAIN = 75
 """Exit code of a job that was asked to stop and has saved what it needs to go on (EX_TEMPFAIL)."""
 
 
+EXIT_INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+
+_ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space") | dict.fromkeys(
+    (errno.EACCES, errno.EPERM, errno.EROFS), "Give this user the right to use it"
+)
+"""What to do about errors of the operating system that a user can mend."""
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Print a user's error as one line and leave with code 1; a full disk counts as one of them."""
+    """Print a user's error as one line and leave with code 1; a full disk, no permission and Ctrl-C count as such."""
     try:
         yield
+    except KeyboardInterrupt:
+        print("Interrupted: run it again; nothing half-written stays.", file=sys.stderr)  # noqa: T201
+        sys.exit(EXIT_INTERRUPTED)
     except SemblanceError as error:
         sys.exit(f"{type(error).__name__}: {error}")
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        advice = _ADVICE.get(error.errno or 0)
+        if advice is None:
             raise
         place = error.filename or "a file"
-        advice = "Free some space and run again; nothing half-written stays."
-        sys.exit(f"OSError: {place}: {error.strerror}. {advice}")
+        sys.exit(f"OSError: {place}: {error.strerror}. {advice} and run again; nothing half-written stays.")

@@ -1,1 +1,1 @@
-"""Clients of translators and language models, and the store that keeps what they answered."""
+"""Clients for translators and language models, and the store of their answers."""

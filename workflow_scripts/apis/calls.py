@@ -1,8 +1,8 @@
-"""Calls over the network that may fail: which failures pass, how often and when to ask again, secrets kept out.
+"""Network calls that may fail: which failures are temporary, when to retry, and how to keep keys out of messages.
 
-Three kinds of failure are told apart. ``Transient`` ones (429, 5xx, resets, timeouts, garbled answers) are
-asked again a bounded number of times. ``Refused`` concerns one request, which is counted as failed. An
-``ApiError`` concerns all that would follow (a wrong key, an exhausted quota) and ends the job at once.
+There are three kinds of failure. After a ``Transient`` one (429, 5xx, resets, timeouts, garbled answers), the call is
+retried a limited number of times. ``Refused`` concerns a single request, which is counted as failed. An ``ApiError``
+affects all further requests (a wrong key, an exhausted quota) and ends the job at once.
 """
 
 import os
@@ -17,7 +17,7 @@ from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ApiError
 
 T = TypeVar("T")
@@ -29,24 +29,24 @@ _LOOKS_LIKE_A_KEY = re.compile(r"\b(sk|key|Bearer)[-_ ][A-Za-z0-9_\-]{8,}")
 _SHOWN = 200  # characters of a server's message
 
 
-class Calls(Slice):
+class Calls(Settings):
     """How an API is called."""
 
     timeout_seconds: float = Field(gt=0, description="Longest silence of the server.")
-    attempts: int = Field(ge=1, description="Attempts at one request, the first included.")
+    attempts: int = Field(ge=1, description="Attempts at one request, including the first.")
     first_wait_seconds: float = Field(
-        ge=0, description="Before the second attempt at most; doubles with each, drawn at random below."
+        ge=0, description="Upper limit of the random wait before the second attempt; doubles each time."
     )
     longest_wait_seconds: float = Field(
-        gt=0, description="Between two attempts; a server that asks for more ends the job."
+        gt=0, description="Longest wait between attempts; a server that asks for more ends the job."
     )
     per_second: float | None = Field(
-        gt=0, description="Requests a second of one job at most; null: no limit."
+        gt=0, description="Most requests per second from one job; null: no limit."
     )
 
 
 class Transient(Exception):  # noqa: N818  (a state of the server)
-    """A failure that may pass."""
+    """A failure that may be temporary."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class Transient(Exception):  # noqa: N818  (a state of the server)
 
 
 class Unusable(Transient):
-    """An answer that holds nothing to use; after the last attempt the one request counts as refused."""
+    """An answer without usable content; after the last attempt, the request counts as refused."""
 
 
 class Refused(Exception):  # noqa: N818  (an answer, if an unwelcome one)
@@ -62,20 +62,23 @@ class Refused(Exception):  # noqa: N818  (an answer, if an unwelcome one)
 
 
 def key_from(variable: str | None, place: str) -> str | None:
-    """The API key that the environment holds; None where an API needs none.
+    """The API key from the environment; None for an API that needs none.
 
     Raises:
-        ApiError: if the variable is not set.
+        ApiError: if the variable is not set, or holds what no key can: a client's own error might show it.
     """
     if variable is None:
         return None
     if key := os.environ.get(variable, "").strip():
+        if re.search(r"[^!-~]", key):
+            found = "holds a space, a line break or a letter that no key has"
+            raise ApiError(f"{place}: environment variable {variable} {found}. Copy the key again.")
         return key
-    raise ApiError(f"{place}: environment variable {variable} is not set. Put the key there, nowhere else.")
+    raise ApiError(f"{place}: environment variable {variable} is not set. Set it to the key.")
 
 
 def redacted(text: str, key: str | None) -> str:
-    """``text`` on one line, cut, with the key and what looks like one taken out: servers echo keys in errors."""
+    """``text`` on one line, truncated, without the key or anything like one: servers echo keys in errors."""
     line = " ".join(text.split())
     if key:
         line = line.replace(key, "[key]")
@@ -83,19 +86,19 @@ def redacted(text: str, key: str | None) -> str:
 
 
 def raise_for_status(status: int, headers: Mapping[str, str], message: str, place: str) -> None:
-    """Sort an HTTP status into the kinds of failure; a status below 400 is none.
+    """Raise the kind of failure that an HTTP status means; a status below 400 is no failure.
 
     Args:
         status: HTTP status.
-        headers: Of the answer; Retry-After is heeded.
-        message: What the server says, redacted.
-        place: Block of the configuration to name.
+        headers: Headers of the answer; Retry-After is respected.
+        message: The server's message, redacted.
+        place: Block of the configuration, for the error message.
     """
     if status < 400:
         return
     said = f"{place}: HTTP {status}{f' ({message})' if message else ''}"
     if status in (401, 403):
-        raise ApiError(f"{said}. The key is wrong or missing; nothing more is asked. Mend its variable.")
+        raise ApiError(f"{said}. The key is wrong or missing. Correct its environment variable.")
     if status == 402 or _QUOTA.search(message):
         raise ApiError(f"{said}. The quota is used up; finished answers are kept. Top it up and run again.")
     if status in (408, 409, 429) or status >= 500:
@@ -104,7 +107,7 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
 
 
 def _retry_after(header: str | None) -> float | None:
-    """Seconds that a server asks to wait, given as such or as a date."""
+    """Seconds that a server asks to wait, from a header with a number of seconds or a date."""
     if header is None:
         return None
     try:
@@ -118,21 +121,21 @@ def _retry_after(header: str | None) -> float | None:
 
 
 class Caller:
-    """Makes calls as the settings say: spaced in time, asked again while failures may pass."""
+    """Makes calls as configured: limits their rate, and retries them after transient failures."""
 
     def __init__(self, calls: Calls, place: str) -> None:
-        """``place`` is the block of the configuration that messages name."""
+        """``place`` is the block of the configuration, for error messages."""
         self._calls = calls
         self._place = place
         self._free_at = 0.0
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
     def call(self, ask: Callable[[], T]) -> T:
-        """The result of ``ask``, at the latest of its last attempt.
+        """The result of the first attempt at ``ask`` that succeeds.
 
         Raises:
-            Refused: as ``ask`` does; or if the last answer was unusable too.
-            ApiError: as ``ask`` does; or if the last attempt failed too.
+            Refused: if ``ask`` raises it, or the last attempt gives an unusable answer.
+            ApiError: if ``ask`` raises it, or the last attempt fails.
         """
         attempts = Retrying(
             stop=stop_after_attempt(self._calls.attempts),
@@ -165,5 +168,5 @@ class Caller:
             raise Refused(f"{self._place}: {failure}") from None
         found = f"{failure}, {state.attempt_number} attempts in a row"
         raise ApiError(
-            f"{self._place}: {found}. Finished answers are kept; run again when it is back."
+            f"{self._place}: {found}. Finished answers are kept; run again when the server is back."
         ) from None

@@ -1,4 +1,4 @@
-"""Language models behind an OpenAI-compatible server: one prompt, one completion, and what it cost."""
+"""Language models behind an OpenAI-compatible server: a prompt in, a completion out, and its cost."""
 
 import json
 from collections.abc import Iterable
@@ -16,48 +16,48 @@ from workflow_scripts.apis.calls import (
     redacted,
 )
 from workflow_scripts.apis.store import AnswerStore, key_of
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ApiError
 
 
-class Price(Slice):
+class Price(Settings):
     """Prices of a model on one day."""
 
-    input_usd_per_million: float = Field(ge=0, description="US dollars for a million tokens of prompts.")
-    output_usd_per_million: float = Field(ge=0, description="US dollars for a million tokens of completions.")
-    as_of: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="Day on which that was the price.")
+    input_usd_per_million: float = Field(ge=0, description="US dollars per million prompt tokens.")
+    output_usd_per_million: float = Field(ge=0, description="US dollars per million completion tokens.")
+    as_of: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="Day of the price.")
 
 
-class LlmBlock(Slice):
+class LlmBlock(Settings):
     """One block of ``llms``."""
 
-    base_url: str = Field(pattern=r"^https?://[^\s@?#]+$", description="Of an OpenAI-compatible server.")
-    model: str = Field(min_length=1, description="Model to ask for.")
+    base_url: str = Field(pattern=r"^https?://[^\s@?#]+$", description="URL of an OpenAI-compatible server.")
+    model: str = Field(min_length=1, description="Model to request.")
     answers_as: list[str] | None = Field(
-        description="Model ids that answers may carry; another one ends the job. null: any, the id is recorded."
+        description="Model ids allowed in answers; any other ends the job. null: any; the id is recorded."
     )
     key_variable: str | None = Field(
         pattern=r"^[A-Z][A-Z0-9_]*$", description="Environment variable that holds the key; null: no key."
     )
-    temperature: float = Field(ge=0, le=2, description="Of sampling.")
-    seed: int | None = Field(description="Sent along where the server takes one; null: not sent.")
+    temperature: float = Field(ge=0, le=2, description="Sampling temperature.")
+    seed: int | None = Field(description="Seed sent to the server; null: none.")
     max_completion_tokens: int = Field(gt=0, description="Longest completion, in the model's tokens.")
     calls: Calls
-    price: Price | None = Field(description="To count costs by; null: costs are unknown.")
+    price: Price | None = Field(description="Prices to compute costs with; null: costs are unknown.")
 
 
-class Completion(Slice):
+class Completion(Settings):
     """What a model answered."""
 
-    model: str = Field(description="As the server names it.")
-    text: str = Field(description="Empty where the model gave none.")
-    finish_reason: str = Field(description="stop; length: cut; content_filter, refusal: not answered.")
-    prompt_tokens: int | None = Field(description="None where the server does not say.")
-    completion_tokens: int | None = Field(description="None where the server does not say.")
+    model: str = Field(description="Model id given by the server.")
+    text: str = Field(description="Empty if the model returned no text.")
+    finish_reason: str = Field(description="stop; length: truncated; content_filter, refusal: no answer.")
+    prompt_tokens: int | None = Field(description="None if the server does not say.")
+    completion_tokens: int | None = Field(description="None if the server does not say.")
 
 
-class Usage(Slice):
-    """What all calls behind one artefact took; asked again or kept, an answer counts the same."""
+class Usage(Settings):
+    """What all calls behind one artefact cost; a stored answer counts like a new one."""
 
     model: str
     calls: int
@@ -71,13 +71,13 @@ class Llm:
     """One model on one server."""
 
     def __init__(self, block: LlmBlock, place: str, store: AnswerStore, *, offline: bool) -> None:
-        """Make ready to ask; the key is looked for when the first call needs it.
+        """Prepare a client; the key is looked up at the first call.
 
         Args:
             block: One block of ``llms``.
             place: Its name, for messages.
             store: Answers so far.
-            offline: Ask nothing that is not in the store.
+            offline: Use only answers in the store.
         """
         self._block = block
         self._place = place
@@ -88,11 +88,11 @@ class Llm:
         self._key: str | None = None
 
     def complete(self, prompt: str) -> Completion:
-        """The completion of ``prompt``, from the store where it is there.
+        """The completion of ``prompt``, from the store if it is there.
 
         Raises:
-            Refused: if the server refuses this prompt, or answers nothing usable.
-            ApiError: if it cannot go on, or the answer is not in the store and may not be asked for.
+            Refused: if the server refuses this prompt, or gives no usable answer.
+            ApiError: if the server cannot be used any more, or the study is offline and the answer is not stored.
         """
         request = self._block.model_dump(
             include={"base_url", "model", "temperature", "seed", "max_completion_tokens"}
@@ -109,7 +109,7 @@ class Llm:
         return Completion.parse(json.loads(kept[key]), f"{self._place}: answer in the store")
 
     def _ask(self, prompt: str) -> Completion:
-        import openai  # slow to import; a study with all answers needs none of it
+        import openai  # slow to import, and not needed if all answers are stored
 
         try:
             answer = self._connected().chat.completions.create(
@@ -123,9 +123,9 @@ class Llm:
             said = redacted(f"{error.code or ''} {error}", self._key)
             raise_for_status(error.status_code, error.response.headers, said, self._place)
             raise Transient(f"HTTP {error.status_code}") from None
-        except openai.APIConnectionError as error:  # timeouts among them
+        except openai.APIConnectionError as error:  # includes timeouts
             raise Transient(type(error).__name__) from None
-        except ValueError as error:  # an answer that is no JSON, or no UTF-8
+        except ValueError as error:  # an answer that is not JSON or not UTF-8
             raise Unusable(f"a garbled answer ({type(error).__name__})") from None
         return self._checked(answer)
 
@@ -135,15 +135,15 @@ class Llm:
         if self._client is None:
             self._key = key_from(self._block.key_variable, self._place)
             self._client = openai.OpenAI(
-                api_key=self._key or "none",  # the client wants one
+                api_key=self._key or "none",  # the client requires one
                 base_url=self._block.base_url,
                 timeout=self._block.calls.timeout_seconds,
-                max_retries=0,  # ``Caller`` repeats, and knows an empty quota from a busy server
+                max_retries=0,  # ``Caller`` retries; it can tell an exhausted quota from a busy server
             )
         return self._client
 
     def _checked(self, answer: Any) -> Completion:
-        """The parts of an answer that count; the client hands over whatever came with status 200."""
+        """The parts of an answer that are used; the client does not validate what comes with status 200."""
         choices = getattr(answer, "choices", None)
         if not isinstance(choices, list) or not choices:
             error = redacted(str(getattr(answer, "error", None) or "no choices"), self._key)
@@ -165,7 +165,7 @@ class Llm:
 
 
 def usage_of(completions: Iterable[Completion], price: Price | None) -> list[Usage]:
-    """Calls, tokens and cost of each model, by its name; a number that one call lacks is unknown, not 0."""
+    """Calls, tokens and cost of each model, sorted by name; a number that any call lacks is unknown, not 0."""
     by_model: dict[str, list[Completion]] = {}
     for completion in completions:
         by_model.setdefault(completion.model, []).append(completion)

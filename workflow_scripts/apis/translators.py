@@ -1,8 +1,8 @@
-"""Translators by one interface: Apertium on this machine, Google and LibreTranslate through deep-translator.
+"""Translators with a common interface: Apertium on this machine, Google and LibreTranslate through deep-translator.
 
-deep-translator sets no timeout, hides the Retry-After header, and sends LibreTranslate's key and text in the
-URL, where servers log them. It makes its requests through a name of its module, ``requests``; here that name
-stands for a session that mends all three.
+deep-translator sets no timeout, hides the Retry-After header, and sends LibreTranslate's key and text in the URL,
+where servers log them. It makes its requests through the name ``requests`` in its modules; here, that name is bound
+to a session that fixes all three.
 """
 
 import hashlib
@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, Protocol
 
 import requests
 from pydantic import Field
-from tqdm import tqdm
 
 from workflow_scripts.apis.calls import (
     Caller,
@@ -30,34 +29,33 @@ from workflow_scripts.apis.calls import (
     redacted,
 )
 from workflow_scripts.apis.store import AnswerStore, key_of
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ApiError
+from workflow_scripts.progress import Progress
 
 
-class ApertiumBlock(Slice):
-    """Apertium, rule-based, as a command on this machine."""
+class ApertiumBlock(Settings):
+    """Apertium, a rule-based engine, as a command on this machine."""
 
     engine: Literal["apertium"]
     batch_sentences: int = Field(
-        gt=0, description="Sentences of one start of the command, about a second's worth."
+        gt=0, description="Sentences in one call of the command, about a second's work."
     )
-    timeout_seconds: float = Field(gt=0, description="Longest that one batch may take.")
+    timeout_seconds: float = Field(gt=0, description="Longest time for one batch.")
 
 
-class GoogleBlock(Slice):
-    """Google Translate's page for mobile phones, by deep-translator; needs no key."""
+class GoogleBlock(Settings):
+    """Google Translate's page for mobile phones, through deep-translator; needs no key."""
 
     engine: Literal["google"]
     calls: Calls
 
 
-class LibreTranslateBlock(Slice):
-    """A LibreTranslate server, by deep-translator."""
+class LibreTranslateBlock(Settings):
+    """A LibreTranslate server, through deep-translator."""
 
     engine: Literal["libretranslate"]
-    url: str = Field(
-        pattern=r"^https?://[^\s@?#]+/$", description="Of the server, with the slash at its end."
-    )
+    url: str = Field(pattern=r"^https?://[^\s@?#]+/$", description="URL of the server, ending in a slash.")
     key_variable: str | None = Field(
         pattern=r"^[A-Z][A-Z0-9_]*$", description="Environment variable that holds the key; null: no key."
     )
@@ -67,7 +65,7 @@ class LibreTranslateBlock(Slice):
 TranslatorBlock = Annotated[ApertiumBlock | GoogleBlock | LibreTranslateBlock, Field(discriminator="engine")]
 
 
-class TranslatorSlice(Slice):
+class TranslatorSlice(Settings):
     """One block of ``translators``."""
 
     translator: TranslatorBlock
@@ -77,15 +75,15 @@ class Translator(Protocol):
     """One engine and one direction."""
 
     identity: dict[str, str]
-    """Engine, version and languages: all that decides a translation beside the text."""
+    """Engine, version and languages: everything but the text that determines a translation."""
     batch_sentences: int
-    """Sentences of one call of ``translate``, after which answers are kept."""
+    """Sentences in one call of ``translate``, after which answers are stored."""
 
     def translate(self, sentences: Sequence[str]) -> list[str | None]:
-        """Translations in the same order, None for a sentence that the engine refuses.
+        """Translations in the same order; None for a sentence that the engine refuses.
 
         Raises:
-            ApiError: if the engine cannot go on.
+            ApiError: if the engine cannot be used any more.
         """
 
 
@@ -99,7 +97,7 @@ def translator_of(block: TranslatorBlock, place: str, source: str, target: str) 
         target: Language to translate into.
 
     Raises:
-        ApiError: if the engine, the languages or the key are not there.
+        ApiError: if the engine, the languages or the key are missing.
     """
     if isinstance(block, ApertiumBlock):
         return Apertium(block, place, source, target)
@@ -116,8 +114,8 @@ _DATA_FILE = re.compile(r"'(/[^']+)'")
 class Apertium:
     """The command ``apertium``, a batch of lines at a time.
 
-    The default format, not ``-f line``: that one drops full stops and is five times slower. Lines may in
-    principle be joined, so that their number is checked.
+    Uses the default format instead of ``-f line``, which drops full stops and is five times slower. Apertium might
+    join lines, so their number is checked.
     """
 
     def __init__(self, block: ApertiumBlock, place: str, source: str, target: str) -> None:
@@ -129,7 +127,7 @@ class Apertium:
         self.identity = {"engine": "apertium", "version": self._version(), "from": source, "to": target}
 
     def _version(self) -> str:
-        """Hash of the rules and dictionaries of this direction: packages of one number differ by platform."""
+        """Hash of the rules and dictionaries: packages with the same version differ between platforms."""
         mode = MODES / f"{self._pair}.mode"
         if not shutil.which("apertium") or not mode.exists():
             package = "-".join(sorted(self._pair.split("-"), key=lambda code: code != "eng"))
@@ -141,11 +139,11 @@ class Apertium:
         return sha.hexdigest()[:16]
 
     def translate(self, sentences: Sequence[str]) -> list[str | None]:
-        """Translations, white space folded: a dropped pronoun leaves a space before its verb."""
+        """Translations with white space normalised: a dropped pronoun leaves a space before its verb."""
         lines = "".join(f"{' '.join(sentence.split())}\n" for sentence in sentences)
         try:
             run = subprocess.run(
-                ["apertium", "-u", self._pair],  # -u: no mark before unknown words
+                ["apertium", "-u", self._pair],  # -u: do not mark unknown words
                 input=lines.encode(),
                 capture_output=True,
                 timeout=self._timeout,
@@ -159,8 +157,8 @@ class Apertium:
         translations = run.stdout.decode("utf-8", "replace").split("\n")[:-1]
         if run.returncode or len(translations) != len(sentences):
             said = redacted(run.stderr.decode("utf-8", "replace"), None) or "no message"
-            found = f"{len(translations)} lines of {len(sentences)}, exit code {run.returncode} ({said})"
-            raise ApiError(f"{self._place}: apertium {self._pair} gave {found}. Lower batch_sentences.")
+            found = f"{len(translations)} lines for {len(sentences)}, exit code {run.returncode} ({said})"
+            raise ApiError(f"{self._place}: apertium {self._pair} returned {found}. Lower batch_sentences.")
         return [" ".join(translation.split()) for translation in translations]
 
 
@@ -168,7 +166,7 @@ class Apertium:
 
 
 class _Session(requests.Session):
-    """What deep-translator calls instead of ``requests``."""
+    """A session that deep-translator uses instead of ``requests``."""
 
     def __init__(self, timeout: float, place: str, key: str | None) -> None:
         super().__init__()
@@ -177,10 +175,10 @@ class _Session(requests.Session):
         self._key = key
 
     def request(self, *arguments: Any, **settings: Any) -> requests.Response:
-        """As usual, but with a timeout, and failures sorted into the three kinds."""
+        """Make a request with a timeout; failures are sorted into the three kinds."""
         try:
             response = super().request(*arguments, **settings | {"timeout": self._timeout})
-        except requests.RequestException as error:  # its text may hold the URL
+        except requests.RequestException as error:  # its text may contain the URL
             raise Transient(type(error).__name__) from None
         raise_for_status(response.status_code, response.headers, self._said(response), self._place)
         return response
@@ -189,12 +187,12 @@ class _Session(requests.Session):
         return redacted(response.text, self._key) if response.status_code >= 400 else ""
 
     def post(self, url: Any, data: Any = None, json: Any = None, **settings: Any) -> requests.Response:
-        """As usual, but with the parameters of the URL in the body."""
+        """Make a request with the parameters in the body instead of the URL."""
         return super().post(url, data=settings.pop("params", data), json=json, **settings)
 
 
 class Web:
-    """Google Translate or a LibreTranslate server, one sentence a request."""
+    """Google Translate or a LibreTranslate server, one sentence per request."""
 
     batch_sentences = 1
 
@@ -207,7 +205,12 @@ class Web:
         self._place = place
         self._caller = Caller(block.calls, place)
         self._too_long = NotValidLength
-        self._unusable = (ValueError, KeyError, TypeError, BaseError)  # no JSON, or none with a translation
+        self._unusable = (
+            ValueError,
+            KeyError,
+            TypeError,
+            BaseError,
+        )  # not JSON, or JSON without a translation
         server = block.url if isinstance(block, LibreTranslateBlock) else "translate.google.com"
         self.identity = {
             "engine": block.engine,
@@ -221,7 +224,7 @@ class Web:
             self._engine = self._make(block, source, target)
         except BaseError as error:
             found = redacted(str(error), self._key)
-            raise ApiError(f"{place}: {source} to {target}: {found}. Name languages it has.") from None
+            raise ApiError(f"{place}: {source} to {target}: {found}. Name languages it supports.") from None
 
     def _make(self, block: GoogleBlock | LibreTranslateBlock, source: str, target: str) -> Any:
         module = import_module(
@@ -230,11 +233,11 @@ class Web:
         module.requests = self.session  # type: ignore[attr-defined]  # see this module's docstring
         if isinstance(block, GoogleBlock):
             return module.GoogleTranslator(source=source, target=target)
-        key = self._key or "none"  # deep-translator wants one; servers without keys ignore it
+        key = self._key or "none"  # deep-translator requires one; servers without keys ignore it
         return module.LibreTranslator(source=source, target=target, api_key=key, custom_url=block.url)
 
     def translate(self, sentences: Sequence[str]) -> list[str | None]:
-        """Translations of ``sentences``, asked one by one."""
+        """Translations of ``sentences``, requested one by one."""
         return [self._one(sentence) for sentence in sentences]
 
     def _one(self, sentence: str) -> str | None:
@@ -250,17 +253,19 @@ class Web:
             raise Refused(str(error)) from None
         except self._unusable as error:
             raise Unusable(f"an answer without a translation ({type(error).__name__})") from None
-        if answer is None:  # deep-translator's, where Google gives back a text without letters
+        if answer is None:  # deep-translator's answer if Google returns a text without letters
             return sentence
         if not isinstance(answer, str):
-            raise Unusable("an answer whose translation is no text")
+            raise Unusable("an answer whose translation is not text")
         return answer
 
 
 # With the store
 
 
-_IN_A_ROW = 5  # sentences without a translation, one after the other: it is the engine, not the sentences
+_IN_A_ROW = (
+    5  # after so many sentences without a translation in a row, the engine is at fault, not the sentences
+)
 
 
 def translate_all(
@@ -272,21 +277,21 @@ def translate_all(
     offline: bool,
     refusals: int,
 ) -> list[str | None]:
-    """Translate ``sentences``, asking only for what the store lacks; answers are kept batch by batch.
+    """Translate ``sentences``, requesting only what is not in the store; answers are stored batch by batch.
 
     Args:
-        sentences: Texts, equal ones asked once; None, what an earlier leg gave no translation of, stays None.
+        sentences: Texts, equal ones translated once; None, for a text without a translation so far, stays None.
         translator: Engine and direction.
         store: Answers so far.
-        place: Block of the configuration that messages name.
-        offline: Ask nothing.
+        place: Block of the configuration, for messages.
+        offline: Use only answers in the store.
         refusals: Stop when the engine has refused more sentences than this.
 
     Returns:
-        Translations in order; None for those that the engine refused, which are asked again the next time.
+        Translations in order; None for sentences that the engine refused, which are requested again next time.
 
     Raises:
-        ApiError: if the engine cannot go on, or answers are missing and may not be asked for.
+        ApiError: if the engine cannot be used any more, or the study is offline and answers are missing.
     """
     keys = [key_of(translator.identity | {"text": sentence}) for sentence in sentences]
     texts = {key: text for key, text in zip(keys, sentences, strict=True) if text is not None}
@@ -297,7 +302,7 @@ def translate_all(
         raise ApiError(f"{place}: {found}, and the study is offline. Run it once with offline: false.")
     refused, in_a_row, waiting = 0, 0, list(missing.items())
     name = f"{translator.identity['from']} to {translator.identity['to']}"
-    with tqdm(total=len(texts), initial=len(answers), desc=name, unit="sentence") as bar:
+    with Progress(len(texts), name, "sentence", done=len(answers)) as progress:
         for start in range(0, len(waiting), translator.batch_sentences):
             batch = waiting[start : start + translator.batch_sentences]
             translations = translator.translate([text for _key, text in batch])
@@ -309,7 +314,7 @@ def translate_all(
             in_a_row = 0 if given else in_a_row + len(batch)
             if refused > refusals or in_a_row >= _IN_A_ROW:
                 found = f"no translation of {refused} of {start + len(batch)} sentences"
-                raise ApiError(f"{place}: {found}. The others are kept; look at what it answers.")
-            bar.update(len(batch))
+                raise ApiError(f"{place}: {found}. The others are kept; check what the engine answers.")
+            progress.update(len(batch))
     assert len(keys) == len(sentences)
     return [answers.get(key) for key in keys]

@@ -1,1 +1,1 @@
-"""Provenance, checked and shown: what made a file, whether it is as it was made, why two files differ."""
+"""Checks on provenance: what made a file, whether it is still intact, why two files differ."""

@@ -1,7 +1,7 @@
 """Check and show where the files below results/ come from.
 
-Every artefact carries a seal, which breaks with one changed byte, and a record of the settings, inputs, code
-and packages that made it. These commands read both; they change nothing and need no network.
+Every artefact carries a checksum, which a single changed byte invalidates, and a record of the settings, inputs,
+code and packages that made it. These commands read both and need no network; only `adopt` changes what is there.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from workflow_scripts.audit import (
+    adopt,
     cost,
     crate,
     diff,
@@ -29,6 +30,7 @@ COMMANDS = {
     "explain": explain,
     "lineage": lineage,
     "stale": stale,
+    "adopt": adopt,
     "rebuild": rebuild,
     "records": records,
     "diff": diff,
@@ -41,7 +43,7 @@ COMMANDS = {
 
 
 def main() -> int:
-    """Run one command; its exit code."""
+    """Run one command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m workflow_scripts.audit", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():

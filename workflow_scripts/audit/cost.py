@@ -1,8 +1,8 @@
-"""Say what each artefact cost: seconds, memory, requests, tokens and dollars, its own and with all it came from.
+"""Print what jobs cost: seconds, memory, requests, tokens and dollars, for a study or for one artefact's ancestry.
 
-Seconds and memory are those that Snakemake measured (benchmarks/<study>/), of each job's last run. Requests,
-tokens and dollars stand in the usage tables that jobs write which ask a language model. A number that is not
-known is shown as such and never counted as 0; exit code 1 where a finished job left no measurement.
+Seconds and memory are Snakemake's measurements (benchmarks/<study>/) of each job's last run. Requests, tokens and
+dollars come from the usage tables that jobs with a language model write. An unknown number is shown as unknown and
+never counted as 0; exit code 1 if a finished job has no measurement.
 """
 
 import argparse
@@ -14,17 +14,18 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from workflow_scripts.audit.jobs import Job, jobs_of
-from workflow_scripts.audit.reading import artefact_at, console, name_of, print_json, table
-from workflow_scripts.audit.verify import Judge, studies_of, unchecked
+from workflow_scripts.audit.lookup import artefact_at, name_of
+from workflow_scripts.audit.printing import console, print_json, table
+from workflow_scripts.audit.verify import Verifier, studies_of, unchecked
 from workflow_scripts.errors import DataError
 
 T = TypeVar("T", int, float)
 _USAGE = {"model", "calls", "prompt_tokens", "completion_tokens", "cost_usd"}
-"""Columns by which a table of usage is known."""
+"""Columns by which a usage table is recognised."""
 
 
 class Cost(NamedTuple):
-    """What a job took, or several in all. None: not known."""
+    """What one job cost, or several in total; None where unknown."""
 
     job: str
     jobs: int
@@ -41,25 +42,25 @@ class Cost(NamedTuple):
 
 
 def costs(root: Path, studies: Iterable[Path], path: Path | None = None) -> list[Cost]:
-    """What every job below ``studies`` took; with ``path`` those behind it alone.
+    """The cost of every job below ``studies``, or of those behind ``path`` only.
 
     Raises:
-        DataError: if ``path`` is no artefact.
+        DataError: if ``path`` is not an artefact.
     """
-    judge = unchecked(root, studies)
-    jobs = [job for study in judge.studies for job in jobs_of(judge, study) if not job.failed]
+    verifier = unchecked(root, studies)
+    jobs = [job for study in verifier.studies for job in jobs_of(verifier, study) if not job.failed]
     if path is not None:
         name = artefact_at(name_of(path, root), root)
-        if name not in judge.records:
-            raise DataError(f"{name}: no artefact. Name a file or model folder below results/.")
+        if name not in verifier.records:
+            raise DataError(f"{name}: not an artefact. Name a file or model folder below results/.")
         jobs = [
-            job for job in jobs if any(one == name or name in judge.made_from(one) for one in job.outputs)
+            job for job in jobs if any(one == name or name in verifier.made_from(one) for one in job.outputs)
         ]
-    return [_cost(job, judge) for job in jobs]
+    return [_cost(job, verifier) for job in jobs]
 
 
-def _cost(job: Job, judge: Judge) -> Cost:
-    rows = [row for output in job.outputs for row in _usage(judge.tree.root / output)]
+def _cost(job: Job, verifier: Verifier) -> Cost:
+    rows = [row for output in job.outputs for row in _usage(verifier.inventory.root / output)]
     counted = [row[key] for row in rows for key in ("prompt_tokens", "completion_tokens")]
     return Cost(
         job=f"{job.rule}/{job.name}",
@@ -85,7 +86,7 @@ def _sum(numbers: list[T | None]) -> T | None:
 
 
 def in_all(found: Iterable[Cost]) -> Cost:
-    """The sum; memory is the largest."""
+    """The total; for memory, the maximum."""
     found = list(found)
     return Cost(
         job="in all",
@@ -104,12 +105,12 @@ def in_all(found: Iterable[Cost]) -> Cost:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what ``audit cost`` takes."""
     parser.add_argument(
-        "path", type=Path, nargs="?", help="artefact: it and all it was made from; default: all"
+        "path", type=Path, nargs="?", help="artefact: count the jobs behind it; default: all jobs"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print costs; exit code 1 where a finished job left no measurement."""
+    """Print costs; exit code 1 if a finished job has no measurement."""
     found = costs(args.root, studies_of(args.root, []), args.path)
     total = in_all(found)
     if args.json:
@@ -120,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(found: list[Cost], total: Cost, out: Console) -> None:
-    """Print costs for people, the dearest first."""
+    """Print costs as a table, the longest job first."""
     columns = ("seconds", "memory, MB", "requests", "tokens", "USD")
     shown = table("job", *columns, numbers=columns)
     for cost in [*sorted(found, key=lambda cost: -(cost.seconds or 0)), total]:

@@ -1,8 +1,8 @@
-"""Hold a crate that export wrote, or a stranger did, against the files in its folder.
+"""Compare the metadata of an RO-Crate, written by export or by anyone else, with the files in its folder.
 
-Checks what validators of RO-Crates leave out: that every file has the sha256 and size that the metadata say,
-that every file is described, that dates are dates and no job ends before it begins, that every reference leads
-somewhere, and that no name leads out of the folder. Exit code 1 where anything is wrong.
+Checks what validators of RO-Crates leave out: that every file has the sha256 given in the metadata, and every file that
+was left out the one in its name; that every file is described, that dates are valid and no job ends before it begins,
+that every reference can be resolved, and that no path leads out of the folder. Exit code 1 if anything is wrong.
 """
 
 import argparse
@@ -14,24 +14,24 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from workflow_scripts.audit.export import METADATA
-from workflow_scripts.audit.reading import console, print_json, table
+from workflow_scripts.audit.export import METADATA, NAMED_BY_HASH, named_by_hash
+from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import sha256_of
+from workflow_scripts.provenance.record import sha256_of
 
 _DATES = ("startTime", "endTime", "datePublished", "dateCreated", "dateModified")
 Entity = Mapping[str, Any]
 
 
 class Problem(NamedTuple):
-    """One thing that the metadata say and the folder does not bear out, or the other way round."""
+    """A disagreement between the metadata and the folder."""
 
     entity: str
     found: str
 
 
 def check(folder: Path) -> tuple[int, list[Problem]]:
-    """Number of entities, and what is wrong with them.
+    """The number of entities, and what is wrong with them.
 
     Raises:
         DataError: if the folder holds no crate.
@@ -42,21 +42,25 @@ def check(folder: Path) -> tuple[int, list[Problem]]:
         entities = {entity["@id"]: entity for entity in graph}
     except FileNotFoundError as error:
         raise DataError(
-            f"{place}: no such file. Write a crate: python -m workflow_scripts.audit export."
+            f"{place}: no such file. Export a crate: python -m workflow_scripts.audit export."
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{place}: no metadata of an RO-Crate ({error}). Export the study again.") from error
+        raise DataError(
+            f"{place}: not the metadata of an RO-Crate ({error}). Export the study again."
+        ) from error
     problems = [
         Problem(entity["@id"], found) for entity in graph for found in _wrong(entity, entities, folder)
     ]
     repeated = len(graph) - len(entities)
-    problems += [Problem(METADATA, f"{repeated} identifiers stand twice")] if repeated else []
+    problems += [Problem(METADATA, f"{repeated} identifiers occur more than once")] if repeated else []
     return len(entities), [*problems, *_undescribed(folder, entities)]
 
 
 def _wrong(entity: Entity, entities: Mapping[str, Entity], folder: Path) -> Iterator[str]:
     if "File" in _listed(entity.get("@type")) and "://" not in entity["@id"]:
         yield from _wrong_file(entity, folder)
+    if entity["@id"].startswith(NAMED_BY_HASH) and entity["@id"] != named_by_hash(str(entity.get("sha256"))):
+        yield f"its name is not that of sha256 {str(entity.get('sha256'))[:12]}"
     yield from _wrong_dates(entity)
     for key, value in entity.items():
         for one in _listed(value):
@@ -66,7 +70,7 @@ def _wrong(entity: Entity, entities: Mapping[str, Entity], folder: Path) -> Iter
                 and target not in entities
                 and not str(target).startswith(("http://", "https://"))
             ):
-                yield f"{key} leads to {target}, which is not there"
+                yield f"{key} refers to {target}, which does not exist"
 
 
 def _wrong_file(entity: Entity, folder: Path) -> Iterator[str]:
@@ -78,7 +82,7 @@ def _wrong_file(entity: Entity, folder: Path) -> Iterator[str]:
     elif "sha256" not in entity:
         yield "has no sha256"
     elif (found := sha256_of(place)) != entity["sha256"]:
-        yield f"sha256 {found[:12]}; the metadata say {str(entity['sha256'])[:12]}"
+        yield f"sha256 is {found[:12]}; the metadata say {str(entity['sha256'])[:12]}"
 
 
 def _wrong_dates(entity: Entity) -> Iterator[str]:
@@ -88,7 +92,7 @@ def _wrong_dates(entity: Entity) -> Iterator[str]:
             try:
                 dates[key] = datetime.fromisoformat(entity[key])
             except (TypeError, ValueError):
-                yield f"{key} {entity[key]!r} is no date"
+                yield f"{key} {entity[key]!r} is not a date"
     try:
         if "endTime" in dates and dates.get("startTime", dates["endTime"]) > dates["endTime"]:
             yield "ends before it begins"
@@ -100,7 +104,7 @@ def _undescribed(folder: Path, entities: Mapping[str, Entity]) -> Iterator[Probl
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name != METADATA and name not in entities:
-            yield Problem(name, "in the folder, and not in the metadata")
+            yield Problem(name, "in the folder, but not in the metadata")
 
 
 def _listed(value: Any) -> list[Any]:
@@ -127,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(folder: Path, entities: int, problems: list[Problem], out: Console) -> None:
-    """Print what is wrong for people."""
+    """Print what is wrong as a table."""
     if problems:
         shown = table("entity", "found")
         for problem in problems:

@@ -1,11 +1,12 @@
-"""Say why two artefacts differ: settings, inputs, code, packages, commit, labels, contents.
+"""Explain why two artefacts differ: settings, inputs, code, packages, commit, labels, contents; and by how much.
 
-Where inputs differ, the first of them is followed down to what made the difference. Exit code 0 when neither
-records nor contents differ, 1 when something does.
+Of tables it says how many cells of each column differ, and the largest and the mean absolute difference of numbers; of
+models the same of their weights. Where inputs differ, the first of them is followed down to the cause of the
+difference. Exit code 0 if neither records nor contents differ, 1 otherwise.
 """
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -14,26 +15,26 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from workflow_scripts.artefacts import identity, page_text
-from workflow_scripts.audit.reading import (
+from workflow_scripts.audit.lookup import (
     artefact_at,
     artefact_record,
-    console,
+    checksum_at,
     flat,
     is_outside,
     name_of,
-    print_json,
     recorded_name,
-    seal_at,
 )
+from workflow_scripts.audit.numbers import Apart, apart
+from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import Input, Record
+from workflow_scripts.provenance.artefacts import identity, page_text
+from workflow_scripts.provenance.record import Input, Record
 
 ABSENT = "(absent)"
 
 
 class Change(NamedTuple):
-    """One thing that two records say differently."""
+    """One entry in which two records differ."""
 
     section: str
     key: str
@@ -42,7 +43,7 @@ class Change(NamedTuple):
 
 
 class InputChange(NamedTuple):
-    """One input that is not the same; None where only the other has the role."""
+    """One input that differs; None where a record has no input of this role."""
 
     role: str
     a: Input | None
@@ -51,15 +52,17 @@ class InputChange(NamedTuple):
 
 @dataclass
 class Difference:
-    """What tells two artefacts apart."""
+    """How two artefacts differ."""
 
     a: str
     b: str
     contents_equal: bool
     changes: list[Change] = field(default_factory=list)
     inputs: list[InputChange] = field(default_factory=list)
+    numbers: list[Apart] = field(default_factory=list)
+    """By how much contents differ, where that can be said."""
     followed: str = ""
-    """Role of the differing input that ``inner`` is about."""
+    """Role of the differing input that ``inner`` compares."""
     inner: "Difference | None" = None
     dead_end: str = ""
     """Why no differing input could be followed."""
@@ -69,8 +72,14 @@ class Difference:
         """Whether neither records nor contents differ."""
         return self.contents_equal and not self.changes and not self.inputs
 
+    def walk(self) -> Iterator["Difference"]:
+        """This difference and those of the inputs that were followed."""
+        yield self
+        if self.inner is not None:
+            yield from self.inner.walk()
+
     def as_data(self) -> dict[str, object]:
-        """The difference as JSON can hold it."""
+        """The difference as data for JSON."""
         inputs = [
             {"role": i.role, "a": i.a and i.a.model_dump(), "b": i.b and i.b.model_dump()}
             for i in self.inputs
@@ -82,6 +91,7 @@ class Difference:
             "contents_equal": self.contents_equal,
             "changes": [change._asdict() for change in self.changes],
             "inputs": inputs,
+            "numbers": [one._asdict() for one in self.numbers],
         }
         if self.inner is not None:
             data["followed"] = {"role": self.followed, "difference": self.inner.as_data()}
@@ -91,27 +101,31 @@ class Difference:
 
 
 def diff(a: Path, b: Path, root: Path) -> Difference:
-    """Compare two artefacts and, where inputs differ, the chain behind the first of them.
+    """Compare two artefacts and, where inputs differ, the ancestry of the first of them.
 
     Raises:
-        DataError: if one is missing, damaged, or no artefact.
+        DataError: if one is missing, damaged, or not an artefact.
     """
     one, two = (artefact_at(name_of(path, root), root) for path in (a, b))
     for name in (one, two):
         artefact_record(root / name)
         identity(root / name)
-    return Comparison(root).of(one, two)
+    found = Comparison(root).of(one, two)
+    for shown in found.walk():
+        if not shown.contents_equal:
+            shown.numbers = apart(root / shown.a, root / shown.b)
+    return found
 
 
 class Comparison:
-    """Compares artefacts and the chains behind them, each pair once."""
+    """Compares artefacts and their ancestry, each pair once."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._known: dict[tuple[str, str], Difference] = {}
 
     def of(self, a: str, b: str) -> Difference:
-        """The difference of two artefacts that records call ``a`` and ``b``; a chain is not hashed again.
+        """The difference between two artefacts, named as in records; files are not hashed again.
 
         Raises:
             DataError: if one of them cannot be read.
@@ -125,12 +139,12 @@ class Comparison:
         return self._known[a, b]
 
     def _add_inputs(self, found: Difference, candidates: Iterable[InputChange]) -> None:
-        """Keep the inputs that differ in more than their place, and follow the first that can be followed."""
+        """Keep the inputs that differ in more than their path, and follow the first that can be followed."""
         reasons = []
         for change in candidates:
             inner = self._inner(change)
             if isinstance(inner, Difference) and inner.none:
-                continue  # an artefact's seal covers its path, so that of another study's is another
+                continue  # a checksum covers the path, so equal artefacts of two studies have different ones
             found.inputs.append(change)
             if isinstance(inner, str):
                 reasons.append(f"{change.role}: {inner}")
@@ -139,20 +153,20 @@ class Comparison:
         found.dead_end = "" if found.inner else "; ".join(reasons)
 
     def _inner(self, change: InputChange) -> Difference | str:
-        """The difference of two inputs, or why it cannot be told."""
+        """The difference between two inputs, or why it is unknown."""
         if change.a is None or change.b is None:
-            return "only one of the two has it"
+            return "only one of the two has this input"
         names = []
         for given in (change.a, change.b):
             if is_outside(given.path):
                 return "a source outside the pipeline"
             names.append(artefact_at(recorded_name(given.path, self.root), self.root))
             place = self.root / names[-1]
-            seal = seal_at(place) if place.exists() else None
-            if seal is None:
-                return f"{given.path} is {'no artefact' if place.exists() else 'gone'}"
-            if seal != given.sha256:
-                return f"{given.path} was made anew since"
+            checksum = checksum_at(place) if place.exists() else None
+            if checksum is None:
+                return f"{given.path} {'is not an artefact' if place.exists() else 'does not exist any more'}"
+            if checksum != given.sha256:
+                return f"{given.path} has been rebuilt since"
         try:
             return self.of(*names)
         except DataError as error:
@@ -160,16 +174,18 @@ class Comparison:
 
 
 def changes(a: Record, b: Record) -> list[Change]:
-    """What two records say differently, but for inputs and outputs."""
+    """Entries in which two records differ, except inputs and outputs."""
     found: list[Change] = []
+    machine = {"python", "processor", "capability", "threads", "blas"}
     for section, one, two in (
         ("rule", {"": a.rule}, {"": b.rule}),
         ("wildcard", a.wildcards, b.wildcards),
         ("setting", flat(a.settings), flat(b.settings)),
-        ("code", a.code, b.code),
+        ("code", a.meaning, b.meaning),
         ("package", a.packages, b.packages),
-        ("commit", {"": a.commit}, {"": b.commit}),
-        ("uncommitted changes", {"": a.dirty}, {"": b.dirty}),
+        ("machine", a.origin.model_dump(include=machine), b.origin.model_dump(include=machine)),
+        ("commit", {"": a.origin.commit}, {"": b.origin.commit}),
+        ("uncommitted changes", {"": a.origin.dirty}, {"": b.origin.dirty}),
         ("label", dict.fromkeys(a.labels, "present"), dict.fromkeys(b.labels, "present")),
     ):
         found += _changes(section, one, two)
@@ -182,14 +198,14 @@ def _changes(section: str, a: Mapping[str, object], b: Mapping[str, object]) -> 
 
 
 def input_changes(a: Record, b: Record) -> list[InputChange]:
-    """Inputs whose seals differ, by role."""
+    """Inputs whose checksums differ, by role."""
     one, two = _by_role(a), _by_role(b)
     pairs = ((role, one.get(role), two.get(role)) for role in sorted(one.keys() | two.keys()))
     return [InputChange(role, x, y) for role, x, y in pairs if not (x and y and x.sha256 == y.sha256)]
 
 
 def _by_role(record: Record) -> dict[str, Input]:
-    """Role to input; a role that holds its path, as one of several files does, loses the study's name."""
+    """Role to input; where a role contains a path, as for several files, the study's name is removed from it."""
     return {_role(role, given.path): given for role, given in record.inputs.items()}
 
 
@@ -200,10 +216,10 @@ def _role(role: str, path: str) -> str:
 
 
 def contents_equal(a: Path, b: Path) -> bool:
-    """Whether two artefacts hold the same, whatever their records say.
+    """Whether two artefacts have the same contents, apart from their records.
 
     Raises:
-        DataError: if one is so damaged that it cannot be read.
+        DataError: if one is too damaged to be read.
     """
     if a.is_dir() or b.is_dir():
         return a.is_dir() and b.is_dir() and artefact_record(a).files == artefact_record(b).files
@@ -214,17 +230,17 @@ def contents_equal(a: Path, b: Path) -> bool:
     try:
         one, two = pq.read_table(a), pq.read_table(b)
     except (OSError, ValueError) as error:
-        raise DataError(f"{a} or {b}: damaged. See audit verify.") from error
+        raise DataError(f"{a} or {b}: damaged. Run python -m workflow_scripts.audit verify.") from error
     return bool(one.schema.equals(two.schema)) and (one.equals(two) or _pages_equal(a, b))
 
 
 def _pages_equal(a: Path, b: Path) -> bool:
-    """Whether two Parquet files are equal up to their footers; unlike ``Table.equals``, so are NaNs."""
+    """Whether two Parquet files are equal except for their footers; unlike in ``Table.equals``, NaN equals NaN."""
     return before_footer(a) == before_footer(b)
 
 
 def before_footer(path: Path) -> bytes:
-    """What a Parquet file holds besides schema and record."""
+    """The bytes of a Parquet file without its footer, which holds schema and record."""
     content = path.read_bytes()
     return content[: -8 - int.from_bytes(content[-8:-4], "little")]
 
@@ -249,7 +265,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(found: Difference, out: Console) -> None:
-    """Print the difference for people, then those of the inputs that were followed."""
+    """Print the difference as a table, then those of the inputs that were followed."""
     out.print(f"A {found.a}\nB {found.b}", soft_wrap=True)
     if found.none:
         out.print("no difference", style="green")
@@ -257,8 +273,10 @@ def show(found: Difference, out: Console) -> None:
     if found.changes or found.inputs:
         out.print(_table(found))
     elif not found.contents_equal:
-        out.print("equal records: two outputs of one job, or a job that gives another result each time")
+        out.print("the records are equal: two outputs of one job, or a job that is not deterministic")
     out.print(f"contents {'equal' if found.contents_equal else 'differ'}")
+    if found.numbers:
+        out.print(_numbers(found.numbers))
     if found.dead_end:
         out.print(f"not followed: {found.dead_end}", style="yellow", soft_wrap=True)
     if found.inner is not None:
@@ -266,16 +284,24 @@ def show(found: Difference, out: Console) -> None:
         show(found.inner, out)
 
 
+def _numbers(numbers: list[Apart]) -> Table:
+    shown = table(
+        "values of", "differing", "of", "largest", "mean", numbers=["differing", "of", "largest", "mean"]
+    )
+    for one in numbers:
+        sizes = ("" if size is None else f"{size:.3g}" for size in (one.largest, one.mean))
+        shown.add_row(one.name, f"{one.differing:,}", f"{one.cells:,}", *sizes)
+    return shown
+
+
 def _table(found: Difference) -> Table:
-    table = Table(show_edge=False, pad_edge=False)
-    for column in ("what", "key", "A", "B"):
-        table.add_column(column, overflow="fold")
+    shown = table("what", "key", "A", "B")
     for change in found.changes:
         a, b = (value[:12] if change.section == "code" else value for value in map(str, (change.a, change.b)))
-        table.add_row(change.section, change.key, a, b)
+        shown.add_row(change.section, change.key, a, b)
     for given in found.inputs:
-        table.add_row("input", given.role, _cell(given.a), _cell(given.b))
-    return table
+        shown.add_row("input", given.role, _cell(given.a), _cell(given.b))
+    return shown
 
 
 def _cell(given: Input | None) -> str:

@@ -1,4 +1,4 @@
-"""What lies in the studies under audit: every file listed, and read once."""
+"""List the files of the studies under audit, and read each of them once."""
 
 import os
 from collections import defaultdict
@@ -10,22 +10,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from workflow_scripts.artefacts import (
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from workflow_scripts.audit.lookup import name_of, record_at, recorded_name
+from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import (
+    CHECKSUMMED_SUFFIXES,
     RECORD_FILE,
     RECORD_KEY,
-    SEALED_SUFFIXES,
-    check_seal,
     is_timestamp,
-    read_seal,
+    read_checksum,
+    verify_checksum,
 )
-from workflow_scripts.audit.reading import name_of, record_at
-from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import Record, sha256_of
+from workflow_scripts.provenance.kept import FOLDER as KEPT
+from workflow_scripts.provenance.record import Record, sha256_of
 
 Damage = Literal["changed", "truncated"]
 
 _CHECKPOINTS = "checkpoints"
-_THREADS = 2  # one hashes while the other waits for the disk
+_THREADS = 2  # one computes hashes while the other waits for the disk
 _TAIL_BYTES = 4 << 20
 _LAST = {
     ".parquet": (b"PAR1",),
@@ -33,30 +38,32 @@ _LAST = {
     ".html": (b"-->", b"</html>"),
     ".json": (b"\n}",),
 }
-"""How a whole file of each kind ends."""
+"""How a complete file of each kind ends."""
 
 
 @dataclass
-class Tree:
-    """The files of the studies under audit, by the name that records give them."""
+class Inventory:
+    """The files of the studies under audit, named as in records."""
 
     root: Path
     sizes: dict[str, int] = field(default_factory=dict)
     leftovers: list[str] = field(default_factory=list)
-    oddities: list[str] = field(default_factory=list)
+    anomalies: list[str] = field(default_factory=list)
+    checkpoints: list[str] = field(default_factory=list)
+    """Folders of one checkpoint each, complete or not."""
     checkpoint_files: int = 0
     checkpoint_bytes: int = 0
     _model_of: dict[str, str | None] = field(default_factory=dict)
-    """Folder to the model folder that it is or lies in; thousands of files share a folder."""
+    """Folder to the model folder that it is or is part of; a cache, since a folder may hold thousands of files."""
 
     @cached_property
     def models(self) -> set[str]:
-        """Model folders: those with a record, however damaged."""
+        """Model folders: those with a record, even a damaged one."""
         return {Path(name).parent.as_posix() for name in self.sizes if Path(name).name == RECORD_FILE}
 
     @cached_property
     def parts(self) -> dict[str, list[str]]:
-        """Model folder to its files, the record's among them."""
+        """Model folder to its files, including its record."""
         found = defaultdict(list)
         for name in self.sizes:
             model = self.model_of(name)
@@ -64,98 +71,116 @@ class Tree:
                 found[model].append(name)
         return dict(found)
 
+    @cached_property
+    def dropped(self) -> dict[str, str]:
+        """Weights that a study does not keep (``keep_models``), by file, and the hash that each had."""
+        found: dict[str, str] = {}
+        for name in self.sizes:
+            if Path(name).name == DROPPED_FILE:
+                with suppress(pa.ArrowInvalid, OSError):  # damaged, which is a finding of its own
+                    rows = pq.read_table(self.root / name, schema=DROPPED).to_pylist()
+                    found |= {recorded_name(row["file"], self.root): row["sha256"] for row in rows}
+        return found
+
     def model_of(self, name: str) -> str | None:
-        """The model folder that a file is part of."""
+        """The model folder that a file is part of, if any."""
         folder, _, _ = name.rpartition("/")
         if folder and folder not in self._model_of:
             self._model_of[folder] = folder if folder in self.models else self.model_of(folder)
         return self._model_of.get(folder)
 
 
-def collect(root: Path, studies: Iterable[Path]) -> Tree:
-    """List the files below ``studies``; links are followed, unfinished training is only counted."""
-    tree = Tree(root)
+def collect(root: Path, studies: Iterable[Path]) -> Inventory:
+    """List the files below ``studies``; links are followed, files of unfinished training are listed apart."""
+    inventory = Inventory(root)
     seen: set[str] = set()
     for study in studies:
-        _collect(tree, study, seen)
-    return tree
+        _collect(inventory, study, seen)
+    return inventory
 
 
-def _collect(tree: Tree, folder: Path, seen: set[str]) -> None:
+def _collect(inventory: Inventory, folder: Path, seen: set[str]) -> None:
     real = os.path.realpath(folder)
-    if real in seen:  # a link to a folder above it
+    if real in seen:  # a link to a folder that was listed already
         return
     seen.add(real)
     for path in sorted(folder.iterdir()):
-        name = name_of(path, tree.root)
+        name = name_of(path, inventory.root)
         if _is_leftover(path.name):
-            tree.leftovers.append(name)
+            inventory.leftovers.append(name)
+        elif path.is_dir() and path.name == KEPT:
+            continue  # links to what is here or was
         elif path.is_dir() and (path.name == _CHECKPOINTS or path.suffix == f".{_CHECKPOINTS}"):
-            sizes = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
-            tree.checkpoint_files += len(sizes)
-            tree.checkpoint_bytes += sum(sizes)
+            _collect_checkpoints(inventory, path)
         elif path.is_dir():
-            _collect(tree, path, seen)
+            _collect(inventory, path, seen)
         elif not path.is_file():
-            tree.oddities.append(name)
+            inventory.anomalies.append(name)
         elif not is_timestamp(path):
-            tree.sizes[name] = path.stat().st_size
+            inventory.sizes[name] = path.stat().st_size
+
+
+def _collect_checkpoints(inventory: Inventory, folder: Path) -> None:
+    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+    inventory.checkpoint_files += len(sizes)
+    inventory.checkpoint_bytes += sum(sizes)
+    inventory.checkpoints += [name_of(place, inventory.root) for place in sorted(folder.glob("step*"))]
 
 
 def _is_leftover(name: str) -> bool:
-    """Whether it is one of the temporary names that ``artefacts`` writes under."""
+    """Whether this is one of the temporary names under which ``artefacts`` writes files."""
     return name.startswith(".") and name.endswith((".tmp", ".old"))
 
 
-class Look(NamedTuple):
-    """What one reading of a file showed."""
+class Inspection(NamedTuple):
+    """What reading a file once has shown."""
 
-    seal: str | None = None
+    checksum: str | None = None
     sha256: str | None = None
-    """Of a file without a seal, or part of a model folder."""
+    """Hash of a file that has no checksum or is part of a model folder."""
     record: Record | None = None
     damage: Damage | None = None
 
     @property
     def identity(self) -> str:
-        """What a job that reads the file would record."""
-        return str(self.seal or self.sha256)
+        """What a job that reads the file would write into its record."""
+        return str(self.checksum or self.sha256)
 
 
-def look_at(path: Path, *, part_of_model: bool) -> Look:
+def inspect(path: Path, *, part_of_model: bool) -> Inspection:
     """Read a file once.
 
     Args:
         path: The file.
-        part_of_model: Whether a model folder's record lists its hash; it is then not judged by its seal.
+        part_of_model: Whether a model folder's record lists its hash, which is then checked instead of a checksum.
     """
-    sealed = path.suffix in SEALED_SUFFIXES or path.name == RECORD_FILE
+    checksummed = path.suffix in CHECKSUMMED_SUFFIXES or path.name == RECORD_FILE
     if part_of_model:
-        return Look(seal=read_seal(path) if sealed else None, sha256=sha256_of(path))
+        return Inspection(checksum=read_checksum(path) if checksummed else None, sha256=sha256_of(path))
     try:
-        seal = check_seal(path)
+        checksum = verify_checksum(path)
     except DataError:
-        return _without_whole_seal(path, sealed)
-    with suppress(DataError):  # whole, but written by another version of this pipeline
-        return Look(seal=seal, record=record_at(path))
-    return Look(seal=seal)
+        return _without_valid_checksum(path, checksummed)
+    with suppress(DataError):  # intact, but written by another version of this pipeline
+        return Inspection(checksum=checksum, record=record_at(path))
+    return Inspection(checksum=checksum)
 
 
-def _without_whole_seal(path: Path, sealed: bool) -> Look:
-    seal = read_seal(path)
-    if seal is not None or (sealed and (path.name == RECORD_FILE or _was_ours(path))):
-        return Look(seal=seal, damage=_damage(path))
-    return Look(sha256=sha256_of(path))
+def _without_valid_checksum(path: Path, checksummed: bool) -> Inspection:
+    checksum = read_checksum(path)
+    if checksum is not None or (checksummed and (path.name == RECORD_FILE or _was_ours(path))):
+        return Inspection(checksum=checksum, damage=_damage(path))
+    return Inspection(sha256=sha256_of(path))
 
 
-def glance_at(path: Path) -> Look:
-    """The seal and record that a file says it has; nothing is hashed."""
-    if path.suffix not in SEALED_SUFFIXES and path.name != RECORD_FILE:
-        return Look()
-    seal = read_seal(path)
+def inspect_unhashed(path: Path) -> Inspection:
+    """The checksum and record stored in a file; nothing is hashed."""
+    if path.suffix not in CHECKSUMMED_SUFFIXES and path.name != RECORD_FILE:
+        return Inspection()
+    checksum = read_checksum(path)
     with suppress(DataError):
-        return Look(seal=seal, record=record_at(path))
-    return Look(seal=seal)
+        return Inspection(checksum=checksum, record=record_at(path))
+    return Inspection(checksum=checksum)
 
 
 def _end(path: Path, length: int) -> bytes:
@@ -169,19 +194,19 @@ def _damage(path: Path) -> Damage:
 
 
 def _was_ours(path: Path) -> bool:
-    """Whether a table or page without a seal is a damaged artefact: it holds a record, or is cut short."""
+    """Whether a table or page without a checksum is a damaged artefact: it holds a record, or is truncated."""
     return RECORD_KEY.encode() in _end(path, _TAIL_BYTES) or _damage(path) == "truncated"
 
 
-def look_at_all(tree: Tree, advance: Callable[[int], None]) -> dict[str, Look]:
-    """Read every file of ``tree`` once; ``advance`` is told the bytes of each."""
+def inspect_all(inventory: Inventory, advance: Callable[[int], None]) -> dict[str, Inspection]:
+    """Read every file of ``inventory`` once; ``advance`` is called with the size of each in bytes."""
 
-    def look(name: str) -> Look:
-        part = Path(name).name != RECORD_FILE and tree.model_of(name) is not None
-        found = look_at(tree.root / name, part_of_model=part)
-        advance(tree.sizes[name])
+    def inspect_one(name: str) -> Inspection:
+        part = Path(name).name != RECORD_FILE and inventory.model_of(name) is not None
+        found = inspect(inventory.root / name, part_of_model=part)
+        advance(inventory.sizes[name])
         return found
 
-    largest_first = sorted(tree.sizes, key=lambda name: (-tree.sizes[name], name))
+    largest_first = sorted(inventory.sizes, key=lambda name: (-inventory.sizes[name], name))
     with ThreadPoolExecutor(_THREADS) as pool:
-        return dict(zip(largest_first, pool.map(look, largest_first), strict=True))
+        return dict(zip(largest_first, pool.map(inspect_one, largest_first), strict=True))

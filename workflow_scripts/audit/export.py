@@ -1,8 +1,9 @@
-"""Write a study as a Provenance Run RO-Crate 0.5: a folder to archive or share, that other tools can read.
+"""Write a study as a Provenance Run RO-Crate 0.5, a folder to archive or share that other tools can read.
 
-The crate holds the workflow, the code of every job, the results (as hard links, which take no space) and the
-logs of jobs that failed; its metadata say which job made what from what, when, with which settings. Dates are
-those of Snakemake's measurements. A damaged artefact is not exported.
+The crate holds the workflow, the code of every job, the results (as hard links, which take no space) and the logs of
+failed jobs; its metadata say which job made what from what, when, and with which settings. Weights and results above
+5 MB, which are nearly all of a study's bytes, are named by their hash and place in the study and left out; --whole
+takes them in. Dates are taken from Snakemake's measurements. A study with a damaged artefact is not exported.
 """
 
 import argparse
@@ -10,21 +11,25 @@ import json
 import mimetypes
 import os
 import shutil
+from base64 import urlsafe_b64encode
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.audit.disk import collect, look_at_all
+from rich.filesize import decimal
+
+from workflow_scripts.audit.disk import collect, inspect_all
 from workflow_scripts.audit.jobs import Job, jobs_of, last_words
-from workflow_scripts.audit.reading import console, is_outside, made_by, name_of, print_json
-from workflow_scripts.audit.verify import REPORT, Judge, studies_of
-from workflow_scripts.closure import ROOT
+from workflow_scripts.audit.lookup import is_outside, made_by, name_of
+from workflow_scripts.audit.printing import console, print_json
+from workflow_scripts.audit.verify import REPORT, Verifier, studies_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import sha256_of
+from workflow_scripts.provenance.closure import ROOT, UNKEYED_FILES, meaning_now
+from workflow_scripts.provenance.record import sha256_of
 
 METADATA = "ro-crate-metadata.json"
-_RO_CRATE = "https://w3id.org/ro/crate/1.1"  # the version that the profiles of runs extend
+_RO_CRATE = "https://w3id.org/ro/crate/1.1"  # the version that the run profiles extend
 _WORKFLOW_RO_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
 _PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),
@@ -39,23 +44,30 @@ _WORKFLOW = {"@id": "Snakefile"}
 _REQUIREMENTS = "requirements.lock"
 _LICENSE = "LICENSE"
 _ABOUT = (_LICENSE, "README.md", _REQUIREMENTS, "pyproject.toml")
+_WEIGHTS = ".safetensors"
+_LARGE_BYTES = 5_000_000
+"""Of a result that a light crate names by its hash; of weights, each does."""
+NAMED_BY_HASH = "ni:///sha-256;"
+"""How the name of a file begins that is not in the crate."""
 _FORMS = {
     ".parquet": "application/vnd.apache.parquet",
     ".md": "text/markdown",
     ".smk": "text/x-python",
-    ".safetensors": "application/octet-stream",
+    _WEIGHTS: "application/octet-stream",
 }
 
 Reference = dict[str, str]
 
 
 class Crate:
-    """The metadata and the files of one study."""
+    """The metadata and files of one study."""
 
-    def __init__(self, judge: Judge, study: str, jobs: list[Job]) -> None:
-        self.judge, self.study, self.jobs = judge, study, jobs
+    def __init__(self, verifier: Verifier, study: str, jobs: list[Job], *, whole: bool) -> None:
+        self.verifier, self.study, self.jobs, self.whole = verifier, study, jobs, whole
         self.files: dict[str, Path] = {}
-        """Name in the crate to the file it is."""
+        """Name in the crate to the file on disk."""
+        self.left_out: dict[str, int] = {}
+        """Large files that are named by their hash alone, and their size in bytes."""
         self.entities: dict[str, dict[str, Any]] = {}
         self._describe_workflow()
         self._describe_run([self._describe_job(job) for job in jobs])
@@ -77,7 +89,7 @@ class Crate:
     # Entities
 
     def _add(self, identifier: str, kind: str | list[str], /, **properties: Any) -> Reference:
-        """Add an entity, the first time that it is named."""
+        """Add an entity unless it exists already."""
         known = {key: value for key, value in properties.items() if value not in (None, [])}
         self.entities.setdefault(identifier, {"@id": identifier, "@type": kind, **known})
         return {"@id": identifier}
@@ -92,14 +104,36 @@ class Crate:
             self._add(file, kind, **{**described, "encodingFormat": form, **properties})
         return {"@id": file}
 
-    def _append(self, owner: Reference, key: str, value: Reference) -> None:
-        """Add to a property that holds several."""
+    def _name_large(self, file: str, place: Path) -> Reference:
+        """Name a file that is not in the crate by its hash, and by where it lies in the study."""
+        digest = self.verifier.inspections[file].sha256 or sha256_of(place)
+        self.left_out[file] = place.stat().st_size
+        named = self._add(
+            named_by_hash(digest),
+            "File",
+            name=f"{place.name} {digest[:12]}",
+            description="Not in this crate: it is in the study, below the names given, or made again by its job",
+            sha256=digest,
+            contentSize=str(self.left_out[file]),
+            encodingFormat=_FORMS.get(place.suffix),
+        )
+        self._append(named, "alternateName", file)
+        return named
+
+    def _result(self, file: str) -> Reference:
+        """A file that a job wrote, in the crate or named by its hash."""
+        place = self.verifier.inventory.root / file
+        is_large = place.suffix == _WEIGHTS or place.stat().st_size > _LARGE_BYTES
+        return self._name_large(file, place) if is_large and not self.whole else self._add_file(file, place)
+
+    def _append(self, owner: Reference, key: str, value: Reference | str) -> None:
+        """Add a value to a property that holds a list."""
         present = self.entities[owner["@id"]].setdefault(key, [])
         if value not in present:
             present.append(value)
 
     def _parameter(self, owner: Reference, key: str, role: str, kind: str) -> Reference:
-        """What a tool or the workflow takes (``input``) or gives (``output``)."""
+        """A parameter of a tool or of the workflow; ``key`` is ``input`` or ``output``."""
         name = f"{role} of {self.entities[owner['@id']]['name']}"
         made = self._add(
             f"#{key}/{owner['@id']}/{role}",
@@ -112,7 +146,7 @@ class Crate:
         return made
 
     def _exemplify(self, given: Reference, owner: Reference, key: str, role: str) -> None:
-        """Say which parameter something was given for; folders and files are parameters of their own."""
+        """Link an entity to the parameter that it is a value of; folders and files have parameters of their own."""
         kind = "Dataset" if self.entities[given["@id"]]["@type"] == "Dataset" else "File"
         role = f"{role} folder" if kind == "Dataset" else role
         self._append(given, "exampleOfWork", self._parameter(owner, key, role, kind))
@@ -120,8 +154,10 @@ class Crate:
     # The workflow
 
     def _describe_workflow(self) -> None:
-        records = self.judge.records.values()
-        commits = sorted({f"{r.commit}{' with changes' * r.dirty}" for r in records if r.commit})
+        records = self.verifier.records.values()
+        commits = sorted(
+            {f"{r.origin.commit}{' with changes' * r.origin.dirty}" for r in records if r.origin.commit}
+        )
         place, files = ROOT / _WORKFLOW["@id"], [ROOT / name for name in _ABOUT]
         for file in (file for file in files if file.exists()):
             self._add_file(file.name, file, about={"@id": "./"} if file.name == "README.md" else None)
@@ -145,8 +181,8 @@ class Crate:
             self._append(_WORKFLOW, "softwareRequirements", self._add_file(name_of(file, ROOT), file))
 
     def _describe_rule(self, rule: str) -> Reference:
-        """The entry script of a rule, as the tool, and its step of the workflow; returns the tool."""
-        name = f"workflow_scripts/{rule}.py"
+        """Describe a rule's entry script (the tool) and its step of the workflow; returns the tool."""
+        name = f"workflow_scripts/jobs/{rule}.py"
         kinds = ["File", "SoftwareSourceCode"]
         place = ROOT / name
         if place.exists():
@@ -154,7 +190,7 @@ class Crate:
             tool = self._add_file(
                 name, place, kinds, name=rule, description=about, version=sha256_of(place)[:12]
             )
-        else:  # a rule that is no more
+        else:  # a rule that no longer exists
             tool = self._add(f"#tool/{rule}", "SoftwareApplication", name=rule)
         position = str(len(self.entities[_WORKFLOW["@id"]].get("step", [])) + 1)
         step = self._add(f"#step/{rule}", "HowToStep", name=rule, position=position, workExample=tool)
@@ -165,18 +201,18 @@ class Crate:
     # Jobs
 
     def _describe_job(self, job: Job) -> Reference:
-        """One job as an action, controlled by a step of the workflow; returns the control."""
+        """Describe a job as an action that a step of the workflow controls; returns the control action."""
         tool = self._describe_rule(job.rule)
         name = f"{job.rule}/{job.name}"
         action = self._add(
             f"#job/{name}",
             "CreateAction",
             name=f"job {made_by(job.record) if job.record else name}",
-            description=f"What rule {job.rule} asks for {job.name}",
+            description=f"rule {job.rule} for {job.name}",
             instrument=tool,
             startTime=_text(job.start),
             endTime=_text(job.end),
-            **(self._done(job, name, tool) if job.record else self._broken_off(job)),
+            **(self._finished(job, name, tool) if job.record else self._failed(job)),
         )
         return self._add(
             f"#control/{name}",
@@ -186,7 +222,7 @@ class Crate:
             object=action,
         )
 
-    def _done(self, job: Job, name: str, tool: Reference) -> dict[str, Any]:
+    def _finished(self, job: Job, name: str, tool: Reference) -> dict[str, Any]:
         assert job.record is not None
         settings = self._add(
             f"#settings/{name}",
@@ -203,28 +239,30 @@ class Crate:
             read.append(one)
         for one in wrote:
             self._exemplify(one, tool, "output", "artefact")
-        for file in sorted(job.record.code):
-            if (ROOT / file).is_file() and sha256_of(ROOT / file) == job.record.code[file]:
-                self._append(tool, "softwareRequirements", self._add_file(file, ROOT / file))
+        unchanged = {file for file, meaning in job.record.meaning.items() if meaning_now(file) == meaning}
+        for file in sorted(unchanged.union(UNKEYED_FILES)):
+            self._append(tool, "softwareRequirements", self._add_file(file, ROOT / file))
         return {"object": read, "result": wrote, "actionStatus": _COMPLETED}
 
-    def _broken_off(self, job: Job) -> dict[str, Any]:
+    def _failed(self, job: Job) -> dict[str, Any]:
         assert job.log is not None
-        log = self._add_file(name_of(job.log, self.judge.tree.root), job.log)
+        log = self._add_file(name_of(job.log, self.verifier.inventory.root), job.log)
         return {"actionStatus": _FAILED, "error": last_words(job.log), "subjectOf": log}
 
     def _artefact(self, path: str) -> Reference:
-        """A file or a model folder inside the pipeline; one of another study is named, not copied."""
-        root, name = self.judge.tree.root, self.judge.unit(path)
-        if name in self.judge.tree.models:
-            parts = [self._add_file(part, root / part) for part in sorted(self.judge.tree.parts[name])]
+        """A file or model folder inside the pipeline; those of other studies are referred to, not copied."""
+        root, name = self.verifier.inventory.root, self.verifier.artefact_of(path)
+        if name in self.verifier.inventory.models:
+            parts = [self._result(part) for part in sorted(self.verifier.inventory.parts[name])]
             return self._add(f"{name}/", "Dataset", name=name, description="Encoder", hasPart=parts)
-        if name in self.judge.looks or (name.startswith("resources/") and (root / name).is_file()):
+        if name in self.verifier.inspections:
+            return self._result(name)
+        if name.startswith("resources/") and (root / name).is_file():
             return self._add_file(name, root / name)
         return self._source(path, None)
 
     def _source(self, path: str, sha256: str | None) -> Reference:
-        """Something that this run did not make; a revision of the Hub is shorter than a sha256."""
+        """Something that this run did not make; the hash of a Hub revision is too short for a sha256."""
         known = sha256 if sha256 and len(sha256) == 64 else None
         given = self._add(f"#source/{path}", "CreativeWork", name=path, identifier=path, sha256=known)
         self._exemplify(given, _WORKFLOW, "input", "source")
@@ -273,12 +311,16 @@ class Crate:
             self._add(uri, "CreativeWork", name=name, version=number)
             for uri, (name, number) in _PROFILES.items()
         ]
-        folders = [name for name, entity in self.entities.items() if entity["@type"] == "Dataset"]
+        others = [
+            name
+            for name, entity in self.entities.items()
+            if entity["@type"] in ("Dataset", "File") and name not in self.files
+        ]
         self._add(
             "./",
             "Dataset",
             name=f"Semblance: study {Path(self.study).name}",
-            description="Sentence encoders, trained and evaluated, with all that made each number",
+            description="Trained and evaluated sentence encoders, with the provenance of every number",
             datePublished=max(self._ends(), default=datetime.now(UTC)).isoformat(timespec="seconds"),
             license={"@id": _LICENSE}
             if _LICENSE in self.files
@@ -288,12 +330,21 @@ class Crate:
             mentions=[
                 {"@id": name} for name, entity in self.entities.items() if entity["@type"] == "CreateAction"
             ],
-            hasPart=[{"@id": name} for name in (*self.files, *folders)],
+            hasPart=[{"@id": name} for name in (*self.files, *others)],
         )
 
 
+def named_by_hash(sha256: str) -> str:
+    """The name of a file by its hash (RFC 6920); empty for what is no sha256."""
+    try:
+        digest = bytes.fromhex(sha256)
+    except ValueError:
+        return ""
+    return NAMED_BY_HASH + urlsafe_b64encode(digest).decode().rstrip("=")
+
+
 def _single(value: Any) -> Any:
-    """A list of one as its only member, as RO-Crate 1.1 recommends."""
+    """The only member of a list of one, as RO-Crate 1.1 recommends; other values as they are."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
@@ -301,25 +352,25 @@ def _text(date: datetime | None) -> str | None:
     return date.isoformat(timespec="seconds") if date else None
 
 
-def export(root: Path, study: Path, folder: Path) -> Crate:
-    """Write the crate of one study into ``folder``, which must not be there.
+def export(root: Path, study: Path, folder: Path, *, whole: bool = False) -> Crate:
+    """Write the crate of one study into a new folder, with its large files if it is to be ``whole``.
 
     Raises:
-        DataError: if the folder is there, an artefact is damaged, or there is none.
+        DataError: if the folder exists, an artefact is damaged, or there is no artefact.
     """
     if folder.exists():
-        raise DataError(f"{folder}: there already. Name another folder after --to, or remove it.")
-    tree = collect(root, [study])
-    looks = look_at_all(tree, lambda _bytes: None)
-    judge = Judge(tree, looks, [name_of(study, root)])
-    if damaged := sorted(judge.damage):
+        raise DataError(f"{folder}: exists already. Name another folder after --to, or remove this one.")
+    inventory = collect(root, [study])
+    inspections = inspect_all(inventory, lambda _bytes: None)
+    verifier = Verifier(inventory, inspections, [name_of(study, root)])
+    if damaged := sorted(verifier.damage):
         raise DataError(
-            f"{damaged[0]}: damaged. Run python -m workflow_scripts.audit verify, mend, and export again."
+            f"{damaged[0]}: damaged. Run python -m workflow_scripts.audit verify, repair it, and export again."
         )
-    if not judge.records:
-        raise DataError(f"{study}: no artefact in it. Run the pipeline first: snakemake.")
-    name = judge.studies[0]
-    crate = Crate(judge, name, jobs_of(judge, name))
+    if not verifier.records:
+        raise DataError(f"{study}: no artefact in this folder. Run the pipeline first: snakemake.")
+    name = verifier.studies[0]
+    crate = Crate(verifier, name, jobs_of(verifier, name), whole=whole)
     for target, place in crate.files.items():
         _link(place, folder / target)
     text = json.dumps(crate.metadata(), indent=1, sort_keys=True, ensure_ascii=False)
@@ -328,7 +379,7 @@ def export(root: Path, study: Path, folder: Path) -> Crate:
 
 
 def _link(place: Path, target: Path) -> None:
-    """The same file under a second name; a copy where the file system has no such links, or of code."""
+    """Hard-link a result; copy code, and whatever the file system cannot link."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if not place.is_relative_to(ROOT) or _is_ours(place):
         try:
@@ -341,7 +392,7 @@ def _link(place: Path, target: Path) -> None:
 
 
 def _is_ours(place: Path) -> bool:
-    """Whether only the pipeline writes the file, and never in place."""
+    """Whether only the pipeline writes the file, which never changes it in place."""
     return "results" in place.parts
 
 
@@ -352,21 +403,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take the study and the folder to write."""
     parser.add_argument("study", type=Path, help="folder of the study: results/<study>")
     parser.add_argument("--to", type=Path, help="folder to write; default: crates/<study>")
+    parser.add_argument(
+        "--whole",
+        action="store_true",
+        help="with large files, which else are named by hash",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the crate and say what is in it; exit code 0, also of a study with failed jobs."""
+    """Write the crate and print a summary; exit code 0 even if the study has failed jobs."""
     (study,) = studies_of(args.root, [args.study])
     folder = args.to or args.root / "crates" / study.name
-    crate = export(args.root, study, folder)
+    crate = export(args.root, study, folder, whole=args.whole)
     counts = {
         "files": len(crate.files),
+        "bytes": sum(place.stat().st_size for place in crate.files.values()),
+        "left_out": len(crate.left_out),
+        "left_out_bytes": sum(crate.left_out.values()),
         "jobs": len(crate.jobs),
         "failed": sum(job.failed for job in crate.jobs),
     }
     if args.json:
         print_json({"crate": folder.as_posix(), **counts})
     else:
-        said = f"{folder}: {counts['files']} files, {counts['jobs']} jobs, {counts['failed']} of them failed"
+        said = f"{folder}: {counts['files']} files, {decimal(counts['bytes'])}, {counts['jobs']} jobs, "
+        said += f"{counts['failed']} of them failed"
+        if crate.left_out:
+            said += f"; {counts['left_out']} large files, {decimal(counts['left_out_bytes'])}, named by hash"
         console().print(said, style="green", soft_wrap=True)
     return 0

@@ -1,8 +1,8 @@
-"""The jobs behind a study: what each wrote, by its records, and how it went, by the files that runs leave.
+"""The jobs behind a study: what each wrote, from its records, and how it went, from its log and measurements.
 
-A job's log and the measurements that Snakemake writes when it ends well lie at logs/<study>/<rule>/ and
-benchmarks/<study>/<rule>/ under the values of its wildcards. So a log that is younger than its measurements, or
-has none, is that of a job that failed or was stopped.
+A job's log and the measurements that Snakemake writes when the job succeeds are found in logs/<study>/<rule>/ and
+benchmarks/<study>/<rule>/, under the values of its wildcards. A log that is newer than its measurements, or has none,
+therefore belongs to a job that failed or was stopped.
 """
 
 import csv
@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 
-from workflow_scripts.audit.verify import Judge
-from workflow_scripts.provenance import Record
+from workflow_scripts.audit.verify import Verifier
+from workflow_scripts.provenance.record import Record
 
-_TOLERANCE_SECONDS = 1.0  # file systems keep dates more or less finely
+_TOLERANCE_SECONDS = 1.0  # file systems differ in the resolution of dates
 
 
 @dataclass
@@ -25,13 +25,13 @@ class Job:
 
     rule: str
     name: str
-    """Where its log lies below the rule's folder, without suffix."""
+    """Path of its log below the rule's folder, without suffix."""
     record: Record | None = None
-    """None of a job that failed."""
+    """None for a job that failed."""
     outputs: list[str] = field(default_factory=list)
     log: Path | None = None
     seconds: float | None = None
-    """How long it ran; None where no measurement is left."""
+    """How long it ran; None where there is no measurement."""
     memory_mb: float | None = None
     """Largest resident memory."""
     end: datetime | None = None
@@ -43,12 +43,12 @@ class Job:
 
     @property
     def start(self) -> datetime | None:
-        """When it began, as far as is known."""
+        """When it began; None where unknown."""
         return self.end - timedelta(seconds=self.seconds) if self.end and self.seconds is not None else None
 
 
-class Leavings:
-    """The files of one suffix below a folder, found by a job's rule and wildcards."""
+class RunArtefacts:
+    """The files with one suffix below a folder of logs or measurements, looked up by a job's rule and wildcards."""
 
     def __init__(self, folder: Path, suffix: str) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Leavings:
             self.files[rule, frozenset(parts)] = file
 
     def of(self, record: Record) -> Path | None:
-        """The file of the job that ``record`` is of; its path holds the values of the wildcards in some order."""
+        """The file of the job that wrote ``record``; its path holds the values of the wildcards in some order."""
         spellings = product(*((value, f"{key}{value}") for key, value in record.wildcards.items()))
         wanted = [self.files.get((record.rule, frozenset(parts))) for parts in spellings]
         if not record.wildcards:
@@ -70,21 +70,24 @@ class Leavings:
         return file.relative_to(self.folder).with_suffix("").as_posix().partition("/")[2]
 
 
-def jobs_of(judge: Judge, study: str) -> list[Job]:
-    """Finished jobs of ``study``, then those that failed."""
-    root, name = judge.tree.root, Path(study).name
-    logs, measured = Leavings(root / "logs" / name, ".log"), Leavings(root / "benchmarks" / name, ".tsv")
+def jobs_of(verifier: Verifier, study: str) -> list[Job]:
+    """The finished jobs of ``study``, followed by those that failed."""
+    root, name = verifier.inventory.root, Path(study).name
+    logs, measured = (
+        RunArtefacts(root / "logs" / name, ".log"),
+        RunArtefacts(root / "benchmarks" / name, ".tsv"),
+    )
     found: dict[tuple[str, ...], Job] = {}
-    for artefact, record in judge.records.items():
+    for artefact, record in verifier.records.items():
         if artefact.startswith(f"{study}/"):
-            key = (record.rule, *judge.outputs[artefact])
+            key = (record.rule, *verifier.outputs[artefact])
             if key not in found:
                 found[key] = _finished(record, logs, measured.of(record))
             found[key].outputs.append(artefact)
     return [*found.values(), *_failed(logs, measured, {job.log for job in found.values()})]
 
 
-def _finished(record: Record, logs: Leavings, measured: Path | None) -> Job:
+def _finished(record: Record, logs: RunArtefacts, measured: Path | None) -> Job:
     log = logs.of(record)
     name = logs.name_of(log) if log else "/".join(record.wildcards.values()) or record.rule
     job = Job(record.rule, name, record, log=log)
@@ -99,7 +102,7 @@ def _finished(record: Record, logs: Leavings, measured: Path | None) -> Job:
 def _number(text: str | None) -> float | None:
     try:
         return float(text or "")
-    except ValueError:  # Snakemake writes - or NA for what it could not measure
+    except ValueError:  # Snakemake writes - or NA where it could not measure
         return None
 
 
@@ -107,7 +110,7 @@ def _date(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
-def _failed(logs: Leavings, measured: Leavings, known: AbstractSet[Path | None]) -> Iterator[Job]:
+def _failed(logs: RunArtefacts, measured: RunArtefacts, known: AbstractSet[Path | None]) -> Iterator[Job]:
     for (rule, parts), log in logs.files.items():
         other = measured.files.get((rule, parts))
         younger = other and _date(log) - _date(other) > timedelta(seconds=_TOLERANCE_SECONDS)
@@ -116,6 +119,6 @@ def _failed(logs: Leavings, measured: Leavings, known: AbstractSet[Path | None])
 
 
 def last_words(log: Path, most: int = 300) -> str:
-    """The last line of a log, cut to ``most`` characters: a job's error is one line."""
+    """The last line of a log, truncated to ``most`` characters: a job's error is one line."""
     lines = log.read_text("utf-8", errors="replace").strip().splitlines()
-    return lines[-1][:most] if lines else "no word in the log: killed or still running"
+    return lines[-1][:most] if lines else "the log is empty: killed or still running"

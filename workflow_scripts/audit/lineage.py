@@ -1,8 +1,8 @@
-"""List everything that a file was made from, down to sources, and everything that was made from it.
+"""List everything that a file was made from, down to the sources, and everything that was made from it.
 
-Where ``explain`` draws the chain, this lists it, in both directions. Also takes a source as records name it,
-such as hub:owner/name@revision/file, and lists what was made from that. Exit code 1 where something upstream
-is missing, damaged or was made anew since.
+While ``explain`` draws a tree, this command lists both directions. It also accepts a source as named in records, such
+as hub:owner/name@revision/file, and lists what was made from it. Exit code 1 if something upstream is missing,
+damaged or has been rebuilt since.
 """
 
 import argparse
@@ -13,31 +13,24 @@ from typing import NamedTuple
 from rich.console import Console
 
 from workflow_scripts.audit import explain
-from workflow_scripts.audit.reading import (
-    artefact_at,
-    console,
-    is_outside,
-    made_by,
-    name_of,
-    print_json,
-    table,
-)
-from workflow_scripts.audit.verify import Judge, studies_of, unchecked
+from workflow_scripts.audit.lookup import artefact_at, is_outside, made_by, name_of
+from workflow_scripts.audit.printing import console, print_json, table
+from workflow_scripts.audit.verify import Verifier, studies_of, unchecked
 from workflow_scripts.errors import DataError
 
 
 class Ancestor(NamedTuple):
-    """Something upstream."""
+    """A file upstream."""
 
     path: str
     state: explain.State
-    seal: str
+    checksum: str
     job: str
     """Empty for a source or a file that no job made."""
 
 
 class Descendant(NamedTuple):
-    """Something downstream."""
+    """A file downstream."""
 
     path: str
     job: str
@@ -45,7 +38,7 @@ class Descendant(NamedTuple):
 
 @dataclass
 class Lineage:
-    """Both directions of one file."""
+    """What a file was made from, and what was made from it."""
 
     path: str
     upstream: list[Ancestor] = field(default_factory=list)
@@ -53,57 +46,58 @@ class Lineage:
 
     @property
     def broken(self) -> bool:
-        """Whether the chain upstream does not hold."""
-        return any(one.state in ("missing", "damaged", "made anew since") for one in self.upstream)
+        """Whether something upstream is missing, damaged or rebuilt."""
+        return any(one.state in ("missing", "damaged", "rebuilt since") for one in self.upstream)
 
     def as_data(self) -> dict[str, object]:
-        """The lineage as JSON can hold it."""
+        """The lineage as data for JSON."""
         upstream = [one._asdict() for one in self.upstream]
         downstream = [one._asdict() for one in self.downstream]
         return {"path": self.path, "green": not self.broken, "upstream": upstream, "downstream": downstream}
 
 
 def lineage(name: str, root: Path) -> Lineage:
-    """Everything up and down from ``name``, a source as records name it or a file.
+    """The lineage of ``name``, a file or a source as named in records.
 
     Raises:
-        DataError: if nothing knows of it.
+        DataError: if it is not an artefact and no record names it.
     """
-    judge = unchecked(root, studies_of(root, []))
+    verifier = unchecked(root, studies_of(root, []))
     if is_outside(name):
-        return Lineage(name, downstream=_downstream(judge, _readers_of_source(judge, name)))
+        return Lineage(name, downstream=_downstream(verifier, _readers_of_source(verifier, name)))
     path = artefact_at(name_of(name, root), root)
-    found = judge.made_from(path)
-    if path not in judge.records and not found:
-        raise DataError(f"{path}: no artefact, and no record names it. Name a file below results/.")
-    upstream = _upstream(path, root) if path in judge.records else []
-    return Lineage(path, upstream, _downstream(judge, found))
+    found = verifier.made_from(path)
+    if path not in verifier.records and not found:
+        raise DataError(f"{path}: not an artefact, and no record names it. Name a file below results/.")
+    upstream = _upstream(path, root) if path in verifier.records else []
+    return Lineage(path, upstream, _downstream(verifier, found))
 
 
 def _upstream(path: str, root: Path) -> list[Ancestor]:
     nodes = [node for node in explain.explain(root / path, root).walk() if not node.repeated]
-    found = {node.path: Ancestor(node.path, node.state, node.seal, _job(node)) for node in nodes[1:]}
-    order = ("results/",)  # artefacts in the order of the walk, then all else
-    return sorted(found.values(), key=lambda one: not one.path.startswith(order))
+    found = {node.path: Ancestor(node.path, node.state, node.checksum, _job(node)) for node in nodes[1:]}
+    return sorted(found.values(), key=lambda one: not one.path.startswith("results/"))  # artefacts first
 
 
 def _job(node: explain.Node) -> str:
     return made_by(node.record) if node.record else ""
 
 
-def _readers_of_source(judge: Judge, source: str) -> set[str]:
+def _readers_of_source(verifier: Verifier, source: str) -> set[str]:
     direct = {
         name
-        for name, record in judge.records.items()
+        for name, record in verifier.records.items()
         if source in {given.path for given in record.inputs.values()}
     }
     if not direct:
-        raise DataError(f"{source}: no record names this source. explain lists those that a file came from.")
-    return direct.union(*map(judge.made_from, direct))
+        raise DataError(
+            f"{source}: no record names this source. Run audit explain on a file to see its sources."
+        )
+    return direct.union(*map(verifier.made_from, direct))
 
 
-def _downstream(judge: Judge, names: set[str]) -> list[Descendant]:
-    return [Descendant(name, made_by(judge.records[name])) for name in sorted(names)]
+def _downstream(verifier: Verifier, names: set[str]) -> list[Descendant]:
+    return [Descendant(name, made_by(verifier.records[name])) for name in sorted(names)]
 
 
 # The command
@@ -115,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List both directions; exit code 1 where the chain upstream does not hold."""
+    """List both directions; exit code 1 if something upstream is missing, damaged or rebuilt."""
     found = lineage(args.path, args.root)
     if args.json:
         print_json(found.as_data())
@@ -125,10 +119,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(found: Lineage, out: Console) -> None:
-    """Print both directions for people."""
-    upstream = table("made from", "by", "seal", "state")
+    """Print both directions as tables."""
+    upstream = table("made from", "by", "checksum", "state")
     for one in found.upstream:
-        upstream.add_row(one.path, one.job, one.seal[:12], one.state)
+        upstream.add_row(one.path, one.job, one.checksum[:12], one.state)
     downstream = table("made into", "by")
     for other in found.downstream:
         downstream.add_row(other.path, other.job)

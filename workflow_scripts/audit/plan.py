@@ -1,7 +1,7 @@
-"""What the present configuration and code would run: every job of the graph, asked of Snakemake itself.
+"""The jobs that the present configuration and code would run, from a dry run of Snakemake.
 
-Each rule runs one entry script, so the command that Snakemake prints for a job says all: the rule, its slice
-of the configuration, its wildcards and its files. A dry run of everything needs no record of Snakemake's own.
+Each rule runs one entry script, so the command that Snakemake prints for a job contains everything: the rule, its
+slice of the configuration, its wildcards and its files. A dry run of everything does not need Snakemake's own records.
 """
 
 import argparse
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.provenance import Record
+from workflow_scripts.provenance.record import Record
 
-_COMMAND = re.compile(r"^ *(\S[^\n]*?) -m workflow_scripts\.(\w+) (.*?)2>&1", re.DOTALL | re.MULTILINE)
+_COMMAND = re.compile(r"^ *(\S[^\n]*?) -m workflow_scripts\.jobs\.(\w+) (.*?)2>&1", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^Shell command: *\n", re.MULTILINE)
 
 
@@ -26,24 +26,27 @@ class Job(NamedTuple):
     rule: str
     settings: dict[str, Any]
     arguments: dict[str, list[str]]
-    """Wildcards and files by the name of their argument."""
+    """Wildcards and files, by the name of the argument."""
+    meaning: dict[str, str]
+    """Files of its code and the hashes of their meaning."""
+    packages: dict[str, str]
     command: list[str]
-    """Without the log."""
+    """The command without the redirection to its log."""
 
     def writes(self, record: Record) -> bool:
-        """Whether this is the job that a record is of."""
+        """Whether this job would write the artefact that ``record`` belongs to."""
         named = {value for values in self.arguments.values() for value in values}
         return self.rule == record.rule and named.issuperset(record.outputs)
 
 
 def add_configfile(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument that says which configuration is meant."""
+    """Declare the argument that selects the configuration."""
     parser.add_argument(
         "--configfile",
         nargs="+",
         default=[],
         metavar="FILE",
-        help="as for snakemake, such as config/demo.yaml; left out, the base configuration",
+        help="as for snakemake, such as config/demo.yaml; default: the base configuration alone",
     )
 
 
@@ -52,7 +55,7 @@ def plan(root: Path, configfiles: list[str]) -> list[Job]:
 
     Args:
         root: Folder where snakemake runs.
-        configfiles: As after snakemake's --configfile.
+        configfiles: As for snakemake's --configfile.
 
     Raises:
         ConfigError: if Snakemake does not accept the configuration.
@@ -70,14 +73,14 @@ def plan(root: Path, configfiles: list[str]) -> list[Job]:
     if dry_run.returncode != 0:
         errors = [line for line in printed.splitlines() if "Error" in line] or printed.splitlines()[-1:]
         raise ConfigError(
-            f"{root}: snakemake cannot plan: {errors[0].strip()} Try snakemake --dry-run there."
+            f"{root}: snakemake's dry run failed: {errors[0].strip()} Run snakemake --dry-run in this folder."
         )
-    jobs = [_job(*found) for found in _COMMAND.findall(printed)]
-    assert len(jobs) == len(_HEADING.findall(printed)), "a rule whose command is not that of an entry script"
+    jobs = [_job(root, *found) for found in _COMMAND.findall(printed)]
+    assert len(jobs) == len(_HEADING.findall(printed)), "a rule whose command does not call an entry script"
     return jobs
 
 
-def _job(launcher: str, rule: str, rest: str) -> Job:
+def _job(root: Path, launcher: str, rule: str, rest: str) -> Job:
     tokens = shlex.split(rest.replace("\\\n", " "))
     tokens = [token for token in tokens if not token.startswith(">")]
     arguments: dict[str, list[str]] = {}
@@ -86,6 +89,7 @@ def _job(launcher: str, rule: str, rest: str) -> Job:
             arguments[token.removeprefix("--")] = values = []
         else:
             values.append(token)
-    (settings,) = arguments.pop("config")
-    command = [*shlex.split(launcher), "-m", f"workflow_scripts.{rule}", *tokens]
-    return Job(rule, json.loads(settings), arguments, command)
+    (settings,), (code,), (packages,) = (arguments.pop(name) for name in ("config", "code", "packages"))
+    meaning = json.loads((root / code).read_text("utf-8"))
+    command = [*shlex.split(launcher), "-m", f"workflow_scripts.jobs.{rule}", *tokens]
+    return Job(rule, json.loads(settings), arguments, meaning, json.loads(packages), command)

@@ -1,8 +1,8 @@
-"""Make an artefact again in a folder of its own, and compare.
+"""Make an artefact again in a temporary folder, and compare it with the one that exists.
 
-Runs the job as the present configuration asks for it, on the inputs that are there; with --from-scratch
-Snakemake runs everything from the sources on. Nothing below results/ is touched. Exit code 1 where a rebuilt
-artefact holds something else; a record that differs while the contents agree is said, and is no failure.
+Runs the job with the present configuration on the inputs below results/, or, with --from-scratch, everything from the
+sources on. Nothing below results/ is changed. Exit code 1 if the contents of a rebuilt artefact differ; a record that
+differs although the contents agree is reported, but is no failure.
 """
 
 import argparse
@@ -15,31 +15,24 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from workflow_scripts.artefacts import RECORD_FILE
 from workflow_scripts.audit.diff import Change, changes, contents_equal
+from workflow_scripts.audit.lookup import artefact_at, artefact_record, checksum_at, made_by, name_of
 from workflow_scripts.audit.plan import Job, add_configfile, plan
-from workflow_scripts.audit.reading import (
-    artefact_at,
-    artefact_record,
-    console,
-    made_by,
-    name_of,
-    print_json,
-    seal_at,
-    table,
-)
+from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.audit.verify import studies_of, unchecked
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import Record
+from workflow_scripts.graph.code import FOLDER as CODE
+from workflow_scripts.provenance.artefacts import RECORD_FILE
+from workflow_scripts.provenance.record import Record
 
 _MADE_BY_RUNS = {"results", "logs", "benchmarks", ".snakemake"}
-# Sums of floats depend on the number of threads. Snakemake gives a job those of its rule, which is one but
-# for training, and training sets its own.
+# Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
+# training, which sets the number itself.
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Rebuilt(NamedTuple):
-    """One artefact, made a second time."""
+    """One artefact that was made again, compared with the first."""
 
     path: str
     job: str
@@ -48,15 +41,15 @@ class Rebuilt(NamedTuple):
     changes: list[Change]
 
     def as_data(self) -> dict[str, object]:
-        """The comparison as JSON can hold it."""
+        """The comparison as data for JSON."""
         return {**self._asdict(), "changes": [change._asdict() for change in self.changes]}
 
 
 def rebuild(path: Path, root: Path, configfiles: list[str], *, cores: int | None) -> list[Rebuilt]:
-    """Make what the job of ``path`` wrote, or with ``cores`` everything up to it, a second time.
+    """Run the job that wrote ``path`` again or, if ``cores`` is given, every job up to it.
 
     Raises:
-        DataError: if it is no artefact, no job writes it, or the job fails.
+        DataError: if ``path`` is not an artefact, no job writes it, or the job fails.
     """
     root = root.resolve()
     name = artefact_at(name_of(path, root), root)
@@ -77,12 +70,14 @@ def _job_of(record: Record, name: str, root: Path, configfiles: list[str]) -> Jo
         if job.writes(record):
             return job
     raise DataError(
-        f"{name}: no job of this configuration writes it. Name its configuration after --configfile."
+        f"{name}: no job of this configuration writes it. Give the right configuration with --configfile."
     )
 
 
 def _run_job(job: Job, record: Record, root: Path, folder: Path) -> None:
-    """Run one job in ``folder``, its inputs linked to those in ``root``."""
+    """Run one job in ``folder``, with links to its inputs and the list of its code in ``root``."""
+    (folder / CODE).parent.mkdir(parents=True)
+    (folder / CODE).symlink_to(root / CODE)
     for path in sorted({value for values in job.arguments.values() for value in values} - {*record.outputs}):
         artefact = artefact_at(path, root)
         if (root / artefact).exists() and not (folder / artefact).exists():
@@ -92,7 +87,7 @@ def _run_job(job: Job, record: Record, root: Path, folder: Path) -> None:
 
 
 def _run_everything(target: str, root: Path, folder: Path, configfiles: list[str], cores: int) -> None:
-    """Run Snakemake up to ``target`` in ``folder``, which has all of ``root`` but what runs made."""
+    """Run Snakemake up to ``target`` in ``folder``, with links to everything in ``root`` that runs did not make."""
     for path in root.iterdir():
         if path.name not in _MADE_BY_RUNS:
             (folder / path.name).symlink_to(path)
@@ -102,7 +97,9 @@ def _run_everything(target: str, root: Path, folder: Path, configfiles: list[str
 
 
 def _run(command: list[str], folder: Path, code: Path, what: str) -> None:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # jobs start with plain python, or torchrun
+    path = (
+        f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # jobs call python or torchrun without a path
+    )
     environment = {**os.environ, **_THREADS, "PYTHONPATH": str(code), "PATH": path}
     job = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if job.returncode != 0:
@@ -113,8 +110,8 @@ def _run(command: list[str], folder: Path, code: Path, what: str) -> None:
 def _compare(name: str, root: Path, folder: Path) -> Rebuilt:
     record = artefact_record(folder / name)
     if not (root / name).exists():
-        raise DataError(f"{name}: missing, so there is nothing to compare with. Run snakemake {name}.")
-    identical = seal_at(root / name) == seal_at(folder / name)
+        raise DataError(f"{name}: does not exist, so there is nothing to compare with. Run snakemake {name}.")
+    identical = checksum_at(root / name) == checksum_at(folder / name)
     equal = identical or contents_equal(root / name, folder / name)
     return Rebuilt(name, made_by(record), identical, equal, changes(artefact_record(root / name), record))
 
@@ -127,10 +124,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=Path, help="artefact, or a file in a model folder")
     add_configfile(parser)
     parser.add_argument(
-        "--from-scratch", action="store_true", help="make everything it was made from as well"
+        "--from-scratch", action="store_true", help="also rebuild everything that it was made from"
     )
     parser.add_argument(
-        "--cores", type=int, default=os.cpu_count() or 1, help="for --from-scratch; default: all"
+        "--cores", type=int, default=os.cpu_count() or 1, help="cores for --from-scratch; default: all"
     )
 
 
@@ -148,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(found: list[Rebuilt], out: Console) -> None:
-    """Print the comparison for people."""
+    """Print the comparison as a table."""
     shown = table("rebuilt", "by", "contents", "record")
     for one in found:
         keys = ", ".join(f"{change.section} {change.key}".strip() for change in one.changes)
@@ -160,6 +157,6 @@ def show(found: list[Rebuilt], out: Console) -> None:
     differing = sum(not one.contents_equal for one in found)
     identical = sum(one.identical for one in found)
     out.print(
-        f"{len(found)} rebuilt: {identical} identical to the byte, {differing} with other contents",
+        f"{len(found)} rebuilt: {identical} identical byte for byte, {differing} with different contents",
         style="red" if differing else "green",
     )

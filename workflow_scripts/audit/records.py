@@ -1,18 +1,21 @@
-"""List what cannot say where it comes from, or says it badly.
+"""List files whose provenance is missing or faulty.
 
   no record       a file that no record lists, or an artefact whose record cannot be read
-  wrong columns   a table that has no schema of this pipeline (schemas.py)
-  damaged         a record of Snakemake's own that is no JSON
+  wrong columns   a table whose schema is none of this pipeline's (workflow_scripts/columns)
+  damaged         one of Snakemake's own records, if it is not JSON
 
-Artefacts of uncommitted code, or of code outside a repository, are listed as notes, since the record has the
-hash of every file; --strict makes them failures. So is whether Snakemake's own records are there: the audit
-needs none of them. Exit code 1 where there is any failure.
+Artefacts made by uncommitted code, or by code outside a repository, are only noted, since a record has the hash of
+every file of code; --strict makes them failures. It is also noted if Snakemake's own records are gone, which the audit
+does not need. Exit code 1 if there is any failure.
 """
 
 import argparse
+import importlib
 import json
+import pkgutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,17 +23,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from workflow_scripts import schemas
-from workflow_scripts.artefacts import RECORD_FILE, SEALED_SUFFIXES
-from workflow_scripts.audit.reading import console, print_json, table
-from workflow_scripts.audit.verify import Judge, studies_of, unchecked
+from workflow_scripts.audit.printing import console, print_json, table
+from workflow_scripts.audit.verify import Verifier, studies_of, unchecked
+from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, RECORD_FILE
 
-_SCHEMAS = [value for value in vars(schemas).values() if isinstance(value, pa.Schema)]
 _SNAKEMAKES = Path(".snakemake/metadata")
 
 
 class Fault(NamedTuple):
-    """A file that cannot say where it comes from."""
+    """A file without proper provenance."""
 
     path: str
     kind: Literal["no record", "wrong columns", "damaged"]
@@ -39,52 +40,66 @@ class Fault(NamedTuple):
 
 @dataclass
 class Records:
-    """What there is to say about all records."""
+    """What was found about all records."""
 
     artefacts: int
     faults: list[Fault] = field(default_factory=list)
     dirty: list[str] = field(default_factory=list)
-    """Artefacts made by code with changes that were not committed."""
+    """Artefacts made by code with uncommitted changes."""
     without_commit: list[str] = field(default_factory=list)
     """Artefacts made outside a Git repository."""
     snakemakes: int = 0
-    """Records of Snakemake's own."""
+    """Number of Snakemake's own records."""
 
 
 def records(root: Path, studies: list[Path]) -> Records:
-    """Look at every record below ``studies``."""
-    judge = unchecked(root, studies)
-    found = Records(artefacts=len(judge.records))
-    found.faults = [*_without_record(judge), *_wrong_columns(judge)]
-    found.dirty = [name for name, record in judge.records.items() if record.dirty]
-    found.without_commit = [name for name, record in judge.records.items() if record.commit is None]
+    """Check every record below ``studies``."""
+    verifier = unchecked(root, studies)
+    found = Records(artefacts=len(verifier.records))
+    found.faults = [*_without_record(verifier), *_wrong_columns(verifier)]
+    found.dirty = [name for name, record in verifier.records.items() if record.origin.dirty]
+    found.without_commit = [name for name, record in verifier.records.items() if record.origin.commit is None]
     for path in sorted((root / _SNAKEMAKES).rglob("*")):
         if path.is_file():
             found.snakemakes += 1
             if not _is_json(path):
-                fault = "no JSON; Snakemake would take its output for up to date"
+                fault = "not JSON; Snakemake would treat the output as up to date"
                 found.faults.append(Fault(path.relative_to(root).as_posix(), "damaged", fault))
     return found
 
 
-def _without_record(judge: Judge) -> Iterator[Fault]:
-    for name in sorted({*judge.tree.leftovers, *judge.tree.oddities}):
+def _without_record(verifier: Verifier) -> Iterator[Fault]:
+    for name in sorted({*verifier.inventory.leftovers, *verifier.inventory.anomalies}):
         yield Fault(name, "no record", "left behind by a job that was killed, or being written")
-    for name, look in sorted(judge.looks.items()):
-        model = judge.tree.model_of(name)
-        needs_one = Path(name).suffix in SEALED_SUFFIXES or name not in judge.listed
-        if look.record is None and model is None and needs_one:
-            yield Fault(name, "no record", "its record cannot be read" if look.seal else "carries none")
-        if look.record is None and model is not None and Path(name).name == RECORD_FILE:
+    for name, inspection in sorted(verifier.inspections.items()):
+        model = verifier.inventory.model_of(name)
+        needs_one = Path(name).suffix in CHECKSUMMED_SUFFIXES or name not in verifier.listed
+        if inspection.record is None and model is None and needs_one:
+            yield Fault(name, "no record", "its record cannot be read" if inspection.checksum else "has none")
+        if inspection.record is None and model is not None and Path(name).name == RECORD_FILE:
             yield Fault(name, "no record", "its record cannot be read")
 
 
-def _wrong_columns(judge: Judge) -> Iterator[Fault]:
-    for name in judge.records:
+def _wrong_columns(verifier: Verifier) -> Iterator[Fault]:
+    for name in verifier.records:
         if name.endswith(".parquet"):
-            columns = pq.read_schema(judge.tree.root / name).remove_metadata()
-            if not any(columns.equals(schema) for schema in _SCHEMAS):
+            columns = pq.read_schema(verifier.inventory.root / name).remove_metadata()
+            if not any(columns.equals(schema) for schema in _schemas()):
                 yield Fault(name, "wrong columns", ", ".join(columns.names))
+
+
+@cache
+def _schemas() -> list[pa.Schema]:
+    """Every schema of this pipeline; figures that compute points import PyTorch, which no other question needs."""
+    from workflow_scripts import columns, figures
+
+    return [
+        value
+        for package in (columns, figures)
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+        for value in vars(importlib.import_module(module.name)).values()
+        if isinstance(value, pa.Schema)
+    ]
 
 
 def _is_json(path: Path) -> bool:
@@ -100,11 +115,11 @@ def _is_json(path: Path) -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what ``audit records`` takes."""
-    parser.add_argument("--strict", action="store_true", help="uncommitted code is a failure, too")
+    parser.add_argument("--strict", action="store_true", help="treat uncommitted code as a failure")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look at every record and print; exit code 1 on any failure."""
+    """Check every record and print; exit code 1 if there is any failure."""
     found = records(args.root, studies_of(args.root, []))
     red = bool(found.faults or (args.strict and (found.dirty or found.without_commit)))
     if args.json:
@@ -116,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(found: Records, out: Console, *, red: bool) -> None:
-    """Print what there is to say for people."""
+    """Print what was found as text."""
     if found.faults:
         shown = table("path", "kind", "found")
         for fault in found.faults:
@@ -130,11 +145,11 @@ def show(found: Records, out: Console, *, red: bool) -> None:
             out.print(f"made by {what}: {len(names)} of {found.artefacts} artefacts", style="yellow")
     if not found.snakemakes:
         out.print(
-            "Snakemake's own records are gone: its next run goes by dates; audit stale does not",
+            "Snakemake's own records are gone: its next run will compare dates; audit stale does not need them",
             style="yellow",
         )
     out.print(
-        f"{found.artefacts} artefacts with records, {found.snakemakes} records of Snakemake's own, "
+        f"{found.artefacts} artefacts with records, {found.snakemakes} of Snakemake's own records, "
         f"{len(found.faults)} faults",
         style="red" if red else "green",
     )

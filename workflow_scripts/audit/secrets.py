@@ -1,4 +1,4 @@
-"""Search everything that runs left behind for secrets: results, records, logs, measurements, crates, answers.
+"""Search everything that runs wrote for secrets: results, records, logs, measurements, crates, answers.
 
 Looks for the values of environment variables that hold keys (by their names: ..._KEY, ..._TOKEN and the like),
 and for what has the form of a well-known key. Tables are searched as they are read, not as they are packed; of
@@ -18,13 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from workflow_scripts.audit.reading import console, name_of, print_json, table
+from workflow_scripts.audit.lookup import name_of
+from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.errors import DataError
 
 PLACES = ("results", "logs", "benchmarks", "crates", "answers", ".snakemake")
-"""Where runs write, below the folder in which snakemake ran."""
+"""Folders that runs write to, below the folder where snakemake ran."""
 _HOLDS_A_KEY = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)S?$")
-_SHORTEST_KEY = 8  # a shorter value would be found everywhere
+_SHORTEST_KEY = 8  # a shorter value would match by chance
 _FORMS = {
     "OpenAI or Anthropic key": rb"\bsk-[A-Za-z0-9_-]{20,}",
     "Hugging Face token": rb"\bhf_[A-Za-z0-9]{30,}",
@@ -38,24 +39,24 @@ _FORMS = {
 
 
 class Secret(NamedTuple):
-    """Something that should not be where it is."""
+    """A secret in a file where it should not be."""
 
     path: str
     what: str
-    """The variable or the form; never the value."""
+    """The name of the variable or the form; never the value."""
     place: str
-    """Byte, record or column."""
+    """Byte offset or column."""
 
 
 def secrets(
     root: Path, variables: Mapping[str, str], places: Iterable[str] = PLACES
 ) -> tuple[int, list[Secret]]:
-    """Number of files searched, and what was found in them.
+    """The number of files searched, and what was found in them.
 
     Args:
         root: Folder where snakemake ran.
-        variables: Name to value of what must not be found.
-        places: Folders below ``root``, those that are there.
+        variables: Environment variables whose values are searched for.
+        places: Folders below ``root``; those that do not exist are skipped.
     """
     searcher = Searcher(variables)
     files = [
@@ -69,22 +70,22 @@ def secrets(
 
 
 def keys_of(environment: Mapping[str, str], named: Iterable[str]) -> dict[str, str]:
-    """Variables that hold keys, by their names, and those in ``named``.
+    """Variables that hold keys, to judge by their names, and those in ``named``.
 
     Raises:
-        DataError: if one that is named is not set: its value could not be looked for.
+        DataError: if one of ``named`` is not set, so that its value cannot be searched for.
     """
     for name in named:
         if len(environment.get(name, "")) < _SHORTEST_KEY:
             raise DataError(
-                f"{name}: not set, or shorter than {_SHORTEST_KEY} characters. Set it, or leave it out."
+                f"{name}: not set, or shorter than {_SHORTEST_KEY} characters. Set it, or omit --variable {name}."
             )
     names = {*named, *(name for name in environment if _HOLDS_A_KEY.search(name.upper()))}
     return {name: environment[name] for name in names if len(environment[name]) >= _SHORTEST_KEY}
 
 
 class Searcher:
-    """Finds keys in files of every kind."""
+    """Searches files of any kind for keys."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._names = [*(f"value of {name}" for name in sorted(variables)), *_FORMS]
@@ -92,10 +93,10 @@ class Searcher:
         self._pattern = re.compile(b"|".join(b"(%s)" % form for form in forms))
 
     def search(self, path: Path) -> Iterator[tuple[str, str]]:
-        """What was found in a file, and where."""
+        """Yield what was found in a file, and where."""
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             end = len(content)
-            if path.suffix == ".safetensors":  # a length, a header in JSON, then numbers alone
+            if path.suffix == ".safetensors":  # a length, a header in JSON, then only numbers
                 end = min(end, 8 + int.from_bytes(content[:8], "little"))
             for match in self._pattern.finditer(content, 0, end):
                 yield self._what(match), f"byte {match.start()}"
@@ -113,12 +114,12 @@ class Searcher:
                         for text in _texts(column):
                             if match := self._pattern.search(text.encode()):
                                 yield self._what(match), f"column {name}"
-        except (OSError, ValueError):  # damaged: verify says so, and its bytes were searched as they are
+        except (OSError, ValueError):  # damaged, which verify reports; its bytes have been searched
             return
 
 
 def _texts(column: pa.Array) -> Iterator[str]:
-    """Different texts of a column, those in lists among them."""
+    """The distinct texts of a column, including those in lists."""
     while pa.types.is_list(column.type):
         column = column.flatten()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -144,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
     variables = keys_of(os.environ, args.variable)
     files, found = secrets(args.root, variables)
     if not files:
-        raise DataError(f"{args.root}: no files of a run. Run the pipeline first: snakemake.")
+        raise DataError(f"{args.root}: no files written by runs. Run the pipeline first: snakemake.")
     if args.json:
         data = {"green": not found, "files": files, "variables": sorted(variables)}
         print_json({**data, "found": [secret._asdict() for secret in found]})
@@ -154,16 +155,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(files: int, variables: Iterable[str], found: list[Secret], out: Console) -> None:
-    """Print what was found, but for the secrets themselves."""
+    """Print what was found, without the secrets themselves."""
     if found:
         shown = table("path", "holds", "where")
         for secret in dict.fromkeys(found):
             shown.add_row(*secret)
         out.print(shown)
-        out.print("Withdraw each key where it was issued, then delete these files.", style="bold")
+        out.print("Revoke each key where it was issued, then delete these files.", style="bold")
     looked = ", ".join(sorted(variables)) or "no variable that holds a key is set"
     out.print(
-        f"{files} files searched for {len(_FORMS)} forms of keys and the values of variables ({looked}): "
+        f"{files} files searched for {len(_FORMS)} kinds of keys and the values of variables ({looked}): "
         f"{len(found)} found",
         style="red" if found else "green",
         soft_wrap=True,

@@ -1,41 +1,34 @@
-"""Say which artefacts the present configuration and code would make otherwise, and why, key by key.
+"""List artefacts that the present configuration and code would make differently, and why, key by key.
 
-Asks Snakemake for the commands of a run of everything, and compares them with the records of what is there:
-settings, inputs, the bytes of every imported file, versions of packages. What is made from a stale artefact is
-stale as well. Needs no record of Snakemake's own. Exit code 1 where anything is stale or missing.
+Asks Snakemake for the commands of a run of everything and compares the key of each job with that in the records of the
+artefacts that exist: settings, inputs and their order, the meaning of every imported file (comments and docstrings do
+not count), versions of packages. What was made from a stale artefact is stale as well. Does not need Snakemake's own
+records. Exit code 1 if anything is stale or missing.
 """
 
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rich.console import Console
 
+from workflow_scripts.audit.lookup import checksum_at, flat, is_outside, made_by
 from workflow_scripts.audit.plan import Job, add_configfile, plan
-from workflow_scripts.audit.reading import (
-    console,
-    flat,
-    is_outside,
-    made_by,
-    print_json,
-    seal_at,
-    table,
-)
-from workflow_scripts.audit.verify import Judge, unchecked
-from workflow_scripts.closure import ROOT
+from workflow_scripts.audit.printing import console, print_json, table
+from workflow_scripts.audit.verify import Verifier, unchecked
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.provenance import Record, sha256_of
+from workflow_scripts.provenance.key import canonical, job_key
+from workflow_scripts.provenance.record import Record, sha256_of
 
 ABSENT = "(absent)"
+_ORDERS = ("another", "as configured")
 
 
 class Reason(NamedTuple):
-    """One thing that a job would do otherwise now."""
+    """One thing that a job would do differently now."""
 
     kind: Literal["setting", "code", "package", "input", "upstream"]
     key: str
@@ -51,7 +44,7 @@ class Staleness:
     fresh: list[str] = field(default_factory=list)
     stale: dict[str, list[Reason]] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
-    """Files that a job would write and that are not there."""
+    """Files that a job would write and that do not exist."""
     unasked: list[str] = field(default_factory=list)
     """Artefacts of the same studies that no job of this configuration writes."""
     jobs_of: dict[str, str] = field(default_factory=dict)
@@ -63,7 +56,7 @@ class Staleness:
         return bool(self.stale or self.missing)
 
     def as_data(self) -> dict[str, object]:
-        """The findings as JSON can hold them."""
+        """The findings as data for JSON."""
         stale = {
             name: {"job": self.jobs_of[name], "reasons": [r._asdict() for r in reasons]}
             for name, reasons in self.stale.items()
@@ -79,49 +72,71 @@ class Staleness:
 
 
 def stale(root: Path, jobs: Iterable[Job]) -> Staleness:
-    """Compare ``jobs``, as the present configuration asks for them, with the artefacts below ``root``.
+    """Compare the jobs of the present configuration with the artefacts below ``root``.
 
     Raises:
-        ConfigError: if the jobs name no study.
+        ConfigError: if the jobs belong to no study.
     """
     jobs = list(jobs)
     files = {value for job in jobs for values in job.arguments.values() for value in values}
     names = {"/".join(Path(file).parts[:2]) for file in files if Path(file).parts[0] == "results"}
     if not names:
-        raise ConfigError(f"{root}: this configuration runs no job. Name another after --configfile.")
-    judge = unchecked(root, [root / name for name in sorted(names) if (root / name).is_dir()])
+        raise ConfigError(f"{root}: this configuration runs no job. Give another one with --configfile.")
+    verifier = unchecked(root, [root / name for name in sorted(names) if (root / name).is_dir()])
     found = Staleness(jobs=len(jobs))
     found.missing = sorted(
         file for file in files if file.startswith("results/") and not (root / file).exists()
     )
-    for name, record in judge.records.items():
+    for name, record in verifier.records.items():
         job = next((job for job in jobs if job.writes(record)), None)
         if job is None:
             found.unasked.append(name)
-        elif reasons := list(_reasons(job, record, root)):
-            found.stale[name] = reasons
+        elif _key(job, record, root) != record.key:
+            found.stale[name] = list(_reasons(job, record, root)) or [Reason("input", "order", *_ORDERS)]
         else:
             found.fresh.append(name)
-    _spread(found, judge)
-    found.jobs_of = {name: made_by(judge.records[name]) for name in found.stale}
+    _spread(found, verifier)
+    found.jobs_of = {name: made_by(verifier.records[name]) for name in found.stale}
     return found
 
 
-def _spread(found: Staleness, judge: Judge) -> None:
-    """Whatever was made from a stale or missing file is stale too."""
-    causes = [*found.stale, *sorted({judge.unit(path) for path in found.missing})]
+def _spread(found: Staleness, verifier: Verifier) -> None:
+    """Mark everything that was made from a stale or missing file as stale."""
+    causes = [*found.stale, *sorted({verifier.artefact_of(path) for path in found.missing})]
     for cause in causes:
-        for name in judge.made_from(cause) & {*found.fresh, *found.stale}:
+        for name in verifier.made_from(cause) & {*found.fresh, *found.stale}:
             state = "missing" if cause not in found.stale else "stale"
             found.stale.setdefault(name, []).append(Reason("upstream", cause, "", state))
     found.fresh = [name for name in found.fresh if name not in found.stale]
 
 
 def _reasons(job: Job, record: Record, root: Path) -> Iterator[Reason]:
-    yield from _changes("setting", flat(record.settings), flat(job.settings))
-    yield from _changes("code", record.code, {file: _hash(file) for file in record.code})
-    yield from _changes("package", record.packages, {name: _version(name) for name in record.packages})
+    yield from _changes("setting", flat(record.settings), flat(canonical(job.settings)))
+    yield from _changes("code", record.meaning, job.meaning)
+    yield from _changes("package", record.packages, job.packages)
     yield from _inputs(job, record, root)
+
+
+def _key(job: Job, record: Record, root: Path) -> str:
+    """The key that the job would have now; a missing input, which is a finding of its own, counts as it was."""
+    was = {given.path: given.sha256 for given in record.inputs.values()}
+    read = read_by(job, record)
+    inputs = {
+        role if role in record.inputs else f"{role}/{path}": (
+            _identity(root / path) if (root / path).exists() else was.get(path, ABSENT)
+        )
+        for role, paths in job.arguments.items()
+        for path in paths
+        if role not in record.wildcards and path in read
+    }
+    return job_key(
+        job.rule,
+        wildcards={name: job.arguments[name][0] for name in record.wildcards},
+        settings=job.settings,
+        inputs=inputs,
+        meaning=job.meaning,
+        packages=job.packages,
+    )
 
 
 def _changes(
@@ -134,32 +149,30 @@ def _changes(
             yield Reason(kind, key, *shown)
 
 
-@cache
-def _hash(file: str) -> str:
-    return sha256_of(ROOT / file) if (ROOT / file).is_file() else ABSENT
-
-
-@cache
-def _version(distribution: str) -> str:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return ABSENT
-
-
 def _inputs(job: Job, record: Record, root: Path) -> Iterator[Reason]:
-    """Inputs that the job would not read now, would read besides, or that were made anew."""
+    """Inputs that the job would no longer read, would read in addition, or that have been rebuilt."""
     was = {given.path: given.sha256 for given in record.inputs.values() if not is_outside(given.path)}
-    others = {*record.outputs, *record.wildcards.values()}
-    values = {value for values in job.arguments.values() for value in values} - others
-    now = {value for value in values if not _is_timing(value)}
+    now = read_by(job, record)
     for path in sorted(was.keys() | now):
         if path not in now:
             yield Reason("input", path, was[path][:12], ABSENT)
         elif path not in was:
             yield Reason("input", path, ABSENT, "read")
-        elif (root / path).exists() and (seal := _identity(root / path)) != was[path]:
-            yield Reason("input", path, was[path][:12], seal[:12])
+        elif (root / path).exists() and (checksum := _identity(root / path)) != was[path]:
+            yield Reason("input", path, was[path][:12], checksum[:12])
+
+
+def read_by(job: Job, record: Record) -> set[str]:
+    """Files that the job of ``record`` would read.
+
+    That is all it is given but wildcards, its outputs, speeds that it writes, and numbers that decide no result.
+    """
+    named = {
+        value for role, values in job.arguments.items() if role not in record.wildcards for value in values
+    }
+    was = {given.path for given in record.inputs.values()}
+    given = {value for value in named - {*record.outputs} if not value.isdigit()}
+    return {value for value in given if value in was or not _is_timing(value)}
 
 
 def _is_timing(path: str) -> bool:
@@ -167,7 +180,7 @@ def _is_timing(path: str) -> bool:
 
 
 def _identity(path: Path) -> str:
-    return seal_at(path) or sha256_of(path)
+    return checksum_at(path) or sha256_of(path)
 
 
 # The command
@@ -189,7 +202,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(found: Staleness, out: Console) -> None:
-    """Print reasons for people; artefacts that are stale for the same reasons of their own share rows."""
+    """Print the reasons as a table; for what is stale only because of its inputs, just the first of them."""
     shown = table("stale", "why", "key", "was", "now")
     for name, reasons in sorted(found.stale.items()):
         own = [reason for reason in reasons if reason.kind != "upstream"]

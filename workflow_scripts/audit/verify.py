@@ -1,16 +1,19 @@
-"""Re-hash every artefact and walk every record back to its inputs.
+"""Re-hash every artefact and trace every record back to its inputs.
 
-Says of each file that is not what its record promises where it is, what was found and what to do:
+For each file that does not match its record, prints the path, what was found and what to do:
 
   changed     its bytes are not the ones that were written
   truncated   it ends too early
-  missing     a record names it, and it is not there
-  foreign     the pipeline did not write it, or not to this place
-  stale       an input was made anew since, so a rerun could give another file
-  unlabelled  it hides a substitution that one of its inputs declares
+  missing     a record names it, but it does not exist
+  foreign     the pipeline did not write it, or not in this place
+  stale       an input has been rebuilt since, so a rerun might give another file
+  unlabelled  it lacks the label of a substitution that one of its inputs has
 
-Exit code 0 when there is none of these, 1 otherwise. Artefacts made by other code than the present are
-listed, and are no failure. Unfinished training (folders of checkpoints) is counted, not judged.
+Sources from outside the pipeline are hashed again where this machine has them: files below the data root, in installed
+packages, in the Hub's local cache. Checkpoints of unfinished training are held against their own manifests.
+
+Exit code 0 if there are no such files, 1 otherwise. Artefacts made by a version of the code other than the
+present one are listed, but are no failure.
 """
 
 import argparse
@@ -29,12 +32,16 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from workflow_scripts.artefacts import RECORD_FILE, SEALED_SUFFIXES, identity
-from workflow_scripts.audit.disk import Damage, Look, Tree, collect, glance_at, look_at_all
-from workflow_scripts.audit.reading import console, is_outside, name_of, print_json, record_at, recorded_name
-from workflow_scripts.closure import ROOT
+from workflow_scripts.audit.disk import Damage, Inspection, Inventory, collect, inspect_all, inspect_unhashed
+from workflow_scripts.audit.lookup import is_outside, name_of, record_at, recorded_name
+from workflow_scripts.audit.printing import console, print_json
+from workflow_scripts.audit.sources import hashes_of
+from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import Record, sha256_of
+from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, RECORD_FILE, identity
+from workflow_scripts.provenance.closure import ROOT, meaning_of
+from workflow_scripts.provenance.record import Input, Record
+from workflow_scripts.training.manifests import MANIFEST, damaged_file, read_manifest
 
 Kind = Literal["changed", "truncated", "missing", "foreign", "stale", "unlabelled"]
 Todo = Literal["delete", "rerun", "restore"]
@@ -43,21 +50,21 @@ REPORT = "report.html"
 
 
 class Finding(NamedTuple):
-    """One thing that is not as recorded."""
+    """One file that is not as recorded."""
 
     path: str
     kind: Kind
     found: str
     todo: Todo
-    """Delete the file, rerun the job that makes it, or bring back what no job makes."""
+    """Delete the file, rerun the job that makes it, or restore what no job makes."""
     target: str
-    """What to do it to: the file, or the record of the model folder that it is part of."""
+    """The file to delete, make or restore; for a part of a model folder, the folder's record."""
     affects: int = 0
-    """How many artefacts were made from it, directly or through others."""
+    """Number of artefacts made from it, directly or indirectly."""
 
 
 class OtherCode(NamedTuple):
-    """An artefact, and the files of its code that have changed since."""
+    """An artefact, and the files of its code that have changed since it was made."""
 
     path: str
     files: tuple[str, ...]
@@ -71,14 +78,18 @@ class Outcome:
     artefacts: int
     bytes: int
     outside: int
-    """Sources outside the pipeline that records name."""
+    """Number of sources outside the pipeline that records name."""
+    not_at_hand: list[str]
+    """Those of them that are no files on this machine, so that they could not be hashed again."""
+    checkpoints: int
+    """Number of complete checkpoints of unfinished training, damaged ones included."""
     checkpoint_files: int
     checkpoint_bytes: int
     findings: list[Finding] = field(default_factory=list)
     other_code: list[OtherCode] = field(default_factory=list)
 
     def as_data(self) -> dict[str, object]:
-        """The outcome as JSON can hold it."""
+        """The outcome as data for JSON."""
         data = asdict(self)
         data["findings"] = [finding._asdict() for finding in self.findings]
         data["other_code"] = [other._asdict() for other in self.other_code]
@@ -86,10 +97,10 @@ class Outcome:
 
 
 def studies_of(root: Path, named: Iterable[Path]) -> list[Path]:
-    """The folders to audit: those named; every folder below ``results`` where none or ``results`` is named.
+    """The folders to audit: those that are named, or all below ``results`` if none or ``results`` itself is named.
 
     Raises:
-        DataError: if there is none, as nothing to check is not the same as nothing wrong.
+        DataError: if there is none, since nothing to check does not mean that nothing is wrong.
     """
     results = root / "results"
     studies: list[Path] = []
@@ -99,40 +110,42 @@ def studies_of(root: Path, named: Iterable[Path]) -> list[Path]:
         is_all = folder.resolve() == results.resolve()
         studies += sorted(path for path in folder.iterdir() if path.is_dir()) if is_all else [folder]
     if not studies:
-        raise DataError(f"{results}: no study in it. Run the pipeline first: snakemake.")
+        raise DataError(f"{results}: no study in this folder. Run the pipeline first: snakemake.")
     return studies
 
 
-class Judge:
-    """Compares what records say with what was found.
+class Verifier:
+    """Compares records with the files that were found.
 
-    An artefact goes by one name: a model folder by the folder's, any other by the file's.
+    Artefacts are named by their path: that of the folder for a model folder, that of the file for all others.
     """
 
-    def __init__(self, tree: Tree, looks: Mapping[str, Look], studies: Iterable[str]) -> None:
-        self.tree = tree
-        self.looks = looks
+    def __init__(
+        self, inventory: Inventory, inspections: Mapping[str, Inspection], studies: Iterable[str]
+    ) -> None:
+        self.inventory = inventory
+        self.inspections = inspections
         self.studies = list(studies)
         self._elsewhere: dict[str, str | DataError] = {}
 
-    def unit(self, path: str) -> str:
+    def artefact_of(self, path: str) -> str:
         """The name of the artefact that ``path`` is or is part of."""
         if path.endswith(f"/{RECORD_FILE}"):
             return path.removesuffix(f"/{RECORD_FILE}")
-        return path if path in self.tree.models else self.tree.model_of(path) or path
+        return path if path in self.inventory.models else self.inventory.model_of(path) or path
 
     @cached_property
     def records(self) -> dict[str, Record]:
-        """Artefact to record, where the file with the record is whole."""
-        looks = sorted(self.looks.items())
-        return {self.unit(name): look.record for name, look in looks if look.record is not None}
+        """Artefact to record, for records in intact files."""
+        found = [(name, inspection.record) for name, inspection in sorted(self.inspections.items())]
+        return {self.artefact_of(name): record for name, record in found if record is not None}
 
     @cached_property
     def inputs(self) -> dict[str, dict[str, str]]:
-        """Artefact to its inputs inside the pipeline, each with the identity it had."""
+        """Artefact to its inputs inside the pipeline, with the checksum or hash that each had."""
         return {
             name: {
-                recorded_name(given.path, self.tree.root): given.sha256
+                recorded_name(given.path, self.inventory.root): given.sha256
                 for given in record.inputs.values()
                 if not is_outside(given.path)
             }
@@ -141,175 +154,192 @@ class Judge:
 
     @cached_property
     def outputs(self) -> dict[str, list[str]]:
-        """Artefact to all that its job wrote."""
+        """Artefact to everything that its job wrote."""
         records = self.records.items()
         return {
-            name: [recorded_name(path, self.tree.root) for path in record.outputs] for name, record in records
+            name: [recorded_name(path, self.inventory.root) for path in record.outputs]
+            for name, record in records
         }
 
     @cached_property
     def models(self) -> set[str]:
-        """Model folders, there or not, by their own records or those of others."""
+        """Model folders, existing or missing, known from their own records or those of other artefacts."""
         paths = [path for name in self.records for path in (*self.inputs[name], *self.outputs[name])]
-        return self.tree.models | {self.unit(path) for path in paths if Path(path).name == RECORD_FILE}
+        return self.inventory.models | {
+            self.artefact_of(path) for path in paths if Path(path).name == RECORD_FILE
+        }
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
-        """Artefact, there or not, to those whose records list it as input or output."""
+        """Artefact, existing or missing, to those whose records list it as an input or output."""
         found = defaultdict(list)
         for name in self.records:
-            for unit in {self.unit(path) for path in (*self.inputs[name], *self.outputs[name])}:
+            for unit in {self.artefact_of(path) for path in (*self.inputs[name], *self.outputs[name])}:
                 found[unit].append(name)
         return dict(found)
 
     @cached_property
     def damage(self) -> dict[str, Damage]:
-        """Files that are not as they were written, by their seals."""
+        """Files that are not as they were written, by their checksums."""
         expected = {*self.listed, *(f"{study}/{REPORT}" for study in self.studies)}
-        found: dict[str, Damage] = {name: look.damage for name, look in self.looks.items() if look.damage}
-        for name, look in self.looks.items():
-            part = self.tree.model_of(name) is not None
-            if name in expected and look.seal is None and Path(name).suffix in SEALED_SUFFIXES and not part:
-                found.setdefault(name, "changed")  # whole, but rewritten by something else
+        found: dict[str, Damage] = {
+            name: inspection.damage for name, inspection in self.inspections.items() if inspection.damage
+        }
+        for name, inspection in self.inspections.items():
+            part = self.inventory.model_of(name) is not None
+            if (
+                name in expected
+                and inspection.checksum is None
+                and Path(name).suffix in CHECKSUMMED_SUFFIXES
+                and not part
+            ):
+                found.setdefault(name, "changed")  # complete, but rewritten by something else
         return found
 
     def findings(self) -> list[Finding]:
-        """Everything that is wrong, sorted by path; one row for each path and reason."""
+        """Everything that is wrong, sorted by path; one finding for each path and reason."""
         found = {*self._files(), *self._parts_of_models(), *self._missing()}
         for name, record in self.records.items():
             found.update(self._place(name), self._inputs(name, record), self._siblings(name, record))
         found.update(self._damage_elsewhere())
         return [finding._replace(affects=len(self.made_from(finding.path))) for finding in sorted(found)]
 
-    # Each file by itself
+    # Each file on its own
 
     def _files(self) -> Iterator[Finding]:
-        for name in self.tree.leftovers:
+        for name in self.inventory.leftovers:
             yield _foreign(name, "left behind by a job that was killed, or being written")
-        for name in self.tree.oddities:
-            yield _foreign(name, "neither a file nor a folder; a link to nothing?")
-        for name, look in self.looks.items():
+        for name in self.inventory.anomalies:
+            yield _foreign(name, "neither a file nor a folder; perhaps a broken link")
+        for name, inspection in self.inspections.items():
             if name in self.damage:
-                seal = f"seal {look.seal[:12]} is broken" if look.seal else "no seal is left"
-                yield self._bad(name, self.damage[name], seal)
-            elif look.seal is not None and look.record is None and self.tree.model_of(name) is None:
-                yield _foreign(name, "sealed, but without a record that can be read")
-            elif look.seal is None and not self._is_accounted_for(name):
-                yield _foreign(name, "no seal, and no record lists it")
+                known = inspection.checksum
+                checksum = f"checksum {known[:12]} does not match" if known else "its checksum is gone"
+                yield self._to_remake(name, self.damage[name], checksum)
+            elif inspection.checksum is None:
+                if not self._is_accounted_for(name):
+                    yield _foreign(name, "no checksum, and no record lists it")
+            elif inspection.record is None and self.inventory.model_of(name) is None:
+                yield _foreign(name, "has a checksum, but no record that can be read")
 
     def _is_accounted_for(self, name: str) -> bool:
-        """Whether a file without a seal is part of a model folder or listed by a record."""
+        """Whether a file without a checksum is part of a model folder or listed by a record."""
         folders = {
             folder.as_posix() for folder in Path(name).parents
         }  # one may be a model that lost its record
-        return self.tree.model_of(name) is not None or bool({name, *folders} & self.listed.keys())
+        return self.inventory.model_of(name) is not None or bool({name, *folders} & self.listed.keys())
 
     def _parts_of_models(self) -> Iterator[Finding]:
-        for folder in self.tree.models & self.records.keys():
+        for folder in self.inventory.models & self.records.keys():
             recorded = self.records[folder].files
-            names = [name for name in self.tree.parts[folder] if Path(name).name != RECORD_FILE]
-            found = {os.path.relpath(name, folder): self.looks[name].sha256 for name in names}
+            dropped = self.inventory.dropped
+            names = [name for name in self.inventory.parts[folder] if Path(name).name != RECORD_FILE]
+            found = {os.path.relpath(name, folder): self.inspections[name].sha256 for name in names}
             for part in recorded.keys() | found.keys():
                 path = f"{folder}/{part}"
+                if part not in found and dropped.get(path) == recorded[part]:
+                    continue
                 if part not in found:
-                    yield self._bad(path, "missing", f"{RECORD_FILE} lists it")
+                    yield self._to_remake(path, "missing", f"{RECORD_FILE} lists it")
                 elif part not in recorded:
                     yield _foreign(path, f"{RECORD_FILE} does not list it")
                 elif found[part] != recorded[part]:
                     hashes = f"sha256 {str(found[part])[:12]}; {RECORD_FILE} says {recorded[part][:12]}"
-                    yield self._bad(path, "changed" if self.tree.sizes[path] else "truncated", hashes)
+                    yield self._to_remake(
+                        path, "changed" if self.inventory.sizes[path] else "truncated", hashes
+                    )
 
-    def _bad(self, path: str, kind: Kind, found: str) -> Finding:
-        """A finding about a file that some job should make again."""
+    def _to_remake(self, path: str, kind: Kind, found: str) -> Finding:
+        """A finding about a file that its job should make again; below results/, every file has one."""
         if Path(path).parts[0] != "results":
             return Finding(path, kind, found, "restore", path)
-        unit = self.unit(path)
+        unit = self.artefact_of(path)
         return Finding(path, kind, found, "rerun", f"{unit}/{RECORD_FILE}" if unit in self.models else path)
 
-    # What should be there
+    # Files that should exist
 
     def _missing(self) -> Iterator[Finding]:
         for report in (f"{study}/{REPORT}" for study in self.studies):
-            if report not in self.looks:
-                yield self._bad(report, "missing", "the last artefact of a study: unfinished")
+            if report not in self.inspections:
+                yield self._to_remake(report, "missing", "the study is unfinished: this is its last artefact")
         for path, names in self.listed.items():
-            place = self.tree.root / path
+            place = self.inventory.root / path
             rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
             if place.is_dir() and not (place / RECORD_FILE).exists():
-                yield self._bad(f"{path}/{RECORD_FILE}", "missing", f"listed by {min(names)}{rest}")
+                yield self._to_remake(f"{path}/{RECORD_FILE}", "missing", f"listed by {min(names)}{rest}")
             elif not place.exists():
-                yield self._bad(path, "missing", f"listed by {min(names)}{rest}")
+                yield self._to_remake(path, "missing", f"listed by {min(names)}{rest}")
 
-    # Records against each other
+    # Comparisons between records
 
     def _place(self, name: str) -> Iterator[Finding]:
-        if name not in map(self.unit, self.outputs[name]):
+        if name not in map(self.artefact_of, self.outputs[name]):
             where = ", ".join(self.outputs[name]) or "no file"
-            yield _foreign(name, f"copied or moved: its record is that of {where}")
+            yield _foreign(name, f"copied or moved: its record belongs to {where}")
 
     def _inputs(self, name: str, record: Record) -> Iterator[Finding]:
         for path, was in self.inputs[name].items():
             now = self._identity(path)
             if isinstance(now, DataError):
-                continue  # missing or damaged, and said so once
+                continue  # missing or damaged, which is a finding of its own
             if now != was:
-                found = f"made from another version of {path}: seal {was[:12]}, now {now[:12]}"
-                yield self._bad(name, "stale", found)
+                found = f"made from another version of {path}: its checksum was {was[:12]}, now {now[:12]}"
+                yield self._to_remake(name, "stale", found)
             given = self._record_of(path)
             hidden = sorted(set(given.labels) - set(record.labels)) if given else []
             if hidden:
-                yield self._bad(
+                yield self._to_remake(
                     name, "unlabelled", f"lacks {', '.join(map(repr, hidden))} of its input {path}"
                 )
 
     def _identity(self, path: str) -> str | DataError:
-        """The identity of an input as a job would record it now."""
-        file = f"{path}/{RECORD_FILE}" if path in self.tree.models else path
-        if file in self.damage or not (self.tree.root / path).exists():
+        """The checksum or hash of an input as a job would record it now."""
+        file = f"{path}/{RECORD_FILE}" if path in self.inventory.models else path
+        if file in self.damage or not (self.inventory.root / path).exists():
             return DataError(path)
-        if file in self.looks:
-            return self.looks[file].identity
+        if file in self.inspections:
+            return self.inspections[file].identity
         if path not in self._elsewhere:
             try:
-                self._elsewhere[path] = identity(self.tree.root / path)
+                self._elsewhere[path] = identity(self.inventory.root / path)
             except DataError as error:
                 self._elsewhere[path] = error
         return self._elsewhere[path]
 
     def _record_of(self, path: str) -> Record | None:
         if path in self._elsewhere:
-            return record_at(self.tree.root / path)
-        return self.records.get(self.unit(path))
+            return record_at(self.inventory.root / path)
+        return self.records.get(self.artefact_of(path))
 
     def _siblings(self, name: str, record: Record) -> Iterator[Finding]:
-        for sibling in map(self.unit, self.outputs[name]):
+        for sibling in map(self.artefact_of, self.outputs[name]):
             other = self.records.get(sibling)
             if other is not None and name < sibling and _job(other) != _job(record):
-                yield self._bad(name, "stale", f"{sibling} is of another run of {record.rule}")
+                yield self._to_remake(name, "stale", f"{sibling} is of another run of {record.rule}")
 
-    # Outside the studies, and after them
+    # Files outside the studies
 
     def _damage_elsewhere(self) -> Iterator[Finding]:
         for path, error in self._elsewhere.items():
-            place = self.tree.root / path
-            no_model = place.is_dir() and not (place / RECORD_FILE).exists()  # and said to be missing
+            place = self.inventory.root / path
+            no_model = place.is_dir() and not (place / RECORD_FILE).exists()  # which is reported as missing
             if isinstance(error, DataError) and not no_model:
-                yield self._bad(path, "changed", str(error))
+                yield self._to_remake(path, "changed", str(error))
 
     def behind(self, path: str) -> set[str]:
-        """The artefact that ``path`` is, and every one that it was made from, directly or through others."""
+        """The artefact that ``path`` belongs to, and all that it was made from, directly or indirectly."""
         found: set[str] = set()
-        pending = {self.unit(path)}
+        pending = {self.artefact_of(path)}
         while pending:
             found |= pending
-            read = {self.unit(given) for name in pending for given in self.inputs[name]}
+            read = {self.artefact_of(given) for name in pending for given in self.inputs[name]}
             pending = (read & self.records.keys()) - found
         return found
 
     def made_from(self, path: str) -> set[str]:
-        """Every artefact made from ``path``, directly or through others."""
+        """Every artefact made from ``path``, directly or indirectly."""
         found: set[str] = set()
-        pending = [self.unit(path)]
+        pending = [self.artefact_of(path)]
         while pending:
             new = self._readers.get(pending.pop(), set()) - found
             found |= new
@@ -321,7 +351,7 @@ class Judge:
         readers = defaultdict(set)
         for name, inputs in self.inputs.items():
             for path in inputs:
-                readers[self.unit(path)].add(name)
+                readers[self.artefact_of(path)].add(name)
         return dict(readers)
 
 
@@ -329,58 +359,114 @@ def _foreign(path: str, found: str) -> Finding:
     return Finding(path, "foreign", found, "delete", path)
 
 
-def _job(record: Record) -> Record:
-    """The part of a record that all outputs of a job share."""
-    return record.model_copy(update={"files": {}, "labels": []})
+def _job(record: Record) -> tuple[str, dict[str, Input]]:
+    """What all outputs of one run of a job share: its key and inputs, sources from outside among them."""
+    return record.key, record.inputs
 
 
 def other_code(records: Mapping[str, Record]) -> list[OtherCode]:
-    """Artefacts that the present files of this project did not make."""
+    """Artefacts made by other versions of the project's files than the present ones."""
 
     @cache
     def present(file: str) -> str | None:
-        return sha256_of(ROOT / file) if (ROOT / file).is_file() else None
+        return meaning_of((ROOT / file).read_text("utf-8")) if (ROOT / file).is_file() else None
 
     differing = {
-        name: tuple(sorted(file for file, was in record.code.items() if present(file) != was))
+        name: tuple(sorted(file for file, was in record.meaning.items() if present(file) != was))
         for name, record in sorted(records.items())
     }
     return [OtherCode(name, files) for name, files in differing.items() if files]
 
 
-def judge(tree: Tree, looks: Mapping[str, Look], studies: list[str]) -> Outcome:
-    """Bring records and files together."""
-    judged = Judge(tree, looks, studies)
-    given = [given.path for record in judged.records.values() for given in record.inputs.values()]
+def damaged_checkpoints(inventory: Inventory) -> tuple[int, list[Finding]]:
+    """The number of complete checkpoints, and those that are not as they were written.
+
+    One without a manifest was being written when its training was killed: that is no damage, and training passes over
+    it.
+    """
+    complete = [name for name in inventory.checkpoints if (inventory.root / name / MANIFEST).exists()]
+    findings = []
+    for name in complete:
+        manifest = read_manifest(inventory.root / name)
+        damaged = damaged_file(inventory.root / name, manifest) if manifest else MANIFEST
+        if damaged is not None:
+            kind: Kind = "changed" if (inventory.root / name / damaged).exists() else "missing"
+            found = (
+                "not as this checkpoint was written: training would go on from the one before, or begin anew"
+            )
+            findings.append(Finding(f"{name}/{damaged}", kind, found, "delete", name))
+    return len(complete), findings
+
+
+def changed_sources(verifier: Verifier, present: Mapping[str, str]) -> list[Finding]:
+    """Sources from outside the pipeline that are not the ones artefacts were made from.
+
+    Args:
+        verifier: The artefacts.
+        present: Source to its sha256 now; those that are not in it could not be looked at.
+    """
+    readers: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for name, record in verifier.records.items():
+        for given in record.inputs.values():
+            if present.get(given.path, given.sha256) != given.sha256:
+                readers[given.path, given.sha256].add(name)
+    findings = []
+    for (source, was), names in sorted(readers.items()):
+        found = f"sha256 {present[source][:12]}; read by {min(names)} as {was[:12]}"
+        affected = names.union(*map(verifier.made_from, names))
+        findings.append(Finding(source, "changed", found, "restore", source, len(affected)))
+    return findings
+
+
+def outcome_of(verifier: Verifier, data_root: Path | None) -> Outcome:
+    """Everything that ``verify`` reports."""
+    inventory, records = verifier.inventory, verifier.records
+    given = [given.path for record in records.values() for given in record.inputs.values()]
+    outside = {path for path in given if is_outside(path)}
+    present = hashes_of(sorted(outside), data_root)
+    checkpoints, damaged = damaged_checkpoints(inventory)
     return Outcome(
-        studies=studies,
-        artefacts=len(judged.records.keys() | {judged.unit(name) for name in judged.damage}),
-        bytes=sum(tree.sizes.values()),
-        outside=len({path for path in given if is_outside(path)}),
-        checkpoint_files=tree.checkpoint_files,
-        checkpoint_bytes=tree.checkpoint_bytes,
-        findings=judged.findings(),
-        other_code=other_code(judged.records),
+        studies=verifier.studies,
+        artefacts=len(records.keys() | {verifier.artefact_of(name) for name in verifier.damage}),
+        bytes=sum(inventory.sizes.values()),
+        outside=len(outside),
+        not_at_hand=sorted(outside - present.keys()),
+        checkpoints=checkpoints,
+        checkpoint_files=inventory.checkpoint_files,
+        checkpoint_bytes=inventory.checkpoint_bytes,
+        findings=[*verifier.findings(), *damaged, *changed_sources(verifier, present)],
+        other_code=other_code(records),
     )
 
 
-def unchecked(root: Path, studies: Iterable[Path]) -> Judge:
-    """All records below ``studies`` and how they hang together; no file is hashed, so damage goes unnoticed."""
+def unchecked(root: Path, studies: Iterable[Path]) -> Verifier:
+    """All records below ``studies`` and how they are connected; no file is hashed, so damage goes unnoticed."""
     studies = list(studies)
-    tree = collect(root, studies)
-    looks = {name: glance_at(root / name) for name in tree.sizes}
-    return Judge(tree, looks, [name_of(study, root) for study in studies])
+    inventory = collect(root, studies)
+    inspections = {name: inspect_unhashed(root / name) for name in inventory.sizes}
+    return Verifier(inventory, inspections, [name_of(study, root) for study in studies])
 
 
-def verify(root: Path, studies: list[Path], *, show_progress: bool = False) -> Outcome:
-    """Judge every file below ``studies``; a progress bar goes to standard error."""
-    tree = collect(root, studies)
+def verify(
+    root: Path, studies: list[Path], *, data_root: Path | None = None, show_progress: bool = False
+) -> Outcome:
+    """Check every file below ``studies``.
+
+    Args:
+        root: Folder where snakemake ran.
+        studies: Folders of results.
+        data_root: Where local sources are; None leaves them out.
+        show_progress: Whether to draw a bar on standard error.
+    """
+    inventory = collect(root, studies)
     columns = (TextColumn("hashing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not show_progress)
     with bar:
-        task = bar.add_task("hashing", total=sum(tree.sizes.values()))
-        looks = look_at_all(tree, lambda size: bar.advance(task, size))
-    return judge(tree, looks, [name_of(study, root) for study in studies])
+        task = bar.add_task("hashing", total=sum(inventory.sizes.values()))
+        inspections = inspect_all(inventory, lambda size: bar.advance(task, size))
+    return outcome_of(
+        Verifier(inventory, inspections, [name_of(study, root) for study in studies]), data_root
+    )
 
 
 # The command
@@ -391,12 +477,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "studies", type=Path, nargs="*", metavar="RESULTS_DIR", help="default: every folder below results/"
     )
+    parser.add_argument(
+        "--data-root", type=Path, default=data_root(), help="folder of local sources; default: SEMBLANCE_DATA"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Verify and print; exit code 1 if anything is wrong."""
     studies = studies_of(args.root, args.studies)
-    outcome = verify(args.root, studies, show_progress=sys.stderr.isatty() and not args.json)
+    show_progress = sys.stderr.isatty() and not args.json
+    outcome = verify(args.root, studies, data_root=args.data_root, show_progress=show_progress)
     if args.json:
         print_json(outcome.as_data())
     else:
@@ -405,7 +495,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(outcome: Outcome, out: Console) -> None:
-    """Print the outcome for people."""
+    """Print the outcome as text."""
     if outcome.findings:
         out.print(_table(outcome.findings))
         for line in commands(outcome.findings):
@@ -418,28 +508,30 @@ def show(outcome: Outcome, out: Console) -> None:
         out.print(line, style="yellow", soft_wrap=True)
     if outcome.checkpoint_files:
         size = decimal(outcome.checkpoint_bytes)
-        out.print(
-            f"unfinished training, not judged: {size} in {outcome.checkpoint_files} files", soft_wrap=True
-        )
+        counted = f"{outcome.checkpoints} complete checkpoints, {size} in {outcome.checkpoint_files} files"
+        out.print(f"unfinished training: {counted}", soft_wrap=True)
+    if outcome.not_at_hand:
+        out.print(f"not on this machine: {', '.join(outcome.not_at_hand)}", soft_wrap=True)
     kinds = Counter(finding.kind for finding in outcome.findings)
     verdict = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "all as recorded"
     out.print(
         f"{outcome.artefacts} artefacts, {decimal(outcome.bytes)}, in {', '.join(outcome.studies)}, "
-        f"from {outcome.outside} sources outside: {verdict}",
+        f"from {outcome.outside} outside sources, {outcome.outside - len(outcome.not_at_hand)} of them hashed "
+        f"again: {verdict}",
         style="red" if outcome.findings else "green",
         soft_wrap=True,
     )
 
 
 def commands(findings: Iterable[Finding]) -> list[str]:
-    """What to type to mend everything.
+    """Shell commands that repair everything.
 
-    A file that is merely deleted is not made again while what was made from it is there; hence --forcerun.
+    A file that is only deleted is not made again as long as what was made from it exists; hence --forcerun.
     """
     targets = defaultdict(set)
     for finding in findings:
         targets[finding.todo].add(shlex.quote(finding.target))
-    lines: dict[Todo, str] = {"delete": "rm -r", "restore": "# bring back", "rerun": "snakemake --forcerun"}
+    lines: dict[Todo, str] = {"delete": "rm -r", "restore": "# restore", "rerun": "snakemake --forcerun"}
     return [f"{line} {' '.join(sorted(targets[todo]))}" for todo, line in lines.items() if todo in targets]
 
 

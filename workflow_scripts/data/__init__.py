@@ -1,1 +1,1 @@
-"""Data: sources, readers of every format, corpora; tables out."""
+"""Data: sources, readers for every format, corpora."""

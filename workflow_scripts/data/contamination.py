@@ -1,9 +1,9 @@
-"""How much of each evaluation set stands in the training text, word for word or nearly so.
+"""How much of each evaluation set occurs in the training text, word for word or nearly so.
 
-Two texts match exactly if they are the same characters, and normalised if they are the same after Unicode
-normalisation (NFKC), case folding, and taking out punctuation, symbols and white space. White space goes
-too, because tokenised and natural forms of a sentence differ in it (``do n't``, ``don't``). A text without a
-letter or digit, such as a blank line, matches nothing.
+Two texts match exactly if they have the same characters, and match normalised if they are the same after Unicode
+normalisation (NFKC), case folding, and removal of punctuation, symbols and white space. White space is removed
+because tokenised and natural forms of a sentence differ in it (``do n't``, ``don't``). A text without a letter or
+digit, such as a blank line, matches nothing.
 """
 
 import sys
@@ -14,34 +14,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.corpora import CONTAMINATION
+from workflow_scripts.config import Settings
 from workflow_scripts.data.tables import TEXT_COLUMNS
-from workflow_scripts.schemas import CONTAMINATION
 
 _NO_WORDS = dict.fromkeys(
     code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZC"
 )
 
 
-class Config(Slice):
+class Config(Settings):
     """What a contamination table shows."""
 
-    examples: int = Field(ge=0, description="Shared texts listed for each task and kind of match.")
+    examples: int = Field(ge=0, description="Shared texts to list for each task and kind of match.")
 
 
 def contamination(
     training: Iterable[pa.Table], evaluation: Mapping[str, pa.Table], examples: int
 ) -> pa.Table:
-    """Count the texts and rows of each evaluation set that the training text holds.
+    """Count the texts and rows of each evaluation set that occur in the training text.
 
     Args:
-        training: Tables whose text columns are trained on, such as ``schemas.SENTENCES``.
+        training: Tables whose text columns are trained on, such as ``columns.corpora.SENTENCES``.
         evaluation: Task to a table of scored pairs or labelled texts.
-        examples: List at most so many shared texts, the first of the evaluation set.
+        examples: List at most so many shared texts, the first in the evaluation set.
 
     Returns:
-        Columns of ``schemas.CONTAMINATION``, tasks in the given order. A null or missing second text counts
-        for nothing; a task without texts has no share.
+        Columns of ``columns.corpora.CONTAMINATION``, tasks in the given order. A null or missing second text is
+        ignored; a task without texts has a null share.
     """
     tables = list(training)
     trained = {match: _keys(tables, key) for match, key in MATCHES.items()}

@@ -1,4 +1,4 @@
-"""Training corpora: the part to train on, and held-out text turned into a development set."""
+"""Training corpora: the part to train on, and a development set made of held-out text."""
 
 from typing import NamedTuple
 
@@ -7,31 +7,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.corpora import PAIRS, SENTENCES
+from workflow_scripts.config import Settings
 from workflow_scripts.data.round_trips import RoundTrip
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.schemas import PAIRS, SENTENCES
 
 
-class Corpus(Slice):
-    """A block of ``corpora`` that is cut from a dataset."""
+class Corpus(Settings):
+    """A block of ``corpora`` that is taken from a dataset."""
 
     dataset: str = Field(description="Dataset of the form sentences or triples.")
     dev_sentences: int = Field(
-        ge=0, description="Sentences held out, whole documents from the end; 0 for none, and for triples."
+        ge=0,
+        description="Sentences to hold out, as whole documents from the end; 0 for none, and for triples.",
     )
     max_sentences: int | None = Field(gt=0, description="Train on the first so many rows; null for all.")
     also: str | None = Field(
         default=None,
-        description="Dataset of pairs whose sentences are trained on too, without their scores; left out for none.",
+        description="Dataset of pairs whose sentences are added, without their scores; omit for none.",
     )
     label: str | None = Field(
-        default=None, description="Substitution to print wherever this corpus is used; left out for none."
+        default=None, description="Substitution to print wherever this corpus is used; omit for none."
     )
 
     @property
     def labels(self) -> list[str]:
-        """What every number of a run on this corpus must say."""
+        """Labels for every number of a run on this corpus."""
         labels = [self.label] if self.label else []
         if self.also:
             labels.append(
@@ -40,12 +41,12 @@ class Corpus(Slice):
         return labels
 
 
-class RoundTripCorpus(Slice):
-    """A block of ``corpora`` that is made from another corpus by translating it and translating it back."""
+class RoundTripCorpus(Settings):
+    """A block of ``corpora`` made from another corpus by translating it into another language and back."""
 
     round_trip: RoundTrip
     label: str | None = Field(
-        description="Substitution to print wherever this engine or language stands in for a paper's; null: none."
+        description="Substitution to print, where engine or language are not those of the paper; null: none."
     )
 
 
@@ -60,19 +61,19 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
     """Hold out the last documents, at least ``dev_sentences`` sentences of them.
 
     Args:
-        sentences: Columns of ``schemas.SENTENCES`` or ``schemas.TRIPLES``.
-        corpus: What to cut.
+        sentences: Columns of ``columns.corpora.SENTENCES`` or ``columns.corpora.TRIPLES``.
+        corpus: How many sentences to hold out and to train on.
 
     Raises:
-        ConfigError: if triples, which belong to no document, are to be held out.
+        ConfigError: if triples are to be held out, which do not belong to documents.
         DataError: if nothing is left to train on.
     """
     if not len(sentences):
-        raise DataError(f"corpora: dataset {corpus.dataset} has no sentences. Check its source.")
+        raise DataError(f"corpora: dataset {corpus.dataset} has no sentences. Check its sources.")
     if "document" not in sentences.column_names:
         if corpus.dev_sentences:
             found = f"dev_sentences {corpus.dev_sentences}, but {corpus.dataset} has no documents"
-            raise ConfigError(f"corpora: {found}. Set it to 0, and name a development set.")
+            raise ConfigError(f"corpora: {found}. Set it to 0 and name a development set.")
         return Split(sentences.slice(0, corpus.max_sentences), SENTENCES.empty_table())
     documents = sentences["document"].to_numpy()
     cut = len(documents)
@@ -81,7 +82,7 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
     train = sentences.slice(0, min(cut, corpus.max_sentences or cut))
     if not len(train):
         found = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on"
-        raise DataError(f"corpora: {found}. Lower it.")
+        raise DataError(f"corpora: {found}. Lower dev_sentences.")
     return Split(train, sentences.slice(cut))
 
 
@@ -89,14 +90,14 @@ def with_sentences_of(train: pa.Table, pairs: pa.Table) -> pa.Table:
     """Append the distinct sentences of scored pairs to a corpus of sentences, as one more document.
 
     Args:
-        train: Columns of ``schemas.SENTENCES``.
-        pairs: Columns of ``schemas.PAIRS``; scores are not read.
+        train: Columns of ``columns.corpora.SENTENCES``.
+        pairs: Columns of ``columns.corpora.PAIRS``; scores are not used.
 
     Raises:
         ConfigError: if the corpus holds triples.
     """
     if "document" not in train.column_names:
-        raise ConfigError("corpora: sentences cannot be added to triples. Leave `also` out.")
+        raise ConfigError("corpora: sentences cannot be added to triples. Remove the key `also`.")
     columns = [pairs[name].to_pylist() for name in ("sentence1", "sentence2")]
     texts = list(dict.fromkeys(text for pair in zip(*columns, strict=True) for text in pair))
     document = pc.max(train["document"]).as_py() + 1
@@ -107,15 +108,15 @@ def with_sentences_of(train: pa.Table, pairs: pa.Table) -> pa.Table:
 def adjacency_pairs(held_out: pa.Table, seed: int) -> pa.Table:
     """Scored pairs without human judgements: neighbours in a document score 1, strangers score 0.
 
-    ASSUME: sentences that follow each other mean more alike than sentences of different documents. It
-    serves to choose a checkpoint where no human judgements may be looked at, as in the demo.
+    ASSUME: consecutive sentences are closer in meaning than sentences of different documents. Such pairs select a
+    checkpoint where no human judgements may be used, as in the demo.
 
     Args:
-        held_out: Columns of ``schemas.SENTENCES``.
-        seed: Draws the strangers.
+        held_out: Columns of ``columns.corpora.SENTENCES``.
+        seed: Seed for drawing the strangers.
 
     Returns:
-        As many neighbours as strangers, columns of ``schemas.PAIRS``; empty if no document has two sentences.
+        As many neighbours as strangers, columns of ``columns.corpora.PAIRS``; empty if no document has two sentences.
     """
     here, after = held_out.slice(0, max(0, len(held_out) - 1)), held_out.slice(1)
     adjacent = pc.and_(
@@ -138,10 +139,10 @@ def adjacency_pairs(held_out: pa.Table, seed: int) -> pa.Table:
 
 
 def _strangers(documents: np.ndarray, all_documents: np.ndarray, seed: int) -> np.ndarray:
-    """For each sentence a row of another document; -1 where there is no other document."""
+    """For each sentence, a row of another document; -1 if there is none."""
     draw = np.random.default_rng(seed)
     rows = np.full(len(documents), -1)
-    for _attempt in range(100):  # a draw of the same document is drawn again
+    for _attempt in range(100):  # draw again where the draw was from the same document
         same = (rows < 0) | (all_documents[rows] == documents)
         if not same.any():
             return rows

@@ -1,16 +1,16 @@
-"""Encoders from ordered sources, as ``sources`` does for datasets."""
+"""Encoders from an ordered list of sources, as ``sources`` has it for datasets."""
 
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.data.hub import reaching
 from workflow_scripts.errors import DataError, MissingError
-from workflow_scripts.provenance import Input, sha256_of
+from workflow_scripts.provenance.record import Input, sha256_of
 
 WEIGHTS = "model.safetensors"
 FILES = (
@@ -23,11 +23,14 @@ FILES = (
     "vocab.json",
     "merges.txt",
 )
-"""What is taken from a source: weights without pickles, configuration, tokeniser; no code."""
+"""The files that are copied: weights in safetensors, configuration and tokeniser, but no pickles and no code."""
 
 
-class EncoderSource(Slice):
-    """A folder of the data root, of an installed package, or of the Hub at one commit."""
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class EncoderSource(Settings):
+    """A folder below the data root or in an installed package, or a repository of the Hub at one commit."""
 
     kind: Literal["local", "package", "hub"]
     package: str | None = Field(default=None, description="Import name; for kind package.")
@@ -35,37 +38,47 @@ class EncoderSource(Slice):
         default=None, pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Folder; for local and package."
     )
     repository: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
-    revision: str | None = Field(default=None, pattern="^[0-9a-f]{40}$", description="Commit; for kind hub.")
-    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$", description="Of model.safetensors.")
+    revision: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{40}$",
+        description="Commit, for kind hub; without one, the job stops with the Hub's newest commit.",
+    )
+    sha256: dict[str, Sha256] | None = Field(
+        default=None,
+        description="Of each file that is taken, by its name; null where a commit pins them, or nothing.",
+    )
 
     @model_validator(mode="after")
     def _says_where(self) -> "EncoderSource":
-        needed = {"local": ("path",), "package": ("package", "path"), "hub": ("repository", "revision")}[
-            self.kind
-        ]
+        needed = {"local": ("path",), "package": ("package", "path"), "hub": ("repository",)}[self.kind]
         if missing := [name for name in needed if getattr(self, name) is None]:
             raise ValueError(f"a source of kind {self.kind} needs {' and '.join(missing)}")
         return self
 
 
-class EncoderBlock(Slice):
-    """One block of ``encoders`` that is fetched, not trained here."""
+class Fetch(Settings):
+    """What decides which encoder is fetched."""
 
     sources: list[EncoderSource] = Field(min_length=1)
-    licence: str
     label: str | None = Field(
-        default=None, description="Substitution to print wherever this encoder stands in for another."
+        default=None, description="Substitution to print, where this encoder is used in place of another."
     )
 
 
-def locate(name: str, block: EncoderBlock, data_root: Path | None) -> tuple[Path, dict[str, Input]]:
-    """Find the encoder in the first source that is there and check its weights.
+class EncoderBlock(Fetch):
+    """A block of ``encoders`` that is fetched, not trained here."""
+
+    licence: str = Field(json_schema_extra=OPERATIONAL)
+
+
+def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[str, Input]]:
+    """Find the encoder in the first available source and check its files.
 
     Returns:
-        Its folder, and where the weights came from.
+        Its folder, and the origin of each file that is taken, by its name.
 
     Raises:
-        DataError: if no source is there, or the weights are not the pinned ones.
+        DataError: if no source is available, or a file is not the pinned one.
     """
     tried = []
     for source in block.sources:
@@ -74,12 +87,13 @@ def locate(name: str, block: EncoderBlock, data_root: Path | None) -> tuple[Path
         except MissingError as error:
             tried.append(str(error))
             continue
-        return folder, {"weights": Input(path=label, sha256=_checked(name, source, folder))}
-    raise DataError(f"encoders.{name}: no source is there: {'; '.join(tried)}.")
+        hashes = _checked(name, source, folder)
+        return folder, {file: Input(path=f"{label}/{file}", sha256=sha) for file, sha in hashes.items()}
+    raise DataError(f"encoders.{name}: no source is available: {'; '.join(tried)}. Provide one of them.")
 
 
 def copy_files(origin: Path, folder: Path) -> None:
-    """Copy weights, configuration and tokeniser, and nothing else."""
+    """Copy weights, configuration and tokeniser."""
     for file in FILES:
         if (origin / file).exists():
             shutil.copyfile(origin / file, folder / file)
@@ -87,7 +101,7 @@ def copy_files(origin: Path, folder: Path) -> None:
 
 def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
     if source.kind == "hub":
-        return _download(source), f"hub:{source.repository}@{source.revision}/{WEIGHTS}"
+        return _download(source), f"hub:{source.repository}@{source.revision}"
     if source.kind == "package":
         spec = find_spec(str(source.package))
         if spec is None or spec.origin is None:
@@ -100,23 +114,37 @@ def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
     folder = root / str(source.path)
     if not folder.is_dir():
         raise MissingError(f"{folder} does not exist")
-    return folder, f"{label}{source.path}/{WEIGHTS}"
+    return folder, f"{label}{source.path}"
 
 
 def _download(source: EncoderSource) -> Path:
-    from huggingface_hub import snapshot_download  # slow to import, and needed for this source alone
+    from huggingface_hub import (
+        HfApi,
+        snapshot_download,
+    )  # slow to import, and needed only for this kind of source
 
+    if source.revision is None:
+        with reaching(f"hub:{source.repository}"):
+            newest = HfApi().model_info(str(source.repository)).sha
+        raise DataError(
+            f"hub:{source.repository}: no revision is pinned; the Hub has {newest}. Write it into the block."
+        )
     with reaching(f"hub:{source.repository}@{source.revision}"):
         return Path(
             snapshot_download(str(source.repository), revision=source.revision, allow_patterns=list(FILES))
         )
 
 
-def _checked(name: str, source: EncoderSource, folder: Path) -> str:
-    weights = folder / WEIGHTS
-    if not weights.exists():
+def _checked(name: str, source: EncoderSource, folder: Path) -> dict[str, str]:
+    """Hash of each file that is taken; a tokeniser of other ids spoils an encoder as other weights do."""
+    if not (folder / WEIGHTS).exists():
         raise DataError(f"encoders.{name}: {folder} has no {WEIGHTS}. Convert the model to safetensors.")
-    found = sha256_of(weights)
-    if source.sha256 and found != source.sha256:
-        raise DataError(f"{weights}: sha256 {found}; pinned {source.sha256}. Get the model again.")
+    found = {file: sha256_of(folder / file) for file in FILES if (folder / file).exists()}
+    pinned = found if source.sha256 is None else source.sha256
+    for file in sorted({*found, *pinned}):
+        if found.get(file) != pinned.get(file):
+            was, now = pinned.get(file, "nothing"), found.get(file, "missing")
+            raise DataError(
+                f"{folder / file}: sha256 {now}; pinned {was}. Get the model again, or pin this one."
+            )
     return found

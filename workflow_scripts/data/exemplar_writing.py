@@ -1,11 +1,10 @@
-"""A pool of exemplars from a language model: call after call, until its sentences cover the list."""
+"""A pool of exemplars written by a language model, which is called until its sentences cover the list."""
 
 from collections.abc import Iterator
 from string import Template
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from workflow_scripts.apis.calls import Refused
 from workflow_scripts.apis.llm import Completion, Llm
@@ -18,12 +17,13 @@ from workflow_scripts.data.exemplars import (
     sentences_in,
 )
 from workflow_scripts.errors import ApiError, ConfigError
+from workflow_scripts.progress import Progress
 
-_IN_A_ROW = 5  # calls without a completion: it is the server, not the prompt
+_IN_A_ROW = 5  # after so many calls without a completion in a row, the server is at fault, not the prompt
 
 
 class Written(NamedTuple):
-    """The sentences of a pool, and every completion they were chosen from."""
+    """The sentences of a pool, and the completions that they were chosen from."""
 
     chosen: list[Candidate]
     completions: list[Completion]
@@ -32,25 +32,25 @@ class Written(NamedTuple):
 def write_pool(
     llm: Llm, template: str, words: list[str], validator: Validator, pool: LlmPool, place: str
 ) -> Written:
-    """Ask for sentences until ``pool`` is full and every word is used.
+    """Ask for sentences until ``pool`` is full and every word is used often enough.
 
     Args:
         llm: Language model, with the store of its answers.
         template: Prompt with ``$sentences``, ``$max_tokens`` and ``$words``.
-        words: The list, as the prompt shows it.
+        words: The list of words, as the prompt shows them.
         validator: Rules of the pool; counts what it refuses.
-        pool: What to reach, and after how many calls to give up.
-        place: Block of the configuration that messages name.
+        pool: What the pool must contain, and after how many calls to give up.
+        place: Block of the configuration, for messages.
 
     Raises:
-        ApiError: if the model cannot be asked, or the calls were not enough.
+        ApiError: if the model cannot be used, or ``max_calls`` calls did not suffice.
     """
     candidates: list[Candidate] = []
     completions: list[Completion] = []
     in_a_row = 0
-    with tqdm(total=pool.max_calls, desc="exemplars", unit="call") as bar:
+    with Progress(pool.max_calls, "exemplars", "call") as progress:
         for call, prompt in enumerate(prompts(template, words, pool, place), start=1):
-            bar.update()
+            progress.update()
             try:
                 completion = llm.complete(prompt)
             except Refused as refusal:
@@ -58,7 +58,7 @@ def write_pool(
                 validator.refused["call without a completion"] += 1
                 if in_a_row == _IN_A_ROW:
                     raise ApiError(
-                        f"{place}: {refusal}, {in_a_row} calls in a row. Finished ones are kept."
+                        f"{place}: {refusal}, {in_a_row} calls in a row. Finished answers are kept; run again later."
                     ) from None
                 continue
             in_a_row = 0
@@ -66,7 +66,7 @@ def write_pool(
             candidates += _usable(completion, call, validator)
             if len(candidates) >= pool.sentences:
                 cover = greedy_cover(candidates, validator.listed, pool)
-                bar.set_postfix_str(f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
+                progress.update(0, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
                 if lacks(cover, validator.listed, pool) is None:
                     return Written([candidates[place] for place in cover.chosen], completions)
     found = lacks(greedy_cover(candidates, validator.listed, pool), validator.listed, pool)
@@ -77,10 +77,10 @@ def write_pool(
 
 
 def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Iterator[str]:
-    """The prompt of each call: other words of the list, drawn from the pool's seed and the call's number.
+    """The prompt of each call, with words of the list drawn with the pool's seed and the number of the call.
 
     Raises:
-        ConfigError: if the prompt has a placeholder that is not known, or lacks that of the words.
+        ConfigError: if the prompt has an unknown placeholder, or none for the words.
     """
     for call in range(1, pool.max_calls + 1):
         drawn = np.random.default_rng([pool.seed, call]).choice(
@@ -99,7 +99,7 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
 
 
 def _usable(completion: Completion, call: int, validator: Validator) -> list[Candidate]:
-    """Sentences of a completion; one that was cut, filtered or left empty is counted and gives none."""
+    """Sentences of a completion; if it was truncated, filtered or is empty, this is counted and there are none."""
     if completion.finish_reason != "stop":
         validator.refused[f"completion ended by {completion.finish_reason}"] += 1
         return []

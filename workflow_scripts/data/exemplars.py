@@ -1,8 +1,8 @@
 """Redundant exemplars of 3R (section 3.1): sentences made mostly of the most frequent words of a corpus.
 
-A pool is a number of sentences in which every word of the list is used a number of times. Candidates come from
-a language model or, where there is none, from the corpus itself; they are held to the same rules, and the
-pool is chosen from them in the same way.
+A pool has a given number of sentences in which every word of the list is used a given number of times. Candidates
+come from a language model or, where there is none, from the corpus itself; the same rules apply to both, and the pool
+is chosen from them in the same way.
 """
 
 import re
@@ -16,34 +16,34 @@ import pyarrow as pa
 from pydantic import Field
 from tokenizers import Tokenizer
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.corpora import EXEMPLARS
+from workflow_scripts.config import Settings
+from workflow_scripts.data.words import cleaned, spoken
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import EXEMPLARS
 
-_AROUND_WORDS = re.compile(r"^[\W_]+|[\W_]+$")
 _ITEM = re.compile(r"^\s*(?:sentence\s+)?(?:\d+\s*[.):]|[-*•])\s*", re.IGNORECASE)
 _COUNTED = re.compile(r"\s*\(\d+ (?:words|tokens)\)\s*$", re.IGNORECASE)
 _DECORATION = ' \t*_`"“”'
 _ENDS = (".", "!", "?")
 
 
-class Pool(Slice):
-    """What every pool must be."""
+class Pool(Settings):
+    """What every pool must contain."""
 
     corpus: str = Field(pattern="^[a-z0-9_]+$", description="Corpus whose words are counted.")
     encoder: str = Field(pattern="^[a-z0-9_]+$", description="Encoder whose tokeniser counts tokens.")
-    list_words: int = Field(gt=0, description="Most frequent words on the list.")
-    drop_capitalised: bool = Field(description='Leave "The" out of the list where "the" is more frequent.')
-    sentences: int = Field(gt=0, description="Sentences of the pool.")
-    uses: int = Field(gt=0, description="Times that each listed word is used in it at least.")
-    max_tokens: int = Field(gt=2, description="Longest sentence in tokens, special ones included.")
+    list_words: int = Field(gt=0, description="Number of most frequent words on the list.")
+    drop_capitalised: bool = Field(description='Drop "The" from the list if "the" is more frequent.')
+    sentences: int = Field(gt=0, description="Number of sentences in the pool.")
+    uses: int = Field(gt=0, description="Least number of times that each listed word is used in the pool.")
+    max_tokens: int = Field(gt=2, description="Longest sentence in tokens, including special ones.")
     listed_share: float = Field(
-        ge=0, le=1, description="Share of a sentence's words that is on the list, at least."
+        ge=0, le=1, description="Smallest fraction of a sentence's words that are on the list."
     )
 
 
 class ExtractivePool(Pool):
-    """Sentences of the corpus itself: the stand-in where there is no language model."""
+    """Sentences of the corpus itself, a substitute where there is no language model."""
 
     generator: Literal["extractive"]
     max_candidates: int = Field(gt=0, description="Choose from the first so many sentences that qualify.")
@@ -54,20 +54,20 @@ class LlmPool(Pool):
 
     generator: Literal["llm"]
     llm: str = Field(pattern="^[a-z0-9_]+$", description="Block of llms.")
-    prompt: str = Field(pattern="^[a-z0-9_]+$", description="File in resources/prompts, without its ending.")
+    prompt: str = Field(pattern="^[a-z0-9_]+$", description="File in resources/prompts, without suffix.")
     words_per_call: int = Field(
-        gt=0, description="Words of the list, drawn at random, that one call may use."
+        gt=0, description="Number of listed words, drawn at random, that one call may use."
     )
-    sentences_per_call: int = Field(gt=0, description="Sentences that one call asks for.")
+    sentences_per_call: int = Field(gt=0, description="Sentences to ask for in one call.")
     max_calls: int = Field(gt=0, description="Give up after so many calls.")
-    seed: int = Field(ge=0, description="Draws the words of each call.")
+    seed: int = Field(ge=0, description="Seed for drawing the words of each call.")
     label: str | None = Field(
         description="Substitution to print, where the model is not the paper's; null: none."
     )
 
 
 class Candidate(NamedTuple):
-    """A sentence that may stand in a pool."""
+    """A sentence that qualifies for a pool."""
 
     sentence: str
     tokens: int
@@ -78,31 +78,22 @@ class Candidate(NamedTuple):
     place: int
 
 
-def spoken(word: str) -> str:
-    """A word without the punctuation around it and without case.
-
-    ASSUME: "The", "the" and "the," are one word of a list; an uncased tokeniser sees no case, and 3R underlines
-    words of its examples whatever their case and punctuation.
-    """
-    return _AROUND_WORDS.sub("", word).casefold()
-
-
 def sentences_in(completion: str) -> list[str]:
-    """The sentences of a completion: its numbered or dashed lines, or all lines where none is."""
+    """The sentences of a completion: its numbered or bulleted lines, or all lines if there are none."""
     lines = [line for line in completion.splitlines() if line.strip()]
     items = [line for line in lines if _ITEM.match(line)]
     return [_COUNTED.sub("", _ITEM.sub("", line)).strip(_DECORATION) for line in items or lines]
 
 
 def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
-    """A function that counts the tokens of sentences as an encoder cuts them, special ones included.
+    """A function that counts the tokens of sentences with an encoder's tokeniser, including special tokens.
 
     Raises:
         DataError: if the folder ``encoder`` has no fast tokeniser.
     """
     file = encoder / "tokenizer.json"
     if not file.exists():
-        raise DataError(f"{file}: no such file. Name an encoder with a fast tokeniser.")
+        raise DataError(f"{file}: no such file. Choose an encoder with a fast tokeniser.")
     tokenizer = Tokenizer.from_file(str(file))  # without transformers, which takes seconds to import
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -110,13 +101,13 @@ def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
 
 
 class Validator:
-    """Holds sentences to the rules of a pool; every sentence that is refused is counted with the reason."""
+    """Checks sentences against the rules of a pool, and counts refused sentences by reason."""
 
     def __init__(
         self, pool: Pool, listed: Iterable[str], tokens_of: Callable[[list[str]], list[int]]
     ) -> None:
-        """Args are the pool, the words of its list, and what counts the tokens of sentences."""
-        self.listed = list(dict.fromkeys(word for word in map(spoken, listed) if word))
+        """``listed`` are the words of the pool's list, ``tokens_of`` counts the tokens of sentences."""
+        self.listed = cleaned(listed)
         self.refused: Counter[str] = Counter()
         self._pool = pool
         self._known = set(self.listed)
@@ -124,7 +115,7 @@ class Validator:
         self._seen: set[tuple[str, ...]] = set()
 
     def accept(self, sentences: Sequence[str], source: str, places: Iterable[int]) -> list[Candidate]:
-        """Those of ``sentences`` that may stand in the pool, in order."""
+        """Those of ``sentences`` that qualify for the pool, in order."""
         found = []
         for sentence, place in zip(sentences, places, strict=True):
             words = [word for word in map(spoken, sentence.split()) if word]
@@ -152,7 +143,7 @@ class Validator:
 
 
 class Cover(NamedTuple):
-    """A choice of candidates, by their places in the list, and how often each lacking word is still to be used."""
+    """A choice of candidates, by their indices, and how many uses of each word are still missing."""
 
     chosen: list[int]
     lacking: dict[str, int]
@@ -161,10 +152,10 @@ class Cover(NamedTuple):
 def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: Pool) -> Cover:
     """Choose ``pool.sentences`` candidates that use each listed word ``pool.uses`` times.
 
-    Each step takes the candidate with most uses that are still needed, the first of equal ones. A word weighs one over
-    the root of its uses in all candidates: with equal weights, rare words are left over (4 of a list of 200 in the
-    Wikipedia extract, and none with these). When nothing is needed any more, those with the largest share of listed
-    words fill the pool.
+    Each step takes the candidate with the most uses that are still needed; of equal candidates, the first. A word's
+    weight is one over the square root of its uses in all candidates: with equal weights, rare words are left over (4
+    of a list of 200 in the Wikipedia extract, and none with these weights). When all words are covered, the pool is
+    filled with the candidates that have the largest fraction of listed words.
     """
     uses_CW = _uses(candidates, listed, pool.uses)
     weight_W = 1 / np.sqrt(np.maximum(uses_CW.sum(axis=0), 1))
@@ -186,7 +177,7 @@ def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: P
 
 
 def _uses(candidates: Sequence[Candidate], listed: Sequence[str], most: int) -> np.ndarray:
-    """Uses of each word in each candidate, counted up to ``most``; shape (candidates, words)."""
+    """Uses of each word in each candidate, capped at ``most``; shape (candidates, words)."""
     column = {word: number for number, word in enumerate(listed)}
     uses_CW = np.zeros((len(candidates), len(listed)), dtype=np.int16)
     for row, candidate in enumerate(candidates):
@@ -196,14 +187,14 @@ def _uses(candidates: Sequence[Candidate], listed: Sequence[str], most: int) -> 
 
 
 def pool_table(candidates: Iterable[Candidate]) -> pa.Table:
-    """Columns of ``schemas.EXEMPLARS``."""
+    """Candidates as a table with the columns of ``columns.corpora.EXEMPLARS``."""
     rows = [(c.sentence, c.tokens, c.words, c.listed.total(), c.source, c.place) for c in candidates]
     columns = list(zip(*rows, strict=True)) or [()] * len(EXEMPLARS)
     return pa.table([list(column) for column in columns], schema=EXEMPLARS)
 
 
 def lacks(cover: Cover, listed: Sequence[str], pool: Pool) -> str | None:
-    """What a pool lacks, in words for its user; None where it lacks nothing."""
+    """What a pool lacks, as a message; None if it is complete."""
     if len(cover.chosen) >= pool.sentences and not cover.lacking:
         return None
     some = ", ".join(sorted(cover.lacking)[:10])

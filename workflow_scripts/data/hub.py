@@ -1,4 +1,4 @@
-"""The Hugging Face Hub, which may be out of reach."""
+"""Access to the Hugging Face Hub, which may be unavailable."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +10,10 @@ from workflow_scripts.errors import MissingError
 
 @contextmanager
 def reaching(place: str) -> Iterator[None]:
-    """Turn every way in which the Hub can fail to answer into one line.
+    """Turn every failure to reach the Hub into a one-line error.
 
     Args:
-        place: What was asked for, as the message names it.
+        place: What is requested, for the message.
 
     Raises:
         MissingError: offline, unknown host, no such repository or commit, or not in the cache.

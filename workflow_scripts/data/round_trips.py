@@ -1,16 +1,16 @@
-"""Round trips of translation: which of them are paraphrases, and the two forms they are trained on in.
+"""Round-trip translations: which of them are paraphrases, and the two forms in which they become training text.
 
-A translator may give a text back as it was, lose half of it or answer nothing. Every row has an outcome:
+A translator may return a text unchanged, lose half of it or return nothing. Every row has an outcome:
 
-    refused       the engine gave no translation, forth or back
-    empty         no letter or digit came back
-    untranslated  most words of a text came out of one leg as they went in
-    unchanged     the round trip ends in the words it began with
-    shortened     much of it is lost
+    refused       the engine gave no translation, in one direction or the other
+    empty         the translation has no letter or digit
+    untranslated  most words of a text are the same after one direction
+    unchanged     the round trip ends with the words that it began with
+    shortened     much of the text is lost
     paraphrase    anything else
 
-Only paraphrases are positives; ``unchanged`` rows are kept or dropped as the corpus says, since a rule-based
-engine changes nothing in one sentence of thirty, and the rest is always dropped. Drops are counted.
+Paraphrases are positives. ``unchanged`` rows are kept or dropped as configured for the corpus, since a rule-based
+engine leaves one sentence in thirty unchanged. All other rows are dropped, and counted.
 """
 
 from collections import Counter
@@ -21,14 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.config import Slice
-from workflow_scripts.schemas import ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.config import Settings
 
 Outcome = Literal["refused", "empty", "untranslated", "unchanged", "shortened", "paraphrase"]
 
 
-class Translation(Slice):
-    """What is translated, by what and through which language."""
+class Translation(Settings):
+    """What is translated, with which engine and through which language."""
 
     corpus: str = Field(pattern="^[a-z0-9_]+$", description="Corpus of sentences to start from.")
     translator: str = Field(pattern="^[a-z0-9_]+$", description="Block of translators.")
@@ -36,19 +36,19 @@ class Translation(Slice):
         pattern="^[A-Za-z-]{2,12}$", description="Language of the corpus, as the engine writes it."
     )
     via: str = Field(
-        pattern="^[A-Za-z-]{2,12}$", description="Language to go through, as the engine writes it."
+        pattern="^[A-Za-z-]{2,12}$", description="Language to translate through, as the engine writes it."
     )
-    max_sentences: int | None = Field(gt=0, description="The first so many sentences; null for all.")
+    max_sentences: int | None = Field(gt=0, description="Use the first so many sentences; null for all.")
 
 
-class Shape(Slice):
-    """How round trips become text to train on."""
+class Shape(Settings):
+    """How round trips become training text."""
 
     form: Literal["pairs", "corpus"] = Field(
-        description="pairs: a sentence and its round trip; corpus: round trips in the place of the sentences."
+        description="pairs: sentences with their round trips; corpus: round trips in place of the sentences."
     )
     unchanged: Literal["keep", "drop"] = Field(
-        description="Round trips that end in the words they began with."
+        description="What to do with round trips that end with the words that they began with."
     )
 
 
@@ -56,21 +56,25 @@ class RoundTrip(Translation, Shape):
     """The whole block ``round_trip`` of a corpus."""
 
 
-class Limits(Slice):
-    """Where a translation stops being one."""
+class Limits(Settings):
+    """Limits on what counts as a translation."""
 
-    shards: int = Field(gt=0, description="Jobs that one corpus is translated in.")
+    shards: int = Field(gt=0, description="Jobs that the translation of a corpus is split into.")
     untranslated_share: float = Field(
-        gt=0, le=1, description="Share of the words of a text that come out of one leg as they went in."
+        gt=0,
+        le=1,
+        description="A text is untranslated if this fraction of its words is the same in one direction.",
     )
     shortened_ratio: float = Field(
-        gt=0, lt=1, description="Words of a round trip to words of its sentence, below it."
+        gt=0, lt=1, description="A round trip is shortened if its length in words falls below this ratio."
     )
-    refused_share: float = Field(ge=0, lt=1, description="Sentences of a shard that an engine may refuse.")
+    refused_share: float = Field(
+        ge=0, lt=1, description="Largest fraction of a shard's sentences that an engine may refuse."
+    )
 
 
 def outcome_of(sentence: str, pivot: str | None, back: str | None, limits: Limits) -> Outcome:
-    """What became of one sentence; ``pivot`` is its translation, ``back`` that one's."""
+    """The outcome of one sentence; ``pivot`` is its translation, ``back`` the translation of the pivot."""
     if pivot is None or back is None:
         return "refused"
     if not (_says_something(pivot) and _says_something(back)):
@@ -88,17 +92,17 @@ def _says_something(text: str) -> bool:
 
 
 def _left(before: str, after: str) -> float:
-    """Share of the words of ``before`` that stand in ``after``, each as often as it does there.
+    """The fraction of the words of ``before`` that occur in ``after``, counting repetitions.
 
-    ASSUME: two languages share names and numbers, and seldom four words in five. Of 4,000 sentences of Wikipedia two
-    do through Spanish and one through Catalan (Apertium); half share one word in six.
+    ASSUME: two languages have names and numbers in common, but rarely four words in five. Of 4,000 sentences of
+    Wikipedia, two do through Spanish and one through Catalan (Apertium); half have one word in six in common.
     """
     words = Counter(before.casefold().split())
     return (words & Counter(after.casefold().split())).total() / words.total() if words else 0.0
 
 
 def rows_of_shard(rows: int, shard: str) -> range:
-    """Rows of shard "n-of-N", n from 1: equal parts, in order, the larger ones first."""
+    """Rows of shard "n-of-N", n from 1: parts of nearly equal size, in order, the larger ones first."""
     number, shards = map(int, shard.split("-of-"))
     part = np.array_split(np.arange(rows), shards)[number - 1]
     return range(int(part[0]), int(part[-1]) + 1) if len(part) else range(0)
@@ -107,7 +111,7 @@ def rows_of_shard(rows: int, shard: str) -> range:
 def round_trips(
     rows: range, sentences: list[str], pivots: list[str | None], backs: list[str | None], limits: Limits
 ) -> pa.Table:
-    """Columns of ``schemas.ROUND_TRIPS``; the lists run parallel to ``rows``."""
+    """A table with the columns of ``columns.corpora.ROUND_TRIPS``; the lists are parallel to ``rows``."""
     outcomes = [outcome_of(*trip, limits) for trip in zip(sentences, pivots, backs, strict=True)]
     columns = [list(rows), sentences, pivots, backs, outcomes]
     return pa.table(
@@ -116,16 +120,16 @@ def round_trips(
 
 
 def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table, Counter[str]]:
-    """Keep the rows that may be trained on, in the form asked for.
+    """Keep the rows that may be trained on, in the requested form.
 
     Args:
-        trips: Columns of ``schemas.ROUND_TRIPS``.
-        base: The corpus they started from, columns of ``schemas.SENTENCES``.
-        shape: Form, and what to do with unchanged rows.
+        trips: Columns of ``columns.corpora.ROUND_TRIPS``.
+        base: The corpus that was translated, columns of ``columns.corpora.SENTENCES``.
+        shape: The form, and what to do with unchanged rows.
 
     Returns:
-        ``schemas.TRIPLES`` without negatives, or ``schemas.SENTENCES`` with the places of the base sentences; and
-        how many rows each outcome dropped. A corpus holds each sentence once, so that of equal ones the first stays.
+        Triples without negatives, or sentences at the positions of the base sentences (``columns.corpora``); and the
+        number of dropped rows by outcome. A corpus holds each sentence once; of equal ones, the first is kept.
     """
     kept = ["paraphrase", "unchanged"] if shape.unchanged == "keep" else ["paraphrase"]
     usable = trips.filter(pc.is_in(trips["outcome"], pa.array(kept)))

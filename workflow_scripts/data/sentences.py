@@ -1,4 +1,4 @@
-"""Running text to sentences, and which of them are kept for training."""
+"""Split running text into sentences, and select those to keep for training."""
 
 import re
 from collections import Counter
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from workflow_scripts.schemas import SENTENCES
+from workflow_scripts.columns.corpora import SENTENCES
 
-# A full stop after one of these, or after a single capital letter, ends no sentence.
+# A full stop after one of these, or after a single capital letter, does not end a sentence.
 _ABBREVIATIONS = {
     "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Gen", "Col", "Sgt", "Lt", "Capt", "Rev", "Hon", "Sen", "Rep",
     "Gov", "Jr", "Sr", "Inc", "Ltd", "Co", "Corp", "vs", "etc", "al", "cf", "ca", "c", "fl", "approx",
@@ -20,7 +20,7 @@ _LAST_WORD = re.compile(r"([\w.]+)\.$")
 
 
 def split_sentences(paragraph: str) -> list[str]:
-    """Split one paragraph at ends of sentences; white space is folded."""
+    """Split one paragraph into sentences; white space is normalised."""
     sentences: list[str] = []
     start = 0
     text = " ".join(paragraph.split())
@@ -47,12 +47,12 @@ def keep_sentences(
     """Keep each distinct sentence of ``min_words`` to ``max_words`` words once, in order.
 
     Args:
-        documents: For each document its sentences.
-        min_words: Fewest white-space separated words.
-        max_words: Most words; ASSUME: longer ones are lists that lost their markup, not sentences.
+        documents: The sentences of each document.
+        min_words: Smallest number of words, separated by white space.
+        max_words: Largest number; ASSUME: longer ones are lists that lost their markup, not sentences.
 
     Returns:
-        Columns of ``schemas.SENTENCES``, and how many sentences each rule dropped.
+        Columns of ``columns.corpora.SENTENCES``, and how many sentences each rule dropped.
     """
     dropped: Counter[str] = Counter()
     seen: set[str] = set()

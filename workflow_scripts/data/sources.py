@@ -1,16 +1,15 @@
-"""Datasets from ordered sources, each held to its contract.
+"""Datasets from an ordered list of sources, checked against a contract.
 
-A dataset names where it can come from, best first: a ``local`` file below the data root, a file
-``package``d in an installed distribution, or the Hugging Face ``hub`` at a pinned revision. The first
-source that is there is read; whatever it is, its rows meet the same contract or the dataset stops.
-Bytes are pinned by sha256, so where a file lies on a machine is no part of any result.
+A dataset names its possible sources, best first: a ``local`` file below the data root, a file in an installed
+``package``, or the Hugging Face ``hub`` at a pinned revision. The first available source is read; whichever it is, its
+rows must meet the same contract. Bytes are pinned by sha256, so the location of a file on a machine is not part of
+any result.
 """
 
 import hashlib
 import importlib
 import os
 from collections import Counter
-from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,25 +19,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.config import Settings
 from workflow_scripts.data.hub import reaching
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.data.readers.base import Reader, Rows
 from workflow_scripts.errors import DataError, MissingError
-from workflow_scripts.provenance import Input, sha256_of
-from workflow_scripts.schemas import FORMS
+from workflow_scripts.provenance.record import Input, sha256_of
 
 
-class File(Slice):
-    """A file whose bytes are fixed, or one that only its user can get."""
+class File(Settings):
+    """A file with a pinned hash, or one that only its user can obtain."""
 
     path: str = Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Below the data root or the package.")
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
-        description="None, written out, for a file nobody here could hash: the contract alone speaks for it."
+        description="null where the file was not at hand when this was written; only the contract checks it."
     )
 
 
-class FileSource(Slice):
-    """Files of the data root (``local``), of an installed Python package, or of the Hub at one commit."""
+class FileSource(Settings):
+    """Files below the data root (``local``), in an installed Python package, or of the Hub at one commit."""
 
     kind: Literal["local", "package", "hub_files"]
     package: str | None = Field(default=None, description="Import name; only for kind package.")
@@ -48,14 +47,14 @@ class FileSource(Slice):
     revision: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{40}$",
-        description="Commit, for kind hub_files; left out, the job says which one the Hub has and stops.",
+        description="Commit, for kind hub_files; without one, the job stops with the Hub's newest commit.",
     )
-    files: dict[str, File] = Field(min_length=1, description="Role, as the reader names it, to file.")
+    files: dict[str, File] = Field(min_length=1, description="Files by role, as the reader names them.")
     reader: str = Field(pattern="^[a-z0-9_]+$", description="Module in workflow_scripts/data/readers.")
     options: dict[str, Any] = Field(default={}, description="Keyword arguments of the reader.")
 
 
-class HubSource(Slice):
+class HubSource(Settings):
     """A dataset of the Hugging Face Hub at one commit."""
 
     kind: Literal["hub"]
@@ -64,34 +63,52 @@ class HubSource(Slice):
     name: str | None = Field(default=None, description="Configuration of the dataset, where it has several.")
     splits: list[str] = Field(min_length=1, description="Splits to read, one after the other.")
     split_names: dict[str, str] = Field(default={}, description="Hub's split to ours, for the column split.")
-    where: dict[str, str] = Field(default={}, description="Keep rows whose column of the Hub has this value.")
+    where: dict[str, str] = Field(
+        default={}, description="Keep only rows with this value in a column of the Hub's table."
+    )
     columns: dict[str, str] = Field(description="Column of the form to column of the Hub's table.")
-    constants: dict[str, str] = Field(default={}, description="Columns of the form that hold one value.")
+    constants: dict[str, str] = Field(default={}, description="Columns of the form with a constant value.")
 
 
-class Contract(Slice):
-    """What a dataset must be to carry its name."""
+class Contract(Settings):
+    """What a dataset must contain to be accepted under its name."""
 
     rows: int | None = Field(default=None, ge=0, description="Exact number of rows.")
     min_rows: int = Field(default=1, ge=0, description="At least so many rows.")
     groups: dict[str, int] = Field(
-        default={}, description="Exact rows per subset (pairs, where the source tells) or split (labelled)."
+        default={}, description="Exact rows per subset (pairs, if the source has them) or split (labelled)."
     )
     labels: int | None = Field(default=None, ge=2, description="Exact number of classes.")
     score_range: tuple[float, float] | None = Field(
-        default=None, description="Lowest and highest score allowed."
+        default=None, description="Lowest and highest possible score."
     )
 
 
-class Dataset(Slice):
-    """One block of ``datasets`` in the configuration."""
+class Dataset(Settings):
+    """What reading a dataset depends on: a block of ``datasets`` without what it says for people."""
 
     form: Literal["sentences", "pairs", "labelled", "triples"]
     sources: list[Annotated[FileSource | HubSource, Field(discriminator="kind")]] = Field(min_length=1)
     contract: Contract
-    optional: bool = Field(default=False, description="Where no source is there: a listed gap, not an error.")
-    licence: str = Field(description="Licence or terms of use.")
-    origin: str = Field(description="Where the data was published.")
+    optional: bool = Field(
+        default=False, description="Whether missing data is a gap in tables instead of an error."
+    )
+
+
+class About(Settings):
+    """What a person who uses a dataset should know. Cards of models alone read it: no change of it reruns a number."""
+
+    origin: str = Field(min_length=1, description="Which part of which publication the rows are.")
+    url: str = Field(pattern=r"^(https://\S+|not stated)$", description="Page where the data can be had.")
+    language: str = Field(pattern="^[a-z]{2,3}$", description="ISO 639 code.")
+    licence: str = Field(min_length=1, description="Licence or terms of use, or where none is stated.")
+    citation: str = Field(min_length=1, description="What users of the data cite.")
+
+
+class DatasetBlock(Dataset):
+    """One block of ``datasets`` in the configuration."""
+
+    about: About
 
 
 def data_root() -> Path | None:
@@ -100,20 +117,20 @@ def data_root() -> Path | None:
     return Path(root) if root else None
 
 
-def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Reading, dict[str, Input]]:
-    """Read ``dataset`` from the first of its sources that is there, and hold it to its contract.
+def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
+    """Read ``dataset`` from the first available source, and check it against its contract.
 
     Returns:
-        The rows and what was dropped; and the files or revision they came from.
+        The rows and what was dropped; and the files or revision that they came from.
 
     Raises:
-        MissingError: if no source is there.
-        DataError: if bytes or rows are not what the configuration promises.
+        MissingError: if no source is available.
+        DataError: if bytes or rows are not as the configuration says.
     """
     tried = []
     for source in dataset.sources:
         try:
-            reading, origin = (
+            rows, origin = (
                 _from_hub(source, dataset.form)
                 if isinstance(source, HubSource)
                 else _from_files(source, data_root)
@@ -121,12 +138,12 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Reading, 
         except MissingError as error:
             tried.append(str(error))
             continue
-        check_contract(name, dataset, reading.table)
-        return reading, origin
-    raise MissingError(f"datasets.{name}: no source is there: {'; '.join(tried)}.")
+        check_contract(name, dataset, rows.table)
+        return rows, origin
+    raise MissingError(f"datasets.{name}: no source is available: {'; '.join(tried)}.")
 
 
-def _from_files(source: FileSource, data_root: Path | None) -> tuple[Reading, dict[str, Input]]:
+def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
     root, label = _root_of(source, data_root)
     files = {role: root / file.path for role, file in source.files.items()}
     for path in files.values():
@@ -137,15 +154,15 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Reading, di
         found, pinned = sha256_of(path), source.files[role].sha256
         if pinned and found != pinned:
             raise DataError(
-                f"{path}: sha256 {found}; pinned {pinned}. Get the file again, or pin the one you mean."
+                f"{path}: sha256 {found}; pinned {pinned}. Download the file again, or pin the one you mean."
             )
         origin[role] = Input(path=f"{label}{source.files[role].path}", sha256=found)
-    reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
+    reader: Reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
     return reader.read(files, **source.options), origin
 
 
 def _root_of(source: FileSource, data_root: Path | None) -> tuple[Path, str]:
-    """Folder that a source's files lie in, and how records name it."""
+    """The folder with a source's files, and its name in records."""
     if source.kind == "package":
         return _package_root(source.package)
     if source.kind == "hub_files":
@@ -167,7 +184,10 @@ def _package_root(package: str | None) -> tuple[Path, str]:
 
 
 def _hub_root(source: FileSource) -> tuple[Path, str]:
-    from huggingface_hub import HfApi, snapshot_download  # slow to import, and needed for this source alone
+    from huggingface_hub import (
+        HfApi,
+        snapshot_download,
+    )  # slow to import, needed only for this kind of source
 
     place = f"hub:{source.repository}"
     paths = [file.path for file in source.files.values()]
@@ -182,8 +202,8 @@ def _hub_root(source: FileSource) -> tuple[Path, str]:
     return Path(folder), f"{place}@{source.revision}/"
 
 
-def _from_hub(source: HubSource, form: str) -> tuple[Reading, dict[str, Input]]:
-    from datasets import Dataset as HubDataset  # slow to import, and needed for this source alone
+def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
+    from datasets import Dataset as HubDataset  # slow to import, and needed only for this kind of source
     from datasets import load_dataset
 
     where = f"hub:{source.repository}@{source.revision}"
@@ -198,11 +218,11 @@ def _from_hub(source: HubSource, form: str) -> tuple[Reading, dict[str, Input]]:
         if isinstance(part, HubDataset)
     ]
     rows = pa.concat_tables(tables)
-    return Reading(rows, Counter()), {"hub": Input(path=where, sha256=_content_hash(rows))}
+    return Rows(rows, Counter()), {"hub": Input(path=where, sha256=_content_hash(rows))}
 
 
 def _content_hash(rows: pa.Table) -> str:
-    """Hash of a table's cells, however they are cut into chunks: what the Hub served, beside where it says it is."""
+    """Hash of a table's cells, regardless of how they are chunked: it identifies what the Hub has served."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows.combine_chunks())
@@ -214,7 +234,7 @@ def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Tab
     if missing := sorted({*source.columns.values(), *source.where} - set(rows.column_names)):
         place = f"hub:{source.repository}@{source.revision}"
         raise DataError(
-            f"{place}: no column {missing[0]!r}; has {rows.column_names}. Mend the block's columns."
+            f"{place}: no column {missing[0]!r}; has {rows.column_names}. Fix the block's columns."
         )
     for name, value in source.where.items():
         rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
@@ -231,7 +251,7 @@ def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Tab
 
 
 def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
-    """Compare ``table`` with what its name promises.
+    """Check ``table`` against the dataset's contract.
 
     Raises:
         DataError: naming the dataset, what was expected and what was found.
@@ -247,7 +267,7 @@ def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
     for what, finding in findings.items():
         if finding and finding[0] != finding[1]:
             mismatch = f"{what} {finding[1]}; its contract says {finding[0]}"
-            raise DataError(f"datasets.{name}: {mismatch}. Not {name}: get the right file.")
+            raise DataError(f"datasets.{name}: {mismatch}. This is not {name}; get the right file.")
     if len(table) < promise.min_rows:
         raise DataError(f"datasets.{name}: {len(table)} rows; its contract says at least {promise.min_rows}.")
     if promise.score_range and len(table):
@@ -259,11 +279,6 @@ def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
 
 
 def _groups(form: str, table: pa.Table) -> dict[str | None, int]:
-    """Rows per subset or split; the one key None where the source does not tell them apart."""
+    """Rows per subset or split; the only key is None if the source does not distinguish them."""
     column = {"pairs": "subset", "labelled": "split"}[form]
     return {entry["values"]: entry["counts"] for entry in pc.value_counts(table[column]).to_pylist()}
-
-
-def reader_modules(block: Mapping[str, Any]) -> list[str]:
-    """Names of the modules that reading this block of the configuration can import."""
-    return sorted({f"data.readers.{source['reader']}" for source in block["sources"] if "reader" in source})

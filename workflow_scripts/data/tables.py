@@ -1,4 +1,4 @@
-"""Datasets and corpora of whatever form, as those read them back that take any."""
+"""Read datasets and corpora whose form is not known in advance."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.artefacts import check_seal, read_table
+from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import FORMS
+from workflow_scripts.provenance.artefacts import read_table, verify_checksum
 
 TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor", "positive", "negative")
 """Columns that hold text, in any of the tables that training or evaluation reads."""
 
 
 def texts_of(table: pa.Table) -> Iterator[str]:
-    """Every text of a table, column by column; a null is none."""
+    """Every text of a table, column by column, without nulls."""
     for name in TEXT_COLUMNS:
         if name in table.column_names:
             for chunk in table[name].drop_null().chunks:
@@ -23,16 +23,16 @@ def texts_of(table: pa.Table) -> Iterator[str]:
 
 
 def read_dataset_table(path: Path) -> pa.Table:
-    """Read a dataset or corpus of whatever form.
+    """Read a dataset or corpus of any form.
 
     Raises:
-        DataError: if the file is missing or damaged, or has the columns of no form.
+        DataError: if the file is missing or damaged, or its columns are not those of any form.
     """
     if not path.exists():
-        raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
-    check_seal(path)
+        raise DataError(f"{path}: no such file. Make it: snakemake {path}.")
+    verify_checksum(path)
     columns = pq.read_schema(path).remove_metadata()
     for schema in FORMS.values():
         if columns.equals(schema):
             return read_table(path, schema)
-    raise DataError(f"{path}: columns {columns.names}; those of no form. Rerun read_dataset.")
+    raise DataError(f"{path}: columns {columns.names} belong to no form. Rerun read_dataset.")

@@ -1,5 +1,6 @@
 """Word frequencies of a corpus, and lists of the most frequent ones."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -7,24 +8,27 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.corpora import WORD_COUNTS
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import WORD_COUNTS
+
+_AROUND_WORDS = re.compile(r"^[\W_]+|[\W_]+$")
 
 
-class Words(Slice):
-    """How the frequencies of words are read."""
+class Words(Settings):
+    """How word frequencies are analysed."""
 
     peak_window: int = Field(
-        gt=0, description="Ranks to either side over which a peak of the change rate is highest."
+        gt=0,
+        description="Number of ranks on either side among which a peak of the change rate is the highest.",
     )
 
 
 def count_words(sentences: Iterable[str], words: Words) -> pa.Table:
-    """Count white-space separated words, case and punctuation kept (3R lists "York" and "King").
+    """Count words separated by white space, with case and punctuation (3R lists "York" and "King").
 
     Returns:
-        Columns of ``schemas.WORD_COUNTS``, most frequent first, equal counts in alphabetical order.
+        Columns of ``columns.corpora.WORD_COUNTS``, most frequent first, equal counts in alphabetical order.
     """
     counts: Counter[str] = Counter()
     for sentence in sentences:
@@ -45,7 +49,7 @@ def count_words(sentences: Iterable[str], words: Words) -> pa.Table:
 def change_rates(counts: np.ndarray) -> np.ndarray:
     """(T_{n-1} - T_n) / T_n of falling counts T; nan for the first.
 
-    3R prints (T_n - T_{n+1}) / T_{n+1} in appendix B; this is what gives its Table 5 (O-70).
+    3R's appendix B has (T_n - T_{n+1}) / T_{n+1}, but this formula reproduces its Table 5 (O-70).
     """
     rates = np.full(len(counts), np.nan)
     rates[1:] = (counts[:-1] - counts[1:]) / counts[1:]
@@ -53,10 +57,10 @@ def change_rates(counts: np.ndarray) -> np.ndarray:
 
 
 def local_peaks(rates: np.ndarray, window: int) -> np.ndarray:
-    """Where a rate is higher than all others up to ``window`` ranks away; the first rank is no peak.
+    """Where a rate is higher than all others up to ``window`` ranks away; the first rank is not a peak.
 
-    ASSUME: 3R names peaks at 103, 176, 199, 300, 393 and 472 and no rule. Its Table 5 has smaller maxima beside them
-    (101, 198), so that a neighbour on either side is too small a window.
+    ASSUME: 3R names peaks at 103, 176, 199, 300, 393 and 472, but no rule. Its Table 5 has smaller maxima next to them
+    (101, 198), so a window of one neighbour on either side is too small.
     """
     if not len(rates):
         return np.zeros(0, dtype=bool)
@@ -69,14 +73,28 @@ def local_peaks(rates: np.ndarray, window: int) -> np.ndarray:
     return peaks
 
 
+def spoken(word: str) -> str:
+    """A word in lower case, without the punctuation around it.
+
+    ASSUME: "The", "the" and "the," are the same word of a list. An uncased tokeniser sees no case, and 3R underlines
+    words in its examples regardless of case and punctuation.
+    """
+    return _AROUND_WORDS.sub("", word).casefold()
+
+
+def cleaned(words: Iterable[str]) -> list[str]:
+    """Words as they are spoken, each once; punctuation by itself is none, so that there may be fewer."""
+    return list(dict.fromkeys(word for word in map(spoken, words) if word))
+
+
 def top_words(counts: pa.Table, length: int, *, drop_capitalised: bool) -> list[str]:
     """The ``length`` most frequent words.
 
     Args:
-        counts: Columns of ``schemas.WORD_COUNTS``.
-        length: Words of the list.
-        drop_capitalised: Leave out "The" where "the" is more frequent. The ten words that 3R prints lack "The", which
-            in the first 11,914 lines of its corpus stands ninth; "York" stays, whose small form is no word.
+        counts: Columns of ``columns.corpora.WORD_COUNTS``.
+        length: Number of words on the list.
+        drop_capitalised: Drop "The" if "the" is more frequent. The ten words that 3R prints lack "The", which is ninth
+            in the first 11,914 lines of its corpus; "York" is kept, since "york" is not a word.
 
     Raises:
         DataError: if the corpus has fewer words.
@@ -87,6 +105,6 @@ def top_words(counts: pa.Table, length: int, *, drop_capitalised: bool) -> list[
         words = [word for place, word in enumerate(words) if rank.get(word.lower(), place) >= place]
     if len(words) < length:
         raise DataError(
-            f"words: the corpus has {len(words)} different ones; a list of {length} is asked for."
+            f"words: the corpus has {len(words)} different words; the list asks for {length}. Shorten the list."
         )
     return list(words[:length])

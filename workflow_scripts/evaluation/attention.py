@@ -1,10 +1,10 @@
-"""What an encoder's attention does: energy of the [CLS] token, and maps of attention weights.
+"""Properties of an encoder's attention: energy of the [CLS] token, and maps of attention weights.
 
     E_CLS = ||h_cls||_2 / ||H_-||_F
 
-h_cls is the row of [CLS] and H_- all other rows of the context tensor: the values weighted by attention,
-heads side by side, before the output projection (JTCSE, equation 6 and section VI-B). With T equal rows
-it is 1/sqrt(T - 1). Encoders of the BERT family (BERT, RoBERTa, ELECTRA) are understood.
+h_cls is the row of [CLS], and H_- are all other rows, of the context tensor: the values weighted by attention, heads
+concatenated, before the output projection (JTCSE, Equation 6 and section VI-B). For T equal rows, the energy is
+1/sqrt(T - 1). Encoders of the BERT family (BERT, RoBERTa, ELECTRA) are supported.
 
 Shape suffixes: B sentences, T tokens, D width, H heads.
 """
@@ -20,38 +20,38 @@ from pydantic import Field
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.scores import ATTENTION
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.scores import Score
-from workflow_scripts.schemas import ATTENTION
 
 
-class Energy(Slice):
-    """Over which sentences E_CLS is averaged."""
+class Energy(Settings):
+    """The sentences over which E_CLS is averaged."""
 
     dataset: str = Field(description="Dataset of the form sentences or pairs.")
-    max_sentences: int = Field(gt=0, description="So many sentences from the beginning.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    max_sentences: int = Field(gt=0, description="Use the first so many sentences.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
     batch_size: int = Field(gt=0, description="Sentences per forward pass; does not change the result.")
 
 
-class Maps(Slice):
-    """Of which sentences and layers attention is drawn."""
+class Maps(Settings):
+    """The sentences and layers whose attention is drawn."""
 
     sentences: list[str] = Field(min_length=1, description="Drawn one by one, so nothing is padded.")
     layers: list[int] = Field(min_length=1, description="Counted from 1.")
     max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
-class Config(Slice):
-    """What is measured and drawn of one encoder's attention."""
+class Config(Settings):
+    """What is measured and drawn for one encoder."""
 
     energy: Energy
     maps: Maps
 
 
 def distinct_texts(table: pa.Table) -> list[str]:
-    """Every text of a table of sentences or pairs once, first sides first."""
+    """The distinct texts of a table of sentences or pairs, first sides first."""
     columns = [name for name in ("sentence", "sentence1", "sentence2") if name in table.column_names]
     return list(dict.fromkeys(text for name in columns for text in table[name].to_pylist()))
 
@@ -64,10 +64,10 @@ def context_projections(model: nn.Module) -> list[nn.Module]:
 def cls_energy(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], config: Energy
 ) -> list[Score]:
-    """E_CLS averaged over sentences: one score a layer (``layer:1`` ...) and their ``mean``.
+    """E_CLS averaged over sentences: one score per layer (``layer:1`` ...) and their ``mean``.
 
     Raises:
-        DataError: if the model has no self-attention layers that are understood.
+        DataError: if the model's self-attention layers are not supported.
     """
     projections = context_projections(model)
     if not projections:
@@ -89,22 +89,22 @@ def cls_energy(
     return [Score(config.dataset, name, "cls_energy", value, len(sentences)) for name, value in values]
 
 
-def cls_energy_of_towers(
+def cls_energy_of_sub_encoders(
     models: Sequence[PreTrainedModel],
     tokenizer: PreTrainedTokenizerBase,
     sentences: Sequence[str],
     config: Energy,
 ) -> list[Score]:
-    """``cls_energy`` averaged over the encoders of an ensemble, layer by layer; of one encoder, its own."""
-    by_tower = [cls_energy(model, tokenizer, sentences, config) for model in models]
+    """``cls_energy`` averaged over the encoders of an ensemble, layer by layer, or that of a single encoder."""
+    by_sub_encoder = [cls_energy(model, tokenizer, sentences, config) for model in models]
     return [
         scores[0]._replace(value=float(np.mean([score.value for score in scores if score.value is not None])))
-        for scores in zip(*by_tower, strict=True)
+        for scores in zip(*by_sub_encoder, strict=True)
     ]
 
 
 def energy(context_BTD: Tensor, mask_BT: Tensor) -> Tensor:
-    """E_CLS of each sentence, shape (B,), float64; padding is no token."""
+    """E_CLS of each sentence, shape (B,), float64; padding is ignored."""
     squares_BT = context_BTD.double().square().sum(dim=-1) * mask_BT
     return (squares_BT[:, 0] / squares_BT[:, 1:].sum(dim=1)).sqrt()
 
@@ -125,10 +125,10 @@ def _captured_inputs(modules: Sequence[nn.Module]) -> Iterator[list[Tensor]]:
 
 
 def attention_maps(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: Maps) -> pa.Table:
-    """Attention weights of every head, with the columns of ``schemas.ATTENTION``.
+    """Attention weights of every head, with the columns of ``columns.scores.ATTENTION``.
 
     Raises:
-        ConfigError: if a layer is asked for that the model does not have.
+        ConfigError: if the model does not have one of the layers.
     """
     count = model.config.num_hidden_layers
     if outside := [layer for layer in config.layers if not 1 <= layer <= count]:
@@ -143,10 +143,10 @@ def attention_maps(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, c
     return pa.concat_tables(parts)
 
 
-def attention_maps_of_towers(
+def attention_maps_of_sub_encoders(
     models: Sequence[PreTrainedModel], tokenizer: PreTrainedTokenizerBase, config: Maps
 ) -> pa.Table:
-    """``attention_maps`` of all encoders of an ensemble; heads are numbered on from one to the next."""
+    """``attention_maps`` of all encoders of an ensemble, with their heads numbered consecutively."""
     tables, heads = [], 0
     for model in models:
         table = attention_maps(model, tokenizer, config)

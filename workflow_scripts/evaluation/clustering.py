@@ -1,28 +1,28 @@
 """Short-text clustering: k-means on the embeddings, compared with the classes.
 
-k is the number of classes. k-means runs once per seed 0, 1, ..., each time keeping the best of ``n_init``
-starts; scores are mean and standard deviation over the seeds. ``accuracy`` is the share of texts whose
-cluster is mapped to their class by the best one-to-one map (Hungarian algorithm). ``nmi`` takes the
-arithmetic mean of the two entropies, which makes it equal to ``v_measure`` with beta 1; both names are
-printed because papers use either. The extraction study has seeds 0 to 9, scikit-learn's k-means with the ten
-starts that were its default then, and texts cut to 64 tokens.
+k is the number of classes. k-means runs once per seed 0, 1, ..., each time keeping the best of ``n_init`` starts;
+scores are mean and standard deviation over the seeds. ``accuracy`` is the fraction of texts whose cluster is assigned
+to their class by the best one-to-one assignment (Hungarian algorithm). ``nmi`` is normalised by the arithmetic mean of
+the two entropies, which makes it equal to ``v_measure`` with beta 1; both are reported because papers use either name.
+The extraction study uses seeds 0 to 9, scikit-learn's k-means with ten starts, its default at the time, and texts
+truncated to 64 tokens.
 
-k-means is scikit-learn's, as in that study. Ten starts a seed on MiniLM's vectors (384 wide), one core,
-three seeds, against faiss (ten starts, random, 25 iterations):
+k-means is scikit-learn's, as in that study. A comparison with faiss (random initialisation, 25 iterations) on MiniLM's
+vectors (384 wide), with ten starts per seed, three seeds, on one core:
 
-    task            classes  sum of squares    accuracy      seconds a seed
+    task            classes  sum of squares    accuracy      seconds per seed
     agnews                4    6887 |  6887    78.1 | 78.3     0.5 |  0.4
     searchsnippets        8   10040 | 10034    74.3 | 74.6     1.6 |  0.8
     biomedical           20   14728 | 14725    50.2 | 51.1     6.6 |  2.8
     googlets            152    4824 |  4914    71.7 | 71.8    12.4 |  3.6
 
-They agree within the spread over seeds, but with many classes faiss stops at a worse optimum than one start
-of scikit-learn reaches (4848, in 1.3 s), so its speed buys nothing there; ``jobs`` do.
+They agree within the spread over seeds, but with many classes faiss stops at a worse optimum than a single start of
+scikit-learn (4848, in 1.3 s), so that its speed is no advantage; parallel ``jobs`` are.
 
 Shape suffixes: N texts, D width, C clusters or classes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,41 +35,44 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score, v_measure_score
 from threadpoolctl import threadpool_limits
 
-from workflow_scripts.config import Slice
+from workflow_scripts.evaluation.base import SuiteConfig
 from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
 from workflow_scripts.evaluation.scores import Score, gap
+
+FORM = "labelled"
 
 Labels = NDArray[np.intp]
 METRICS = ("accuracy", "nmi", "v_measure")
 
 
-class Config(Slice):
+class Config(SuiteConfig):
     """A suite of clustering tasks."""
 
-    datasets: list[str] = Field(min_length=1, description="Datasets of the form labelled, one task each.")
-    max_tokens: int = Field(
-        gt=2, description="Longer texts are cut to this many tokens, [CLS] and [SEP] included."
-    )
     seeds: int = Field(ge=2, description="Runs of k-means, with seeds 0, 1, ...")
-    n_init: int = Field(ge=1, description="Starts of each run, the best of which counts.")
+    n_init: int = Field(ge=1, description="Starts of each run, of which the best is used.")
     max_texts: int | None = Field(
         default=None,
         gt=0,
-        description="So many texts of a larger set, drawn once for all runs; left out for all.",
+        description="Number of texts drawn from a larger set, the same for all runs; omit for all texts.",
     )
     label: str | None = Field(
         description="Substitution to print, where fewer runs or texts stand in for a paper's."
     )
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """That of the settings, if there is one."""
+        return [self.label] if self.label else []
 
 
 def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, jobs: int = 1) -> list[Score]:
     """Score an encoder on every task from one forward pass over their distinct texts.
 
     Args:
-        datasets: Task name to a table with the columns of ``schemas.LABELLED``; an empty one is a gap.
+        datasets: Task name to a table with the columns of ``columns.corpora.LABELLED``; an empty one is a gap.
         encode: Texts to vectors.
         config: Seeds and starts.
-        jobs: Processes over the seeds; the scores do not depend on it.
+        jobs: Number of processes over the seeds; the scores do not depend on it.
 
     Returns:
         Mean and sd of each metric per task; ``n`` counts texts.
@@ -79,7 +82,7 @@ def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, j
     scores = []
     for task, table in datasets.items():
         if not len(table):
-            scores.append(gap(task, "no source of the dataset is there"))
+            scores.append(gap(task, "no source of the dataset is available"))
             continue
         classes_N = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
         vectors_ND = embeddings[table["text1"].to_pylist()]
@@ -88,7 +91,7 @@ def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, j
 
 
 def drawn(table: pa.Table, max_texts: int | None) -> pa.Table:
-    """``max_texts`` rows of a larger table, always the same, in their order."""
+    """``max_texts`` rows of a larger table, always the same ones, in their original order."""
     if max_texts is None or len(table) <= max_texts:
         return table
     return table.take(np.sort(np.random.default_rng(0).permutation(len(table))[:max_texts]))
@@ -107,7 +110,7 @@ def agreements(
 
 def cluster(vectors_ND: Vectors, count: int, seed: int, n_init: int) -> Labels:
     """Number of the cluster of each text, shape (N,), by k-means with ``count`` clusters."""
-    # One thread: several add up centroids in the order in which they finish, and a last bit can tip a text.
+    # One thread: several would sum centroids in the order in which they finish, and a last bit can move a text.
     with threadpool_limits(limits=1):
         found: Any = KMeans(count, n_init=n_init, random_state=seed).fit(vectors_ND)
     return np.asarray(found.labels_, dtype=np.intp)
@@ -124,11 +127,11 @@ def agreement(classes_N: Labels, clusters_N: Labels) -> dict[str, float]:
 
 
 def hungarian_accuracy(classes_N: Labels, clusters_N: Labels) -> float:
-    """Share of texts in their class under the one-to-one map of clusters to classes that makes it largest.
+    """Fraction of texts in their class, under the one-to-one assignment of clusters to classes that maximises it.
 
     Args:
         classes_N: Numbers of the true classes, from 0.
-        clusters_N: Numbers of the clusters, from 0; there may be more or fewer of them.
+        clusters_N: Numbers of the clusters, from 0; there may be more or fewer clusters than classes.
     """
     together_CC = np.zeros((classes_N.max() + 1, clusters_N.max() + 1), dtype=np.int64)
     np.add.at(together_CC, (classes_N, clusters_N), 1)
@@ -136,7 +139,7 @@ def hungarian_accuracy(classes_N: Labels, clusters_N: Labels) -> float:
 
 
 def summaries(task: str, seeds: list[dict[str, float]], texts: int) -> list[Score]:
-    """Mean and standard deviation of every metric over the seeds; ``texts`` counts what was clustered."""
+    """Mean and standard deviation of every metric over the seeds; ``texts`` is the number of clustered texts."""
     scores = []
     for metric in METRICS:
         values = [seed[metric] for seed in seeds]

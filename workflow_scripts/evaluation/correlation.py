@@ -1,4 +1,4 @@
-"""Cosines of embeddings, and their correlation with judgements; defined for degenerate input too."""
+"""Cosines of embeddings, and their correlation with judgements; also defined for degenerate input."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 
 def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:
-    """Row-wise cosine in float64, shape (N,); 0 where a vector is 0, as SentEval has it."""
+    """Row-wise cosine in float64, shape (N,); 0 where a vector is 0, as in SentEval."""
     left, right = left_ND.astype(np.float64), right_ND.astype(np.float64)
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     products = np.einsum("nd,nd->n", left, right)

@@ -1,13 +1,12 @@
 """What an encoder costs: parameters, multiply-accumulates, latency, throughput.
 
-Parameters and multiply-accumulates are exact and repeatable. Times are neither, so they come from a
-function of their own and belong in a file of their own. An encoder is timed in turns with its base
-encoder in one process, so that both meet the same machine in the same mood; the ratio is what to quote.
+Parameters and multiply-accumulates are exact and repeatable. Times are neither, so they are measured by a separate
+function and belong in a separate file. An encoder is timed alternately with its base encoder in one process, so that
+both run under the same conditions; the ratio is the number to quote.
 
-Multiply-accumulates are counted from the modules as a forward pass runs: in x out for every row that
-enters a linear layer (``gmac_linear``, what thop counts), and 2 T^2 D per sentence for every
-self-attention layer of the BERT family (``gmac_total`` includes them). Embedding look-ups, softmax,
-normalisation and activations count nothing.
+Multiply-accumulates are counted per module during a forward pass: in x out for every row that enters a linear layer
+(``gmac_linear``, as counted by thop), and 2 T^2 D per sentence for every self-attention layer of the BERT family
+(included in ``gmac_total``). Embedding look-ups, softmax, normalisation and activations are not counted.
 
 Shape suffixes: B sentences, T tokens.
 """
@@ -21,15 +20,15 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.attention import context_projections
 from workflow_scripts.evaluation.scores import Score
 
 Forward = Callable[[Tensor, Tensor], object]
-"""Token ids and mask, both of shape (B, T), to anything: one whole pass from tokens to sentence vectors."""
+"""One complete pass from token ids and mask, both of shape (B, T), to sentence vectors; the result is not used."""
 
 
-class Config(Slice):
+class Config(Settings):
     """Lengths, batches and repeats."""
 
     tokens: int = Field(gt=0, description="Tokens per sentence T, for counting and for timing; no padding.")
@@ -46,7 +45,7 @@ class Operations(NamedTuple):
 
 
 def evaluate(config: Config, module: nn.Module, forward: Forward) -> list[Score]:
-    """Parameters, and giga-multiply-accumulates for one sentence of ``config.tokens`` tokens."""
+    """Parameters, and 10^9 multiply-accumulates for one sentence of ``config.tokens`` tokens."""
     operations = count_operations(module, forward, config.tokens, batch_size=1)
     task, note = "cost", f"one sentence of {config.tokens} tokens"
     return [
@@ -61,13 +60,21 @@ def of_base(scores: Iterable[Score]) -> list[Score]:
     return [score._replace(aggregation="base") for score in scores]
 
 
+def added_parameters(scores: Iterable[Score]) -> Score:
+    """Parameters that an encoder has beyond its base encoder's, in percent of those."""
+    counts = {score.aggregation: score.value for score in scores if score.metric == "parameters"}
+    ours, base = counts[""], counts["base"]
+    assert ours is not None and base
+    return Score("cost", "", "added_parameters_percent", 100 * (ours / base - 1), 1)
+
+
 def run_backbone(backbone: nn.Module, ids_BT: Tensor, mask_BT: Tensor) -> object:
     """One pass of an encoder without pooler or head."""
     return backbone(input_ids=ids_BT, attention_mask=mask_BT)
 
 
 def ratios(scores: Iterable[Score]) -> str:
-    """What an encoder costs in units of its base encoder, counts and times, in one line."""
+    """What an encoder costs relative to its base encoder, counts and times, in one line."""
     values = {(score.aggregation, score.metric): score.value or 0.0 for score in scores}
     counts = {
         metric: values["", metric] / base
@@ -83,14 +90,14 @@ def ratios(scores: Iterable[Score]) -> str:
 
 
 def count_parameters(module: nn.Module) -> int:
-    """Number of parameters; one that several modules share counts once."""
+    """Number of parameters; a parameter that several modules use is counted once."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
 def count_operations(module: nn.Module, forward: Forward, tokens: int, batch_size: int) -> Operations:
     """Multiply-accumulates of one forward pass over ``batch_size`` sentences of ``tokens`` tokens.
 
-    Works on the meta device as well, where nothing is computed, if the pass reads no value of a tensor.
+    Also works on the meta device, where nothing is computed, if the pass does not read the value of a tensor.
     """
     linear: list[int] = []
     attention: list[int] = []
@@ -118,21 +125,24 @@ def count_operations(module: nn.Module, forward: Forward, tokens: int, batch_siz
 def time_against_base(
     config: Config, encoder: tuple[nn.Module, Forward], base: tuple[nn.Module, Forward]
 ) -> list[Score]:
-    """Time an encoder in turns with its base encoder; the scores differ from run to run.
+    """Time an encoder alternately with its base encoder; the scores differ from run to run.
 
     Returns:
         For each batch size (aggregation ``batch:32``): median ``latency_ms`` of a batch,
-        ``sentences_per_second``, the base encoder's ``base_latency_ms``, and ``latency_ratio``, the median
-        over repeats of the encoder's time by the base encoder's time next to it.
+        ``sentences_per_second``, the base encoder's ``base_latency_ms``, ``latency_ratio``, the median
+        over repeats of the encoder's time by the base encoder's time next to it, and
+        ``added_latency_percent``, what that ratio is above 1.
     """
     scores = []
     for batch_size in config.batch_sizes:
         ours, bases = _interleaved_seconds(config, batch_size, encoder, base)
+        ratio = median(one / other for one, other in zip(ours, bases, strict=True))
         values = {
             "latency_ms": 1000 * median(ours),
             "sentences_per_second": batch_size / median(ours),
             "base_latency_ms": 1000 * median(bases),
-            "latency_ratio": median(one / other for one, other in zip(ours, bases, strict=True)),
+            "latency_ratio": ratio,
+            "added_latency_percent": 100 * (ratio - 1),
         }
         note = f"{config.tokens} tokens, {_device_of(encoder[0])}, {torch.get_num_threads()} threads"
         batch = f"batch:{batch_size}"
@@ -168,7 +178,7 @@ def _seconds(module: nn.Module, forward: Forward, batch: tuple[Tensor, Tensor]) 
 
 
 def _wait(module: nn.Module) -> None:
-    """Let a GPU finish what it was given."""
+    """Wait until a GPU has finished."""
     device = _device_of(module)
     if device.type == "cuda":
         torch.cuda.synchronize(device)
@@ -180,7 +190,7 @@ def _device_of(module: nn.Module) -> torch.device:
 
 
 def _batch(module: nn.Module, batch_size: int, tokens: int) -> tuple[Tensor, Tensor]:
-    """Token ids 0 to 999 over and over, and a mask without padding; what the ids are costs nothing."""
+    """Token ids 0 to 999, repeated, and a mask without padding; the values of the ids do not affect the cost."""
     device = _device_of(module)
     ids_BT = (torch.arange(batch_size * tokens) % 1000).view(batch_size, tokens).to(device)
     return ids_BT, torch.ones_like(ids_BT)

@@ -14,9 +14,9 @@ Encode = Callable[[Sequence[str]], Vectors]
 
 
 class Embeddings:
-    """Look up the vectors of sentences that were encoded together.
+    """The vectors of sentences that were encoded together, looked up by sentence.
 
-    Shape suffixes: N sentences asked for, U unique sentences, D width.
+    Shape suffixes: N requested sentences, U unique sentences, D width.
     """
 
     def __init__(self, sentences: Sequence[str], vectors_UD: Vectors) -> None:
@@ -32,8 +32,8 @@ def embed(encode: Encode, *columns: Iterable[str]) -> Embeddings:
     """Encode every distinct sentence of ``columns`` once.
 
     Raises:
-        DataError: if an embedding is not finite or all embeddings are equal: the encoder is broken,
-            and any score of it would be noise.
+        DataError: if an embedding is not finite or all embeddings are equal: the encoder is broken, and its scores
+            would be meaningless.
     """
     unique = list(dict.fromkeys(chain.from_iterable(columns)))
     vectors = encode(unique)
@@ -47,7 +47,7 @@ def embed(encode: Encode, *columns: Iterable[str]) -> Embeddings:
 
 
 def remembering(encode: Encode) -> Encode:
-    """``encode``, but no sentence twice: what several measures of a suite share is encoded once."""
+    """``encode`` with a cache, so that sentences in several measures of a suite are encoded once."""
     known: dict[str, Vectors] = {}
 
     def once(sentences: Sequence[str]) -> Vectors:

@@ -1,4 +1,4 @@
-"""Shape of an embedding space: alignment, uniformity, isotropy, modulus.
+"""Geometry of an embedding space: alignment, uniformity, isotropy, modulus.
 
     align   = E_(x,y)~positive pairs ||f(x) - f(y)||^2
     uniform = log E_(x,y) i.i.d. exp(-2 ||f(x) - f(y)||^2)
@@ -6,10 +6,10 @@
 Wang and Isola, Understanding Contrastive Representation Learning through Alignment and Uniformity on
 the Hypersphere, ICML 2020 (alpha 2, t 2). IsoScore: Rudman et al., Findings of ACL 2022.
 
-Papers differ in what they call by one name, so it is part of each measure's settings: which pairs count
-as positive (``above`` 4, or ``at_least`` 5), which dataset, and whether vectors are normalised first
-(alignment grows with the square of the vectors' scale). Uniformity is over all sentences of the same
-dataset, both sides of every pair; a sentence that stands in several pairs counts each time.
+Papers use these names for different measurements, so each measure's settings say which pairs count as positive
+(``above`` 4, or ``at_least`` 5), which dataset is used, and whether vectors are normalised first (alignment grows with
+the square of the vectors' scale). Uniformity is taken over all sentences of the same dataset, both sides of every
+pair; a sentence that occurs in several pairs counts each time.
 
 Shape suffixes: N sentences, P pairs, D width, B rows of a block.
 """
@@ -23,14 +23,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
 from workflow_scripts.evaluation.scores import Score, gap
 
 Floats = NDArray[np.float64]
 
 _BLOCK_ROWS = 512
-"""Rows of the distance matrix held at once: 80 MB at 20,000 sentences."""
+"""Rows of the distance matrix in memory at once: 80 MB at 20,000 sentences."""
 
 _SIGNS: dict[str, tuple[str, Callable[[Floats, float], NDArray[np.bool_]]]] = {
     "above": (">", operator.gt),
@@ -38,60 +38,60 @@ _SIGNS: dict[str, tuple[str, Callable[[Floats, float], NDArray[np.bool_]]]] = {
 }
 
 
-class Positives(Slice):
+class Positives(Settings):
     """One measurement of alignment and uniformity."""
 
     dataset: str = Field(description="Dataset of the form pairs.")
     comparison: Literal["above", "at_least"] = Field(
-        description="How positive pairs score against the threshold."
+        description="How the score of positive pairs compares with the threshold."
     )
-    threshold: float = Field(description="On the dataset's own scale.")
-    normalise: bool = Field(description="Whether vectors are brought to length 1 first.")
+    threshold: float = Field(description="Threshold on the dataset's own scale.")
+    normalise: bool = Field(description="Whether vectors are scaled to length 1 first.")
 
     def describe(self) -> str:
-        """Say what was measured, as tables print it."""
+        """A description of the measurement for tables."""
         form = "normalised" if self.normalise else "not normalised"
         return f"{self.dataset}, score {_SIGNS[self.comparison][0]} {self.threshold:g}, {form}"
 
 
-class Cloud(Slice):
-    """One measurement of isotropy, modulus and mean cosine."""
+class Sample(Settings):
+    """A sample of sentences, on which isotropy, modulus and mean cosine are measured."""
 
-    dataset: str = Field(description="Of the form sentences or pairs; each distinct sentence counts once.")
+    dataset: str = Field(description="Dataset of sentences or pairs; each distinct sentence counts once.")
     min_characters: int = Field(ge=0, description="Shorter sentences are left out.")
-    max_sentences: int = Field(gt=1, description="So many sentences from the beginning.")
+    max_sentences: int = Field(gt=1, description="Use the first so many sentences.")
 
 
-class Config(Slice):
-    """Measurements by name; the name is the task of their scores."""
+class Config(Settings):
+    """Measurements by name; the name is also the task in their scores."""
 
     positives: dict[str, Positives]
-    clouds: dict[str, Cloud]
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    samples: dict[str, Sample]
+    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
 
     @model_validator(mode="after")
     def _one_name_each(self) -> Self:
-        if shared := set(self.positives) & set(self.clouds):
-            raise ValueError(f"{sorted(shared)} name both positives and a cloud; rename one")
+        if shared := set(self.positives) & set(self.samples):
+            raise ValueError(f"{sorted(shared)} name both positives and a sample; rename one")
         return self
 
 
-def evaluate(config: Config, datasets: Mapping[str, pa.Table], encode: Encode) -> list[Score]:
+def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config) -> list[Score]:
     """Measure one encoder; a measure whose dataset is not in ``datasets`` is a gap.
 
     Args:
-        config: What to measure.
-        datasets: Name to a table with the columns of ``schemas.PAIRS`` or ``schemas.SENTENCES``.
+        datasets: Name to a table with the columns of ``columns.corpora.PAIRS`` or ``columns.corpora.SENTENCES``.
         encode: Sentences to vectors.
+        config: What to measure.
     """
     scores: list[Score] = []
-    for name, measure in (config.positives | config.clouds).items():
+    for name, measure in (config.positives | config.samples).items():
         if measure.dataset not in datasets:
             scores.append(gap(name, f"dataset {measure.dataset} is not there"))
         elif isinstance(measure, Positives):
             scores += _align_and_spread(name, measure, datasets[measure.dataset], encode)
         else:
-            scores += _measure_cloud(name, measure, datasets[measure.dataset], encode)
+            scores += _measure_sample(name, measure, datasets[measure.dataset], encode)
     return scores
 
 
@@ -112,18 +112,21 @@ def _align_and_spread(name: str, positives: Positives, table: pa.Table, encode: 
     ]
 
 
-def _measure_cloud(name: str, cloud: Cloud, table: pa.Table, encode: Encode) -> list[Score]:
+def _measure_sample(name: str, sample: Sample, table: pa.Table, encode: Encode) -> list[Score]:
     columns = [column for column in ("sentence", "sentence1", "sentence2") if column in table.column_names]
     distinct = dict.fromkeys(text for column in columns for text in table[column].to_pylist())
-    texts = [text for text in distinct if len(text) >= cloud.min_characters][: cloud.max_sentences]
+    texts = [text for text in distinct if len(text) >= sample.min_characters][: sample.max_sentences]
     if len(texts) < 2:
         return [
-            gap(name, f"{cloud.dataset}: {len(texts)} sentences of {cloud.min_characters} characters or more")
+            gap(
+                name,
+                f"{sample.dataset}: {len(texts)} sentences of {sample.min_characters} characters or more",
+            )
         ]
     vectors = embed(encode, texts)[texts]
     measures = {"isoscore": isoscore, "mean_modulus": mean_modulus, "mean_cosine": mean_cosine}
     values = {metric: measure(vectors) for metric, measure in measures.items()}
-    return [Score(name, "", metric, value, len(texts), cloud.dataset) for metric, value in values.items()]
+    return [Score(name, "", metric, value, len(texts), sample.dataset) for metric, value in values.items()]
 
 
 def alignment(left_PD: Vectors | Floats, right_PD: Vectors | Floats) -> float:
@@ -135,9 +138,8 @@ def alignment(left_PD: Vectors | Floats, right_PD: Vectors | Floats) -> float:
 def uniformity(vectors_ND: Vectors | Floats) -> float:
     """Logarithm of the mean Gaussian potential over all pairs of rows; lower is more uniform.
 
-    Bounded memory: distances are made in blocks. Rows are paired with other rows, never with themselves.
-    The sum is kept as a logarithm, because unnormalised vectors are so far apart that every potential
-    underflows.
+    Distances are computed in blocks, which bounds memory. Rows are paired with other rows, never with themselves. The
+    sum is computed as a logarithm, because unnormalised vectors are so far apart that every potential underflows.
     """
     assert len(vectors_ND) > 1
     log_sums = [_log_sum_exp(exponents) for exponents in _exponents(vectors_ND.astype(np.float64))]
@@ -146,7 +148,7 @@ def uniformity(vectors_ND: Vectors | Floats) -> float:
 
 
 def _exponents(vectors_ND: Floats) -> Iterator[Floats]:
-    """Yield -2 ||x - y||^2, a block of rows x with all rows y from the block's first on; -inf but for y after x."""
+    """Yield -2 ||x - y||^2 for a block of rows x and all rows y from the block's first on; -inf unless y follows x."""
     twice_squares_N = 2 * np.einsum("nd,nd->n", vectors_ND, vectors_ND)
     for start in range(0, len(vectors_ND) - 1, _BLOCK_ROWS):
         block_BD = vectors_ND[start : start + _BLOCK_ROWS]
@@ -154,25 +156,25 @@ def _exponents(vectors_ND: Floats) -> Iterator[Floats]:
         exponents *= 4
         exponents -= twice_squares_N[start : start + len(block_BD), None]
         exponents -= twice_squares_N[None, start:]
-        np.minimum(exponents, 0, out=exponents)  # rounding may leave a square below 0
+        np.minimum(exponents, 0, out=exponents)  # rounding may make a square negative
         exponents[np.tril_indices(len(block_BD))] = -np.inf
         yield exponents
 
 
 def _log_sum_exp(exponents: Floats) -> float:
-    """In place, since ``scipy.special.logsumexp`` would hold several copies of the block."""
+    """Log-sum-exp in place, since ``scipy.special.logsumexp`` would hold several copies of the block."""
     highest = exponents.max()
     np.exp(np.subtract(exponents, highest, out=exponents), out=exponents)
     return float(highest + np.log(exponents.sum()))
 
 
 def isoscore(vectors_ND: Vectors | Floats) -> float:
-    """How evenly variance is spread over the D directions: 0 for one direction, 1 for all alike.
+    """How evenly variance is spread over the D directions: 0 if it is all in one direction, 1 if it is equal in all.
 
-    The seven published steps reduce to (PR - 1) / (D - 1), where PR = (sum of eigenvalues)^2 / (sum of
-    their squares) of the covariance, which needs no eigenvalues: trace squared over squared Frobenius
-    norm. A sample of N points of an isotropic Gaussian scores below 1, about (D / (1 + D/N) - 1) / (D - 1).
-    Points that do not vary at all score 0.
+    The seven published steps reduce to (PR - 1) / (D - 1), where PR = (sum of eigenvalues)^2 / (sum of their squares)
+    of the covariance. This needs no eigenvalues, since PR is the squared trace over the squared Frobenius norm. N
+    points drawn from an isotropic Gaussian score below 1, about (D / (1 + D/N) - 1) / (D - 1). Points without any
+    variance score 0.
     """
     centred = vectors_ND.astype(np.float64) - vectors_ND.mean(axis=0, dtype=np.float64)
     covariance = centred.T @ centred

@@ -2,16 +2,15 @@
 
     min_W  sum_n m_n CE(t_n, softmax(W x_n + b)) + ||W||^2 / 2C
 
-One problem is a subset m of the rows and a value of C; the targets t are class probabilities, so a
-label may be soft. This is scikit-learn's LogisticRegression(C): the intercept b is not penalised, and two
-classes have one row of weights. Cross-validation needs hundreds of such fits on one matrix of features:
-here they advance together, so a step costs two matrix products for all of them, and each starts from the
-solution on all rows of its C. The minimum is unique, so neither the start
-nor the company a problem keeps shows in the result, beyond the tolerance.
+One problem is a subset m of the rows and a value of C; the targets t are class probabilities, so labels may be soft.
+This is scikit-learn's LogisticRegression(C): the intercept b is not penalised, and two classes have one row of
+weights. Cross-validation needs hundreds of such fits on one matrix of features. Here they are solved together, so that
+a step costs two matrix products for all of them, and each starts from the solution on all rows for its C. The minimum
+is unique, so up to the tolerance the result depends neither on the start nor on the other problems.
 
-Method: L-BFGS (Nocedal and Wright 2006, algorithm 7.4) from an inverse Hessian that all problems share,
-averaged over them and over classes. On MR with all-MiniLM-L6-v2 (10,662 x 384; 110 subsets, 6 values of C) it
-takes some seven steps a value, 4 s on one core.
+Method: L-BFGS (Nocedal and Wright 2006, algorithm 7.4), started with an inverse Hessian that is averaged over all
+problems and classes. On MR with all-MiniLM-L6-v2 (10,662 x 384; 110 subsets, 6 values of C), it takes about seven
+steps per value of C, 4 s on one core.
 
 Shape suffixes: N rows, D features, F features and a constant, P problems, K logits (1 for two classes),
 C classes.
@@ -33,11 +32,11 @@ _MEMORY = 10
 _MAX_STEPS = 300
 _MAX_HALVINGS = 40
 _REFRESH = 25
-"""Steps after which the shared curvature is taken anew; ordinary problems are solved before."""
+"""Steps after which the common curvature is computed again; ordinary problems are solved before."""
 _TOLERANCE = 1e-12
-"""Expected decrease of the loss, as a share of it (or of 1), at which a problem counts as solved."""
+"""Expected decrease of the loss, relative to it (or to 1 if it is smaller), at which a problem counts as solved."""
 _CELLS = 1 << 22
-"""Logits held at once, problems by classes by rows: 32 MB an array."""
+"""Logits in memory at once, problems x classes x rows: 32 MB per array."""
 
 
 def with_constant(features_ND: Features) -> Tensor:
@@ -54,14 +53,14 @@ def solve(
     Args:
         features_ND: Features without a constant.
         targets_NC: Class probabilities; one-hot rows for hard labels.
-        rows_PN: Which rows each problem trains on.
+        rows_PN: The rows that each problem trains on.
         strengths: Values of C, ascending.
 
     Returns:
-        For each value of C the weights of all problems, shape (P, C, F), the constant's last.
+        For each value of C, the weights of all problems, shape (P, C, F), with the constant's weight last.
 
     Raises:
-        TrainingError: if a problem does not converge, as with features of extreme size.
+        TrainingError: if a problem does not converge, for example because of extremely large features.
     """
     assert np.isfinite(features_ND).all()
     targets_KN = torch.from_numpy(targets_NC.T.copy())
@@ -84,7 +83,7 @@ def solve(
 
 
 class _Rows:
-    """The rows that all problems share, and what a loss over them needs."""
+    """The rows that all problems have in common, with loss, gradient and curvature over them."""
 
     def __init__(self, features_NF: Tensor, targets_KN: Tensor) -> None:
         self.features_NF = features_NF
@@ -100,11 +99,12 @@ class _Rows:
             normaliser_PN = torch.nn.functional.softplus(logits_PKN[:, 0])
         else:
             normaliser_PN = logits_PKN.logsumexp(dim=1)
-        reached = torch.einsum("pkn,kn,pn->p", logits_PKN, self.targets_KN, masks_PN)
-        return torch.einsum("pn,pn->p", normaliser_PN, masks_PN) - reached
+        reached_PN = torch.einsum("pkn,kn->pn", logits_PKN, self.targets_KN)
+        # The difference is taken row by row: sums of large logits would leave it no digits for the line search.
+        return torch.einsum("pn,pn->p", normaliser_PN - reached_PN, masks_PN)
 
     def gradient(self, logits_PKN: Tensor, masks_PN: Tensor) -> Tensor:
-        """Of the loss, shape (P, K, F)."""
+        """Gradient of the loss, shape (P, K, F)."""
         residual_PKN = (_probabilities(logits_PKN) - self.targets_KN) * masks_PN[:, None]
         return residual_PKN @ self.features_NF
 
@@ -148,7 +148,7 @@ def _minimise(rows: _Rows, masks_PN: Tensor, strength: float, start_1KF: Tensor)
             trial_weights = torch.addcmul(weights, step[:, None, None], direction)
             trial_logits = torch.addcmul(logits, step[:, None, None], along)
             trial_loss = loss_at(trial_logits, trial_weights)
-            rounding = 1e-14 * loss
+            rounding = 1e-13 * loss
             lower = trial_loss <= loss + 1e-4 * step * slope + rounding
             if lower.all():
                 break
@@ -164,7 +164,7 @@ def _minimise(rows: _Rows, masks_PN: Tensor, strength: float, start_1KF: Tensor)
 
 
 def _factor(hessian_FF: Tensor, penalty_F: Tensor) -> Tensor:
-    """Cholesky factor of the penalised Hessian; a little is added where nothing is penalised."""
+    """Cholesky factor of the penalised Hessian; a small value is added where there is no penalty."""
     diagonal_F = penalty_F + 1e-10 * hessian_FF.diagonal().mean()
     factor: Tensor = torch.linalg.cholesky(hessian_FF + diagonal_F.diag())
     return factor
@@ -184,7 +184,7 @@ class _Pair(NamedTuple):
 
 
 def _inverse_hessian_product(gradient_PKF: Tensor, memory: list[_Pair], factor_FF: Tensor) -> Tensor:
-    """Two-loop recursion from the shared inverse Hessian, shape (P, K, F)."""
+    """Two-loop recursion, started with the common inverse Hessian, shape (P, K, F)."""
     product, shares = gradient_PKF, []
     for pair in reversed(memory):
         share = pair.inverse * _dot(pair.step, product)

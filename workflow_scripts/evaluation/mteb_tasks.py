@@ -1,19 +1,22 @@
 """Evaluation through mteb: any of its tasks, on a saved model folder, resumable task by task.
 
-Finished tasks are kept as mteb's own JSON below a cache folder, subset by subset, and are not run again.
-What is kept is found by the model's name and revision, and mteb gives every local model the same ones, so
-that one model would be answered with another's scores. Here the name is the run's, and the revision is a hash
-of every file of the folder and of the length at which texts are cut. The cache folder has a part per version
-of mteb, and a task whose data has another revision is run anew.
+Results of finished tasks are kept as mteb's own JSON in a cache folder, subset by subset, and not computed again. The
+cache is keyed by the model's name and revision, but mteb gives the same ones to every local model, so that one model
+would get another's scores. Here, the name is that of the run, and the revision is a hash of all files in the folder
+and of the length to which texts are truncated. The cache has a subfolder for each version of mteb, and a task whose
+data has another revision is run again.
 
-mteb's JSON holds times and dates; the scores returned here do not.
+mteb's JSON contains times and dates; the scores returned here do not.
 """
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from math import isfinite
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 import mteb
@@ -23,35 +26,40 @@ from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 
-from workflow_scripts.artefacts import RECORD_FILE
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.scores import Score, gap
-from workflow_scripts.provenance import sha256_of
+from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folder
+from workflow_scripts.provenance.record import sha256_of
 
 
-class Lists(Slice):
+class Lists(Settings):
     """Content of config/mteb.yaml."""
 
     lists: dict[str, dict[str, str]] = Field(
-        description="Name of a list to task name in a paper to name in mteb."
+        description="Lists by name; each maps names of tasks in a paper to their names in mteb."
     )
-    not_in_this_mteb: dict[str, str] = Field(description="What a paper ran and the lists lack, and why.")
+    not_in_this_mteb: dict[str, str] = Field(description="Tasks of papers that the lists lack, and why.")
 
 
-class Config(Slice):
+class Config(Settings):
     """One evaluation through mteb."""
 
     lists: list[str] = Field(min_length=1, description="Lists of config/mteb.yaml.")
-    max_tokens: int = Field(gt=2, description="Longer texts are cut; [CLS] and [SEP] count.")
+    max_tokens: int = Field(gt=2, description="Longer texts are truncated; [CLS] and [SEP] count.")
     batch_size: int = Field(gt=0, description="Texts per forward pass.")
     device: Literal["cpu", "cuda", "auto"]
-    metrics: list[str] = Field(description="Kept beside main_score where a task has them, such as map_at_10.")
-    missing_data: Literal["gap", "stop"] = Field(description="What a task without its data set means.")
+    metrics: list[str] = Field(
+        description="Metrics to keep in addition to main_score, if a task has them, such as map_at_10."
+    )
+    missing_data: Literal["gap", "stop"] = Field(description="What to do if a task's dataset is unavailable.")
+    label: str | None = Field(
+        default=None, description="Substitution to print, where other tasks stand in for those of a paper."
+    )
 
 
 def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:
-    """Names in mteb of the tasks of the ``chosen`` lists, each once.
+    """The names in mteb of all tasks of the ``chosen`` lists, each once.
 
     Raises:
         ConfigError: if a list does not exist.
@@ -65,7 +73,7 @@ def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:
 
 
 def find_tasks(names: Iterable[str]) -> list[AbsTask]:
-    """Look tasks up by mteb's names; needs no network.
+    """Look up tasks by their names in mteb; needs no network.
 
     Raises:
         ConfigError: if this version of mteb has no task of that name.
@@ -88,11 +96,11 @@ def evaluate(
     """Run an encoder on tasks, skipping what is in the cache.
 
     Args:
-        folder: A model folder that SentenceTransformer loads.
-        tasks: Tasks of mteb, or classes of one's own with the same base.
-        config: Lengths, batches, and what to keep.
+        folder: A model folder that SentenceTransformer can load.
+        tasks: Tasks of mteb, or of classes with the same base class.
+        config: Lengths, batches, and the metrics to keep.
         run: Name of the run, for mteb's files.
-        cache_folder: Where mteb's JSON is kept between jobs; no rule's output.
+        cache_folder: Folder of mteb's JSON between jobs, which is not an output of any rule.
 
     Returns:
         Per task the ``mean`` of main scores over splits and subsets, and for every split and subset
@@ -100,7 +108,7 @@ def evaluate(
         0 where it has none.
 
     Raises:
-        DataError: if a data set cannot be had and ``missing_data`` is ``stop``.
+        DataError: if a dataset is unavailable and ``missing_data`` is ``stop``.
     """
     encoder = _load(folder, config, run)
     cache = ResultCache(cache_folder / f"mteb-{mteb.__version__}")
@@ -122,8 +130,36 @@ def evaluate(
     return scores
 
 
+def means_of_lists(scores: Sequence[Score], lists: Lists, config: Config) -> list[Score]:
+    """The mean of each chosen metric over the tasks of each list, of which a task's value is that over its parts.
+
+    Args:
+        scores: Of all tasks of the lists.
+        lists: Content of config/mteb.yaml.
+        config: Names the lists and metrics.
+
+    Returns:
+        A score for each list, with the list in the place of the task, and each metric that one of its tasks has; a gap
+        where another has none.
+    """
+    parts: dict[tuple[str, str], list[Score]] = defaultdict(list)
+    for score in scores:
+        if score.value is not None and ":" in score.aggregation:
+            parts[score.task, score.metric].append(score)
+    found = []
+    for name, metric in product(config.lists, config.metrics):
+        of_tasks = {task: parts[task, metric] for task in dict.fromkeys(lists.lists[name].values())}
+        if lacking := [task for task, values in of_tasks.items() if not values]:
+            reason = f"{metric} of {', '.join(lacking)} is not there"
+            found += [gap(name, reason)] if len(lacking) < len(of_tasks) else []
+            continue
+        value = fmean(fmean(float(part.value or 0) for part in values) for values in of_tasks.values())
+        found.append(Score(name, "mean", metric, value, sum(part.n for v in of_tasks.values() for part in v)))
+    return found
+
+
 def revision(folder: Path, max_tokens: int) -> str:
-    """Identity of what a model folder computes: a hash of its files (not of their record) and the cut."""
+    """Identity of what a model folder computes: a hash of its files (without the record) and the maximal length."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RECORD_FILE)
     content = {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
     text = json.dumps([content, max_tokens], sort_keys=True)
@@ -131,7 +167,12 @@ def revision(folder: Path, max_tokens: int) -> str:
 
 
 def _load(folder: Path, config: Config, run: str) -> SentenceTransformerEncoderWrapper:
-    model = SentenceTransformer(str(folder), device=None if config.device == "auto" else config.device)
+    """Load any folder that sentence-transformers loads; code is run of one of this project's own alone."""
+    ours = (folder / RECORD_FILE).exists()
+    if ours:  # then its code is a copy of this project's, which its record vouches for
+        check_model_folder(folder)
+    device = None if config.device == "auto" else config.device
+    model = SentenceTransformer(str(folder), device=device, trust_remote_code=ours)
     model.max_seq_length = config.max_tokens
     wrapper = SentenceTransformerEncoderWrapper(model)
     identity = {"name": f"local/{run}", "revision": revision(folder, config.max_tokens)}
@@ -140,13 +181,13 @@ def _load(folder: Path, config: Config, run: str) -> SentenceTransformerEncoderW
 
 
 def _finished(task: AbsTask, meta: ModelMeta, cache: ResultCache) -> TaskResult | None:
-    """The kept result, if it is whole and of the same data; a torn or stale file is removed."""
+    """The cached result, if it is complete and of the same data; an incomplete or stale file is removed."""
     path = cache.get_task_result_path(task.metadata.name, meta)
     if not path.exists():
         return None
     try:
         result = TaskResult.from_disk(path)
-    except ValueError:  # a job was killed while mteb wrote it; JSON and pydantic errors are of this kind
+    except ValueError:  # a job was killed while mteb wrote the file; includes errors of JSON and pydantic
         path.unlink()
         return None
     if result.dataset_revision != task.metadata.revision:
@@ -156,10 +197,10 @@ def _finished(task: AbsTask, meta: ModelMeta, cache: ResultCache) -> TaskResult 
 
 
 def _load_data(task: AbsTask) -> str | None:
-    """Load a task's data set; the reason in one line where it cannot be had."""
+    """Load a task's dataset; returns the reason in one line if it is unavailable."""
     try:
         task.load_data()
-    except Exception as error:  # every data set has its own loader, and fails in its own way
+    except Exception as error:  # every dataset has its own loader, which fails in its own way
         first_line = (str(error).splitlines() or [""])[0]
         return f"data set {task.metadata.dataset['path']}: {type(error).__name__}: {first_line}"
     return None
@@ -168,7 +209,7 @@ def _load_data(task: AbsTask) -> str | None:
 def _run(
     task: AbsTask, encoder: SentenceTransformerEncoderWrapper, cache: ResultCache, batch_size: int
 ) -> None:
-    """Run a task into the cache; its scores are read from there, where mteb has rounded them."""
+    """Run a task and write its results to the cache, from which the scores (rounded by mteb) are read."""
     mteb.evaluate(
         encoder,
         task,
@@ -206,7 +247,7 @@ def _score(task: str, aggregation: str, metric: str, value: Any, n: int, note: s
 
 
 def _samples(task: AbsTask, split: str, subset: str) -> int:
-    """How many samples mteb says a split or subset has."""
+    """The number of samples in a split or subset, according to mteb."""
     statistics: Mapping[str, Any] = (task.metadata.descriptive_stats or {}).get(split, {})
     by_subset = statistics.get("hf_subset_descriptive_stats") or {}
     return int(by_subset.get(subset, statistics).get("num_samples", 0))

@@ -1,11 +1,11 @@
-"""Scores in long form, as every evaluator returns them."""
+"""Scores in long form, as returned by every evaluator."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from workflow_scripts.schemas import SCORES
+from workflow_scripts.columns.scores import SCORES
 
 
 class Score(NamedTuple):
@@ -25,10 +25,10 @@ def gap(task: str, reason: str) -> Score:
 
 
 def score_table(scores: Iterable[Score], *, run: str, seed: str, suite: str) -> pa.Table:
-    """Lay the scores of one run out as a table with the columns of ``SCORES``.
+    """The scores of one run as a table with the columns of ``SCORES``.
 
     Raises:
-        AssertionError: if a value is not finite; evaluators define what a degenerate input scores.
+        AssertionError: if a value is not finite; evaluators define the score of degenerate input.
     """
     rows = [{"run": run, "seed": int(seed), "suite": suite, **score._asdict()} for score in scores]
     table = pa.Table.from_pylist(rows, schema=SCORES)

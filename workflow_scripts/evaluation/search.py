@@ -1,21 +1,21 @@
 """Semantic search for duplicate questions, by cosine, with FAISS on the CPU.
 
-A query is a distinct question1 of a pair marked as duplicate. It is searched in a corpus of distinct texts:
-every question2 (``question2``), or every question of all pairs, duplicate or not (``all``, harder). A text is
-relevant if a pair marks it and the query as duplicates, in either order. The query's own text is taken out of
-its hits and is never relevant; a query left without a relevant text does not count. A search asks for eleven
-hits and keeps the first ten that are not the query itself.
+A query is a distinct question1 of a pair marked as duplicate. It is searched in a corpus of distinct texts: every
+question2 (``question2``), or every question of all pairs, duplicate or not (``all``, which is harder). A text is
+relevant if a pair marks it and the query as duplicates, in either order. The query's own text is removed from its hits
+and never relevant; queries without a relevant text are ignored. A search requests eleven hits and keeps the first ten
+that are not the query itself.
 
-The setting is that of LayerAttPooler (Table 3), which points to the search script of BERT-whitening-pytorch:
-that reads the first 100,000 pairs of Quora's file (0.25 GB of vectors 768 wide), searches each question1
-among all question2 in an inverted file of 1,024 lists, of which it probes 5, and takes the time of one batch
-of all queries. This module departs from the script in three points: texts rather than ids tell questions
-apart, a mark counts in either order, and a query is not among its own hits.
+The setting is that of LayerAttPooler (Table 3), which refers to the search script of BERT-whitening-pytorch. The
+script reads the first 100,000 pairs of Quora's file (0.25 GB of vectors 768 wide), searches each question1 among all
+question2 in an inverted file with 1,024 lists, of which it probes 5, and times one batch of all queries. This module
+departs from the script in three points: questions are identified by text rather than id, pairs count in either order,
+and a query is not among its own hits.
 
-FAISS works on one thread: a time is then the work of one query, and no rank depends on how a machine splits
-the work. ``readout`` searches with the encoder alone, as LayerAttPooler does: what was trained on top of it is
-removed. ``flat`` is exact; ``ivf`` is the inverted file, made only where the corpus has the 39 texts a list
-that FAISS asks for.
+FAISS uses one thread, so that a time is the work of one query, and no rank depends on how a machine divides the work.
+With ``readout``, the encoder is used with this readout only, as in LayerAttPooler, without what was trained on top of
+it. ``flat`` is exact; ``ivf`` is the inverted file, which is built only if the corpus has 39 texts per list, as
+FAISS requires.
 
 Shape suffixes: Q queries, K hits, N corpus texts, D width.
 """
@@ -32,49 +32,49 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.embeddings import Embeddings, Encode, Vectors, embed
 from workflow_scripts.evaluation.scores import Score, gap
-from workflow_scripts.models.readouts.pooled import Config as Pooling
+from workflow_scripts.models.readouts.pooling import Config as Pooling
 
 HITS = 10
 TEXTS_PER_LIST = 39
-"""FAISS warns below so many training points a list (``ClusteringParameters.min_points_per_centroid``)."""
+"""FAISS warns below this number of training points per list (``ClusteringParameters.min_points_per_centroid``)."""
 
 _FLOAT_BYTES, _ID_BYTES = 4, 8
 _TRAINING_SEED = 0
 
 
-class Config(Slice):
+class Config(Settings):
     """A suite of search tasks."""
 
     datasets: list[str] = Field(
         min_length=1, description="Datasets of the form labelled: label 1 for a duplicate."
     )
     max_tokens: int = Field(
-        gt=2, description="Longer texts are cut to this many tokens, [CLS] and [SEP] included."
+        gt=2, description="Longer texts are truncated to this many tokens, including [CLS] and [SEP]."
     )
     corpus: Literal["question2", "all"] = Field(
         description="What is searched: every question2, or every question."
     )
     max_pairs: int | None = Field(ge=1, description="Read the first so many pairs; null for all.")
     nlist: int = Field(ge=1, description="Lists of the inverted file.")
-    nprobe: int = Field(ge=1, description="Lists that a search looks into.")
+    nprobe: int = Field(ge=1, description="Lists that a search probes.")
     readout: Pooling | None = Field(
-        description="Read every run's backbone by this alone, its own readout and head removed; null for its own."
+        description="Readout to use with every run's backbone, without its own readout and head; null for its own."
     )
 
 
 class Task(NamedTuple):
-    """Queries, what they are searched in, and what they should find."""
+    """Queries, the corpus that is searched, and the relevant texts."""
 
     queries: list[str]
     corpus: list[str]
     relevant: list[frozenset[int]]
-    """Per query, the places in the corpus of its duplicates; none is empty."""
+    """For each query, the positions of its duplicates in the corpus; never empty."""
 
     own: list[int]
-    """Per query, its own place in the corpus; -1 where it is not there."""
+    """For each query, its own position in the corpus; -1 if it is not in the corpus."""
 
 
 def evaluate(
@@ -83,7 +83,7 @@ def evaluate(
     """Score an encoder on every task from one forward pass over their distinct questions.
 
     Args:
-        datasets: Task name to a table with the columns of ``schemas.LABELLED``; an empty one is a gap.
+        datasets: Task name to a table with the columns of ``columns.corpora.LABELLED``; an empty one is a gap.
         encode: Texts to vectors.
         config: What is searched, and how.
 
@@ -98,7 +98,7 @@ def evaluate(
     times: list[Score] = []
     for name, task in tasks.items():
         if not task.queries:
-            missing = gap(name, "no duplicates: no source of the dataset is there")
+            missing = gap(name, "no duplicates: no source of the dataset is available")
             scores.append(missing)
             times.append(missing)
             continue
@@ -110,11 +110,11 @@ def evaluate(
 
 
 def pairs_to_task(pairs: pa.Table, corpus: Literal["question2", "all"], max_pairs: int | None) -> Task:
-    """Make a search task of labelled pairs, in order of first appearance.
+    """Make a search task from labelled pairs, with texts in order of first appearance.
 
     Args:
-        pairs: Columns of ``schemas.LABELLED``; label ``1`` marks a duplicate.
-        corpus: What is searched.
+        pairs: Columns of ``columns.corpora.LABELLED``; label ``1`` marks a duplicate.
+        corpus: The texts to search.
         max_pairs: Read the first so many pairs; None for all.
     """
     table = pairs.slice(0, max_pairs)
@@ -148,7 +148,7 @@ def _search(
         index = (
             flat_index(corpus_ND) if kind == "flat" else inverted_file(corpus_ND, config.nlist, config.nprobe)
         )
-        index.search(queries_QD[:HITS], HITS + 1)  # the first search of a process also loads code
+        index.search(queries_QD[:HITS], HITS + 1)  # warm-up: the first search of a process also loads code
         start = time.perf_counter()
         _, hits_QK = index.search(queries_QD, HITS + 1)
         milliseconds = (time.perf_counter() - start) * 1000
@@ -170,21 +170,21 @@ def _one_thread() -> Iterator[None]:
 
 
 def unit_length(vectors_ND: Vectors) -> Vectors:
-    """Scale every vector to length 1, so that inner product is cosine; a zero vector stays zero."""
+    """Scale every vector to length 1, so that inner products are cosines; a zero vector stays zero."""
     scaled_ND = np.ascontiguousarray(vectors_ND, dtype=np.float32)
     faiss.normalize_L2(scaled_ND)
     return scaled_ND
 
 
 def flat_index(corpus_ND: Vectors) -> faiss.Index:
-    """An exact index by inner product."""
+    """An exact index for inner products."""
     index = faiss.IndexFlatIP(corpus_ND.shape[1])
     index.add(corpus_ND)
     return index
 
 
 def inverted_file(corpus_ND: Vectors, nlist: int, nprobe: int) -> faiss.Index:
-    """An inverted file by inner product, its lists trained on the corpus itself."""
+    """An inverted file for inner products, whose lists are trained on the corpus itself."""
     width = corpus_ND.shape[1]
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, nlist, faiss.METRIC_INNER_PRODUCT)
     index.cp.seed = _TRAINING_SEED
@@ -195,7 +195,7 @@ def inverted_file(corpus_ND: Vectors, nlist: int, nprobe: int) -> faiss.Index:
 
 
 def index_bytes(index: faiss.Index) -> int:
-    """Memory of the vectors of an index, and of the ids and list centres of an inverted file."""
+    """Memory used by the vectors of an index, and by the ids and list centres of an inverted file."""
     vector = index.d * _FLOAT_BYTES
     if isinstance(index, faiss.IndexIVFFlat):
         return int(index.ntotal * (vector + _ID_BYTES) + index.nlist * vector)
@@ -203,7 +203,7 @@ def index_bytes(index: faiss.Index) -> int:
 
 
 def without_own(hits_QK: NDArray[np.int64], own: Sequence[int]) -> list[list[int]]:
-    """The first ten hits of each query that are not the query itself; FAISS fills up with -1."""
+    """The first ten hits of each query that are not the query itself; FAISS pads with -1."""
     return [
         [hit for hit in hits if hit not in (mine, -1)][:HITS]
         for hits, mine in zip(hits_QK.tolist(), own, strict=True)
@@ -214,8 +214,8 @@ def quality(hits: Sequence[Sequence[int]], relevant: Sequence[frozenset[int]]) -
     """MRR@10, recall@1 and recall@10, means over the queries.
 
     Args:
-        hits: Per query, what was found, best first.
-        relevant: Per query, what should be found; not empty.
+        hits: For each query, the texts found, best first.
+        relevant: For each query, the relevant texts; not empty.
     """
     pairs = list(zip(hits, relevant, strict=True))
     ranks = [
@@ -232,5 +232,5 @@ def quality(hits: Sequence[Sequence[int]], relevant: Sequence[frozenset[int]]) -
 
 
 def mean_reciprocal_rank(ranks: Sequence[int | None], depth: int = HITS) -> float:
-    """Mean of 1 / rank of the first relevant hit, ranks from 1; 0 beyond ``depth`` or where there is none."""
+    """Mean of 1 / rank of the first relevant hit, ranks from 1; 0 if there is none among the first ``depth``."""
     return float(np.mean([1 / rank if rank is not None and rank <= depth else 0.0 for rank in ranks]))

@@ -1,16 +1,16 @@
-"""Softmax regression trained as SentEval's PyTorch classifier with ``nhid`` 0 trains it.
+"""Softmax regression, trained like SentEval's PyTorch classifier with ``nhid`` 0.
 
-A linear layer and mean cross-entropy; mini-batches in a new order every epoch; the penalty is the
-optimiser's weight decay, on weights and bias alike. After every ``epoch_size`` epochs the accuracy on
-held-out rows is taken, and the best weights are kept. The first ``tenacity`` rounds without gain are
-forgiven over the whole run (the count is never reset), the next one ends it; ``max_epoch`` 200 ends it in
-any case. Held-out rows are the inner fold's or the dev split; a final fit of a cross-validated task holds
-out 5% of its own rows. Learning rates are torch's defaults: Adam 0.001, RMSprop 0.01.
+A linear layer with mean cross-entropy; mini-batches in a new order every epoch; the penalty is the optimiser's weight
+decay, on weights and bias alike. After every ``epoch_size`` epochs, the accuracy on held-out rows is measured, and the
+best weights are kept. Training ends when ``tenacity`` + 1 rounds in total (the count is never reset) have brought no
+gain, and after ``max_epoch`` 200 at the latest. Held-out rows are those of the inner fold or the dev split; the final
+fit of a cross-validated task holds out 5% of its own rows. Learning rates are torch's defaults: Adam 0.001, RMSprop
+0.01.
 
-SentEval also sets ``size_average = False`` on the loss, which torch has ignored since 0.4.1: the loss is
-a mean. Every fit starts from the same seed, so fits that differ in the penalty alone see the same batches:
-they are trained side by side here, which changes nothing but the time. Read in facebookresearch/SentEval,
-senteval/tools/classifier.py and validation.py.
+SentEval also sets ``size_average = False`` on the loss, which torch has ignored since 0.4.1: the loss is a mean. Every
+fit starts from the same seed, so fits that differ only in the penalty see the same batches; here they are trained
+together, which changes nothing but the time. Source: facebookresearch/SentEval, senteval/tools/classifier.py and
+validation.py.
 
 Shape suffixes: N rows, D features, C classes, W weight decays.
 """
@@ -65,7 +65,7 @@ def train(
         held_out: Rows that decide when to stop; None to hold out 5% of ``rows``.
         decays: Values of the penalty.
         recipe: How to train.
-        seed: Of initial weights and batch order.
+        seed: Seed of initial weights and batch order.
 
     Returns:
         Weights of shape (W, C, D + 1), the bias last.
@@ -96,7 +96,7 @@ def train(
 
 
 class _Models:
-    """One softmax regression per weight decay, stepped together."""
+    """One softmax regression per weight decay, updated together."""
 
     def __init__(self, width: int, classes: int, decays: Sequence[float], recipe: Recipe, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
@@ -114,7 +114,7 @@ class _Models:
         return torch.addmm(self.bias, features_ND, self.weight.T).view(len(features_ND), -1, self.classes)
 
     def step(self, features_ND: Tensor, labels_N: Tensor) -> None:
-        """Update every model on one batch; the gradient of mean cross-entropy is written out."""
+        """Update every model on one batch, with an explicit gradient of mean cross-entropy."""
         residual = self.logits(features_ND).softmax(dim=-1)
         residual[torch.arange(len(labels_N)), :, labels_N] -= 1
         flat = residual.view(len(labels_N), -1) / len(labels_N)

@@ -1,8 +1,8 @@
-"""Whether a difference between two systems is more than chance: over seeds, and over sentence pairs.
+"""Tests of whether a difference between two systems is more than chance, over seeds and over sentence pairs.
 
-Over seeds, runs of the same seed are compared (paired t-test; sign-flip permutation test, exact while
-2^n sign patterns are few enough), with the smallest difference that so many seeds could have detected.
-Over sentence pairs, one run of each system is compared by a bootstrap that draws the pairs of one task anew.
+Over seeds, runs with the same seed are compared (paired t-test; sign-flip permutation test, exact if the number of
+sign patterns, 2^n, is small enough), and the smallest difference that so many seeds could detect is computed. Over
+sentence pairs, one run of each system is compared by a bootstrap that resamples the pairs of one task.
 
 Shape suffixes: R resamples, N sentence pairs, S seeds, G groups of tied values.
 """
@@ -15,23 +15,25 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 from scipy import optimize, stats
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _BLOCK_CELLS = 1 << 21
-"""Cells of the resamples-by-pairs matrix held at once: 16 MB an array."""
+"""Entries of the matrix of resamples x pairs in memory at once: 16 MB per array."""
 
 
-class Config(Slice):
+class Config(Settings):
     """How differences are tested."""
 
     alpha: float = Field(gt=0, lt=1, description="Two-sided level of significance.")
-    power: float = Field(gt=0, lt=1, description="Chance of detecting the minimum detectable difference.")
-    permutations: int = Field(gt=0, description="Sign patterns drawn where there are more than so many.")
+    power: float = Field(
+        gt=0, lt=1, description="Probability of detecting the minimum detectable difference."
+    )
+    permutations: int = Field(gt=0, description="Sign patterns to draw if there are more than this number.")
     resamples: int = Field(gt=0, description="Bootstrap samples of a task's pairs.")
-    seed: int = Field(ge=0, description="Of the drawn sign patterns and bootstrap samples.")
+    seed: int = Field(ge=0, description="Seed for drawing sign patterns and bootstrap samples.")
 
 
 class Summary(NamedTuple):
@@ -43,7 +45,7 @@ class Summary(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """One system against another over the seeds both have; tests need two seeds, else they are None."""
+    """One system compared with another over the seeds that both have; tests are None for fewer than two seeds."""
 
     n: int
     difference: float
@@ -71,7 +73,7 @@ def summarise(values: Sequence[float]) -> Summary:
 def compare(ours: Sequence[float], theirs: Sequence[float], config: Config) -> Comparison:
     """Compare two systems over seeds; ``ours[i]`` and ``theirs[i]`` come from the same seed.
 
-    Differences that are all alike have no spread: a t-test then is certain (p 0, or 1 if all are 0).
+    If all differences are equal, they have no spread, and p is 0, or 1 if all of them are 0.
     """
     differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     sd, n = _sd(differences), len(differences)
@@ -98,10 +100,10 @@ def _t_test(differences_S: Floats, sd: float) -> float:
 
 
 def permutation_p(differences: ArrayLike, permutations: int, seed: int) -> float:
-    """Two-sided p of the sign-flip test: how often random signs give a mean so far from 0.
+    """Two-sided p of the sign-flip test: how often random signs give a mean at least as far from 0.
 
-    Exact over all 2^n patterns where these are at most ``permutations``. Otherwise patterns are drawn, and
-    the observed one is counted with them, so that p is never 0.
+    Exact over all 2^n patterns if there are at most ``permutations``. Otherwise patterns are drawn, and the observed
+    one is counted among them, so that p is never 0.
     """
     values_S = np.abs(np.asarray(differences, dtype=np.float64))
     count = len(values_S)
@@ -112,22 +114,22 @@ def permutation_p(differences: ArrayLike, permutations: int, seed: int) -> float
         negative = np.random.default_rng(seed).random((permutations, count)) < 0.5
     sums = np.where(negative, -values_S, values_S).sum(axis=1)
     observed = abs(np.sum(np.asarray(differences, dtype=np.float64)))
-    as_far = int((np.abs(sums) >= observed * (1 - 1e-12)).sum())  # the same sum in another order of adding
+    as_far = int((np.abs(sums) >= observed * (1 - 1e-12)).sum())  # tolerates another order of summation
     return as_far / len(sums) if exact else (as_far + 1) / (len(sums) + 1)
 
 
 def detectable_difference(sd: float, n: int, alpha: float, power: float) -> float:
-    """Smallest true difference that a paired t-test over ``n`` seeds finds with probability ``power``.
+    """Smallest true difference that a paired t-test over ``n`` seeds detects with probability ``power``.
 
     Args:
         sd: Standard deviation of the differences between seeds.
         n: Number of seeds, at least 2.
         alpha: Two-sided level of significance.
-        power: Wanted probability of finding it, above ``alpha``.
+        power: Desired probability of detection, above ``alpha``.
     """
     assert power > alpha
-    # The normal's tails averaged over the chi distribution of the estimated sd: scipy's noncentral t
-    # returns NaN in the far tail.
+    # The tails of the normal distribution, averaged over the chi distribution of the estimated sd, because scipy's
+    # noncentral t returns NaN in the far tail.
     levels = (np.arange(4096) + 0.5) / 4096
     bound = stats.t.ppf(1 - alpha / 2, n - 1) * np.sqrt(stats.chi2.ppf(levels, n - 1) / (n - 1))
 
@@ -149,7 +151,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def bootstrap(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Config) -> Interval:
-    """Bootstrap the difference of two systems' Spearman correlations with the same judgements.
+    """Bootstrap the difference between two systems' Spearman correlations with the same judgements.
 
     Args:
         gold: Judgements of N pairs.
@@ -158,8 +160,8 @@ def bootstrap(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Confi
         config: Number of resamples, their seed, and the interval's level 1 - alpha.
 
     Returns:
-        ``ours`` minus ``theirs`` on the pairs as they are, its percentile interval, and the two-sided p:
-        twice the share of resamples on the rarer side of 0 (at most 1, at least 1 in the resamples).
+        ``ours`` minus ``theirs`` on the original pairs, its percentile interval, and the two-sided p: twice the
+        fraction of resamples on the rarer side of 0 (at most 1, and at least one in the number of resamples).
     """
     columns = [np.asarray(column, dtype=np.float64) for column in (gold, ours, theirs)]
     count = len(columns[0])
@@ -178,7 +180,7 @@ def bootstrap(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Confi
 
 
 def _counts(drawn_RN: Integers, count: int) -> Integers:
-    """How often each of the ``count`` pairs was drawn in each resample."""
+    """How often each of the ``count`` pairs is drawn in each resample."""
     shifted = drawn_RN + count * np.arange(len(drawn_RN))[:, None]
     return np.bincount(shifted.ravel(), minlength=len(drawn_RN) * count).reshape(len(drawn_RN), count)
 
@@ -189,9 +191,9 @@ def _difference(columns: Sequence[Floats], counts_RN: Integers) -> Floats:
 
 
 def _ranks(values_N: Floats, counts_RN: Integers) -> Floats:
-    """Ranks, ties averaged, that each value has in each resample; no resample is ever sorted.
+    """The rank of each value in each resample, with ties averaged, without sorting any resample.
 
-    A value ranks behind all smaller values drawn, in the middle of the draws that equal it.
+    A value's rank follows those of all smaller values drawn, and is the middle of those of equal values.
     """
     _, group_N = np.unique(values_N, return_inverse=True)
     order = np.argsort(group_N, kind="stable")
@@ -202,7 +204,7 @@ def _ranks(values_N: Floats, counts_RN: Integers) -> Floats:
 
 
 def _correlation(left_RN: Floats, right_RN: Floats, counts_RN: Integers) -> Floats:
-    """Pearson correlation of each resample's ranks; 0 where one side is constant."""
+    """Pearson correlation of each resample's ranks; 0 if one side is constant."""
     total = counts_RN.shape[1]  # a resample has as many pairs as the task
     middle = (total + 1) / 2  # the mean of any ranks
     left, right = left_RN - middle, right_RN - middle

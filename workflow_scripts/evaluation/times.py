@@ -1,12 +1,17 @@
-"""Times beside scores, in a file of their own."""
+"""Measured times, in a file separate from the scores."""
 
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from workflow_scripts.provenance.artefacts import write_table
+from workflow_scripts.provenance.record import Record
 
 
-def write_times(path: Path, times: pa.Table) -> None:
-    """Write times (columns of ``schemas.SCORES``); no artefact, since they differ from run to run."""
+def write_times(path: Path, times: pa.Table, record: Record) -> None:
+    """Write times (columns of ``columns.scores.SCORES``), which differ from run to run, apart from the scores.
+
+    Their record is that of the scores, but for the file it vouches for.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(times, path)
+    write_table(path, times, record.model_copy(update={"outputs": [path.as_posix()]}))

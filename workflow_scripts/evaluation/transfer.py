@@ -1,4 +1,4 @@
-"""Transfer tasks: a linear classifier on frozen sentence vectors, by SentEval's protocols.
+"""Transfer tasks: a linear classifier on frozen sentence vectors, following SentEval's protocols.
 
 How a task is evaluated follows from its splits:
 
@@ -7,23 +7,23 @@ How a task is evaluated follows from its splits:
 * train and test (TREC, MRPC): the penalty is chosen by cross-validation on train, then train is fitted again.
 * train, dev and test (SST2, SST5, SciCite, SICK-E): the penalty is chosen on dev.
 
-Pairs of texts have the features [|u - v|, u * v]; two-class pairs (MRPC) get F1 of the second class too.
-Graded tasks (SICK-R, STS-B) have soft classes: 3.6 is 0.4 of class 3 and 0.6 of class 4; the prediction is
-the expected class, the penalty is chosen by Pearson correlation on dev.
+Pairs of texts have the features [|u - v|, u * v]; two-class pairs (MRPC) also get the F1 of the second class. Graded
+tasks (SICK-R, STS-B) have soft classes: 3.6 is 0.4 of class 3 and 0.6 of class 4; the prediction is the expected
+class, and the penalty is chosen by Pearson correlation on dev.
 
 The classifier is one of three:
 
-* ``exact``: logistic regression at its optimum, with scikit-learn's penalties, as SentEval without PyTorch
-  (C of 2^-2 .. 2^3; with a test but no dev split 2^-1 .. 2^5). Deterministic, and by far the quickest.
+* ``exact``: logistic regression at its optimum, with scikit-learn's penalties, like SentEval without PyTorch
+  (C of 2^-2 .. 2^3; with a test but no dev split 2^-1 .. 2^5). Deterministic, and by far the fastest.
 * ``senteval``: its PyTorch classifier (``senteval_classifier.FULL``), weight decay 1e-5 .. 1e-2 (the grid in
-  its code stops there). Published numbers were made this way, with 10 folds.
-* ``senteval_fast``: the same by ``senteval_classifier.FAST``, with 5 folds.
+  its code stops there). Published numbers were obtained this way, with 10 folds.
+* ``senteval_fast``: the same with ``senteval_classifier.FAST``, with 5 folds.
 
-As in SentEval, rows are first sorted by their number of words and their label (this decides who falls into
-which fold), folds are stratified and shuffled, accuracies are rounded to 0.01% before penalties are compared,
-and the smallest value wins ties. Other than in SentEval: outer and inner folds follow the setting ``seed``
-(there, nested folds are always shuffled by 1111); graded tasks are solved exactly by cross-entropy under
-every classifier (there: mean squared error on probabilities, by Adam).
+As in SentEval, rows are first sorted by their number of words and their label (which determines the folds), folds are
+stratified and shuffled, accuracies are rounded to 0.01% before penalties are compared, and the smallest value wins
+ties. There are two differences: outer and inner folds depend on the setting ``seed`` (in SentEval, nested folds are
+always shuffled with 1111), and graded tasks are solved exactly, by cross-entropy, with every classifier (in SentEval,
+by mean squared error on probabilities, with Adam).
 
 Shape suffixes: N rows, D features, C classes, P problems, S penalties.
 """
@@ -40,12 +40,14 @@ from pydantic import Field
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
-from workflow_scripts.config import Slice
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import logistic, senteval_classifier
+from workflow_scripts.evaluation.base import SuiteConfig
 from workflow_scripts.evaluation.correlation import pearson, spearman
 from workflow_scripts.evaluation.embeddings import Encode, embed
 from workflow_scripts.evaluation.scores import Score, gap
+
+FORM = "labelled"
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
@@ -57,41 +59,41 @@ _STRENGTHS = [2.0**power for power in range(-2, 4)]
 _STRENGTHS_WITHOUT_DEV = [2.0**power for power in range(-1, 6)]
 
 
-class Config(Slice):
+class Config(SuiteConfig):
     """A suite of transfer tasks."""
 
-    datasets: list[str] = Field(min_length=1, description="Datasets of the form labelled, one task each.")
-    graded: list[str] = Field(description="Those of them whose labels are scores.")
+    graded: list[str] = Field(description="Those datasets whose labels are scores.")
     grades: tuple[int, int] = Field(description="First and last class of a graded task; SentEval 1 and 5.")
     classifier: Literal["exact", "senteval", "senteval_fast"]
-    folds: int = Field(ge=2, description="Of every cross-validation; SentEval 10, its fast form 5.")
-    seed: int = Field(ge=0, description="Shuffles folds, batches and initial weights; SentEval 1111.")
-    standardise: bool = Field(description="Features to mean 0, sd 1 over rows not tested; SentEval no.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    folds: int = Field(ge=2, description="Folds of every cross-validation; SentEval 10, its fast form 5.")
+    seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval 1111.")
+    standardise: bool = Field(
+        description="Whether features get mean 0 and sd 1 over rows not tested; SentEval no."
+    )
 
 
 class Problem(NamedTuple):
-    """Rows to train a classifier on with every penalty, and rows that judge it; None where none do."""
+    """Rows to train a classifier on with every penalty, and held-out rows to evaluate it on, or None."""
 
     rows: Integers
     held_out: Integers | None
 
 
 Fit = Callable[[Features, Integers, Sequence[Problem]], list[torch.Tensor]]
-"""Features, labels and problems to weights of shape (S, C, D + 1) per problem, the constant's last."""
+"""From features, labels and problems to weights of shape (S, C, D + 1) per problem, with the constant's last."""
 
 
-def evaluate(config: Config, datasets: Mapping[str, pa.Table], encode: Encode) -> list[Score]:
+def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config) -> list[Score]:
     """Score an encoder on every task.
 
     Args:
-        config: Tasks and protocol.
-        datasets: Task name to a table with the columns of ``schemas.LABELLED``.
+        datasets: Task name to a table with the columns of ``columns.corpora.LABELLED``.
         encode: Sentences to vectors.
+        config: Tasks and protocol.
 
     Returns:
-        Per task ``accuracy`` (and ``f1`` of two-class pairs), or ``spearman`` and ``pearson`` of a graded
-        task, and what the rows that chose the penalty reached (``dev_accuracy``, ``dev_pearson``).
+        For each task, ``accuracy`` (and ``f1`` for two-class pairs), or ``spearman`` and ``pearson`` for a graded
+        task, and the score on the rows that chose the penalty (``dev_accuracy``, ``dev_pearson``).
     """
     tasks = (_evaluate_task(config, task, table, encode) for task, table in datasets.items())
     return list(chain.from_iterable(tasks))
@@ -121,7 +123,7 @@ def _evaluate_task(config: Config, task: str, table: pa.Table, encode: Encode) -
 
 
 def _senteval_order(table: pa.Table, scores_N: Floats | None) -> list[int]:
-    """Rows by words of the first text, of the second, and label; equal ones keep their order."""
+    """Rows sorted by the words of the first text, of the second, and by label; equal ones keep their order."""
     firsts, seconds = table["text1"].to_pylist(), table["text2"].to_pylist()
     labels = table["label"].to_pylist() if scores_N is None else scores_N.tolist()
     keys = [
@@ -243,10 +245,10 @@ def _scores_of(task: str, table: pa.Table) -> Floats:
 
 
 def soft_classes(scores_N: Floats, grades: tuple[int, int]) -> Floats:
-    """Share each score between the two whole classes it lies between, shape (N, C) (Tai et al. 2015).
+    """Divide each score between the two nearest classes, shape (N, C) (Tai et al. 2015).
 
-    A score beyond the first or last class belongs to that class alone: STS-B's scores below 1, say, with
-    classes 1 to 5 (SentEval gives those a target that sums to less than 1).
+    A score beyond the first or last class belongs to that class alone, such as STS-B's scores below 1 with classes 1 to
+    5 (in SentEval, these have a target that sums to less than 1).
     """
     clipped = np.clip(scores_N, *grades)
     shares: Floats = np.maximum(0, 1 - np.abs(clipped[:, None] - np.arange(grades[0], grades[1] + 1)))
@@ -279,7 +281,7 @@ def _solve(
 
 
 def _logits(weights: torch.Tensor, features: Features) -> torch.Tensor:
-    """Of one classifier (C, D + 1) or several (S, C, D + 1): shape (N, C) or (S, N, C)."""
+    """Logits of one classifier (C, D + 1) or several (S, C, D + 1), shape (N, C) or (S, N, C)."""
     return torch.from_numpy(features) @ weights[..., :-1].mT + weights[..., None, :, -1]
 
 
@@ -291,7 +293,7 @@ def _predict(weights: torch.Tensor, features: Features) -> Integers:
 def _held_out_accuracies(
     weights: Sequence[torch.Tensor], features: Features, labels: Integers, problems: Sequence[Problem]
 ) -> Floats:
-    """Of every problem's classifiers on its held-out rows, shape (P, S)."""
+    """Accuracy of every problem's classifiers on its held-out rows, shape (P, S)."""
     return np.array(
         [
             (_predict(fits, features[left]) == labels[left]).mean(axis=1)
@@ -301,7 +303,7 @@ def _held_out_accuracies(
 
 
 def _best(accuracies_S: Floats) -> int:
-    """The first of the best, once rounded to 0.01%."""
+    """Index of the best score after rounding to 0.01%; the first one wins ties."""
     return int(np.argmax(np.round(100 * accuracies_S, 2)))
 
 

@@ -1,1 +1,1 @@
-"""The study of sentence vectors without training: what token vectors are, how they are weighed and shaped."""
+"""Sentence vectors without training: which token vectors, how they are weighted, how the average is post-processed."""

@@ -1,19 +1,20 @@
 """Static token vectors: the mean of a token's contextual vectors over a corpus, in every layer ("Avg.").
 
-Sums are exact, so that they do not depend on the order of addition: a shard's sums added up give, bit for bit,
-the sums of one pass over the whole corpus, whatever the number of shards. Why:
+Sums are exact, so that they do not depend on the order of addition: the sums of all shards added up equal, bit for
+bit, the sums of one pass over the whole corpus, whatever the number of shards. This holds because
 
-* a state is first rounded to a multiple of 2^-24 (half of a float32's last digit at 1; states of 1 and above are
-  multiples already, smaller ones change by 3e-8 at most, a tenth of what two kernels differ by);
-* float64 holds every multiple of 2^-24 up to 2^29, so that no addition rounds as long as sums stay below that.
-  BERT's most frequent token, 6.5 million times with entries below 16, stays under 2^27. A sum beyond the limit stops.
 
-The states themselves do depend on the batch they are computed in, in their last digit. Batches are therefore made
-inside blocks of a fixed number of sentences, and a shard is a range of whole blocks.
+* each state is first rounded to a multiple of 2^-24 (half of a float32's last digit at 1; states of 1 and above are
+  multiples already, smaller ones change by 3e-8 at most, a tenth of the difference between two kernels);
+* float64 represents every multiple of 2^-24 up to 2^29, so that no addition rounds while sums stay below that.
+  BERT's most frequent token (6.5 million occurrences, entries below 16) stays under 2^27. A larger sum is an error.
 
-ASSUME: the corpus's units are sentences, one forward pass each, as everywhere else here; the paper does not say.
-[CLS], [SEP] and every other id that occurs have a mean too. A token that never occurs has the mean of all means of
-its layer (F4: unstated), and scores say how often that was needed.
+The last digit of a state depends on the batch in which it is computed. Batches are therefore formed within blocks
+of a fixed number of sentences, and a shard is a range of whole blocks.
+
+ASSUME: the corpus is averaged sentence by sentence, one forward pass each, as everywhere else here; the paper does
+not say. [CLS], [SEP] and every other id that occurs have a mean too. A token that never occurs gets the mean of its
+layer's means (F4: not stated in the paper), and the notes of scores say how often that was needed.
 
 Shape suffixes: V vocabulary, L hidden states from 0, D width, O tokens that occur.
 """
@@ -29,25 +30,25 @@ from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.extraction import TOKEN_AVERAGES, TOKEN_SUMS
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.forward import passes
 from workflow_scripts.models.precision import PRECISION, Precision
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.schemas import TOKEN_AVERAGES, TOKEN_SUMS
 
 STEP = 2.0**-24
 LIMIT = 2.0**29
-_ROUNDER = 1.5 * 2.0**52 * STEP  # beside it, the last digit of a float64 is worth STEP
+_ROUNDER = 1.5 * 2.0**52 * STEP  # a float64 of this size has the last digit STEP, so that adding it rounds
 
 
-class Averages(Slice):
-    """The corpus of the averages and how it is walked."""
+class Averages(Settings):
+    """The corpus that is averaged over, and how it is batched."""
 
     dataset: str = Field(description="Dataset of the form sentences.")
-    max_sentences: int | None = Field(gt=0, description="The first so many sentences; null for all.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
-    block: int = Field(gt=0, description="Sentences that are batched together; shards are whole blocks.")
+    max_sentences: int | None = Field(gt=0, description="Use the first so many sentences; null for all.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
+    block: int = Field(gt=0, description="Sentences that are batched together; a shard is a range of blocks.")
     precision: Precision = Field(description=PRECISION)
     label: str | None = Field(
         description="Substitution to print, where the corpus stands in for Wikitext-103."
@@ -62,7 +63,7 @@ class TokenSums(NamedTuple):
 
     @classmethod
     def empty(cls, layers: int, vocabulary: int, width: int, device: torch.device) -> "TokenSums":
-        """Nothing summed yet; L x V x D x 8 bytes."""
+        """Zeros; they take L x V x D x 8 bytes."""
         sums_LVD = torch.zeros(layers, vocabulary, width, dtype=torch.float64, device=device)
         return cls(sums_LVD, torch.zeros(vocabulary, dtype=torch.int64, device=device))
 
@@ -87,19 +88,20 @@ class TokenSums(NamedTuple):
         largest = float(self.sums_LVD[:, seen_O].abs().max()) if len(seen_O) else 0.0
         if not largest < LIMIT:
             raise DataError(
-                f"token averages: a sum of {largest:.3g}; exact below {LIMIT:.3g}. Average over fewer sentences."
+                f"extraction.averages: a sum reached {largest:.3g}, but sums are exact only below {LIMIT:.3g}. "
+                "Lower max_sentences."
             )
 
 
 def shard_of(sentences: int, block: int, shard: int, shards: int) -> tuple[int, int]:
-    """First sentence and end of shard number ``shard`` of ``shards``, from 1: whole blocks, as equal as they can be."""
+    """Start and end of shard ``shard`` of ``shards``, counted from 1: whole blocks, nearly equal in number."""
     blocks = -(-sentences // block)
     first, last = ((shard - 1) * blocks // shards, shard * blocks // shards)
     return min(first * block, sentences), min(last * block, sentences)
 
 
 def sum_states(backbone: PreTrainedModel, text: TokenisedText, block: int, precision: Precision) -> TokenSums:
-    """Sum every token's states over ``text``; memory does not grow with it."""
+    """Sum every token's states over ``text``; memory does not grow with the number of sentences."""
     depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
     sums = TokenSums.empty(depth + 1, backbone.config.vocab_size, width, backbone.device)
     for _rows, batch, layers in passes(backbone, text, precision, block):
@@ -111,7 +113,7 @@ def sum_states(backbone: PreTrainedModel, text: TokenisedText, block: int, preci
 
 
 def sums_table(sums: TokenSums) -> pa.Table:
-    """Tokens that occur, columns of ``schemas.TOKEN_SUMS``: one row a token and layer."""
+    """Sums of the tokens that occur, columns of ``columns.extraction.TOKEN_SUMS``: a row per token and layer."""
     ids_O = sums.counts_V.nonzero().squeeze(1)
     layers = len(sums.sums_LVD)
     values = sums.sums_LVD[:, ids_O].permute(1, 0, 2).reshape(-1, sums.sums_LVD.shape[2]).cpu().numpy()
@@ -119,11 +121,11 @@ def sums_table(sums: TokenSums) -> pa.Table:
 
 
 def merge(ids_O: NDArray[np.int64], tables: Iterable[pa.Table]) -> pa.Table:
-    """Means over all shards, columns of ``schemas.TOKEN_AVERAGES``; holds one shard at a time.
+    """Means over all shards, columns of ``columns.extraction.TOKEN_AVERAGES``; one shard is in memory at a time.
 
     Args:
-        ids_O: Every token that occurs in a shard, ascending.
-        tables: Every shard's sums, columns of ``schemas.TOKEN_SUMS``, in any order.
+        ids_O: Every token that occurs in any shard, ascending.
+        tables: Every shard's sums, columns of ``columns.extraction.TOKEN_SUMS``, in any order.
 
     Raises:
         DataError: if the corpus is empty.
@@ -139,14 +141,14 @@ def merge(ids_O: NDArray[np.int64], tables: Iterable[pa.Table]) -> pa.Table:
         sums[places] += _matrix(table, "sums").reshape(len(part_ids), layers, width)
         counts_O[places] += _column(table, "count")[::layers]
     if not sums.size:
-        raise DataError("extraction.averages: the corpus has no sentences. Check its dataset.")
+        raise DataError("extraction.averages: the dataset has no sentences. Choose another one.")
     _, layers, width = sums.shape
     means = (sums / np.maximum(counts_O, 1)[:, None, None]).reshape(-1, width).astype(np.float32)
     return _rows(ids_O, counts_O, layers, means, TOKEN_AVERAGES)
 
 
 def tables_of(averages: pa.Table, vocabulary: int) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:
-    """The averages as one table (V, D) a layer, unseen tokens filled in, and which tokens were seen."""
+    """The averages as one table (V, D) per layer, with unseen tokens filled in, and which tokens were seen."""
     layers = 1 + int(_column(averages, "layer").max())
     ids_O = _column(averages, "token_id")[::layers]
     seen_V = np.zeros(vocabulary, dtype=np.bool_)

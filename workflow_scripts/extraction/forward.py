@@ -1,7 +1,7 @@
-"""One forward pass over texts: padded batches of token states, layer by layer, to whoever reads them.
+"""One forward pass over texts, which yields the hidden states of every layer batch by batch.
 
-Batches are sorted by length under a token budget, inside blocks of a fixed number of texts, so that neither the
-states nor their order depend on how a corpus was cut into shards of whole blocks.
+Within blocks of a fixed number of texts, batches are formed by length under a token budget. Neither the states nor
+their order therefore depend on how a corpus is split into shards of whole blocks.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.models.encoder import check_length
 from workflow_scripts.models.encoding import TOKENS_PER_BATCH, batches_by_length
-from workflow_scripts.models.precision import Precision, products
+from workflow_scripts.models.precision import Precision, mixed_precision
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 
 
 class States(NamedTuple):
-    """Hidden states of one batch: which texts, their tokens, and states (B, T, D) by layer from 0."""
+    """One batch: the texts' numbers, their tokens, and hidden states (B, T, D) for each layer from 0."""
 
     rows_B: NDArray[np.int64]
     batch: TokenBatch
@@ -28,20 +28,20 @@ class States(NamedTuple):
 
 
 def usable_device() -> torch.device:
-    """A GPU where there is one."""
+    """A GPU if there is one, otherwise the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def passes(
     backbone: PreTrainedModel, text: TokenisedText, precision: Precision, block: int | None = None
 ) -> Iterator[States]:
-    """Yield the states of every text once; a batch's states are gone when the next is asked for.
+    """Yield the states of every text once; a batch's states are released when the next one is requested.
 
     Args:
-        backbone: The encoder, in evaluation mode, on the device that is used.
+        backbone: The encoder, in evaluation mode, on the device to use.
         text: The texts.
-        precision: Of the encoder's products; states come out in float32.
-        block: Texts that are sorted by length together; None for all.
+        precision: Of the encoder's matrix products; states are returned in float32.
+        block: Number of texts that are sorted by length together; None for all.
     """
     lengths = text.lengths
     size = block or max(1, len(text))
@@ -49,7 +49,7 @@ def passes(
         for rows in batches_by_length(lengths[start : start + size], TOKENS_PER_BATCH):
             batch = text.batch(start + rows).to(backbone.device)
             check_length(backbone, batch.ids_BT)
-            with torch.inference_mode(), products(precision, backbone.device):
+            with torch.inference_mode(), mixed_precision(precision, backbone.device):
                 layers = backbone(
                     input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True
                 ).hidden_states

@@ -1,12 +1,12 @@
-"""Sums of layers by name, so that one configuration serves encoders of any depth.
+"""Combinations of layers by name, so that one configuration serves encoders of any depth.
 
     static        the table of input embeddings, before positions and normalisation: the paper's layer -1
-    0, 1, 2, ...  hidden states; 0 is the embedding output
+    0, 1, 2, ...  hidden states; 0 is the output of the embedding layer
     last          the last layer
-    1+last        the mean of several; the paper's "first + last" (Equation 3)
+    1+last        the mean of several layers; the paper's "first + last" (Equation 3)
 
-Stankevicius and Lukosevicius 2025, section 3.1. Means and sums of layers differ by a factor that neither
-cosine nor k-means on one representation sees; a mean keeps them comparable.
+Stankevicius and Lukosevicius 2025, section 3.1. The mean and the sum of layers differ by a constant factor, which
+affects neither cosine similarity nor k-means; with means, all combinations have vectors of similar length.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from workflow_scripts.errors import ConfigError
 
 STATIC = -1
-"""The paper's number of the table of input embeddings."""
+"""The paper's number for the table of input embeddings."""
 
 
 def parse_layers(name: str, depth: int) -> tuple[int, ...]:
@@ -25,16 +25,18 @@ def parse_layers(name: str, depth: int) -> tuple[int, ...]:
         depth: Layers of the encoder.
 
     Raises:
-        ConfigError: if a part is no layer of the encoder, or stands twice.
+        ConfigError: if a part is no layer of the encoder, or occurs twice.
     """
     named = {"static": STATIC, "last": depth} | {str(layer): layer for layer in range(depth + 1)}
     parts = name.split("+")
     if unknown := [part for part in parts if part not in named]:
         known = f"static, 0 to {depth}, last"
-        raise ConfigError(f"extraction: layers {name}: {unknown[0]} is no layer of the encoder; has {known}.")
+        raise ConfigError(
+            f"extraction: layers {name}: {unknown[0]} is no layer of the encoder. Choose from {known}."
+        )
     layers = tuple(named[part] for part in parts)
     if len(set(layers)) < len(layers):
-        raise ConfigError(f"extraction: layers {name}: one layer stands twice. Take it out.")
+        raise ConfigError(f"extraction: layers {name}: one layer is named twice. Remove it.")
     return layers
 
 

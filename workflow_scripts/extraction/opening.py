@@ -1,4 +1,4 @@
-"""From artefacts to sources that make vectors."""
+"""Load what a representation needs from a job's input files."""
 
 import json
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.artefacts import check_model_folder, read_table
+from workflow_scripts.columns.extraction import TOKEN_AVERAGES, TOKEN_DOCUMENTS, WORD_VECTORS
 from workflow_scripts.extraction.forward import usable_device
-from workflow_scripts.extraction.sources import (
-    EncoderSource,
+from workflow_scripts.extraction.representations import (
+    EncoderRepresentation,
     EncoderVectors,
-    RandomSource,
+    RandomRepresentation,
     TableVectors,
-    WordSource,
+    WordRepresentation,
     WordTokeniser,
     random_tables,
     word_vocabulary,
@@ -26,16 +26,16 @@ from workflow_scripts.extraction.sources import (
 from workflow_scripts.extraction.study import JobSettings, Opened
 from workflow_scripts.extraction.weighting import Counts, Vocabulary, read_vocabulary
 from workflow_scripts.extraction.wikitext import read_counts
-from workflow_scripts.job import Job
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.schemas import TOKEN_AVERAGES, TOKEN_DOCUMENTS, WORD_VECTORS
+from workflow_scripts.provenance.artefacts import check_model_folder, read_table
+from workflow_scripts.provenance.job import Job
 
 Vectors = NDArray[np.float32]
 
 
 class Files(NamedTuple):
-    """What a source is opened from; those that it does not need are None."""
+    """The files a representation is loaded from; None where it does not need one."""
 
     encoder: Path
     biases: Path
@@ -50,24 +50,24 @@ class Files(NamedTuple):
         return cls(job.inputs["encoder"].parent, job.inputs["biases"], **optional)
 
 
-def open_source(settings: JobSettings, files: Files) -> Opened | None:
-    """The source ready to make vectors; None where its word vectors are not there."""
-    source = settings.source
-    if isinstance(source, WordSource):
+def open_representation(settings: JobSettings, files: Files) -> Opened | None:
+    """The representation, ready to compute vectors; None where its word vectors are missing."""
+    representation = settings.representation
+    if isinstance(representation, WordRepresentation):
         assert files.words is not None
         return _open_words(read_table(files.words, WORD_VECTORS), files)
     check_model_folder(files.encoder)
     tokenizer = load_tokenizer(files.encoder)
     vocabulary = read_vocabulary(tokenizer, **read_biases(files.biases))
-    if isinstance(source, RandomSource):
-        tables = random_tables(source, len(vocabulary.tokens))
+    if isinstance(representation, RandomRepresentation):
+        tables = random_tables(representation, len(vocabulary.tokens))
         vectors = TableVectors(partial(tokenise, tokenizer), tables)
         return Opened(vectors, vocabulary, _counts(files.documents, vocabulary), depth=0)
-    return _open_encoder(source, settings, tokenizer, vocabulary, files)
+    return _open_encoder(representation, settings, tokenizer, vocabulary, files)
 
 
 def _open_encoder(
-    source: EncoderSource,
+    representation: EncoderRepresentation,
     settings: JobSettings,
     tokenizer: PreTrainedTokenizerBase,
     vocabulary: Vocabulary,
@@ -75,7 +75,7 @@ def _open_encoder(
 ) -> Opened:
     backbone = load_backbone(files.encoder).to(usable_device())  # type: ignore[arg-type]
     averages = read_table(files.averages, TOKEN_AVERAGES) if files.averages else None
-    vectors = EncoderVectors(backbone, tokenizer, settings.template, averages, source.precision)
+    vectors = EncoderVectors(backbone, tokenizer, settings.template, averages, representation.precision)
     depth = backbone.config.num_hidden_layers
     return Opened(vectors, vocabulary, _counts(files.documents, vocabulary), depth)
 
@@ -92,7 +92,7 @@ def _open_words(table: pa.Table, files: Files) -> Opened | None:
 
 
 def read_biases(path: Path) -> Mapping[str, list[str]]:
-    """Lists of a file in resources/tokens: ``frequent`` and ``punctuation``."""
+    """The lists ``frequent`` and ``punctuation`` of a file in resources/tokens."""
     lists: dict[str, list[str]] = json.loads(path.read_text("utf-8"))
     return lists
 

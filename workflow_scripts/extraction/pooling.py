@@ -2,9 +2,9 @@
 
     v = sum_t a_t h_t,   sum_t a_t = 1
 
-The sum over tokens is one batched matrix product a layer for all weightings together. A batch's token states are
-let go before the next batch, so that memory is sentences x width for each pair of layers and weighting that is kept.
-Vectors of static tables need no pass at all: they are a sparse matrix of weights times the table.
+One batched matrix product per layer sums over tokens for all weightings together. Token states are released before
+the next batch, so that memory is sentences x width for each wanted pair of layers and weighting. Static tables need
+no forward pass: their vectors are a sparse matrix of weights times the table.
 
 Shape suffixes: B texts of a batch, T tokens, D width, W weightings, U texts, V vocabulary, F tokens end to end.
 """
@@ -26,7 +26,7 @@ from workflow_scripts.models.tokens import TokenisedText
 
 Vectors = NDArray[np.float32]
 Kept = tuple[str, str]
-"""Name of a sum of layers, name of a weighting."""
+"""Name of a combination of layers, name of a weighting."""
 
 
 def pool_layers(
@@ -36,14 +36,14 @@ def pool_layers(
     kept: Iterable[Kept],
     precision: Precision,
 ) -> dict[Kept, Vectors]:
-    """Vectors (U, D) of every pair in ``kept`` by one pass over ``text``.
+    """Vectors (U, D) of every pair in ``kept``, from one pass over ``text``.
 
     Args:
         backbone: The encoder, in evaluation mode.
         text: The texts, tokenised.
         weights: Name of a weighting to a weight for every token of ``text`` end to end.
-        kept: What is wanted.
-        precision: Of the encoder's products.
+        kept: The wanted pairs.
+        precision: Of the encoder's matrix products.
     """
     depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
     wanted = {pair: parse_layers(pair[0], depth) for pair in kept}
@@ -71,9 +71,9 @@ def padded(
     values_WF: NDArray[np.float32], starts: NDArray[np.int64], rows_B: NDArray[np.int64], width: int
 ) -> Tensor:
     """The values of some texts, shape (B, W, T), 0 where a text has no token."""
-    places_BT = starts[rows_B][:, None] + np.arange(width)
-    present_BT = places_BT < starts[rows_B + 1][:, None]
-    values_WBT = values_WF[:, np.where(present_BT, places_BT, 0)] * present_BT
+    positions_BT = starts[rows_B][:, None] + np.arange(width)
+    present_BT = positions_BT < starts[rows_B + 1][:, None]
+    values_WBT = values_WF[:, np.where(present_BT, positions_BT, 0)] * present_BT
     return torch.from_numpy(np.ascontiguousarray(values_WBT.transpose(1, 0, 2)))
 
 
@@ -91,9 +91,9 @@ def static_vectors(text: TokenisedText, weights_F: NDArray[np.float32], table_VD
     return vectors
 
 
-def mixed(contextual_UD: Vectors, average_UD: Vectors, share: float) -> Vectors:
-    """V = (1 - w) v_BERT + w v_Avg  (Equation 10), for any w, negative ones too."""
-    return ((1 - share) * contextual_UD + share * average_UD).astype(np.float32)
+def mixed(contextual_UD: Vectors, average_UD: Vectors, mixing_weight: float) -> Vectors:
+    """V = (1 - w) v_BERT + w v_Avg  (Equation 10), for any w, negative ones included."""
+    return ((1 - mixing_weight) * contextual_UD + mixing_weight * average_UD).astype(np.float32)
 
 
 def mean_of(tables: Sequence[Vectors]) -> Vectors:

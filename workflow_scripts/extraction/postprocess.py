@@ -1,16 +1,16 @@
-"""Shaping of sentence vectors after they are made, fitted on the task's own or on Wikitext's vectors.
+"""Post-processing of sentence vectors, fitted on the task's own vectors or on those of Wikitext.
 
     zscore            (x - mean) / sd per feature; a feature that does not vary becomes 0
-    quantile_uniform  each feature to its quantile, 0 to 1, as scikit-learn's QuantileTransformer
-    whiten            mean 0, covariance I, as scikit-learn's PCA(whiten=True); directions without variance are dropped
-    abtt              all but the top d principal directions (Mu and Viswanath 2018), here of sentences
+    quantile_uniform  each feature mapped to its quantile, 0 to 1, as in scikit-learn's QuantileTransformer
+    whiten            mean 0, covariance I, as in scikit-learn's PCA(whiten=True), without directions of no variance
+    abtt              all but the top d principal directions (Mu and Viswanath 2018), here of sentence vectors
     normalise         length 1
 
-Stankevicius and Lukosevicius 2025, section 3.4. Fits are transductive unless ``fit`` is wikitext (the paper's
-superscript W): ASSUME: on every text of the task as often as it stands there, both sides of pairs. The quantiles
-are scikit-learn's formula with one sort a feature and, where no quantile repeats, one interpolation in place of two.
+Stankevicius and Lukosevicius 2025, section 3.4. Unless ``fit`` is wikitext (the paper's superscript W), fits are
+transductive. ASSUME: they use every text of the task as often as it occurs, both sides of pairs. Quantiles follow
+scikit-learn's formula with one sort per feature and, where no quantile repeats, one interpolation instead of two.
 
-Shape suffixes: N vectors that are fitted on, M vectors that are shaped, D width, Q quantiles, K directions.
+Shape suffixes: N vectors fitted on, M vectors transformed, D width, Q quantiles, K directions.
 """
 
 from typing import Annotated, Any, Literal
@@ -19,28 +19,28 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 
 Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]
 Fit = dict[str, NDArray[np.float32]]
-"""What was learnt, by name: each a vector or a matrix."""
+"""What was fitted, by name: vectors and matrices."""
 
 FitOn = Literal["task", "wikitext"]
 
 _NO_VARIANCE = 1e-10
-"""Share of the largest eigenvalue below which a direction has no variance: float32 noise squared."""
+"""A direction whose eigenvalue is below this fraction of the largest has no variance: float32 noise squared."""
 
 
-class Plain(Slice):
-    """Nothing, or length 1: neither learns anything."""
+class Plain(Settings):
+    """No post-processing, or length 1: neither is fitted."""
 
     kind: Literal["none", "normalise"]
-    label: str = Field(description="As tables print it; empty for none.")
+    label: str = Field(description="Name in tables; empty for none.")
     fit: Literal["task"]
 
 
-class Learnt(Slice):
+class Learnt(Settings):
     """Mean and spread, or mean and principal directions."""
 
     kind: Literal["zscore", "whiten"]
@@ -48,8 +48,8 @@ class Learnt(Slice):
     fit: FitOn
 
 
-class Abtt(Slice):
-    """All but the top directions."""
+class Abtt(Settings):
+    """All but the top principal directions."""
 
     kind: Literal["abtt"]
     label: str
@@ -57,7 +57,7 @@ class Abtt(Slice):
     directions: int = Field(ge=0, description="Principal directions to remove; the paper tried up to 100.")
 
 
-class Quantile(Slice):
+class Quantile(Settings):
     """Quantiles of every feature."""
 
     kind: Literal["quantile_uniform"]
@@ -67,16 +67,16 @@ class Quantile(Slice):
         ge=2, description="Points of each feature's distribution; fewer where N is smaller."
     )
     subsample: int = Field(
-        gt=0, description="Vectors fitted on at most; scikit-learn took 100,000 until 1.5, then 10,000."
+        gt=0, description="Most vectors to fit on; scikit-learn's default was 100,000 until 1.5, then 10,000."
     )
-    seed: int = Field(ge=0, description="Of the subsample.")
+    seed: int = Field(ge=0, description="Seed of the subsample.")
 
 
 Postprocessing = Annotated[Plain | Learnt | Abtt | Quantile, Field(discriminator="kind")]
 
 
 def fit(settings: Postprocessing, vectors_ND: Vectors) -> Fit:
-    """Learn what ``settings`` needs from vectors of shape (N, D), N at least 1."""
+    """Fit a post-processing to vectors of shape (N, D), N at least 1."""
     if isinstance(settings, Plain):
         return {}
     if isinstance(settings, Quantile):
@@ -93,7 +93,7 @@ def fit(settings: Postprocessing, vectors_ND: Vectors) -> Fit:
 
 
 def apply(settings: Postprocessing, fitted: Fit, vectors_MD: Vectors) -> Vectors:
-    """Shape vectors of shape (M, D) by what was fitted; whitening may return fewer columns."""
+    """Transform vectors of shape (M, D) by what was fitted; whitening may return fewer columns."""
     if settings.kind == "none":
         return vectors_MD
     if settings.kind == "normalise":
@@ -103,13 +103,13 @@ def apply(settings: Postprocessing, fitted: Fit, vectors_MD: Vectors) -> Vectors
         return _to_quantiles(vectors_MD, fitted["references_DQ"])
     centred_MD: Any = vectors_MD - fitted["mean_D"]
     if settings.kind == "zscore":
-        shaped_MD = centred_MD * fitted["scale_D"]
+        result_MD = centred_MD * fitted["scale_D"]
     elif isinstance(settings, Abtt):
         top_DK = fitted["top_DK"]
-        shaped_MD = centred_MD - (centred_MD @ top_DK) @ top_DK.T
+        result_MD = centred_MD - (centred_MD @ top_DK) @ top_DK.T
     else:
-        shaped_MD = centred_MD @ fitted["whitening_DK"]
-    return np.asarray(shaped_MD, dtype=np.float32)
+        result_MD = centred_MD @ fitted["whitening_DK"]
+    return np.asarray(result_MD, dtype=np.float32)
 
 
 def _fit_of(**parts: NDArray[np.floating]) -> Fit:
@@ -117,7 +117,7 @@ def _fit_of(**parts: NDArray[np.floating]) -> Fit:
 
 
 def _inverse(values: NDArray[Any]) -> NDArray[Any]:
-    """1 / value, 0 where the value is 0 up to the rounding of a mean."""
+    """1 / value; 0 where the value is 0 up to the rounding error of a mean."""
     varied = values > 1e-12 * values.max(initial=0)
     inverse: NDArray[Any] = np.divide(1, values, out=np.zeros_like(values), where=varied)
     return inverse
@@ -142,26 +142,26 @@ def _quantiles(vectors_ND: Vectors, settings: Quantile) -> NDArray[np.float32]:
     places_Q = np.linspace(0, len(vectors_ND) - 1, count)
     below_Q = places_Q.astype(np.int64)
     above_Q = np.minimum(below_Q + 1, len(vectors_ND) - 1)
-    share_Q = (places_Q - below_Q).astype(np.float32)
+    fraction_Q = (places_Q - below_Q).astype(np.float32)
     low_DQ = sorted_DN[:, below_Q]
-    references_DQ = low_DQ + share_Q * (sorted_DN[:, above_Q] - low_DQ)
-    return np.maximum.accumulate(references_DQ, axis=1)  # rounding may break the order
+    references_DQ = low_DQ + fraction_Q * (sorted_DN[:, above_Q] - low_DQ)
+    return np.maximum.accumulate(references_DQ, axis=1)  # rounding may have broken the order
 
 
 def _to_quantiles(vectors_MD: Vectors, references_DQ: NDArray[np.float32]) -> Vectors:
-    """The quantile of each entry: the middle of its range where quantiles repeat, 0 and 1 beyond the ends."""
+    """The quantile of each entry: the middle of the range where references repeat, 0 and 1 beyond the ends."""
     values_DM = np.ascontiguousarray(vectors_MD.T)
-    shaped_DM = np.empty_like(values_DM)
+    result_DM = np.empty_like(values_DM)
     places_Q = np.linspace(0, 1, references_DQ.shape[1])
     repeats_D = (np.diff(references_DQ, axis=1) == 0).any(axis=1)
     for row, (values_M, references_Q, repeats) in enumerate(
         zip(values_DM, references_DQ, repeats_D, strict=True)
     ):
-        shaped_M = np.interp(values_M, references_Q, places_Q)
+        result_M = np.interp(values_M, references_Q, places_Q)
         if repeats:
             downwards_M = np.interp(-values_M, -references_Q[::-1], -places_Q[::-1])
-            shaped_M = (shaped_M - downwards_M) / 2
-        shaped_DM[row] = np.where(
-            values_M <= references_Q[0], 0, np.where(values_M >= references_Q[-1], 1, shaped_M)
+            result_M = (result_M - downwards_M) / 2
+        result_DM[row] = np.where(
+            values_M <= references_Q[0], 0, np.where(values_M >= references_Q[-1], 1, result_M)
         )
-    return np.ascontiguousarray(shaped_DM.T)
+    return np.ascontiguousarray(result_DM.T)

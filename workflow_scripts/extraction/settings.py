@@ -1,27 +1,33 @@
-"""The section ``extraction`` of the configuration, of which each rule reads its own part."""
+"""The section ``extraction`` of the configuration; each rule reads only a part of it."""
 
-from typing import Annotated
+import functools
+import operator
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.extraction.averages import Averages
 from workflow_scripts.extraction.blocks import Block
 from workflow_scripts.extraction.postprocess import Postprocessing
-from workflow_scripts.extraction.sources import Source
+from workflow_scripts.extraction.representations import Representation
 from workflow_scripts.extraction.weighting import Weighting
 from workflow_scripts.extraction.wikitext import Wikitext
+from workflow_scripts.figures.base import load_figure
+from workflow_scripts.graph.figures import declared_figures
 from workflow_scripts.models.templates import Template
-from workflow_scripts.reporting import layer_lines, shape_scatter, share_map
 from workflow_scripts.reporting.dataset_statistics import Statistics
 from workflow_scripts.reporting.extraction_cells import Measure, Model
 from workflow_scripts.reporting.extraction_tables import ExtractionTable
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
-Drawing = Annotated[shape_scatter.Config | layer_lines.Config | share_map.Config, Field(discriminator="kind")]
+_KINDS: list[Any] = [
+    load_figure(name).Config for name, needs in declared_figures().items() if needs.of_extraction
+]
+Drawing: Any = Annotated[functools.reduce(operator.or_, _KINDS), Field(discriminator="kind")]
 
 
-class SuiteNames(Slice):
+class SuiteNames(Settings):
     """The suite of each kind; null where a study leaves a kind out."""
 
     sts: Name | None
@@ -30,7 +36,7 @@ class SuiteNames(Slice):
     geometry: Name | None
 
 
-class Show(Slice):
+class Show(Settings):
     """Tables and figures that a study makes."""
 
     statistics: list[Name]
@@ -38,7 +44,7 @@ class Show(Slice):
     figures: list[Name]
 
 
-class Extraction(Slice):
+class Extraction(Settings):
     """Sentence vectors without training."""
 
     encoder: Name = Field(description="Whose states, tokeniser and static averages are used.")
@@ -46,9 +52,9 @@ class Extraction(Slice):
     suites: SuiteNames
     wikitext: Wikitext
     averages: Averages
-    shards: int = Field(gt=0, description="Jobs that the averages are cut into.")
+    shards: int = Field(gt=0, description="Jobs that the averages are split into.")
     templates: dict[Name, Template]
-    sources: dict[Name, Source]
+    representations: dict[Name, Representation]
     weightings: dict[Name, Weighting]
     postprocessings: dict[Name, Postprocessing]
     blocks: list[Block]

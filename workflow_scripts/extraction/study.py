@@ -1,7 +1,7 @@
-"""The whole grid of one source and task: every representation once, every shaping and score of it in the same job.
+"""The grid of one representation and one task: all sentence vectors, their post-processings and scores in one job.
 
-Token states of a batch live as long as the batch; sentence vectors of a representation as long as the job; shaped
-vectors as long as their scores. Fits are made once for each representation and post-processing.
+Token states are kept for one batch, sentence vectors for the whole job, post-processed vectors until they are scored.
+Every post-processing is fitted once for each key (mixing weight, draw, layers, weighting).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,22 +12,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.extraction import EXTRACTION, FITTED
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.layers import every_layer, parse_layers
 from workflow_scripts.extraction.postprocess import Fit, Postprocessing
-from workflow_scripts.extraction.scoring import Task
-from workflow_scripts.extraction.sources import (
+from workflow_scripts.extraction.representations import (
     EncoderVectors,
     Key,
     Made,
-    RandomSource,
-    Source,
+    RandomRepresentation,
+    Representation,
     TableVectors,
     Tokens,
 )
+from workflow_scripts.extraction.scoring import Task
 from workflow_scripts.extraction.weighting import (
     Counts,
     Idf,
@@ -40,26 +41,25 @@ from workflow_scripts.extraction.weighting import (
     weight_tables,
 )
 from workflow_scripts.models.templates import Template
-from workflow_scripts.schemas import EXTRACTION, SHAPING
 
 Vectors = NDArray[np.float32]
 Fits = Mapping[tuple[Key, str], Fit]
-"""What was learnt from Wikitext for a representation and post-processing."""
+"""What was fitted on Wikitext for a key and a post-processing."""
 
 
-class JobBlock(Slice):
+class JobBlock(Settings):
     """Combinations that one job evaluates."""
 
-    shares: list[float]
+    mixing_weights: list[float]
     layers: list[str]
     weightings: list[str]
     postprocessings: list[str]
 
 
-class JobSettings(Slice):
+class JobSettings(Settings):
     """What ``blocks.job_settings`` cuts out of the configuration."""
 
-    source: Source
+    representation: Representation
     template: Template | None
     blocks: list[JobBlock]
     weightings: dict[str, Weighting]
@@ -67,53 +67,58 @@ class JobSettings(Slice):
 
 
 class Opened(NamedTuple):
-    """A source ready to make vectors."""
+    """A representation that is ready to compute vectors."""
 
     vectors: EncoderVectors | TableVectors
     vocabulary: Vocabulary
     wikitext: Counts | None
-    """Wikitext's document frequencies, where a weighting asks for them."""
+    """Document frequencies of Wikitext, where a weighting uses them."""
     depth: int
-    """Layers of the encoder; 0 for tables."""
+    """Number of layers of the encoder; 0 for static tables."""
 
 
 def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
-    """Representations in order, each with the post-processings it gets.
+    """Keys in the order of the blocks, each with its post-processings.
 
     Raises:
-        ConfigError: if a source is asked for what it has not.
+        ConfigError: if a block asks a representation for layers or masks that it does not have.
     """
-    draws = settings.source.draws if isinstance(settings.source, RandomSource) else 1
+    draws = settings.representation.draws if isinstance(settings.representation, RandomRepresentation) else 1
     cells: dict[Key, list[str]] = {}
     for block in settings.blocks:
         layers = every_layer(block.layers, depth)
-        for share, draw, layer, weighting in product(block.shares, range(draws), layers, block.weightings):
-            key = Key(share, draw, layer, weighting)
+        for axes in product(block.mixing_weights, range(draws), layers, block.weightings):
+            key = Key(*axes)
             _check(settings, key, depth)
             cells[key] = list(dict.fromkeys([*cells.get(key, []), *block.postprocessings]))
     return cells
 
 
 def _check(settings: JobSettings, key: Key, depth: int) -> None:
-    place = f"extraction.blocks: layers {key.layers}, weighting {key.weighting}, share {key.share:g}"
-    if settings.source.kind != "encoder" and (key.layers != "static" or key.share != 0):
+    cell = f"layers {key.layers}, weighting {key.weighting}, mixing_weight {key.mixing_weight:g}"
+    place = f"extraction.blocks: {cell}"
+    if settings.representation.kind != "encoder" and (key.layers != "static" or key.mixing_weight != 0):
         raise ConfigError(
-            f"{place}: a source without layers has layers static and share 0. Correct the block."
+            f"{place}: the representation has no layers. Set layers to [static] and mixing_weights to [0]."
         )
     parse_layers(key.layers, depth)
     has_masks = settings.template is not None and settings.template.masks > 0
     if isinstance(settings.weightings[key.weighting], Masks) and not has_masks:
-        raise ConfigError(f"{place}: the source has no mask. Leave the weighting out of its block.")
+        raise ConfigError(
+            f"{place}: the representation's template has no mask. Remove the weighting from its block."
+        )
 
 
 def token_weights(
     settings: Iterable[tuple[str, Weighting]],
     tokens: Tokens,
-    groups_U: NDArray[np.int64],
-    source: Opened,
+    task: Task,
+    opened: Opened,
 ) -> dict[str, Weights]:
     """Weights of every token under every weighting."""
-    size = len(source.vocabulary.tokens)
+    size = len(opened.vocabulary.tokens)
+    groups_U = task.groups_U
+    times_U = np.bincount(task.occurrences_N, minlength=len(task.texts))
     weights = {}
     for name, weighting in settings:
         counted: list[Counts] = []
@@ -121,41 +126,42 @@ def token_weights(
             text = tokens.raw if weighting.text == "raw" else tokens.filled
             numbers = groups_U if weighting.documents == "subset" else np.zeros_like(groups_U)
             parts = [np.flatnonzero(numbers == number) for number in range(int(numbers.max(initial=0)) + 1)]
-            counted = [count_documents(text.subset(rows), size) for rows in parts]
-        tables_GV = weight_tables(weighting, source.vocabulary, source.wikitext, counted)
+            times = times_U if weighting.repeated == "each" else np.ones_like(times_U)
+            counted = [count_documents(text.subset(rows), size, times[rows]) for rows in parts]
+        tables_GV = weight_tables(weighting, opened.vocabulary, opened.wikitext, counted)
         weights[name] = weigh(tokens.filled, tables_GV, groups_U)
     return weights
 
 
-def represent(
-    settings: JobSettings, cells: Mapping[Key, Sequence[str]], task: Task, max_tokens: int, source: Opened
+def sentence_vectors(
+    settings: JobSettings, cells: Mapping[Key, Sequence[str]], task: Task, max_tokens: int, opened: Opened
 ) -> Iterator[Made]:
-    """Vectors of every representation of a task's texts, from one forward pass.
+    """Vectors of a task's texts for every key, from one forward pass.
 
     Raises:
         DataError: if vectors are not finite: the encoder is broken.
     """
-    tokens = source.vectors.tokens(task.texts, max_tokens)
-    weights = token_weights(settings.weightings.items(), tokens, task.groups_U, source)
-    for made in source.vectors.make(tokens.filled, weights, list(cells)):
+    tokens = opened.vectors.tokens(task.texts, max_tokens)
+    weights = token_weights(settings.weightings.items(), tokens, task, opened)
+    for made in opened.vectors.make(tokens.filled, weights, list(cells)):
         if not np.isfinite(made.vectors_UD).all():
             raise DataError(
-                f"layers {made.key.layers}: vectors are not finite. Get or adapt the encoder again."
+                f"extraction: layers {made.key.layers}: some vectors are not finite. Make the encoder again."
             )
         yield made
 
 
-def shaped(
+def postprocessed(
     settings: JobSettings, made: Made, occurrences_N: NDArray[np.int64], names: Iterable[str], fits: Fits
 ) -> Iterator[tuple[str, Vectors]]:
-    """Each post-processing of one representation by name."""
+    """One key's vectors after each of the named post-processings."""
     for name in names:
-        shaping = settings.postprocessings[name]
-        if shaping.fit == "wikitext":
+        postprocessing = settings.postprocessings[name]
+        if postprocessing.fit == "wikitext":
             fitted = fits[made.key, name]
         else:
-            fitted = postprocess.fit(shaping, made.vectors_UD[occurrences_N])
-        yield name, postprocess.apply(shaping, fitted, made.vectors_UD)
+            fitted = postprocess.fit(postprocessing, made.vectors_UD[occurrences_N])
+        yield name, postprocess.apply(postprocessing, fitted, made.vectors_UD)
 
 
 def evaluate(
@@ -163,19 +169,19 @@ def evaluate(
     cells: Mapping[Key, Sequence[str]],
     task: Task,
     max_tokens: int,
-    source: Opened,
+    opened: Opened,
     fits: Fits,
 ) -> Iterator[tuple[Key, str, Score]]:
-    """Every score of every cell of one task."""
-    for made in represent(settings, cells, task, max_tokens, source):
-        for name, vectors_UD in shaped(settings, made, task.occurrences_N, cells[made.key], fits):
+    """Every score of every key and post-processing on one task."""
+    for made in sentence_vectors(settings, cells, task, max_tokens, opened):
+        for name, vectors_UD in postprocessed(settings, made, task.occurrences_N, cells[made.key], fits):
             for score in task.score(vectors_UD):
                 note = "; ".join(filter(None, [score.note, made.note])) or None
                 yield made.key, name, score._replace(note=note)
 
 
 class Learnt(NamedTuple):
-    """What Wikitext's vectors taught, and their scores."""
+    """What was fitted on Wikitext's vectors, and their scores."""
 
     fits: list[tuple[Key, str, Fit]]
     scores: list[tuple[Key, str, Score]]
@@ -187,18 +193,18 @@ def learn(
     measured: Mapping[Key, Sequence[str]],
     wikitext: Task,
     max_tokens: int,
-    source: Opened,
+    opened: Opened,
 ) -> Learnt:
-    """Fit every post-processing of ``cells`` to Wikitext's vectors, keep what others need, score ``measured``."""
+    """Fit the post-processings in ``cells`` to Wikitext's vectors, keep the fits that tasks use, score ``measured``."""
     learnt = Learnt([], [])
-    for made in represent(settings, cells, wikitext, max_tokens, source):
+    for made in sentence_vectors(settings, cells, wikitext, max_tokens, opened):
         for name in cells[made.key]:
-            shaping = settings.postprocessings[name]
-            fitted = postprocess.fit(shaping, made.vectors_UD)
-            if shaping.fit == "wikitext":
+            postprocessing = settings.postprocessings[name]
+            fitted = postprocess.fit(postprocessing, made.vectors_UD)
+            if postprocessing.fit == "wikitext":
                 learnt.fits.append((made.key, name, fitted))
             if name in measured.get(made.key, ()):
-                scores = wikitext.score(postprocess.apply(shaping, fitted, made.vectors_UD))
+                scores = wikitext.score(postprocess.apply(postprocessing, fitted, made.vectors_UD))
                 learnt.scores.extend(
                     (made.key, name, score._replace(note=made.note or None)) for score in scores
                 )
@@ -206,19 +212,27 @@ def learn(
 
 
 def absent(task: str) -> list[tuple[Key, str, Score]]:
-    """The one row of a task or source that is not there."""
-    return [(Key(0.0, 0, "", ""), "", gap(task, "no source of the dataset or of the vectors is there"))]
+    """The single row of a task whose dataset or word vectors are missing."""
+    return [
+        (Key(0.0, 0, "", ""), "", gap(task, "no source of the dataset or of the word vectors is available"))
+    ]
 
 
 def uses_groups(settings: JobSettings) -> bool:
-    """Whether a weighting takes the subsets of a task apart."""
+    """Whether a weighting counts documents separately in each subset of a task."""
     return any(isinstance(one, Idf) and one.documents == "subset" for one in settings.weightings.values())
 
 
-def rows_of(source: str, kind: str, scores: Iterable[tuple[Key, str, Score]]) -> pa.Table:
-    """Scores as a table with the columns of ``schemas.EXTRACTION``."""
+def rows_of(representation: str, kind: str, scores: Iterable[tuple[Key, str, Score]]) -> pa.Table:
+    """Scores as a table with the columns of ``columns.extraction.EXTRACTION``."""
     rows = [
-        {"source": source, "kind": kind, **key._asdict(), "postprocess": name, **score._asdict()}
+        {
+            "representation": representation,
+            "kind": kind,
+            **key._asdict(),
+            "postprocess": name,
+            **score._asdict(),
+        }
         for key, name, score in scores
     ]
     assert all(row["value"] is None or np.isfinite(row["value"]) for row in rows)
@@ -226,7 +240,7 @@ def rows_of(source: str, kind: str, scores: Iterable[tuple[Key, str, Score]]) ->
 
 
 def fits_table(fits: Iterable[tuple[Key, str, Fit]]) -> pa.Table:
-    """What was learnt, columns of ``schemas.SHAPING``."""
+    """Fits as a table with the columns of ``columns.extraction.FITTED``."""
     rows = [
         {
             **key._asdict(),
@@ -238,17 +252,15 @@ def fits_table(fits: Iterable[tuple[Key, str, Fit]]) -> pa.Table:
         for key, name, fitted in fits
         for part, array in fitted.items()
     ]
-    return pa.Table.from_pylist(rows, schema=SHAPING)
+    return pa.Table.from_pylist(rows, schema=FITTED)
 
 
 def read_fits(table: pa.Table, wanted: Mapping[Key, Sequence[str]]) -> dict[tuple[Key, str], Fit]:
-    """The fits of the cells in ``wanted``."""
+    """The fits of the keys and post-processings in ``wanted``."""
     fits: dict[tuple[Key, str], Fit] = {}
-    names = table.select(
-        ["share", "draw", "layers", "weighting", "postprocess", "part", "columns"]
-    ).to_pylist()
+    names = table.select([*Key._fields, "postprocess", "part", "columns"]).to_pylist()
     for number, row in enumerate(names):
-        key = Key(row["share"], row["draw"], row["layers"], row["weighting"])
+        key = Key(*(row[field] for field in Key._fields))
         if row["postprocess"] in wanted.get(key, ()):
             values = table["values"][number].values.to_numpy()
             shape = (-1, row["columns"]) if row["columns"] else (-1,)

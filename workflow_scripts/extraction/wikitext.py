@@ -1,7 +1,7 @@
-"""Wikitext's sentences: document frequencies, what post-processings learn from them, and how isotropic they are.
+"""Wikitext's sentences: their document frequencies, and the IsoScore of their vectors.
 
-ASSUME: on Wikitext idf^T is idf^W. Figures 1 and 2 of the paper give every weighting one IsoScore, so that it cannot
-depend on a task; the fits marked ^W are made on the same vectors.
+ASSUME: on Wikitext, idf^T is idf^W. Figures 1 and 2 of the paper give every weighting one IsoScore, so it cannot
+depend on a task; post-processings marked ^W are fitted to the same vectors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,32 +10,32 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.extraction import TOKEN_DOCUMENTS
+from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.extraction.scoring import Task, Vectors
 from workflow_scripts.extraction.weighting import Counts
-from workflow_scripts.schemas import TOKEN_DOCUMENTS
 
 
-class Wikitext(Slice):
-    """The general corpus beside the tasks."""
+class Wikitext(Settings):
+    """The general corpus, which is not one of the tasks."""
 
     dataset: str = Field(description="Dataset of the form sentences.")
-    max_sentences: int | None = Field(gt=1, description="The first so many sentences; null for all.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
+    max_sentences: int | None = Field(gt=1, description="Use the first so many sentences; null for all.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
     label: str | None = Field(
         description="Substitution to print, where the dataset stands in for Wikitext-2."
     )
 
 
 def sentences_of(table: pa.Table, wikitext: Wikitext) -> list[str]:
-    """The corpus's distinct sentences in order."""
+    """The corpus's distinct sentences, in order."""
     return list(dict.fromkeys(table["sentence"].slice(0, wikitext.max_sentences).to_pylist()))
 
 
 def isotropy(name: str, sentences: Sequence[str]) -> Task:
-    """IsoScore of the sentences' vectors."""
+    """The task of measuring the IsoScore of the sentences' vectors."""
 
     def score(vectors_UD: Vectors) -> list[Score]:
         return [Score(name, "", "isoscore", isoscore(vectors_UD), len(vectors_UD))]
@@ -45,7 +45,7 @@ def isotropy(name: str, sentences: Sequence[str]) -> Task:
 
 
 def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:
-    """Document frequencies, columns of ``schemas.TOKEN_DOCUMENTS``."""
+    """Document frequencies as a table with the columns of ``columns.extraction.TOKEN_DOCUMENTS``."""
     ids = np.flatnonzero(counts.documents_V).tolist()
     columns = [
         ids,

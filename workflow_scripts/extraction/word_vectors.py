@@ -1,7 +1,7 @@
 """Static vectors of whole words in word2vec's text format, as X2Static saves them (its word_embeddings.py).
 
-The first line is the number of words and the width; then a word and its values a line. ASSUME: the file's order is
-that of falling frequency, as its vocabulary is made, so that the 100 most frequent words are its first 100 (F16).
+The first line holds the number of words and the width; each further line a word and its values. ASSUME: words are in
+order of falling frequency, as X2Static builds its vocabulary, so that the 100 most frequent words come first (F16).
 """
 
 from pathlib import Path
@@ -9,32 +9,36 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.errors import DataError
-from workflow_scripts.extraction.sources import WordSource
-from workflow_scripts.provenance import Input, sha256_of
-from workflow_scripts.schemas import WORD_VECTORS
+from workflow_scripts.extraction.representations import WordRepresentation
+from workflow_scripts.provenance.record import Input, sha256_of
 
 
-def locate(source: WordSource, data_root: Path | None) -> tuple[Path | None, dict[str, Input]]:
-    """The file and what records say of it; None where it is not there.
+def locate(
+    representation: WordRepresentation, data_root: Path | None
+) -> tuple[Path | None, dict[str, Input]]:
+    """The file and its entry for the record; None where the file is missing.
 
     Raises:
-        DataError: if its bytes are not the pinned ones.
+        DataError: if its hash is not the pinned one.
     """
-    path = data_root / source.path if data_root else None
+    path = data_root / representation.path if data_root else None
     if path is None or not path.exists():
         return None, {}
     found = sha256_of(path)
-    if source.sha256 and found != source.sha256:
-        raise DataError(f"{path}: sha256 {found}; pinned {source.sha256}. Get the file again.")
-    return path, {"vectors": Input(path=f"local:{source.path}", sha256=found)}
+    if representation.sha256 and found != representation.sha256:
+        raise DataError(
+            f"{path}: sha256 is {found}, expected {representation.sha256}. Download the file again."
+        )
+    return path, {"vectors": Input(path=f"local:{representation.path}", sha256=found)}
 
 
 def read(path: Path, drop_frequent: int) -> pa.Table:
-    """Words and vectors without the first ``drop_frequent``, columns of ``schemas.WORD_VECTORS``.
+    """Words and vectors after the first ``drop_frequent``, columns of ``columns.extraction.WORD_VECTORS``.
 
     Raises:
-        DataError: naming the first line that is not what the header promises.
+        DataError: naming the first line that does not match the header.
     """
     words: list[str] = []
     with path.open(encoding="utf-8", newline="\n") as file:
@@ -43,12 +47,12 @@ def read(path: Path, drop_frequent: int) -> pa.Table:
         for number, line in enumerate(file, start=2):
             word, *values = line.rstrip().rsplit(" ", width)
             if len(words) == size or len(values) != width:
-                found = f"{len(values)} values; the header says {size} words of {width}"
-                raise DataError(f"{path}:{number}: {found}. Get the file again.")
+                found = f"{len(values)} values; the header says {size} words of {width} values"
+                raise DataError(f"{path}:{number}: {found}. Download the file again.")
             vectors[len(words)] = np.array(values, dtype=np.float32)
             words.append(word)
     if len(words) < size:
-        raise DataError(f"{path}: {len(words)} words; the header says {size}. Get the file again.")
+        raise DataError(f"{path}: {len(words)} words; the header says {size}. Download the file again.")
     kept = vectors[drop_frequent:]
     offsets = pa.array(np.arange(len(kept) + 1) * width, pa.int64())
     return pa.table(
@@ -65,5 +69,7 @@ def _header(line: str, path: Path) -> tuple[int, int]:
     try:
         size, width = map(int, line.split())
     except ValueError as error:
-        raise DataError(f"{path}:1: {line[:40]!r}; expected two numbers. Get the file again.") from error
+        raise DataError(
+            f"{path}:1: {line[:40]!r}; expected the number of words and the width. Download the file again."
+        ) from error
     return size, width

@@ -2,9 +2,9 @@
 
     l_i = -log exp(cos(z_i, z'_i) / t) / sum_j exp(cos(z_i, z'_j) / t)          (Gao et al. 2021, Eq. 4)
 
-SimCSE: Simple Contrastive Learning of Sentence Embeddings, https://arxiv.org/abs/2104.08821. N - 1
-negatives a sentence, as in the official code; 2N - 2 made no difference there (issue 11). It equals
-sentence-transformers' MultipleNegativesRankingLoss with scale 1/t.
+SimCSE: Simple Contrastive Learning of Sentence Embeddings, https://arxiv.org/abs/2104.08821. Each sentence has N - 1
+negatives, as in the official code, where 2N - 2 made no difference (issue 11 there). The loss equals
+MultipleNegativesRankingLoss of sentence-transformers with scale 1/t.
 
 Shape suffixes: B sentences, C candidates, D width.
 """
@@ -15,14 +15,14 @@ from torch import Tensor
 
 
 def cosine_matrix(left_BD: Tensor, right_CD: Tensor) -> Tensor:
-    """Cosine of every pair, shape (B, C); never in bfloat16, whose error a temperature of 0.05 makes twenty times."""
+    """Cosine of every pair, shape (B, C); never in bfloat16, since a temperature of 0.05 multiplies its error by 20."""
     exact = torch.promote_types(left_BD.dtype, torch.float32)
     with torch.autocast(left_BD.device.type, enabled=False):
         return F.normalize(left_BD.to(exact), dim=-1) @ F.normalize(right_CD.to(exact), dim=-1).T
 
 
 def infonce(anchors_BD: Tensor, positives_BD: Tensor, temperature: float) -> Tensor:
-    """Mean loss of the batch, a scalar; needs at least two rows, since one has no negative."""
+    """Mean loss of the batch, a scalar; needs at least two rows, since a single one has no negatives."""
     logits_BB = cosine_matrix(anchors_BD, positives_BD) / temperature
     return F.cross_entropy(logits_BB, torch.arange(len(logits_BB), device=logits_BB.device))
 
@@ -38,11 +38,11 @@ def infonce_with_negatives(
 
     Args:
         anchors_BD: Premises.
-        positives_BD: What each entails.
-        negatives_BD: What each contradicts.
-        temperature: Of the softmax.
-        own_weight: log w_ii, added to the logit of a row's own hard negative; w_ij is 1 elsewhere. 0 in
-            SimCSE; 1 in LayerAttPooler's code.
+        positives_BD: Sentences that they entail.
+        negatives_BD: Sentences that they contradict.
+        temperature: Softmax temperature.
+        own_weight: log w_ii, added to the logit of a row's own hard negative; w_ij is 1 for i != j. 0 in SimCSE,
+            1 in LayerAttPooler's code.
     """
     against_positives_BB = cosine_matrix(anchors_BD, positives_BD) / temperature
     against_negatives_BB = cosine_matrix(anchors_BD, negatives_BD) / temperature

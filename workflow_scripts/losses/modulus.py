@@ -3,11 +3,11 @@
     L_TMC(h, h+) = |h - h+| / (|h| + |h+|)                                       (JTCSE, Eq. 1)
                  = sqrt(1 + k^2 - 2 k t) / (1 + k),  k = |h+| / |h|,  t = cos     (Eq. 5)
     L_TMC(h_I, h_II+) = -log sim(h_I^L, h_II^L+) L_TMC(h_I^P, h_II^P+)           (Eq. 13)
-    L_NCE(x, y) over 2B views, a row's own index left out of its candidates       (Eqs. 11 and 12)
+    L_NCE(x, y) over 2B views, without a row's own index among its candidates     (Eqs. 11 and 12)
 
-Joint Tensor-Modulus Constraints and Cross-Attention, sections III-A and III-C. What the text leaves open is
-taken from the official code: candidates are all 2B - 1 other views (NT-Xent), across towers too; the modulus
-term pairs the first view of one tower with the second of the other.
+Joint Tensor-Modulus Constraints and Cross-Attention, sections III-A and III-C. Where the text is ambiguous, this
+follows the official code: candidates are all 2B - 1 other views (NT-Xent), also across sub-encoders; the modulus term
+pairs the first view of one sub-encoder with the second view of the other.
 
 Shape suffixes: R rows: B first views, then B second views; D width.
 """
@@ -19,7 +19,10 @@ from torch import Tensor
 from workflow_scripts.losses.infonce import cosine_matrix
 
 SMALLEST_COSINE = 1e-4
-"""Smaller and negative cosines count as this one in the logarithm: 9.2103404 at most (official code)."""
+"""Lower bound of cosines inside the logarithm, so that the factor is at most 9.2103404.
+
+The official code puts 1e-4 in the place of negative cosines alone: from there to 0 its factor grows without bound, and
+at 0 its loss is infinite. Here it stays where negative cosines have it."""
 
 
 def modulus_distance(left_BD: Tensor, right_BD: Tensor) -> Tensor:
@@ -30,26 +33,26 @@ def modulus_distance(left_BD: Tensor, right_BD: Tensor) -> Tensor:
 
 
 def modulus_constraint(
-    last_BD: Tensor, last_plus_BD: Tensor, pooled_BD: Tensor, pooled_plus_BD: Tensor, *, halved: bool
+    last_BD: Tensor, last_plus_BD: Tensor, pooled_BD: Tensor, pooled_plus_BD: Tensor, *, weight: float
 ) -> Tensor:
-    """Mean modulus distance of pooler outputs, weighted by how far the last states' directions are (Eq. 13).
+    """Mean modulus distance of pooler outputs, weighted by minus the log cosine of the last states (Eq. 13).
 
     Args:
-        last_BD: [CLS] of the last layer, first view, one tower.
-        last_plus_BD: The same, second view, other tower.
-        pooled_BD: What the modulus is taken of, first view, one tower.
-        pooled_plus_BD: The same, second view, other tower.
-        halved: Whether the term is halved, as in the official code; Eq. 13 does not.
+        last_BD: [CLS] of the last layer, first view, one sub-encoder.
+        last_plus_BD: The same, second view, other sub-encoder.
+        pooled_BD: Vectors whose moduli are compared, first view, one sub-encoder.
+        pooled_plus_BD: The same, second view, other sub-encoder.
+        weight: Weight of the term; 0.5 in the official code, 1 in Eq. 13.
     """
     cosine_B = F.cosine_similarity(last_BD, last_plus_BD, dim=-1).clamp(min=SMALLEST_COSINE, max=1.0)
     term = (-cosine_B.log() * modulus_distance(pooled_BD, pooled_plus_BD)).mean()
-    return term / 2 if halved else term
+    return weight * term
 
 
 def contrast_views(rows_RD: Tensor, candidates_RD: Tensor, temperature: float) -> Tensor:
-    """NT-Xent: each row against the other view of its sentence among all views but that of its own index.
+    """NT-Xent: each row's positive is the other view of its sentence, among all views except that of its own index.
 
-    With ``candidates_RD`` those of the same tower this is L_NCE(h_i, h_i+), with another tower's a term of
+    With candidates from the same sub-encoder, this is L_NCE(h_i, h_i+); with those of the other one, it is a term of
     ICNCE (Eq. 12).
     """
     cosines_RR = cosine_matrix(rows_RD, candidates_RD) / temperature

@@ -1,18 +1,17 @@
-"""Redundant dimensions: which dimensions of a batch tell little, and taking redundancy away from them.
+"""Redundant dimensions: find the dimensions of a batch with little variation, and subtract redundancy from them.
 
     sigma_d = sqrt(sum_j (h_j,d - u_d)^2 / N),   S = {d : sigma_d < c}          (3R, Eq. 3 and section 3.2)
     h^_d = h_d - hbar_d where d is in S, h_d elsewhere                           (3R, Eq. 5)
 
-3R: Enhancing Sentence Representation Learning via Redundant Representation Reduction, section 3.
+3R: Enhancing Sentence Representation Learning via Redundant Representation Reduction, section 3. The rule sigma < c is
+a step function, so the threshold c has no gradient, and the paper does not say how it is learnt. There are three ways
+to treat it:
 
-The rule sigma < c is a step, so the threshold c gets no gradient from it, and the paper names no other.
-Three ways to learn it all the same, or not:
-
-* ``straight_through`` (the default): S is as printed, and c learns as if membership were
-  sigmoid((c - sigma) / T). Only c does: the deviations are held fixed there, so that the encoder's
-  gradient is that of Eq. 5 as printed, and with c = 0 that of the method underneath, to the bit.
-* ``soft``: membership is that sigmoid, forward as well; the encoder learns through sigma too.
-* ``frozen``: c stays where it starts (3R, Table 8).
+* ``straight_through`` (the default): S is as in the paper, and c learns as if membership were
+  sigmoid((c - sigma) / T). Only c does: deviations are held constant there, so that the encoder's gradient is that of
+  Eq. 5 as printed, and with c = 0 that of the underlying method, bit for bit.
+* ``soft``: membership is that sigmoid in the forward pass as well; the encoder also learns through sigma.
+* ``frozen``: c keeps its first value (3R, Table 8).
 
 Shape suffixes: V views, B sentences, D width.
 """
@@ -23,23 +22,25 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 
 
-class ThresholdConfig(Slice):
+class ThresholdConfig(Settings):
     """The threshold c."""
 
     surrogate: Literal["straight_through", "soft", "frozen"] = Field(description="How c gets a gradient.")
     start: float | None = Field(
-        ge=0, description="First value; null draws it from U(0, 1) by the run's seed."
+        ge=0, description="First value; null draws it from U(0, 1) with the run's seed."
     )
     temperature: float = Field(gt=0, description="T of the surrogate, on the scale of the deviations.")
-    learning_rate: float = Field(ge=0, lt=1, description="Peak of c's own rate; 0 where c is frozen.")
+    travel: float = Field(
+        ge=0, description="How far c can move: the sum of its learning rates over the training; 0 if frozen."
+    )
 
     @model_validator(mode="after")
-    def _frozen_does_not_learn(self) -> "ThresholdConfig":
-        if (self.surrogate == "frozen") != (self.learning_rate == 0):
-            raise ValueError("a frozen threshold has learning_rate 0, and no other has")
+    def _frozen_does_not_move(self) -> "ThresholdConfig":
+        if (self.surrogate == "frozen") != (self.travel == 0):
+            raise ValueError("a frozen threshold has travel 0, and no other has")
         return self
 
 
@@ -52,12 +53,12 @@ class Threshold(nn.Module):
         self.c = nn.Parameter(torch.tensor(start), requires_grad=config.surrogate != "frozen")
 
     def clamp(self) -> None:
-        """Take c back to 0 where a step took it below: no deviation is negative."""
+        """Set c to 0 if a step made it negative: no deviation is negative."""
         with torch.no_grad():
             self.c.clamp_(min=0)
 
     def forward(self, deviation_D: Tensor) -> Tensor:
-        """1 for a dimension in S, 0 for others, between them for ``soft``; shape (D)."""
+        """1 for a dimension in S and 0 for others, or values in between for ``soft``; shape (D)."""
         hard_D = (deviation_D < self.c).to(deviation_D.dtype)
         match self._config.surrogate:
             case "frozen":
@@ -75,12 +76,12 @@ def deviation(rows_BD: Tensor) -> Tensor:
 
 
 def reduce(views_VBD: Tensor, redundant_D: Tensor | None, member_D: Tensor) -> Tensor:
-    """Take redundancy away from the dimensions in S (3R, Eq. 5).
+    """Subtract redundancy from the dimensions in S (3R, Eq. 5).
 
     Args:
         views_VBD: Every vector that enters the loss.
-        redundant_D: The redundant vector; None takes each vector's own value away, which leaves 0 there
-            (3R, section 5.3, "dynamic mask").
+        redundant_D: The redundant vector; None subtracts each vector's own value, which leaves 0 (3R, section 5.3,
+            "dynamic mask").
         member_D: Membership in S.
     """
     return views_VBD - member_D * (views_VBD if redundant_D is None else redundant_D)

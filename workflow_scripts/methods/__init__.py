@@ -1,20 +1,25 @@
 """Methods, imported by the name in the configuration.
 
 A registry that imports them all would be part of every job's code, and one new method would rerun
-every old one. A method module has ``Config`` and ``build(config, backbone)``; one that trains has
-``overrides(config)`` and ``Objective`` too.
+every old one. ``methods.base`` says what a method is.
 """
 
 import importlib
 from collections.abc import Mapping
-from types import ModuleType
+from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import ConfigError
 
 
-def load_method(name: str) -> ModuleType:
-    """Import ``methods/<name>.py``.
+def method_names() -> list[str]:
+    """Names of all methods: the files of this folder but the contract."""
+    files = (file for folder in __path__ for file in Path(folder).glob("[a-z]*.py"))
+    return sorted(file.stem for file in files if file.stem != "base")
+
+
+def load_method(name: str) -> Any:
+    """Import ``methods/<name>.py``, a module as ``methods.base`` describes it.
 
     Raises:
         ConfigError: if there is no such module.
@@ -40,9 +45,3 @@ def readout_modules(block: Mapping[str, Any]) -> list[str]:
     if "base" in block:
         return readout_modules(block["base"])
     return [f"models.readouts.{block['readout']['kind']}"] if "readout" in block else []
-
-
-def labels_of(config: Any) -> list[str]:
-    """Substitutions and warnings that a method's settings and its base's declare; most declare none."""
-    below = labels_of(config.base) if hasattr(config, "base") else []
-    return [*getattr(config, "labels", ()), *below]

@@ -4,7 +4,10 @@
 
 https://arxiv.org/abs/2204.10298; settings of the official code. A fixed generator fills masked tokens of each
 view; the discriminator, a second copy of the encoder, reads the result with the sentence's vector in place of
-[CLS]'s embedding and tells replaced tokens from those that stand. Padding counts as not replaced, as in the code.
+[CLS]'s embedding and says which tokens were replaced. Padding counts as not replaced, as in the code.
+By default the generator is shown what BERT is trained on, and with its dropout on, as in the code, which never puts it
+into evaluation mode: of the chosen tokens 80% are [MASK], 10% random and 10% as they were (``masking: bert``). The text
+speaks of masks alone (``mask``).
 The discriminator is thrown away after training. With the readout ``layer_attention`` this is LayerAttPooler's
 appendix B.
 
@@ -31,11 +34,13 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.contrastive import Contrastive, overrides
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
+from workflow_scripts.training.mlm import corrupted
 from workflow_scripts.training.mlm_head import load_masked_language_model
 from workflow_scripts.training.ranks import gathered
 
@@ -46,10 +51,14 @@ class Config(Contrastive):
     """Settings of DiffCSE."""
 
     module: Literal["diffcse"]
-    mask_share: float = Field(gt=0, lt=1, description="Of the tokens, masked for the generator.")
+    mlm_probability: float = Field(gt=0, lt=1, description="Of the tokens, masked for the generator.")
+    masking: Literal["bert", "mask"] = Field(
+        description="What chosen tokens become: 80% [MASK], 10% random and 10% unchanged, or all [MASK]."
+    )
+    generator_dropout: bool = Field(description="Whether the generator drops out as while training.")
     weight: float = Field(gt=0, description="lambda, of the loss of replaced tokens.")
     projector: Literal["head", "batch_norm"] = Field(
-        description="What stands on the vector while training: SimCSE's MLP, or two layers with BatchNorm."
+        description="On top of the vector while training: SimCSE's MLP, or two layers with BatchNorm."
     )
 
     @property
@@ -78,7 +87,7 @@ class Projector(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """A copy of the encoder that reads a sentence vector for [CLS], and a layer that tells tokens apart."""
+    """A copy of the encoder that reads a sentence vector for [CLS], and a classifier of its tokens."""
 
     def __init__(self, backbone: PreTrainedModel) -> None:
         super().__init__()
@@ -90,7 +99,7 @@ class Discriminator(nn.Module):
         nn.init.zeros_(self.tell.bias)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, vectors_BD: Tensor) -> Tensor:
-        """Scores of "stands" and "replaced" for each token, (B, T, 2)."""
+        """Scores of "original" and "replaced" for each token, (B, T, 2)."""
 
         def put_in(_module: nn.Module, _inputs: object, embedded_BTD: Tensor) -> Tensor:
             return torch.cat([vectors_BD.unsqueeze(1), embedded_BTD[:, 1:]], dim=1)
@@ -110,7 +119,7 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     """The encoder that is trained, evaluated and saved.
 
     Raises:
-        ConfigError: as ``contrastive.build``; or if BatchNorm were to stand at test, where a head is saved.
+        ConfigError: as ``contrastive.build``; or if a projector with BatchNorm were kept at test.
     """
     if config.projector == "batch_norm" and config.head_at_test:
         raise ConfigError(
@@ -129,25 +138,28 @@ class _Trained(nn.Module):
         self.projector = projector
 
 
-class Objective:
-    """Loss of one step on a corpus of sentences."""
+class Objective(base.Objective):
+    """SimCSE's loss and the discriminator's, on a corpus of sentences."""
 
-    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
+    module: _Trained
+
+    def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         device = next(encoder.parameters()).device
         width = encoder.backbone.config.hidden_size
         projector = Projector(encoder.readout.width, width) if config.projector == "batch_norm" else None
         self.module = _Trained(encoder, projector).to(device)
         self._generator = load_masked_language_model(Path(str(encoder.backbone.name_or_path))).to(device)
-        self._generator.requires_grad_(False)
-        self._text = material.tokenised("anchor")
-        self._sampler = material.sampler
-        tokenizer = material.tokenizer
+        self._generator.requires_grad_(False).train(config.generator_dropout)
+        self._text = data.tokenised("anchor")
+        self._sampler = data.sampler
+        tokenizer = data.tokenizer
         if tokenizer.mask_token_id is None:
             raise ConfigError(
                 "methods: diffcse masks tokens, and the tokeniser has no mask. Name another encoder."
             )
         self._mask_id = int(tokenizer.mask_token_id)
         self._special = torch.tensor(sorted(tokenizer.all_special_ids))
+        self._vocabulary = len(tokenizer)
         self._config = config
 
     def loss(self, step: int) -> Tensor:
@@ -174,18 +186,23 @@ class Objective:
         return self.module.encoder.project(read_BR)
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Ids with [MASK] at chosen places, a function of seed and step; special tokens stay. Both (B, T)."""
+        """Ids that the generator is shown, a function of seed and step, and where they were chosen; both (B, T).
+
+        Special tokens are never chosen.
+        """
         draw = np.random.default_rng([self._sampler.seed, step, 1])
         chance_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
-        chosen_BT = (chance_BT < self._config.mask_share) & ~torch.isin(ids_BT, self._special)
-        return torch.where(chosen_BT, self._mask_id, ids_BT), chosen_BT
+        chosen_BT = (chance_BT < self._config.mlm_probability) & ~torch.isin(ids_BT, self._special)
+        if self._config.masking == "mask":
+            return torch.where(chosen_BT, self._mask_id, ids_BT), chosen_BT
+        return corrupted(ids_BT, chosen_BT, draw, self._mask_id, self._vocabulary), chosen_BT
 
     @torch.no_grad()
     def fill(self, batch: TokenBatch, masked_BT: Tensor, chosen_BT: Tensor) -> Tensor:
         """The generator's likeliest token at every chosen place, (B, T).
 
         Departs from the code, whose generator rewrites the other tokens too (each with the likeliest at its
-        place, nearly always itself) at a vocabulary's cost for every token.
+        position, nearly always itself) at a vocabulary's cost for every token.
         """
         filled_BT = batch.ids_BT.clone()
         if chosen_BT.any():

@@ -10,6 +10,7 @@ corpus (rule encode_teacher), so a step costs one forward pass of the student, w
 Expected: JTCSE D on BERT-base 79.89 over seven STS tasks, 0.19 above its teacher (JTCSE, Table I).
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -18,15 +19,15 @@ from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from workflow_scripts.config import Slice
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.readouts import AnyReadout
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 
-class Config(Slice):
+class Config(base.MethodConfig):
     """Settings of distillation."""
 
     module: Literal["distil"]
@@ -37,6 +38,11 @@ class Config(Slice):
     dropout: float | None = Field(
         ge=0, lt=1, description="Of hidden states and attention; null keeps the model's."
     )
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The readout's."""
+        return self.readout.labels
 
 
 def overrides(config: Config) -> dict[str, float | None]:
@@ -49,22 +55,24 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     return SentenceEncoder(backbone, config.readout, head=False, head_at_test=False)
 
 
-class Objective:
-    """Loss of one step on a corpus of sentences that a teacher has encoded."""
+class Objective(base.Objective):
+    """Distance to the teacher, on a corpus of sentences that it has encoded."""
 
-    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
+    module: SentenceEncoder
+
+    def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.module = encoder
-        self._text = material.tokenised("anchor")
-        self._sampler = material.sampler
-        if material.teacher is None:
+        self._text = data.tokenised("anchor")
+        self._sampler = data.sampler
+        if data.teacher is None:
             raise ConfigError("runs: distil needs a teacher. Name one in the grid.")
-        if material.teacher.vectors.shape[1] != encoder.width:
+        if data.teacher.vectors.shape[1] != encoder.width:
             raise ConfigError(
-                f"runs: the teacher's vectors have {material.teacher.vectors.shape[1]} entries, "
+                f"runs: the teacher's vectors have {data.teacher.vectors.shape[1]} entries, "
                 f"the student's {encoder.width}. Take another encoder."
             )
-        self._vectors = material.teacher.vectors
-        self._divisor = material.teacher.encoders if config.target == "mean" else 1
+        self._vectors = data.teacher.vectors
+        self._divisor = data.teacher.encoders if config.target == "mean" else 1
 
     def loss(self, step: int) -> Tensor:
         """Squared distance of the student's vectors to the teacher's, mean over entries."""

@@ -1,4 +1,4 @@
-"""InforMin-CL: SimCSE with a loss that each view be told from the other, so that little else is kept.
+"""InforMin-CL: SimCSE, and a loss of predicting each view from the other, so that little else is kept.
 
     L = InfoNCE(h, h+) + w * 2 mean_i |n(h_i) - n(h_i+)|^2 / D
 
@@ -14,39 +14,31 @@ from typing import Literal
 import torch.nn.functional as F  # noqa: N812
 from pydantic import Field
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.contrastive import Contrastive, build, overrides
+from workflow_scripts.training.data import TrainingData
+
+__all__ = ["Config", "Objective", "build", "overrides"]
 
 
-class Config(simcse.Config):
+class Config(Contrastive):
     """Settings of InforMin-CL."""
 
-    module: Literal["informin_cl"]  # type: ignore[assignment]
+    module: Literal["informin_cl"]
     reconstruction_weight: float = Field(ge=0, description="w; 0 is SimCSE.")
-
-
-def overrides(config: Config) -> dict[str, float | None]:
-    """What this method asks of ``load_backbone``."""
-    return simcse.overrides(config)
-
-
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is trained, evaluated and saved."""
-    return simcse.build(config, backbone)
 
 
 class Objective(simcse.Objective):
     """SimCSE's loss and the distance of the views."""
 
-    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
-        super().__init__(config, encoder, material)
+    def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
+        super().__init__(config, encoder, data)
         self._weight = config.reconstruction_weight
 
-    def compare(self, views_2BD: Tensor) -> Tensor:
+    def contrast(self, views_2BD: Tensor) -> Tensor:
         """Contrast two views of some sentences and pull them together, a scalar."""
         first_BD, second_BD = F.normalize(views_2BD, dim=-1)
         apart = 2 * F.mse_loss(first_BD, second_BD)
-        return super().compare(views_2BD) + self._weight * apart
+        return super().contrast(views_2BD) + self._weight * apart

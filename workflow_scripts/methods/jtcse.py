@@ -6,14 +6,16 @@
 
 Joint Tensor-Modulus Constraints and Cross-Attention (Zong et al.); TNCSE is the same without cross-attention,
 always in the direction I to II, and with a dropout of its own. h are [CLS] states of the last layer, c
-those of the cross streams (``models.cross_attention``), the moduli those of each tower's own pretrained
-pooler. Both views of a batch go through both towers at once: two calls, four passes. The towers start from
-two runs of unsupervised SimCSE on round-trip translations (``encoders.<name>.runs``).
+those of the cross streams (``models.cross_attention``), and the moduli those of what each sub-encoder's own
+pretrained pooler makes. Both views of a batch go through both sub-encoders at once: two calls, four passes.
+The sub-encoders start from two runs of unsupervised SimCSE on round-trip translations
+(``encoders.<name>.runs``). Without ICNCE nothing reads the cross streams, and they are left out, unless ``feedback``
+makes them the primitive ones.
 
-At test each tower is a stock encoder, read by ``readout``, and the two are added up (official code; the
-paper says that neither pooler nor cross-attention is needed).
+At test each sub-encoder is a stock encoder with the pooling of ``readout``, and their two vectors are added
+up (official code; the paper says that neither pooler nor cross-attention is needed).
 
-``halved``: the official code halves the modulus term, Eq. 13 does not (reading ``paper``).
+``modulus_weight``: the official code halves the modulus term, Eq. 13 does not (reading ``paper``).
 ``modulus_of`` and ``bypassed_layernorms`` are for Fig. 8, which takes the modulus of [CLS] itself after
 leaving LayerNorms of the last layers out.
 
@@ -26,38 +28,54 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
-from transformers import PreTrainedModel
+from torch import Tensor, nn
+from transformers import PretrainedConfig, PreTrainedModel
 
-from workflow_scripts.config import Slice
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
-from workflow_scripts.models.cross_attention import Reading, check_towers, cross_layers, run_twin
+from workflow_scripts.methods import base
+from workflow_scripts.models.cross_attention import CrossMode, check_sub_encoders, cross_layers, run_twin
 from workflow_scripts.models.encoder import SentenceEncoder, has_dropout
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.readouts import AnyReadout
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 Term = Literal["nce", "icnce", "ictm"]
+UNTRAINED_POOLER = "JTCSE's modulus starts from a pooler that nobody trained"
 
 
-class Config(Slice):
+class Config(base.MethodConfig):
     """Settings of JTCSE and TNCSE."""
 
     module: Literal["jtcse"]
-    readout: AnyReadout = Field(description="How each tower is read at test.")
+    readout: AnyReadout = Field(description="Of each sub-encoder, at test.")
     temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
     dropout: float | None = Field(
         ge=0, lt=1, description="Of hidden states and attention; null keeps the encoders'."
     )
     terms: tuple[Term, ...] = Field(min_length=1, description="Terms of Eq. 15 that are added up (Table X).")
     cross_every: int | None = Field(gt=0, description="k: every k-th layer attends across; null: none does.")
-    cross_reading: Reading = Field(description="Where the cross-attention goes.")
+    cross_mode: CrossMode = Field(description="Where the cross-attention goes.")
     direction: Literal["random", "forward"] = Field(description="Of ICNCE: by a coin, or always I to II.")
-    halved: bool = Field(description="Whether the modulus term is halved.")
+    modulus_weight: float = Field(gt=0, description="Of the modulus term; 0.5 in the code, 1 in Eq. 13.")
     modulus_of: Literal["pooler", "cls"] = Field(description="What the modulus is taken of.")
     bypassed_layernorms: int = Field(ge=0, description="Last layers whose LayerNorms are left out (Fig. 8).")
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The readout's."""
+        return self.readout.labels
+
+    @property
+    def reads_pooler(self) -> bool:
+        """Whether a modulus is taken of the poolers' output."""
+        return "ictm" in self.terms and self.modulus_of == "pooler"
+
+    @property
+    def reads_cross_streams(self) -> bool:
+        """Whether cross-attention reaches the loss."""
+        return "icnce" in self.terms or self.cross_mode == "feedback"
 
 
 def overrides(config: Config) -> dict[str, Any]:
@@ -65,63 +83,96 @@ def overrides(config: Config) -> dict[str, Any]:
     return {"dropout": config.dropout, "attn_implementation": "eager"}
 
 
-def build(config: Config, *towers: PreTrainedModel) -> Ensemble:
-    """The two towers, to be trained, evaluated and saved.
+def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
+    """The two sub-encoders, to be trained, evaluated and saved.
 
     Raises:
         ConfigError: if there are not two, they cannot be joined, or a setting asks for what they lack.
     """
-    if len(towers) != 2:
-        raise ConfigError(f"encoders: JTCSE joins two runs; there are {len(towers)}. Name two in `runs`.")
-    check_towers(towers)
+    if len(backbones) != 2:
+        raise ConfigError(f"encoders: JTCSE joins two runs; there are {len(backbones)}. Name two in `runs`.")
+    check_sub_encoders(backbones)
     if config.cross_every is not None:
-        cross_layers(towers[0].config.num_hidden_layers, config.cross_every)
-    if config.dropout is None and not has_dropout(towers[0]):
+        cross_layers(backbones[0].config.num_hidden_layers, config.cross_every)
+    if config.dropout is None and not has_dropout(backbones[0]):
         raise ConfigError(
             "methods: dropout is null, but the encoders drop nothing of their own. Give a number."
         )
-    if any(getattr(tower, "pooler", None) is None for tower in towers):
-        raise ConfigError("encoders: a tower has no pooler, whose output the modulus is taken of.")
-    encoders = [SentenceEncoder(tower, config.readout, head=False, head_at_test=False) for tower in towers]
-    return Ensemble(encoders, (1.0, 1.0), config.bypassed_layernorms)
+    labels = _give_poolers(backbones) if config.reads_pooler else []
+    encoders = [
+        SentenceEncoder(backbone, config.readout, head=False, head_at_test=False) for backbone in backbones
+    ]
+    ensemble = Ensemble(encoders, (1.0, 1.0), config.bypassed_layernorms)
+    ensemble.labels = labels
+    return ensemble
+
+
+class Pooler(nn.Module):
+    """BERT's pooler: linear and tanh on [CLS], drawn from N(0, ``initializer_range``) by a seed of its own."""
+
+    def __init__(self, config: PretrainedConfig, seed: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        draw = torch.Generator().manual_seed(seed)
+        nn.init.normal_(self.dense.weight, std=config.initializer_range, generator=draw)
+        nn.init.zeros_(self.dense.bias)
+
+    def forward(self, states_BTD: Tensor) -> Tensor:
+        """Map last hidden states to (B, D)."""
+        return torch.tanh(self.dense(states_BTD[:, 0]))
+
+
+def _give_poolers(sub_encoders: Sequence[Any]) -> list[str]:
+    """Draw the poolers that are missing; returns a label if any was never trained, which its zero bias tells.
+
+    Transformers draws one for a checkpoint without (RoBERTa's own), and the official code takes its modulus like any
+    other. Here the draw is the same for every seed.
+    """
+    for number, sub_encoder in enumerate(sub_encoders, start=1):
+        if sub_encoder.pooler is None:
+            sub_encoder.pooler = Pooler(sub_encoder.config, seed=number)
+    trained = [bool(sub_encoder.pooler.dense.bias.any()) for sub_encoder in sub_encoders]
+    return [] if all(trained) else [UNTRAINED_POOLER]
 
 
 class Views(NamedTuple):
-    """What the loss reads of one tower, both views of each sentence: first views, then second views, (R, D)."""
+    """What the loss reads of one sub-encoder: all first views of the sentences, then all second views, (R, D)."""
 
     last_RD: Tensor
     cross_RD: Tensor | None
     modulus_RD: Tensor
 
 
-class Objective:
-    """Loss of one step on a corpus of sentences."""
+class Objective(base.Objective):
+    """The terms of Eq. 15, on a corpus of sentences."""
 
-    quantities: Sequence[str] = ("nce", "icnce", "ictm", "forward")
+    module: Ensemble
+    metric_names = ("nce", "icnce", "ictm", "forward")
 
-    def __init__(self, config: Config, encoder: Ensemble, material: Material) -> None:
+    def __init__(self, config: Config, encoder: Ensemble, data: TrainingData) -> None:
         self.module = encoder
         self._config = config
-        self._text = material.tokenised("anchor")
-        self._sampler = material.sampler
+        self._text = data.tokenised("anchor")
+        self._sampler = data.sampler
         first, second = encoder.members
         assert isinstance(first, SentenceEncoder) and isinstance(second, SentenceEncoder)
-        self._towers: tuple[Any, Any] = (first.backbone, second.backbone)
+        self._sub_encoders: tuple[Any, Any] = (first.backbone, second.backbone)
+        self._cross_every = config.cross_every if config.reads_cross_streams else None
         self._last: dict[str, float] = {}
 
     def loss(self, step: int) -> Tensor:
-        """Contrast within and across towers, and constrain the moduli."""
+        """Contrast within and across sub-encoders, and constrain the moduli."""
         batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(self.module.device)
-        states = run_twin(self._towers, batch, self._config.cross_every, self._config.cross_reading)
+        states = run_twin(self._sub_encoders, batch, self._cross_every, self._config.cross_mode)
         views = [self._views(states, number) for number in (0, 1)]
         forward = self.goes_forward(step)
         terms = self.terms(views[0], views[1], forward)
         self._last = {name: term.item() for name, term in terms.items()} | {"forward": float(forward)}
         return torch.stack(list(terms.values())).sum()
 
-    def watched(self) -> Sequence[float]:
+    def metrics(self) -> Sequence[float]:
         """Terms of the last step; nan for those that are not asked for."""
-        return [self._last.get(name, float("nan")) for name in self.quantities]
+        return [self._last.get(name, float("nan")) for name in self.metric_names]
 
     def goes_forward(self, step: int) -> bool:
         """Whether R is 1, a function of seed and step."""
@@ -133,9 +184,9 @@ class Objective:
         primitive_RTD = states.primitive[number]
         last_RD = _of_all(primitive_RTD[:, 0])
         cross_RD = _of_all(states.cross[number][:, 0]) if states.cross else None
-        if self._config.modulus_of == "cls":
+        if not self._config.reads_pooler:
             return Views(last_RD, cross_RD, last_RD)
-        return Views(last_RD, cross_RD, _of_all(self._towers[number].pooler(primitive_RTD)))
+        return Views(last_RD, cross_RD, _of_all(self._sub_encoders[number].pooler(primitive_RTD)))
 
     def terms(self, first: Views, second: Views, forward: bool) -> dict[str, Tensor]:
         """The terms of Eq. 15 that are asked for, each with weight 1."""
@@ -143,7 +194,10 @@ class Objective:
         terms: dict[str, Tensor] = {}
         if "nce" in asked:
             terms["nce"] = sum(
-                (contrast_views(tower.last_RD, tower.last_RD, temperature) for tower in (first, second)),
+                (
+                    contrast_views(sub_encoder.last_RD, sub_encoder.last_RD, temperature)
+                    for sub_encoder in (first, second)
+                ),
                 torch.zeros((), device=first.last_RD.device),
             )
         if "icnce" in asked:
@@ -157,13 +211,13 @@ class Objective:
         return terms
 
     def _constraint(self, one: Views, other: Views) -> Tensor:
-        """First views of one tower beside second views of the other (Eq. 13)."""
+        """First views of one sub-encoder against second views of the other (Eq. 13)."""
         return modulus_constraint(
             one.last_RD.chunk(2)[0],
             other.last_RD.chunk(2)[1],
             one.modulus_RD.chunk(2)[0],
             other.modulus_RD.chunk(2)[1],
-            halved=self._config.halved,
+            weight=self._config.modulus_weight,
         )
 
 

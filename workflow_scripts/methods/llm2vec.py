@@ -5,6 +5,11 @@ projection, dropout 0.3 of the attention weights for the two views, 1,000 steps 
 comes before it there, adaptation by masked next-token prediction, is the checkpoint that a run starts from.
 The adapters are merged before the encoder is saved, so that its folder is a plain model.
 
+Weights of seven billion parameters are 27 GB in float32. They are frozen, so ``weights`` may hold them in bfloat16,
+as the official code does, and the adapters, which are trained, in float32. Merging rounds to the weights' precision,
+in which the model is saved: the official code keeps adapters apart, and adds them up in every pass. The saved model is
+computed with in float32, by whomever it is loaded.
+
 Whoever loads that folder without this project must switch the layers' causal flag off as ``load_backbone``
 does, or pad: transformers' SDPA reads a batch without padding causally whatever the configuration says.
 
@@ -13,6 +18,7 @@ Expected: LLaMA-2-7B 76.15 over seven STS tasks, 77.53 with 3R (as 3R reproduces
 
 from typing import Any, Literal
 
+import torch
 from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
 from pydantic import Field
@@ -22,25 +28,28 @@ from transformers import PreTrainedModel
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways
+from workflow_scripts.training import contrastive
+from workflow_scripts.training.contrastive import Contrastive
 
-__all__ = ["Config", "Objective", "build", "finish", "overrides"]
-
-Objective = simcse.Objective
+__all__ = ["Config", "Objective", "build", "overrides"]
 
 
-class Config(simcse.Config):
+class Config(Contrastive):
     """Settings of LLM2Vec."""
 
-    module: Literal["llm2vec"]  # type: ignore[assignment]
+    module: Literal["llm2vec"]
     bidirectional: bool = Field(description="Whether tokens attend to those after them.")
     lora_rank: int = Field(gt=0, description="Rank r of the adapters.")
     lora_alpha: int = Field(gt=0, description="Their scale is alpha / r.")
     lora_dropout: float = Field(ge=0, lt=1, description="Of the adapters' inputs.")
+    weights: Literal["float32", "bfloat16"] = Field(
+        description="Precision of the frozen weights, and of the model that is saved."
+    )
 
 
-def overrides(config: Config) -> dict[str, float | None]:
-    """What this method asks of ``load_backbone``."""
-    return simcse.overrides(config)
+def overrides(config: Config) -> dict[str, Any]:
+    """What this method asks of ``load_backbone``: its dropout, and the precision of the frozen weights."""
+    return contrastive.overrides(config) | {"dtype": getattr(torch, config.weights)}
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
@@ -62,16 +71,23 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
         inject_adapter_in_model(adapters, backbone)
     except ValueError as error:
         raise ConfigError(f"encoders: {type(backbone).__name__} has nothing to adapt: {error}") from error
-    return simcse.build(config, backbone)
+    for parameter in backbone.parameters():
+        if parameter.requires_grad:  # steps of 3e-5 are lost in bfloat16's eight bits
+            parameter.data = parameter.data.float()
+    return contrastive.build(config, backbone)
 
 
-def finish(_config: Config, encoder: SentenceEncoder) -> None:
-    """Merge the adapters into the weights and take them out."""
-    adapted = [(name, m) for name, m in encoder.backbone.named_modules() if isinstance(m, LoraLayer)]
-    for name, module in adapted:
-        layer: Any = module
-        layer.merge()
-        parent, _, child = name.rpartition(".")
-        base: nn.Module = layer.get_base_layer()
-        setattr(encoder.backbone.get_submodule(parent), child, base)
-    encoder.backbone.requires_grad_(True)
+class Objective(simcse.Objective):
+    """SimCSE's loss."""
+
+    def finish(self) -> None:
+        """Merge the adapters into the weights and take them out."""
+        backbone = self.encoder.backbone
+        adapted = [(name, m) for name, m in backbone.named_modules() if isinstance(m, LoraLayer)]
+        for name, module in adapted:
+            layer: Any = module
+            layer.merge()
+            parent, _, child = name.rpartition(".")
+            base: nn.Module = layer.get_base_layer()
+            setattr(backbone.get_submodule(parent), child, base)
+        backbone.requires_grad_(True)

@@ -8,12 +8,26 @@ S2Sent calls this PromptCSE and averages all tokens where PromptBERT reads [MASK
 readout ``s2sent``, ``pooling: avg`` or ``mask`` select either. The bias is then what the selector reads of the
 template alone.
 
+Where the text leaves things open, the code's way is the default but for one:
+
+* ``cut``: the code cuts a training sentence to 32 tokens of its own (``sentence``); ``with_specials`` counts [CLS] and
+  [SEP] among them, as every other method here does.
+* ``chosen_by``: the code scores checkpoints by its first training template without its bias, and adds no full stop
+  (``denoised``); ``test`` scores what is evaluated and saved.
+* ``bias_positions``: the code numbers the words of the bare template from 0. That is the encoder's ``own`` way for
+  BERT; RoBERTa begins at 2, and 0 and 1 are positions that it has never seen a word at (``zero``). The default is its
+  own, since the text asks for the same positions as with the sentence (section 3.3).
+
+The templates of run.sh for RoBERTa have no blank before the sentence while training, where sentence and template are
+tokenised apart, and one at test, where its evaluation fills in the text.
+
 Expected: BERT-base on a million Wikipedia sentences, batches of 256, learning rate 1e-5, seven STS tasks: 78.54
 over ten seeds.
 
 Shape suffixes: B sentences, T tokens, L distinct lengths, W tokens of a template, R width of the readout.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -22,12 +36,13 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.methods.base import ContrastiveObjective
+from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, position_offset
 from workflow_scripts.models.templates import Template, pieces
-from workflow_scripts.models.tokens import TokenBatch, TokenisedText
+from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.contrastive import Contrastive, overrides, rows_of_all
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
@@ -42,6 +57,15 @@ class Config(Contrastive):
         description="At test; the code ends sentences in a full stop there alone."
     )
     denoise: bool = Field(description="Whether the templates' own vectors are subtracted while training.")
+    cut: Literal["sentence", "with_specials"] = Field(
+        description="What training.max_tokens counts: the sentence's own tokens, or [CLS] and [SEP] too."
+    )
+    bias_positions: Literal["own", "zero"] = Field(
+        description="First position of a bare template: the encoder's own first, or 0."
+    )
+    chosen_by: Literal["denoised", "test"] = Field(
+        description="How checkpoints are scored: as while training, or as at test."
+    )
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
@@ -53,44 +77,76 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     return contrastive.build(config, backbone, config.test_template)
 
 
-class Objective:
-    """Loss of one step on a corpus of sentences; ``read`` and ``compare`` are its halves."""
+class Objective(ContrastiveObjective):
+    """Contrasts the two templated views of a step's sentences."""
 
-    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
-        self.module = encoder
-        self.encoder = encoder
-        self._text = TokenisedText.joined([material.tokenised("anchor", one) for one in config.templates])
-        self._pieces = [pieces(template, material.tokenizer) for template in config.templates]
-        self._sampler = material.sampler
+    def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
+        self.module = self.encoder = encoder
+        if config.cut == "sentence":
+            data = data._replace(max_tokens=data.max_tokens + data.tokenizer.num_special_tokens_to_add())
+        self._text = TokenisedText.joined([data.tokenised("anchor", one) for one in config.templates])
+        self._biases = [Bias(encoder, pieces(one, data.tokenizer), config) for one in config.templates]
+        self._sampler = data.sampler
         self._config = config
 
-    def loss(self, step: int) -> Tensor:
-        """Contrast the two templated views of the step's sentences."""
-        return self.compare(self.encoder.project(self.read(step)))
+    @property
+    def scored(self) -> TextEncoder | None:
+        """The first template without its bias, if checkpoints are chosen by it."""
+        if self._config.chosen_by == "test":
+            return None
+        return Denoised(
+            self.encoder, self._config.templates[0], self._biases[0] if self._config.denoise else None
+        )
 
-    def read(self, step: int) -> Tensor:
+    def views(self, step: int) -> Tensor:
         """Both views before the head, without their templates' biases, of all processes, shape (2, B, R)."""
         rows = rows_of_all(self._sampler.rows_of(step), 2, len(self._text))
         batch = self._text.batch(rows).to(self.encoder.device)
         vectors_BR = self.encoder.read(batch.ids_BT, batch.mask_BT)
         if self._config.denoise:
-            halves = zip(self._pieces, batch.mask_BT.chunk(2), strict=True)
-            vectors_BR = vectors_BR - torch.cat([self._bias(*half) for half in halves])
+            halves = zip(self._biases, batch.mask_BT.chunk(2), strict=True)
+            vectors_BR = vectors_BR - torch.cat([bias(mask_BT) for bias, mask_BT in halves])
         return torch.stack([gathered(view_BR) for view_BR in vectors_BR.chunk(2)])
 
-    def compare(self, views_2BD: Tensor) -> Tensor:
+    def contrast(self, views_2BD: Tensor) -> Tensor:
         """Contrast the two views, a scalar."""
         first_BD, second_BD = views_2BD
         return infonce(first_BD, second_BD, self._config.temperature)
 
-    def _bias(self, sides: tuple[list[int], list[int]], mask_BT: Tensor) -> Tensor:
-        """The vector of the template alone for each sentence's length, shape (B, R)."""
-        before, after = sides
-        lengths_B = mask_BT.sum(dim=1) - len(before) - len(after)
+
+class Bias:
+    """The vector of a template alone, its words where they stand around a sentence of some length."""
+
+    def __init__(
+        self, encoder: SentenceEncoder, sides: tuple[Sequence[int], Sequence[int]], config: Config
+    ) -> None:
+        self._encoder = encoder
+        self._before, self._after = sides
+        self._first = -position_offset(encoder.backbone) if config.bias_positions == "zero" else 0
+
+    def __call__(self, mask_BT: Tensor) -> Tensor:
+        """For the length of each filled template, shape (B, R)."""
+        lengths_B = mask_BT.sum(dim=1) - len(self._before) - len(self._after)
         lengths_L, which_B = torch.unique(lengths_B, return_inverse=True)
-        ids_LW = torch.tensor(before + after, device=mask_BT.device).expand(len(lengths_L), -1)
-        places_LW = torch.arange(ids_LW.shape[1], device=mask_BT.device).expand_as(ids_LW).clone()
-        places_LW[:, len(before) :] += lengths_L.unsqueeze(1)
-        alone = TokenBatch(ids_LW, torch.ones_like(ids_LW))
-        bias_LR = self.encoder.read(alone.ids_BT, alone.mask_BT, places_LW)
+        words = torch.tensor([*self._before, *self._after], device=mask_BT.device)
+        ids_LW = words.expand(len(lengths_L), -1)
+        positions_LW = torch.arange(len(words), device=mask_BT.device).expand_as(ids_LW) + self._first
+        positions_LW[:, len(self._before) :] += lengths_L.unsqueeze(1)
+        bias_LR = self._encoder.read(ids_LW, torch.ones_like(ids_LW), positions_LW)
         return bias_LR[which_B]
+
+
+class Denoised(TextEncoder):
+    """An encoder that puts sentences into a template and subtracts the template's bias; it is scored, never saved."""
+
+    def __init__(self, encoder: SentenceEncoder, template: Template, bias: Bias | None) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.template = template
+        self.width = encoder.width
+        self._bias = bias
+
+    def forward(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+        """Embed token ids; returns (B, D), not normalised."""
+        vectors_BR = self.encoder.read(ids_BT, mask_BT)
+        return self.encoder.project(vectors_BR if self._bias is None else vectors_BR - self._bias(mask_BT))

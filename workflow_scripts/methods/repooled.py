@@ -1,39 +1,46 @@
-"""A finished run read in another way, without training it again.
+"""A finished run with another readout, without training it again.
 
 JTCSE, Table XI: the same twin by its [CLS] states, by means of its tokens, and by means of its first and last
-layers. A head that was trained on the old readout is left out.
+layers. A head that was trained on the old readout is left out, but for the readout ``cls``, which is read through
+it, or through the pooler that the encoder came with.
 """
 
 from collections.abc import Sequence
 from typing import Literal
 
-from workflow_scripts.config import Slice
+from pydantic import Field
+
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.methods.base import MethodConfig
+from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.readouts import AnyReadout
 
 
-class Config(Slice):
-    """Settings of another reading of one run."""
+class Config(MethodConfig):
+    """Settings of another readout of one run."""
 
     module: Literal["repooled"]
     readout: AnyReadout
+    keeps_prompt: bool = Field(
+        default=True, description="False reads sentences as they are, where the run puts them into a prompt."
+    )
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The readout's."""
+        return self.readout.labels
 
 
-def build(config: Config, towers: Sequence[SentenceEncoder | Ensemble]) -> SentenceEncoder | Ensemble:
-    """The run's encoder with the readout of ``config`` on each of its towers.
+def build(config: Config, encoders: Sequence[TextEncoder]) -> TextEncoder:
+    """The run's encoder with the readout of ``config``; every sub-encoder of an ensemble is read by it.
 
     Raises:
         ConfigError: if there are several runs.
     """
-    if len(towers) != 1:
-        raise ConfigError(f"encoders: {len(towers)} runs; only one can be read anew. Name one in `runs`.")
-    return _read_by(config, towers[0])
-
-
-def _read_by(config: Config, encoder: SentenceEncoder | Ensemble) -> SentenceEncoder | Ensemble:
-    if isinstance(encoder, Ensemble):
-        towers = [_read_by(config, tower) for tower in encoder.members]
-        return Ensemble(towers, encoder.weights, encoder.bypassed_layernorms)
-    return SentenceEncoder(encoder.backbone, config.readout, head=False, head_at_test=False)
+    if len(encoders) != 1:
+        raise ConfigError(f"encoders: {len(encoders)} runs; only one can be read anew. Name one in `runs`.")
+    encoder = encoders[0].read_by(config.readout)
+    if not config.keeps_prompt:
+        for prompted in (encoder, *encoder.leaves):
+            prompted.template = None
+    return encoder

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.methods.base import ContrastiveObjective
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.training.contrastive import Contrastive, build, overrides
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
@@ -30,27 +31,22 @@ class Config(Contrastive):
     module: Literal["simcse"]
 
 
-class Objective:
-    """Loss of one step on a corpus of sentences; ``read`` and ``compare`` are its halves, for who comes between."""
+class Objective(ContrastiveObjective):
+    """Contrasts the two dropout views of a step's sentences."""
 
-    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
-        self.module = encoder
-        self.encoder = encoder
-        self._text = material.tokenised("anchor")
-        self._sampler = material.sampler
+    def __init__(self, config: Contrastive, encoder: SentenceEncoder, data: TrainingData) -> None:
+        self.module = self.encoder = encoder
+        self._text = data.tokenised("anchor")
+        self._sampler = data.sampler
         self._temperature = config.temperature
 
-    def loss(self, step: int) -> Tensor:
-        """Contrast the two dropout views of the step's sentences."""
-        return self.compare(self.encoder.project(self.read(step)))
-
-    def read(self, step: int) -> Tensor:
+    def views(self, step: int) -> Tensor:
         """Both views of the step's sentences before the head, of all processes, shape (2, B, D)."""
         batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(self.encoder.device)
         views = self.encoder.read(batch.ids_BT, batch.mask_BT).chunk(2)
         return torch.stack([gathered(view_BD) for view_BD in views])
 
-    def compare(self, views_2BD: Tensor) -> Tensor:
+    def contrast(self, views_2BD: Tensor) -> Tensor:
         """Contrast two views of some sentences, a scalar."""
         first_BD, second_BD = views_2BD
         return infonce(first_BD, second_BD, self._temperature)

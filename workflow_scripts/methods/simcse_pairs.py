@@ -13,27 +13,27 @@ from torch import Tensor
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.training.contrastive import build, overrides, rows_of_all
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.contrastive import Contrastive, build, overrides, rows_of_all
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
 
 
-class Config(simcse.Config):
+class Config(Contrastive):
     """Settings of SimCSE on pairs."""
 
-    module: Literal["simcse_pairs"]  # type: ignore[assignment]
+    module: Literal["simcse_pairs"]
 
 
 class Objective(simcse.Objective):
     """SimCSE's loss on a corpus of triples, whose negatives are not read."""
 
-    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
-        super().__init__(config, encoder, material)
-        self._pairs = TokenisedText.joined([self._text, material.tokenised("positive")])
+    def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
+        super().__init__(config, encoder, data)
+        self._pairs = TokenisedText.joined([self._text, data.tokenised("positive")])
 
-    def read(self, step: int) -> Tensor:
+    def views(self, step: int) -> Tensor:
         """The step's sentences and their partners before the head, shape (2, B, D)."""
         rows = rows_of_all(self._sampler.rows_of(step), 2, len(self._pairs))
         batch = self._pairs.batch(rows).to(self.encoder.device)

@@ -14,10 +14,11 @@ from pydantic import Field
 from torch import Tensor
 
 from workflow_scripts.losses.infonce import infonce, infonce_with_negatives
+from workflow_scripts.methods.base import ContrastiveObjective
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.training.contrastive import Contrastive, build, overrides, rows_of_all
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
@@ -28,38 +29,33 @@ class Config(Contrastive):
 
     module: Literal["supervised_simcse"]
     hard_negatives: bool = Field(description="Whether the corpus's column of negatives is read.")
-    own_negative_weight: float = Field(
+    hard_negative_weight: float = Field(
         description="Added to the logit of a row's own hard negative: 0 in SimCSE, 1 in LayerAttPooler's code."
     )
 
 
-class Objective:
-    """Loss of one step on a corpus of triples, or of pairs; ``read`` and ``compare`` are its halves."""
+class Objective(ContrastiveObjective):
+    """Contrasts a step's anchors with its positives and hard negatives; for a corpus of triples, or of pairs."""
 
-    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
-        self.module = encoder
-        self.encoder = encoder
+    def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
+        self.module = self.encoder = encoder
         columns = ("anchor", "positive", "negative") if config.hard_negatives else ("anchor", "positive")
-        self._text = TokenisedText.joined([material.tokenised(column) for column in columns])
+        self._text = TokenisedText.joined([data.tokenised(column) for column in columns])
         self._columns = len(columns)
-        self._sampler = material.sampler
+        self._sampler = data.sampler
         self._config = config
 
-    def loss(self, step: int) -> Tensor:
-        """Contrast the step's anchors with its positives and hard negatives."""
-        return self.compare(self.encoder.project(self.read(step)))
-
-    def read(self, step: int) -> Tensor:
+    def views(self, step: int) -> Tensor:
         """The step's columns before the head, of all processes, shape (2, B, D) or (3, B, D)."""
         rows = rows_of_all(self._sampler.rows_of(step), self._columns, len(self._text))
         batch = self._text.batch(rows).to(self.encoder.device)
         views = self.encoder.read(batch.ids_BT, batch.mask_BT).chunk(self._columns)
         return torch.stack([gathered(view_BD) for view_BD in views])
 
-    def compare(self, views_VBD: Tensor) -> Tensor:
+    def contrast(self, views_VBD: Tensor) -> Tensor:
         """Contrast anchors with positives and, where there are any, hard negatives, a scalar."""
         anchors_BD, positives_BD, *negatives = views_VBD
-        temperature, weight = self._config.temperature, self._config.own_negative_weight
+        temperature, weight = self._config.temperature, self._config.hard_negative_weight
         if negatives:
             return infonce_with_negatives(anchors_BD, positives_BD, negatives[0], temperature, weight)
         return infonce(anchors_BD, positives_BD, temperature)

@@ -17,70 +17,67 @@ method's. No code is public; what the text leaves open is a setting, its default
   subtraction") or looked up in the embedding matrix (``word_rows``); or nothing is kept there at all
   (``own``: "dynamic mask").
 * ``where``: after the head, on what enters Eq. 4, or before it, on the readout itself.
-* c starts anywhere in U(0, 1) (appendix C). Its rate is not printed.
-  ASSUME: 1e-4, by table 7: c falls from 1 by 0.135 in the first tenth of an epoch, 1,562 steps, 8.6e-5 a
-  step, and Adam's first steps are about its rate.
+* c starts anywhere in U(0, 1) (appendix C). Its learning rate is not printed, but its path is (table 7, an epoch of
+  15,625 steps): from 1 it falls by .135, .123, .111, .099, .086, ... a tenth of an epoch, until it stays at .273.
+  ASSUME: rates that decay linearly and add up to .75, which is 9.6e-5 at first on BERT-base and keeps within .014 of
+  that path, since Adam's steps are about its rate. ``travel`` is that sum, whatever the number of steps: 1e-4 itself
+  moves c by .098 at most at RoBERTa's batches of 512, and by .05 in LLM2Vec's 1,000 steps, so that it would stay where
+  it was drawn.
 
-``watched.parquet`` of a run holds c and the number of dimensions in S at every step.
+``metrics.parquet`` of a run holds c and the number of dimensions in S at every step. A run is labelled if S held
+nothing or everything for a tenth of its steps, which makes it the method underneath or "overall subtraction" there, and
+if c was still on its way when the training ended.
 
 Expected: SimCSE on BERT-base 75.21 without and 77.52 with it (the paper, five runs); c ends at 0.273.
 """
 
-import importlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from workflow_scripts.config import Slice
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import Threshold, ThresholdConfig, deviation, reduce
-from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.methods import base, load_method
+from workflow_scripts.methods.base import ContrastiveObjective, Method, MethodConfig
+from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
+
+FEW = 0.1
+"""Share of the steps from which on an empty or a full S is worth a label."""
+LAST = 0.2
+"""Share of the steps, the last ones, in which c must have turned round for having settled."""
+EMPTY = "3R: for a tenth of the steps or more no dimension was redundant, so that nothing was subtracted"
+FULL = "3R: for a tenth of the steps or more every dimension was redundant (overall subtraction)"
+ON_ITS_WAY = "3R: its threshold c had not settled when the training ended"
 
 
-class Contrastive(Protocol):
-    """An objective in two halves, between which vectors can be changed."""
-
-    module: nn.Module
-    encoder: SentenceEncoder
-
-    def read(self, step: int) -> Tensor:
-        """Every vector of the step before the head, (V, B, D); the first view comes first."""
-
-    def compare(self, views_VBD: Tensor) -> Tensor:
-        """The loss of such vectors after the head, a scalar."""
-
-
-def _parsed(block: Slice | Mapping[str, Any]) -> Slice:
+def _parsed(block: MethodConfig | Mapping[str, Any]) -> MethodConfig:
     """Settings of the method underneath.
 
     Raises:
         ConfigError: if it is no contrastive method, or a setting is wrong.
     """
-    if isinstance(block, Slice):
+    if isinstance(block, MethodConfig):
         return block
-    module = _module(block.get("module"))
-    if not hasattr(getattr(module, "Objective", None), "compare"):
+    module = load_method(str(block.get("module")))
+    if not issubclass(getattr(module, "Objective", object), ContrastiveObjective):
         raise ConfigError(f"base: {block.get('module')} has no vectors to reduce. Name a contrastive method.")
-    config: Slice = module.Config.parse(block, "base")
+    config: MethodConfig = module.Config.parse(block, "base")
     return config
 
 
-def _module(name: object) -> Any:
-    return importlib.import_module(f"workflow_scripts.methods.{name}")
-
-
-class Config(Slice):
+class Config(MethodConfig):
     """Settings of 3R."""
 
     module: Literal["three_r"]
-    base: Annotated[SerializeAsAny[Slice], BeforeValidator(_parsed)] = Field(
+    base: Annotated[SerializeAsAny[MethodConfig], BeforeValidator(_parsed)] = Field(
         description="The method underneath; in the configuration, the name of its block."
     )
     pool: str | None = Field(description="Pool of exemplars; null where none are subtracted.")
@@ -93,6 +90,11 @@ class Config(Slice):
     where: Literal["after_head", "before_head"]
     detach: bool = Field(description="Whether the redundant vector is held fixed.")
     threshold: ThresholdConfig
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Those of the method underneath."""
+        return self.base.labels
 
     @property
     def reads_words(self) -> bool:
@@ -108,48 +110,65 @@ class Config(Slice):
         return self
 
 
-def overrides(config: Config) -> dict[str, Any]:
+def overrides(config: Config) -> Mapping[str, Any]:
     """What the method underneath asks of ``load_backbone``."""
-    asked: dict[str, Any] = _base(config).overrides(config.base)
-    return asked
+    return _base(config).overrides(config.base)
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     """The encoder of the method underneath."""
-    encoder: SentenceEncoder = _base(config).build(config.base, backbone)
+    encoder = _base(config).build(config.base, backbone)
+    assert isinstance(encoder, SentenceEncoder)
     return encoder
 
 
-def finish(config: Config, encoder: SentenceEncoder) -> None:
-    """What the method underneath does once the encoder is trained."""
-    if hasattr(_base(config), "finish"):
-        _base(config).finish(config.base, encoder)
+def _base(config: Config) -> Method:
+    method: Method = load_method(config.base.module)
+    return method
 
 
-def _base(config: Config) -> Any:
-    return _module(getattr(config.base, "module"))  # noqa: B009  (a Slice of whatever method)
+def path_findings(
+    threshold_S: NDArray[np.float64], reduced_S: NDArray[np.float64], width: int
+) -> Sequence[str]:
+    """What the path of c over S steps says against the run, as labels.
+
+    ASSUME: c has settled if over the last fifth of the steps it ended up less than half as far away as it moved in
+    all, that is, if it turned round.
+
+    Args:
+        threshold_S: c at every step.
+        reduced_S: Dimensions in S at every step.
+        width: Dimensions in all.
+    """
+    moves = np.diff(threshold_S[-max(2, round(LAST * len(threshold_S))) :])
+    on_its_way = abs(moves.sum()) > np.abs(moves).sum() / 2
+    found = {EMPTY: (reduced_S == 0).mean() >= FEW, FULL: (reduced_S == width).mean() >= FEW}
+    return [label for label, holds in (found | {ON_ITS_WAY: on_its_way}).items() if holds]
 
 
-class Objective:
+class Objective(base.Objective):
     """Loss of the method underneath on reduced vectors."""
 
-    quantities: Sequence[str] = ("threshold", "reduced_dimensions")
+    metric_names = ("threshold", "reduced_dimensions")
 
-    def __init__(self, config: Config, encoder: SentenceEncoder, material: Material) -> None:
+    def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         self._config = config
-        self._base: Contrastive = _base(config).Objective(config.base, encoder, material)
-        self._seed = material.sampler.seed
+        objective = _base(config).Objective(config.base, encoder, data)
+        assert isinstance(objective, ContrastiveObjective)
+        self._base = objective
+        self._seed = data.sampler.seed
         start = config.threshold.start
         if start is None:
             start = float(np.random.default_rng([self._seed, 3]).random())
         self._threshold = Threshold(config.threshold, start).to(encoder.device)
-        self.module: nn.Module = nn.ModuleDict({"base": self._base.module, "threshold": self._threshold})
-        rate = config.threshold.learning_rate
-        self.own_rates: Mapping[str, float] = {"threshold.c": rate} if rate else {}
-        self._exemplars = material.tokenised("exemplar") if config.subtract == "exemplars" else None
+        self.module = nn.ModuleDict({"base": self._base.module, "threshold": self._threshold})
+        travel = config.threshold.travel
+        self.travels = {"threshold.c": travel} if travel else {}
+        self._width = encoder.width
+        self._exemplars = data.tokenised("exemplar") if config.subtract == "exemplars" else None
         if self._exemplars is not None and config.k > len(self._exemplars):
             raise ConfigError(f"methods: k is {config.k}; the pool has {len(self._exemplars)}. Lower it.")
-        self._words = material.tokenised("word") if config.reads_words else None
+        self._words = data.tokenised("word") if config.reads_words else None
         self._deviation_at_start = self._of_words_at_start() if config.identify == "words_at_start" else None
         self._last = (start, 0.0)
 
@@ -157,14 +176,29 @@ class Objective:
         """Reduce the step's vectors, then compare them."""
         self._threshold.clamp()
         encoder = self._base.encoder
-        views_VBD = self._base.read(step)
+        views_VBD = self._base.views(step)
         if self._config.where == "before_head":
-            return self._base.compare(encoder.project(self._reduced(views_VBD, step)))
-        return self._base.compare(self._reduced(encoder.project(views_VBD), step))
+            return self._base.contrast(encoder.project(self._reduced(views_VBD, step)))
+        return self._base.contrast(self._reduced(encoder.project(views_VBD), step))
 
-    def watched(self) -> Sequence[float]:
+    def metrics(self) -> Sequence[float]:
         """Threshold c and the number of dimensions in S, at the last step."""
         return self._last
+
+    @property
+    def scored(self) -> TextEncoder | None:
+        """That of the method underneath."""
+        return self._base.scored
+
+    def findings(self, metrics: base.Metrics) -> Sequence[str]:
+        """That S was empty or full for long, or that c was still on its way."""
+        if self._config.identify == "all":
+            return []
+        return path_findings(metrics["threshold"], metrics["reduced_dimensions"], self._width)
+
+    def finish(self) -> None:
+        """What the method underneath does."""
+        self._base.finish()
 
     def _reduced(self, views_VBD: Tensor, step: int) -> Tensor:
         member_D = self._members(views_VBD, step)

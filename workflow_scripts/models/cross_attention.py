@@ -8,9 +8,9 @@
 JTCSE: Joint Tensor-Modulus Constraints and Cross-Attention for Unsupervised Contrastive Learning of Sentence
 Embeddings, section III-B. The primitive streams are the stock encoders' own layers, called as those call
 them, so they are bit-equal to two encoders by themselves; what cross-attention needs, the attention weights
-and the values, is noted as it passes. The layer's code is not public. Three readings of where CACT goes:
+and the values, is noted as it passes. The layer's code is not public. Three modes say where CACT goes:
 
-* ``parallel`` (the default): each tower carries a second, cross stream. It forks at the first layer of L, takes
+* ``parallel`` (the default): each sub-encoder carries a second, cross stream. It forks at the first layer of L, takes
   CACT at layers of L and SA_I (V_I x) of its own state x at the others, always through the rest of the layer
   (output projection, residual of its own, LayerNorm, feed-forward), and its last state is "the
   cross-attention's last hidden state" of Fig. 4. Inference by two stock encoders (section III-C) and an
@@ -21,7 +21,7 @@ and the values, is noted as it passes. The layer's code is not public. Three rea
 * ``feedback``: after a layer of L the next layer goes on from the cross output ("when it is propagated
   forward to the next EncoderLayer", section VI-B). Two stock encoders are then not what was trained.
 
-In all of them identical towers in evaluation mode have equal cross and primitive outputs. sqrt(d) is that of a
+In all of them identical sub-encoders in evaluation mode have equal cross and primitive outputs. sqrt(d) is that of a
 head, as in every implementation; dropout of the weights is drawn once for both contexts.
 
 Shape suffixes: B sentences, H heads, T tokens, D width.
@@ -40,12 +40,12 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import check_length
 from workflow_scripts.models.tokens import TokenBatch
 
-Reading = Literal["parallel", "literal", "feedback"]
+CrossMode = Literal["parallel", "literal", "feedback"]
 Pair = tuple[Tensor, Tensor]
 
 
 class TwinStates(NamedTuple):
-    """Last hidden states (B, T, D) of both towers, and those of their cross streams, if there are any."""
+    """Last hidden states (B, T, D) of both sub-encoders, and those of their cross streams, if there are any."""
 
     primitive: Pair
     cross: Pair | None
@@ -64,58 +64,70 @@ def cross_layers(depth: int, every: int) -> list[int]:
     return list(range(every, depth + 1, every))
 
 
-def check_towers(towers: Sequence[PreTrainedModel]) -> None:
+def check_sub_encoders(sub_encoders: Sequence[PreTrainedModel]) -> None:
     """Refuse encoders whose layers cannot be joined.
 
     Raises:
         ConfigError: if they differ in size, or are not built as BERT is.
     """
-    sizes = {(t.config.num_hidden_layers, t.config.hidden_size, t.config.num_attention_heads) for t in towers}
+    sizes = {
+        (t.config.num_hidden_layers, t.config.hidden_size, t.config.num_attention_heads) for t in sub_encoders
+    }
     if len(sizes) > 1:
-        raise ConfigError(f"encoders: towers of several sizes (layers, width, heads): {sorted(sizes)}.")
-    for tower in towers:
-        layers = getattr(getattr(tower, "encoder", None), "layer", None)
+        raise ConfigError(f"encoders: sub-encoders of several sizes (layers, width, heads): {sorted(sizes)}.")
+    for sub_encoder in sub_encoders:
+        layers = getattr(getattr(sub_encoder, "encoder", None), "layer", None)
         if layers is None or not hasattr(layers[0], "feed_forward_chunk"):
-            raise ConfigError(f"encoders: {type(tower).__name__} is not built as BERT. Take BERT or RoBERTa.")
+            raise ConfigError(
+                f"encoders: {type(sub_encoder).__name__} is not built as BERT. Take BERT or RoBERTa."
+            )
 
 
-def run_twin(towers: tuple[Any, Any], batch: TokenBatch, every: int | None, reading: Reading) -> TwinStates:
-    """Run both towers over a batch.
+def run_twin(
+    sub_encoders: tuple[Any, Any], batch: TokenBatch, every: int | None, mode: CrossMode
+) -> TwinStates:
+    """Run both sub-encoders over a batch.
 
     Args:
-        towers: Two ``PreTrainedModel`` with eager attention, whose weights can be read (``set_attn_implementation``).
+        sub_encoders: Two ``PreTrainedModel`` with eager attention (``set_attn_implementation``).
         batch: The same for both.
         every: k of Eq. 7; None joins nothing.
-        reading: Where the cross-attention goes.
+        mode: Where the cross-attention goes.
     """
-    for tower in towers:
-        check_length(tower, batch.ids_BT)
+    for sub_encoder in sub_encoders:
+        check_length(sub_encoder, batch.ids_BT)
     if every is None:
-        outputs = [t(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state for t in towers]
+        outputs = [
+            t(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state for t in sub_encoders
+        ]
         return TwinStates((outputs[0], outputs[1]), None)
-    joined = cross_layers(towers[0].config.num_hidden_layers, every)
-    if reading == "literal":
+    joined = cross_layers(sub_encoders[0].config.num_hidden_layers, every)
+    if mode == "literal":
         joined = joined[-1:]
-    states = [tower.embeddings(input_ids=batch.ids_BT) for tower in towers]
+    states = [sub_encoder.embeddings(input_ids=batch.ids_BT) for sub_encoder in sub_encoders]
     masks = [
-        create_bidirectional_mask(config=tower.config, inputs_embeds=state, attention_mask=batch.mask_BT)
-        for tower, state in zip(towers, states, strict=True)
+        create_bidirectional_mask(
+            config=sub_encoder.config, inputs_embeds=state, attention_mask=batch.mask_BT
+        )
+        for sub_encoder, state in zip(sub_encoders, states, strict=True)
     ]
     cross = states
-    for number, layers in enumerate(zip(*(tower.encoder.layer for tower in towers), strict=True), start=1):
+    for number, layers in enumerate(
+        zip(*(sub_encoder.encoder.layer for sub_encoder in sub_encoders), strict=True), start=1
+    ):
         before = states
         with _noting(layers) as seen:
             states = [layer(s, m) for layer, s, m in zip(layers, before, masks, strict=True)]
         if number < joined[0]:
             continue
-        if number == joined[0] or reading == "feedback":
+        if number == joined[0] or mode == "feedback":
             cross = before  # where the cross streams fork
         if number in joined:
             values = [seen[1].values_BTD, seen[0].values_BTD]
             cross = [_finish(*parts) for parts in zip(layers, seen, values, cross, strict=True)]
             primitive = states
-            states = cross if reading == "feedback" else states
-        elif reading == "parallel":
+            states = cross if mode == "feedback" else states
+        elif mode == "parallel":
             values = [layer.attention.self.value(x) for layer, x in zip(layers, cross, strict=True)]
             cross = [_finish(*parts) for parts in zip(layers, seen, values, cross, strict=True)]
     return TwinStates((primitive[0], primitive[1]), (cross[0], cross[1]))  # the last layer is in L
@@ -159,23 +171,3 @@ def _finish(layer: Any, seen: _Seen, values_BTD: Tensor, residual_BTD: Tensor) -
     attended_BTD = layer.attention.output(context_BTD, residual_BTD)
     finished_BTD: Tensor = layer.feed_forward_chunk(attended_BTD)
     return finished_BTD
-
-
-def bypass_layernorms(tower: Any, last: int) -> None:
-    """Let the states of the last layers through unnormalised (JTCSE, section VI-A and Fig. 8).
-
-    The weights of the LayerNorms stay where they are, unused, so that a saved tower is a stock encoder.
-
-    Raises:
-        ConfigError: if the encoder has fewer layers.
-    """
-    layers = list(tower.encoder.layer)
-    if last > len(layers):
-        raise ConfigError(f"methods: bypassed_layernorms is {last}; the encoder has {len(layers)} layers.")
-    for layer in layers[len(layers) - last :]:
-        for norm in (layer.attention.output.LayerNorm, layer.output.LayerNorm):
-            norm.register_forward_hook(_let_through)
-
-
-def _let_through(_module: nn.Module, inputs: tuple[Tensor, ...], _output: Tensor) -> Tensor:
-    return inputs[0]

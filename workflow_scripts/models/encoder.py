@@ -3,7 +3,9 @@
 Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width of the backbone.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal, cast
 
 import torch
 from safetensors import SafetensorError
@@ -12,7 +14,8 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 from transformers.utils import logging as transformers_logging
 
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.readouts import ReadoutConfig, build_readout
+from workflow_scripts.models.folders import TOKENISER_FILES, backbone_folder
+from workflow_scripts.models.readouts import ReadoutConfig, build_readout, draw_linear_layers
 from workflow_scripts.models.templates import Template
 from workflow_scripts.models.tokens import TokenBatch
 
@@ -21,13 +24,12 @@ transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 class Head(nn.Module):
-    """Linear and tanh on the sentence vector, started afresh from N(0, 0.02) (SimCSE, cl_init)."""
+    """Linear and tanh on the sentence vector, started afresh (SimCSE, cl_init)."""
 
     def __init__(self, read_width: int, width: int) -> None:
         super().__init__()
         self.dense = nn.Linear(read_width, width)
-        nn.init.normal_(self.dense.weight, std=0.02)
-        nn.init.zeros_(self.dense.bias)
+        draw_linear_layers(self)
 
     def forward(self, vectors_xR: Tensor) -> Tensor:
         """Map vectors to as many of width D, each entry in (-1, 1), in float32 at least."""
@@ -35,7 +37,34 @@ class Head(nn.Module):
             return torch.tanh(self.dense(vectors_xR))
 
 
-class SentenceEncoder(nn.Module):
+class TextEncoder(nn.Module):
+    """What embeds sentences: one encoder, or several that are added up (``models.ensemble``)."""
+
+    width: int
+    """Entries of an embedding at test."""
+    template: Template | None
+    """The prompt that sentences are put into."""
+    labels: Sequence[str] = ()
+    """What a reader of any number made with it must know, beyond what its settings say."""
+    tokenizers: Sequence[PreTrainedTokenizerBase] = ()
+    """One for each of its sub-encoders, where they read different tokens; none where all read the same."""
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return next(self.parameters()).device
+
+    @property
+    def leaves(self) -> list["SentenceEncoder"]:
+        """The encoders that it consists of, first to last."""
+        raise NotImplementedError
+
+    def read_by(self, readout: ReadoutConfig) -> "TextEncoder":
+        """The same backbones with another readout, and no head but the pooler that they have (``own_pooler``)."""
+        raise NotImplementedError
+
+
+class SentenceEncoder(TextEncoder):
     """Backbone, readout and head; the head runs while training and, if ``head_at_test``, at test.
 
     With a ``template``, whoever tokenises for this encoder puts sentences into it (``templates.tokenise_in``).
@@ -57,19 +86,41 @@ class SentenceEncoder(nn.Module):
         self.readout = build_readout(readout, backbone.config)
         self.head = Head(self.readout.width, backbone.config.hidden_size) if head else None
         self.head_at_test = head and head_at_test
+        self.width = int(backbone.config.hidden_size) if self.head_at_test else self.readout.width
 
     @property
-    def width(self) -> int:
-        """Entries of an embedding at test."""
-        return int(self.backbone.config.hidden_size) if self.head_at_test else self.readout.width
+    def leaves(self) -> list["SentenceEncoder"]:
+        """The encoder itself."""
+        return [self]
+
+    def read_by(self, readout: ReadoutConfig) -> "SentenceEncoder":
+        """The same backbone with another readout, and no head but the pooler that it has (``own_pooler``)."""
+        head = readout.reads_pooler
+        other = SentenceEncoder(self.backbone, readout, head=head, head_at_test=head, template=self.template)
+        if other.head is not None:
+            other.head.dense.load_state_dict(self.own_pooler().state_dict())
+        return other
+
+    def own_pooler(self) -> nn.Linear:
+        """The linear map of the pooler: of the head that a method trained, else the one that the backbone came with.
+
+        BERT's pooler and SimCSE's head are the same map, and official checkpoints have the head in its place.
+
+        Raises:
+            ConfigError: if the encoder has neither.
+        """
+        pooler = self.head if self.head is not None else getattr(self.backbone, "pooler", None)
+        if pooler is None:
+            raise ConfigError("readout.pooler: cls: the encoder has no pooler. Take cls_before_pooler.")
+        return cast(nn.Linear, pooler.dense)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
         """Embed token ids; returns (B, D), not normalised."""
         return self.project(self.read(ids_BT, mask_BT))
 
-    def read(self, ids_BT: Tensor, mask_BT: Tensor, places_BT: Tensor | None = None) -> Tensor:
-        """Sentence vectors before the head, shape (B, R); ``places_BT`` are positions other than 0, 1, 2, ..."""
-        states = self.hidden_states(ids_BT, mask_BT, places_BT)
+    def read(self, ids_BT: Tensor, mask_BT: Tensor, positions_BT: Tensor | None = None) -> Tensor:
+        """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
+        states = self.hidden_states(ids_BT, mask_BT, positions_BT)
         vectors_BR: Tensor = self.readout(states, TokenBatch(ids_BT, mask_BT))
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 
@@ -79,23 +130,15 @@ class SentenceEncoder(nn.Module):
             return self.head(vectors_xR)  # type: ignore[no-any-return]
         return vectors_xR
 
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.parameters()).device
-
-    @property
-    def modules_by_name(self) -> list[str]:
-        """Project modules that loading this encoder imports by name, for the record of who does."""
-        return [f"models.readouts.{self.described.kind}"]
-
     def hidden_states(
-        self, ids_BT: Tensor, mask_BT: Tensor, places_BT: Tensor | None = None
+        self, ids_BT: Tensor, mask_BT: Tensor, positions_BT: Tensor | None = None
     ) -> tuple[Tensor, ...]:
         """States (B, T, D) of the embedding output and each layer; the last alone if no other is read."""
         check_length(self.backbone, ids_BT)
         last_only = self.readout.last_only
-        positions = {} if places_BT is None else {"position_ids": places_BT + first_place(self.backbone)}
+        positions = (
+            {} if positions_BT is None else {"position_ids": positions_BT + position_offset(self.backbone)}
+        )
         output = self.backbone(
             input_ids=ids_BT, attention_mask=mask_BT, output_hidden_states=not last_only, **positions
         )
@@ -113,40 +156,48 @@ DROPOUT_SETTINGS = (
 )
 """What families of encoders call the dropout of hidden states and attention."""
 
-TOKENISER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json")
 
-
-def load_backbone(folder: Path, *, dropout: float | None = None, **overrides: object) -> PreTrainedModel:
-    """Load the encoder of a model folder in float32, in evaluation mode.
+def load_backbone(
+    folder: Path,
+    *,
+    dropout: float | None = None,
+    dtype: torch.dtype | Literal["auto"] = torch.float32,
+    **overrides: object,
+) -> PreTrainedModel:
+    """Load the encoder of a model folder in evaluation mode; without a pooler if the folder has none.
 
     Args:
         folder: A folder as ``save_pretrained`` writes it, weights in safetensors.
         dropout: Of hidden states and attention while training; None keeps the model's own.
+        dtype: Of the weights; auto keeps that of the file, which many encoders of the Hub have in half precision.
         overrides: Entries of the model's configuration to replace.
 
     Raises:
         DataError: if the folder holds no usable model, or not all of its weights.
     """
+    place = backbone_folder(folder)
     try:
         if dropout is not None:
-            known = AutoConfig.from_pretrained(folder, local_files_only=True)
+            known = AutoConfig.from_pretrained(place, local_files_only=True)
             overrides |= {name: dropout for name in DROPOUT_SETTINGS if hasattr(known, name)}
         model, found = AutoModel.from_pretrained(
-            folder,
+            place,
             use_safetensors=True,
             local_files_only=True,
-            dtype=torch.float32,
+            dtype=dtype,
             output_loading_info=True,
             **overrides,
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{folder}: no encoder can be loaded: {reason}") from error
-    # Transformers starts what is missing from random numbers; nothing here reads the pooler.
+    # Transformers starts what is missing from random numbers. A pooler is left out: few read it, and they must know.
     if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
         raise DataError(
             f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Get the model again."
         )
+    if found["missing_keys"]:
+        model.pooler = None
     if not getattr(model.config, "is_causal", True):
         attend_both_ways(model)
     model.eval()
@@ -165,13 +216,13 @@ def has_dropout(backbone: PreTrainedModel) -> bool:
     return any(getattr(backbone.config, name, 0.0) for name in DROPOUT_SETTINGS)
 
 
-def places(backbone: PreTrainedModel) -> int | None:
+def max_position_embeddings(backbone: PreTrainedModel) -> int | None:
     """Tokens that the encoder has embeddings of positions for; None for rotary ones, which have no such limit."""
     positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
-    return None if positions is None else int(positions.num_embeddings) - first_place(backbone)
+    return None if positions is None else int(positions.num_embeddings) - position_offset(backbone)
 
 
-def first_place(backbone: PreTrainedModel) -> int:
+def position_offset(backbone: PreTrainedModel) -> int:
     """The position id of a first token: RoBERTa counts from one past its padding."""
     positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
     padding = getattr(positions, "padding_idx", None)
@@ -179,12 +230,12 @@ def first_place(backbone: PreTrainedModel) -> int:
 
 
 def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
-    """Refuse more tokens than the encoder has places for.
+    """Refuse more tokens than the encoder has positions for.
 
     Raises:
         ConfigError: naming both numbers.
     """
-    limit = places(backbone)
+    limit = max_position_embeddings(backbone)
     if limit is not None and ids_BT.shape[1] > limit:
         raise ConfigError(
             f"max_tokens: a sentence of {ids_BT.shape[1]} tokens; the encoder takes {limit}. Lower it."

@@ -1,17 +1,17 @@
 """Sentences to vectors at test: tokenised once, batched by length under a token budget."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.progress import Progress
 
 TOKENS_PER_BATCH = (
     4096  # measured on 2 CPU cores: larger batches are no faster, smaller ones pay for dispatch
@@ -19,7 +19,7 @@ TOKENS_PER_BATCH = (
 
 
 def encode(
-    encoder: SentenceEncoder | Ensemble,
+    encoder: TextEncoder,
     tokenizer: PreTrainedTokenizerBase,
     sentences: Sequence[str],
     max_tokens: int,
@@ -30,23 +30,28 @@ def encode(
         Vectors of shape (N, D), float32, in the order of ``sentences``, not normalised. A vector does
         not depend on what else is encoded (up to float32 rounding).
     """
+    if encoder.tokenizers:
+        several: Any = encoder  # an ensemble: nothing else has sub-encoders
+        vectors: NDArray[np.float32] = several.added_up(
+            lambda part, own: encode(part, own, sentences, max_tokens)
+        )
+        return vectors
     return encode_tokens(encoder, tokenise_in(encoder.template, tokenizer, sentences, max_tokens))
 
 
-def encode_tokens(encoder: SentenceEncoder | Ensemble, text: TokenisedText) -> NDArray[np.float32]:
+def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float32]:
     """As ``encode``, for sentences that are tokenised already."""
-    device = next(encoder.parameters()).device
     vectors = np.empty((len(text), encoder.width), dtype=np.float32)
     was_training = encoder.training
     encoder.eval()
     with (
         torch.inference_mode(),
-        tqdm(total=len(text), desc="encode", unit="sentence", disable=len(text) < 1000) as bar,
+        Progress(len(text), "encode", "sentence", hidden=len(text) < 1000, brief=True) as progress,
     ):
         for rows in batches_by_length(text.lengths, TOKENS_PER_BATCH):
-            batch = text.batch(rows).to(device)
+            batch = text.batch(rows).to(encoder.device)
             vectors[rows] = encoder(batch.ids_BT, batch.mask_BT).float().cpu().numpy()
-            bar.update(len(rows))
+            progress.update(len(rows))
     encoder.train(was_training)
     return vectors
 

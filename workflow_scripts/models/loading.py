@@ -1,5 +1,6 @@
 """A run's model folder back into an encoder."""
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,43 +8,27 @@ from pydantic import Field
 from safetensors.torch import load_file
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.artefacts import check_model_folder
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.folders import ENCODER_FILE, ENSEMBLE_FILE, HEAD_FILE, READOUT_FILE
 from workflow_scripts.models.readouts import AnyReadout, ReadoutConfig
 from workflow_scripts.models.templates import Template
-
-ENCODER_FILE = "semblance_encoder.json"
-ENSEMBLE_FILE = "semblance_ensemble.json"
-HEAD_FILE = "head.safetensors"
-READOUT_FILE = "readout.safetensors"
+from workflow_scripts.provenance.artefacts import check_model_folder
 
 
-class SavedEncoder(Slice):
+class SavedEncoder(Settings):
     """What a model folder adds to its backbone."""
 
     readout: AnyReadout
     head: bool = Field(description="Whether a trained MLP head lies in the folder.")
     head_at_test: bool = Field(description="Whether the head is part of the embedding.")
-    max_tokens: int = Field(gt=2, description="Length the encoder was trained with; of the sentence alone.")
     template: Template | None = Field(description="Prompt that sentences are put into; null for none.")
-
-
-class SavedEnsemble(Slice):
-    """What a model folder says of the towers in it."""
-
-    weights: tuple[float, ...] = Field(
-        description="One a tower; tower i lies in the folder tower<i>, from 1."
-    )
-    bypassed_layernorms: int = Field(ge=0, description="Last layers of every tower without LayerNorms.")
-    max_tokens: int = Field(gt=2, description="Length the ensemble was trained with.")
 
 
 def load_encoder(
     folder: Path, readout: ReadoutConfig | None = None
-) -> tuple[SentenceEncoder | Ensemble, PreTrainedTokenizerBase]:
+) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
     """Load a run's model folder after checking every file in it.
 
     Args:
@@ -58,11 +43,6 @@ def load_encoder(
     return _load(folder, readout).eval(), load_tokenizer(folder)
 
 
-def tower_folder(folder: Path, number: int) -> Path:
-    """Where an ensemble's tower lies, from 1."""
-    return folder / f"tower{number}"
-
-
 def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
     """The one tokeniser of several model folders.
 
@@ -70,22 +50,27 @@ def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
         ConfigError: if they have different vocabularies.
     """
     tokenizers = [load_tokenizer(folder) for folder in folders]
-    if any(other.get_vocab() != tokenizers[0].get_vocab() for other in tokenizers[1:]):
+    if not all_the_same(tokenizers):
         raise ConfigError(
             f"encoders: {folders[0]} and {folders[-1]} have different vocabularies. Join runs of one tokeniser."
         )
     return tokenizers[0]
 
 
-def _load(folder: Path, readout: ReadoutConfig | None = None) -> SentenceEncoder | Ensemble:
+def all_the_same(tokenizers: Sequence[PreTrainedTokenizerBase]) -> bool:
+    """Whether tokenisers have one vocabulary."""
+    return all(other.get_vocab() == tokenizers[0].get_vocab() for other in tokenizers[1:])
+
+
+def _load(folder: Path, readout: ReadoutConfig | None = None) -> TextEncoder:
     if (folder / ENSEMBLE_FILE).exists():
         if readout is not None:
             raise ConfigError(
                 f"suites: readout: {folder} holds several encoders. Leave it out, or name one run."
             )
-        saved = SavedEnsemble.model_validate_json((folder / ENSEMBLE_FILE).read_text("utf-8"))
-        places = [tower_folder(folder, number) for number in range(1, len(saved.weights) + 1)]
-        return Ensemble([_load(place) for place in places], saved.weights, saved.bypassed_layernorms)
+        ensembles = importlib.import_module("workflow_scripts.models.ensemble")
+        ensemble: TextEncoder = ensembles.load_ensemble(folder, _load)
+        return ensemble
     if not (folder / ENCODER_FILE).exists():
         raise DataError(
             f"{folder}: no {ENCODER_FILE}; an encoder, not a run's model. Name the model of a run."

@@ -6,10 +6,10 @@ from typing import Literal
 import torch
 
 Precision = Literal["auto", "float32", "bfloat16"]
-PRECISION = "Of the encoder's products; auto is bfloat16 where the GPU has it, and never on a CPU."
+PRECISION = "Of the encoder's matrix products; auto is bfloat16 where the GPU has it, and never on a CPU."
 
 
-def products(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
+def mixed_precision(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
     """Within it, products on ``device`` have the precision that is asked for.
 
     bfloat16 takes half the time on processors that have it, and much longer on others; ``auto`` leaves CPUs alone,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pydantic import Field, field_validator
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.portable.prompt import cut, filled
 from workflow_scripts.models.tokens import TokenisedText, tokenise
@@ -22,17 +22,19 @@ SENTENCE = "[X]"
 MASK = "[MASK]"
 
 
-class Template(Slice):
+class Template(Settings):
     """One prompt."""
 
     text: str = Field(description="Exact bytes, [X] once, [MASK] any number of times.")
-    dot: bool = Field(description="Whether a sentence without a closing mark gets a full stop (PromptBERT).")
+    add_period: bool = Field(
+        description="Whether a sentence without a closing mark gets a full stop (PromptBERT)."
+    )
 
     @field_validator("text")
     @classmethod
     def _has_one_place(cls, text: str) -> str:
         if text.count(SENTENCE) != 1:
-            raise ValueError(f"{SENTENCE} must stand in it once")
+            raise ValueError(f"{SENTENCE} must occur in it once")
         return text
 
     @property
@@ -41,7 +43,7 @@ class Template(Slice):
         return self.text.count(MASK)
 
     def sides(self, mask_token: str | None) -> tuple[str, str]:
-        """What stands before and after the sentence, with the tokeniser's own mask.
+        """The text before and after the sentence, with the tokeniser's own mask.
 
         Raises:
             ConfigError: if the template has masks and the tokeniser has none.
@@ -52,7 +54,7 @@ class Template(Slice):
         return before, after
 
 
-PLAIN = Template(text=SENTENCE, dot=False)
+PLAIN = Template(text=SENTENCE, add_period=False)
 """The sentence itself."""
 
 
@@ -62,7 +64,7 @@ def fill(template: Template, sentence: str, mask_token: str | None) -> str:
     Raises:
         ConfigError: if the template has masks and the tokeniser has none.
     """
-    return filled(sentence, *template.sides(mask_token), template.dot)
+    return filled(sentence, *template.sides(mask_token), template.add_period)
 
 
 def pieces(template: Template, tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
@@ -83,11 +85,11 @@ def tokenise_in(
 ) -> TokenisedText:
     """Tokenise ``sentences`` inside ``template``; without one, as they are.
 
-    ASSUME: ``max_tokens`` limits the sentence with [CLS] and [SEP], and the template's own tokens come on top,
-    as in PromptBERT's code. Cutting the filled template instead would take away its mask.
+    ``max_tokens`` limits the sentence with [CLS] and [SEP], as it does without a template, and the template's own
+    tokens come on top. Cutting the filled template instead would take away its mask.
     """
     if template is None or template == PLAIN:
         return tokenise(tokenizer, sentences, max_tokens)
     sides = template.sides(tokenizer.mask_token)
-    texts = [filled(text, *sides, template.dot) for text in cut(tokenizer, sentences, max_tokens)]
+    texts = [filled(text, *sides, template.add_period) for text in cut(tokenizer, sentences, max_tokens)]
     return tokenise(tokenizer, texts, most_tokens(template, tokenizer, max_tokens))

@@ -59,8 +59,8 @@ class TokenisedText:
         """Some sentences, in the order of ``rows``."""
         lengths = self.lengths[rows]
         starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        places = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
-        return TokenisedText(self.ids[places], starts, self._pad_id)
+        positions = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
+        return TokenisedText(self.ids[positions], starts, self._pad_id)
 
     def batch(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenBatch:
         """Pad ``rows`` to the longest of them."""

@@ -1,1 +1,1 @@
-"""What a study would take, from its job graph alone: jobs, GPU hours, storage, requests."""
+"""Estimates of what a study would take, from its job graph alone: jobs, GPU hours, storage, requests."""

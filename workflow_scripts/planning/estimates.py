@@ -1,6 +1,6 @@
-"""Jobs times rates: GPU hours, storage, requests and dollars of any set of jobs. Pure; nothing is guessed.
+"""Jobs times rates: GPU hours, storage, requests and dollars of any set of jobs. Unknown numbers are not guessed.
 
-Every amount says how many jobs it covers, how many it cannot, and what kinds of numbers it rests on.
+Every amount says how many jobs it covers, how many it cannot cover, and what kinds of numbers it is based on.
 """
 
 import math
@@ -12,23 +12,23 @@ from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.planning.rates import BASES, EncoderSize, Rate, Rates
 
 TRAINED_PASS = 3
-"""A forward and a backward pass in forward passes."""
+"""The cost of a forward and a backward pass, in forward passes."""
 VIEWS = 2
-"""Texts that SimCSE, the unit of ``step_cost``, encodes for every sentence of a batch."""
+"""Texts that SimCSE, the unit of ``step_cost``, encodes per sentence of a batch."""
 
 
 class Amount(NamedTuple):
-    """A sum over jobs, and how far it can be trusted."""
+    """A sum over jobs, and what it covers."""
 
     value: float = 0.0
     jobs: int = 0
-    """Whose share is in ``value``."""
+    """Number of jobs that are included in ``value``."""
     unknown: int = 0
-    """Jobs that have a share nobody knows."""
+    """Number of jobs whose contribution is unknown."""
     bases: frozenset[str] = frozenset()
 
     def __add__(self, other: "Amount") -> "Amount":  # type: ignore[override]
-        """Both together."""
+        """The sum of two amounts."""
         return Amount(
             self.value + other.value,
             self.jobs + other.jobs,
@@ -46,24 +46,24 @@ def total(amounts: Iterable[Amount]) -> Amount:
 
 
 class Calls(NamedTuple):
-    """What one job asks of a translator or language model."""
+    """Requests of one job to a translator or language model."""
 
     service: str
     least: float
     most: float
-    """Requests; a pool is finished somewhere between."""
+    """Bounds on the number of requests: a pool is complete somewhere between them."""
     least_usd: float | None
     most_usd: float | None
-    """None: no price is known."""
+    """None if no price is known."""
     hours: float | None
-    """Of the most requests at the rate that the configuration allows one job; None where it sets none."""
+    """Time for ``most`` requests at the rate that the configuration allows one job; None without a limit."""
 
 
 class Estimator:
     """Estimates of the jobs of one graph."""
 
     def __init__(self, graph: Graph, rates: Rates, root: Path) -> None:
-        """Take the graph, the rates, and the folder in which prompts lie."""
+        """``root`` is the folder that has the prompts in resources/prompts."""
         self._graph = graph
         self._rates = rates
         self._root = root
@@ -71,7 +71,7 @@ class Estimator:
     # What a job works on
 
     def encoders(self, job: Job) -> list[str]:
-        """Names of the fetched or adapted encoders that a job's model consists of, or that it reads."""
+        """Names of the fetched or adapted encoders that a job reads, directly or as parts of a model."""
         found = []
         for file in job.inputs:
             parts = Path(file).parts
@@ -82,13 +82,13 @@ class Estimator:
         return found
 
     def models(self, job: Job) -> list[str]:
-        """Encoders that a run saves: those it starts from, one for a student."""
+        """Encoders that a run saves: those that it starts from, or a single one for a student."""
         if job.rule == "train_encoder" and job.settings["method"]["module"] not in ("jtcse", "ensemble"):
             return self.encoders(job)[:1]
         return self.encoders(job)
 
     def rows(self, file: str) -> Rate | None:
-        """Sentences of a corpus or dataset; None if nobody knows."""
+        """Number of sentences in a corpus or dataset; None if unknown."""
         job = self._graph.maker(file)
         if job is None:
             return None
@@ -115,7 +115,7 @@ class Estimator:
     # GPU hours
 
     def gpu_hours(self, job: Job) -> Amount:
-        """Hours of GPUs that a job takes; 0 for one that asks for none."""
+        """GPU hours of a job; 0 for one that requests no GPU."""
         if not job.gpus:
             return Amount()
         flops = {"train_encoder": self._training_flops, "encode_teacher": self._teacher_flops}.get(job.rule)
@@ -128,7 +128,7 @@ class Estimator:
         )
 
     def gpu_limit(self, job: Job) -> float:
-        """GPU hours after which the queue ends a job, as its rule declares."""
+        """GPU hours after which the queue ends a job, as declared by its rule."""
         return job.gpus * job.minutes / 60
 
     def _training_flops(self, job: Job) -> Rate | None:
@@ -143,7 +143,7 @@ class Estimator:
         return _combined(trained + self._development_flops(job, size, steps), [cost, rows])
 
     def _development_flops(self, job: Job, size: EncoderSize, steps: float) -> float:
-        """Of encoding the development pairs again and again; 0 where nobody knows how many there are."""
+        """Operations for encoding the development pairs repeatedly; 0 if their number is unknown."""
         pairs = self._input_rows(job, "datasets")
         development = job.settings["development"]
         passes = steps // development["every"]
@@ -169,14 +169,14 @@ class Estimator:
         return self._rates.encoders.get(names[0]) if names else None
 
     def _sizes(self, names: Iterable[str]) -> list[EncoderSize]:
-        """Sizes of some encoders; none if one of them is not known."""
+        """Sizes of some encoders; an empty list if one of them is unknown."""
         sizes = [self._rates.encoders.get(name) for name in names]
         return [] if None in sizes else [size for size in sizes if size]
 
     def step_cost(self, method: Mapping[str, Any]) -> Rate | None:
-        """A step of a method in SimCSE steps; the factors of a method that wraps another multiply."""
+        """Cost of a method's step in SimCSE steps; for a method that wraps another, the factors are multiplied."""
         base = method.get("base")
-        readout = (base or method).get("readout", {}).get("kind", "pooled")
+        readout = (base or method).get("readout", {}).get("kind", "pooling")
         factors = [self._rates.step_cost.get(method["module"]), self._rates.readout_cost.get(readout)]
         if base:
             factors.append(self._rates.step_cost.get(base["module"]))
@@ -186,9 +186,8 @@ class Estimator:
     # Storage
 
     def gigabytes(self, job: Job) -> Amount:
-        """What a job leaves on the disk."""
-        models = [file for file in job.outputs if file.endswith("model.safetensors")]
-        if models:
+        """Size of a job's outputs on disk."""
+        if any(file.endswith(("/model.safetensors", "/modules.json")) for file in job.outputs):
             names = (
                 [job.wildcards["encoder"]]
                 if job.rule in ("fetch_encoder", "continue_mlm")
@@ -220,7 +219,7 @@ class Estimator:
     # Requests
 
     def calls(self, job: Job) -> Calls | None:
-        """What a job asks of a service, None for one that asks nothing."""
+        """A job's requests to a service; None for a job without any."""
         if job.rule == "write_exemplars":
             return self._pool_calls(job)
         if job.rule == "translate_shard":
@@ -231,7 +230,7 @@ class Estimator:
         pool, llm = job.settings["pool"], job.settings["llm"]
         least = math.ceil(pool["sentences"] / pool["sentences_per_call"])
         prompt = (self._root / f"resources/prompts/{pool['prompt']}.txt").read_text("utf-8")
-        words = 7 * pool["words_per_call"]  # frequent words are short, and have a comma and a space each
+        words = 7 * pool["words_per_call"]  # characters: frequent words are short; a comma and a space each
         asked = (len(prompt) + words) / self._rates.characters_per_token.value
         least_usd = _usd(llm["price"], least, asked, pool["sentences_per_call"] * 10)
         most_usd = _usd(llm["price"], pool["max_calls"], asked, llm["max_completion_tokens"])
@@ -246,7 +245,7 @@ class Estimator:
             return Calls(service, math.nan, math.nan, None, None, None)
         shards = job.settings["limits"]["shards"]
         texts = min(rows.value, translation["max_sentences"] or rows.value) / shards
-        requests = 2 * texts  # there and back
+        requests = 2 * texts  # forth and back
         return Calls(
             service, requests, requests, None, None, _hours(requests, job.settings["translator"].get("calls"))
         )
@@ -264,11 +263,11 @@ def _hours(requests: float, calls: Mapping[str, Any] | None) -> float | None:
 
 
 def _combined(value: float, parts: Iterable[Rate]) -> Rate:
-    """A number made from others: as good as the worst of them."""
+    """A number computed from others, with the least trustworthy of their bases."""
     worst = min((part.basis for part in parts), key=BASES.index)
     return Rate(value=value, basis=worst, source="; ".join(part.source for part in parts))
 
 
 def by(jobs: Iterable[Job], amount: Callable[[Job], Amount]) -> Amount:
-    """An amount over jobs."""
+    """The total of an amount over jobs."""
     return total(amount(job) for job in jobs)

@@ -1,20 +1,25 @@
-"""The jobs of a study and what they are for, asked of Snakemake without running anything."""
+"""The jobs of a study and the experiments that need them, from Snakemake's dry run."""
 
+import argparse
 import contextlib
 import io
 import json
 import logging
 import shlex
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.study import Study, open_study
+from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml
 
 SHARED = "report"
-"""The part of a study that no experiment needs: its page, and what that alone shows."""
+"""The part of a study that no experiment needs: its page, and whatever is shown only there."""
 EXTRACTION = "extraction"
-"""The part that holds all tables and figures of the extraction study, which share their jobs."""
+"""The part with all tables and figures of the extraction study, which have their jobs in common."""
 
 
 class Job(NamedTuple):
@@ -28,38 +33,34 @@ class Job(NamedTuple):
     outputs: Sequence[str]
     gpus: int
     minutes: int
-    """The limit that its rule declares."""
+    """The time limit declared by its rule."""
 
     @property
     def part(self) -> str | None:
         """The experiment whose table or figure this job makes, if it makes one."""
-        if self.rule in ("describe_datasets", "tabulate_extraction", "draw_extraction"):
+        if self.rule in ("describe_datasets", "tabulate_extraction"):
             return EXTRACTION
         return self.wildcards.get("experiment")
 
 
 class Graph:
-    """Jobs by the files that they make."""
+    """Jobs, looked up by the files that they make."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self.jobs = list(jobs)
         self._makers = {file: number for number, job in enumerate(self.jobs) for file in job.outputs}
 
     def maker(self, file: str) -> Job | None:
-        """The job that makes a file; None for one that is there."""
+        """The job that makes a file; None for a file that no job makes."""
         return self.jobs[self._makers[file]] if file in self._makers else None
-
-    def makers(self, files: Iterable[str]) -> list[Job]:
-        """The jobs that make ``files``, each once."""
-        return [self.jobs[number] for number in dict.fromkeys(self._numbers(files))]
 
     def _numbers(self, files: Iterable[str]) -> Iterator[int]:
         return (self._makers[file] for file in files if file in self._makers)
 
     def parts(self) -> dict[str, list[Job]]:
-        """Each experiment with all jobs that it takes; the last part holds those that no experiment takes.
+        """Each experiment with all jobs behind it; the last part holds the jobs that no experiment needs.
 
-        A job that several experiments share stands in each of them.
+        A job that several experiments need is listed in each of them.
         """
         ends: dict[str, list[int]] = defaultdict(list)
         for number, job in enumerate(self.jobs):
@@ -71,7 +72,7 @@ class Graph:
         return {part: [self.jobs[number] for number in sorted(numbers)] for part, numbers in every.items()}
 
     def _behind(self, numbers: Iterable[int]) -> set[int]:
-        """Jobs and all whose files they read, directly or through others."""
+        """Some jobs and all jobs whose files they read, directly or indirectly."""
         found: set[int] = set()
         pending = list(numbers)
         while pending:
@@ -83,7 +84,7 @@ class Graph:
 
 
 class _Listener(logging.Filter):
-    """Notes the jobs that Snakemake tells its loggers about, and what it complains of."""
+    """Collects the jobs and errors that Snakemake logs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,12 +112,42 @@ def _job(record: Any) -> Job:
     )
 
 
-def planned(targets: Sequence[str], configfiles: Sequence[str]) -> Graph:
-    """Plan in the working directory, as if nothing were there yet.
+def study_in(root: Path, configfiles: Iterable[str]) -> Study:
+    """The study that the Snakefile in ``root`` sees, with the same configuration.
 
     Args:
-        targets: Files or rules; none: the whole study.
+        root: Folder of the Snakefile.
         configfiles: As after snakemake's --configfile.
+    """
+    from snakemake.utils import update_config  # slow to import
+
+    config: dict[str, Any] = {}
+    for file in [*configfiles_of(root / "Snakefile"), *map(Path, configfiles)]:
+        update_config(config, read_yaml(file))
+    return open_study(config, [], root)
+
+
+def study_parser(tool: str, description: str | None) -> argparse.ArgumentParser:
+    """The command line of a tool that plans targets of a study."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m workflow_scripts.tools.{tool}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study"
+    )
+    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as for snakemake")
+    return parser
+
+
+def planned(targets: Sequence[str], configfiles: Sequence[str], *, from_nothing: bool = True) -> Graph:
+    """The job graph in the working directory.
+
+    Args:
+        targets: Files or rules; empty for the whole study.
+        configfiles: As for snakemake's --configfile.
+        from_nothing: Whether to plan as if no file existed yet, instead of what is left to do.
 
     Raises:
         ConfigError: if Snakemake does not accept the configuration, or does not know a target.
@@ -127,17 +158,21 @@ def planned(targets: Sequence[str], configfiles: Sequence[str]) -> Graph:
     logger = logging.getLogger("snakemake.logging")
     logger.addFilter(listener)
     chosen = ["--configfile", *configfiles] if configfiles else []
-    options = ["--dry-run", "--forceall", *chosen]
+    options = ["--dry-run", *(["--forceall"] if from_nothing else []), *chosen]
     said = io.StringIO()
+    called_by, sys.argv = sys.argv, ["snakemake", *options, "--", *targets]  # what the Snakefile looks at
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            main([*options, "--", *targets])
+            main(sys.argv[1:])
     except SystemExit as end:
+        if isinstance(end.code, str):  # a check of the Snakefile's own, which says all there is to say
+            raise ConfigError(end.code.removeprefix("ConfigError: ")) from None
         if end.code:
             printed = [*listener.complaints, *said.getvalue().splitlines()]
             errors = [line for line in printed if "Error" in line] or printed or [str(end.code)]
             reason = errors[0].strip()
-            raise ConfigError(f"snakemake cannot plan: {reason} Try snakemake --dry-run.") from None
+            raise ConfigError(f"snakemake's dry run failed: {reason} Run snakemake --dry-run.") from None
     finally:
+        sys.argv = called_by
         logger.removeFilter(listener)
     return Graph(listener.jobs)

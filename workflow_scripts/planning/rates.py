@@ -1,4 +1,4 @@
-"""What config/rates.yaml holds: the numbers by which a job graph is multiplied, each with where it comes from."""
+"""The contents of config/rates.yaml: the numbers by which a job graph is multiplied, each with its origin."""
 
 from pathlib import Path
 from typing import Literal
@@ -6,59 +6,65 @@ from typing import Literal
 import yaml
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 
 BASES = ("assumed", "published", "measured", "arithmetic")
-"""Where a number comes from, the least trustworthy first."""
+"""Kinds of origin of a number, the least trustworthy first."""
 
 
-class Rate(Slice):
+class Rate(Settings):
     """One number and its origin."""
 
     value: float = Field(ge=0)
     basis: Literal["measured", "published", "arithmetic", "assumed"] = Field(
-        description="assumed: nobody measured it; tables that rest on it say so."
+        description="assumed: not measured; tables that use the number say so."
     )
-    source: str = Field(min_length=1, description="What measured it, who published it, or why it is assumed.")
+    source: str = Field(
+        min_length=1, description="How it was measured, who published it, or why it is assumed."
+    )
 
 
-class EncoderSize(Slice):
+class EncoderSize(Settings):
     """Size of a Transformer encoder."""
 
     layers: int = Field(gt=0)
     width: int = Field(gt=0)
-    feed_forward: int = Field(gt=0, description="Multiply-accumulates of a token in a feed-forward layer.")
-    parameters_millions: float = Field(gt=0, description="All of them; four bytes each are saved.")
+    feed_forward: int = Field(
+        gt=0, description="Multiply-accumulate operations per token in a feed-forward layer."
+    )
+    parameters_millions: float = Field(gt=0, description="All parameters; each is saved in four bytes.")
     source: str = Field(min_length=1)
 
     def forward_flops(self, tokens: float) -> float:
-        """Floating-point operations of one sentence's forward pass, two a multiply-accumulate.
+        """Floating-point operations of one sentence's forward pass, two per multiply-accumulate.
 
-        A layer over T tokens of width D takes 4 D^2 for queries, keys, values and output, and 2 T D to attend, a token.
+        For each token, a layer takes 4 D^2 for queries, keys, values and output, and 2 T D for attention over T tokens.
         """
         return 2 * tokens * self.layers * (4 * self.width**2 + self.feed_forward + 2 * tokens * self.width)
 
 
-class Rates(Slice):
+class Rates(Settings):
     """The whole file."""
 
     gpu_tflops: Rate = Field(
-        description="Sustained by one GPU while it trains, in 10^12 operations a second."
+        description="Sustained speed of one GPU in training, in 10^12 operations per second."
     )
     filled: Rate = Field(
-        description="Length of a batch's sentences, padding included, by the training's max_tokens."
+        description="Length of a batch's sentences, padding included, divided by the training's max_tokens."
     )
     encoders: dict[str, EncoderSize]
     rows: dict[str, Rate] = Field(
-        description="Rows of datasets whose contract gives none, or only the least."
+        description="Rows of datasets whose contract gives no number, or only a minimum."
     )
     step_cost: dict[str, Rate] = Field(
-        description="By module of a method: its step in SimCSE steps of that batch."
+        description="By module of a method: cost of a step in SimCSE steps with the same batch."
     )
-    readout_cost: dict[str, Rate] = Field(description="By kind of readout: a step with it, by one without.")
-    kilobytes: dict[str, Rate] = Field(description="By rule: all files that one job leaves, but for models.")
-    bytes_per_row: dict[str, Rate] = Field(description="By rule, where files grow with the text.")
-    characters_per_token: Rate = Field(description="Of a language model's prompts and completions.")
+    readout_cost: dict[str, Rate] = Field(
+        description="By kind of readout: cost of a step relative to one with pooling."
+    )
+    kilobytes: dict[str, Rate] = Field(description="By rule: size of all outputs of a job, except models.")
+    bytes_per_row: dict[str, Rate] = Field(description="By rule, where outputs grow with the text.")
+    characters_per_token: Rate = Field(description="In a language model's prompts and completions.")
 
 
 def read_rates(path: Path) -> Rates:

@@ -1,10 +1,12 @@
-"""A planned study as tables of plain values: by rule, by experiment, storage, requests, and what they rest on."""
+"""A planned study as tables of plain values: by rule, by experiment, storage, requests, and their assumptions."""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from workflow_scripts.dag import paper_of
+from workflow_scripts.graph.inert import inert_settings
+from workflow_scripts.graph.runs import paper_of
+from workflow_scripts.graph.study import Study
 from workflow_scripts.planning.estimates import Amount, Calls, Estimator, by, total
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.planning.rates import BASES, Rate, Rates
@@ -13,7 +15,7 @@ Row = dict[str, Any]
 
 
 def summary(graph: Graph, estimator: Estimator, rates: Rates) -> dict[str, list[Row]]:
-    """All tables. A number that nobody knows is None."""
+    """All tables; an unknown number is None."""
     return {
         "rules": by_rule(graph.jobs, estimator),
         "experiments": by_experiment(graph, estimator),
@@ -23,8 +25,47 @@ def summary(graph: Graph, estimator: Estimator, rates: Rates) -> dict[str, list[
     }
 
 
+def about_runs(graph: Graph, study: Study) -> dict[str, list[Row]]:
+    """What the settings of the planned runs say: which are the same, and which change nothing."""
+    return {"merged": merged(graph, study), "no_effect": no_effect(graph, study)}
+
+
+def merged(graph: Graph, study: Study) -> list[Row]:
+    """Planned runs whose files serve other runs too, and the trainings that this saves."""
+    others: dict[str, list[str]] = defaultdict(list)
+    for alias, run in study.aliases(study.runs).items():
+        others[run].append(alias)
+    return [
+        {"run": run, "stands_for": names, "trainings_saved": _saved(study, run, names)}
+        for run, names in others.items()
+        if run in _planned_runs(graph)
+    ]
+
+
+def _saved(study: Study, run: str, others: Iterable[str]) -> int:
+    seeds = [study.runs[name].seeds for name in (run, *others)]
+    return sum(map(len, seeds)) - len(set().union(*seeds)) if run in study.trained else 0
+
+
+def no_effect(graph: Graph, study: Study) -> list[Row]:
+    """Settings of planned runs that have no effect given the others, and why."""
+    runs: dict[tuple[str, str], list[str]] = defaultdict(list)
+    planned = _planned_runs(graph)
+    for run in study.runs:
+        if study.canonical(run) in planned:
+            for finding in inert_settings(study.method(run)):
+                runs[finding].append(run)
+    return [
+        {"setting": setting, "because": because, "runs": found} for (setting, because), found in runs.items()
+    ]
+
+
+def _planned_runs(graph: Graph) -> set[str]:
+    return {job.wildcards["run"] for job in graph.jobs if "run" in job.wildcards}
+
+
 def by_rule(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
-    """Jobs, GPU hours and the rules' own limits, the most frequent rule first."""
+    """Jobs, GPU hours and the time limits of the rules, the most frequent rule first."""
     groups: dict[str, list[Job]] = defaultdict(list)
     for job in jobs:
         groups[job.rule].append(job)
@@ -33,7 +74,7 @@ def by_rule(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
 
 
 def by_experiment(graph: Graph, estimator: Estimator) -> list[Row]:
-    """What each paper and each of its experiments would take alone; the last row counts every job once."""
+    """What each paper and each of its experiments would take on its own; the last row counts every job once."""
     parts = graph.parts()
     papers: dict[str, list[str]] = defaultdict(list)
     for part in parts:
@@ -62,7 +103,7 @@ def _work(jobs: list[Job], estimator: Estimator) -> Row:
 
 
 def storage(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
-    """Gigabytes by rule, the largest first; the last row is the sum of what is known."""
+    """Gigabytes by rule, the largest first; the last row is the sum of the known ones."""
     amounts: dict[str, Amount] = defaultdict(Amount)
     for job in jobs:
         amounts[job.rule] += estimator.gigabytes(job)
@@ -81,7 +122,7 @@ def storage(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
 
 
 def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
-    """Requests and dollars by service; hours are those of one job after the other."""
+    """Requests and dollars by service; hours are for one job after another."""
     found: dict[str, list[Calls]] = defaultdict(list)
     for job in jobs:
         if calls := estimator.calls(job):
@@ -101,13 +142,13 @@ def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
 
 
 def _added(numbers: Iterable[float | None]) -> float | None:
-    """The sum; None if one of them is not known."""
+    """The sum; None if one of the numbers is unknown."""
     listed = list(numbers)
     return None if None in listed else sum(number for number in listed if number is not None)
 
 
 def known(amount: Amount) -> float | None:
-    """The sum of what is known; None where jobs have a share and nobody knows any."""
+    """The sum of the known contributions; None if there are only unknown ones."""
     return None if amount.unknown and not amount.jobs else amount.value
 
 

@@ -1,8 +1,8 @@
-"""What the sets of texts look like: rows, classes, balance, vocabulary, lengths (extraction study, Tables 2 and 3).
+"""Statistics of datasets: rows, classes, balance, vocabulary, lengths (extraction study, Tables 2 and 3).
 
-"Plain word tokenisation" is not described there. ASSUME: words are what stands between spaces where a set comes
-already tokenised (``whitespace`` gives the vocabularies that Table 2 prints for biomedical and googleTS to the word);
-elsewhere texts are lower-cased and punctuation stands apart (``marks_apart``), which comes within 6% of Table 3's.
+The study does not describe its "plain word tokenisation". ASSUME: for datasets that are already tokenised, words are
+separated by spaces (``whitespace`` gives exactly the vocabularies that Table 2 prints for biomedical and googleTS);
+elsewhere, texts are lower-cased and punctuation marks are words (``marks_apart``), which comes within 6% of Table 3.
 """
 
 import re
@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.config import Settings
 from workflow_scripts.reporting.experiment import Column, Experiment, RunBlock
 from workflow_scripts.reporting.extraction_tables import Printed
-from workflow_scripts.schemas import PAIRS, TABLE
 
 Tokenise = Callable[[list[str]], Iterable[Sequence[str]]]
 
@@ -26,20 +27,20 @@ DIGITS = {
     "N": 0, "C": 0, "L/S": 1, "vocabulary W": 0, "vocabulary B": 0, "tokens W": 1, "tokens B": 1,
     "alphabetic W, %": 0, "alphabetic B, %": 0,
 }  # fmt: skip
-"""Columns as the paper calls them, and their decimals; W counts words, B the encoder's pieces."""
+"""Columns as the paper calls them, and their decimals; W is for words, B for the encoder's pieces."""
 
 
-class Row(Slice):
-    """One set, or one split of it."""
+class Row(Settings):
+    """One dataset, or one of its splits."""
 
     name: str = Field(description="As the paper prints it.")
-    split: str = Field(description="Part of the set, as the paper prints it; empty for a whole.")
-    dataset: str = Field(description="Its dataset; of one with splits, the rows of `split`.")
-    graded: bool = Field(description="Whether labels are grades, whose ends are compared, or classes.")
-    words: Literal["whitespace", "marks_apart"] = Field(description="What W counts.")
+    split: str = Field(description="Split, as the paper prints it; empty for the whole dataset.")
+    dataset: str = Field(description="Name of the dataset; if it has splits, the rows of `split` are used.")
+    graded: bool = Field(description="Whether labels are grades, whose extremes are compared, or classes.")
+    words: Literal["whitespace", "marks_apart"] = Field(description="What W counts as words.")
 
 
-class Statistics(Slice):
+class Statistics(Settings):
     """One table."""
 
     title: str
@@ -47,14 +48,14 @@ class Statistics(Slice):
     rows: list[Row] = Field(min_length=1)
 
     def described(self) -> Experiment:
-        """What laying out a table reads."""
+        """The description from which a table is formatted."""
         columns = [
             Column(heading=name, suite="", task="", aggregation="", metric="", scale=1, digits=digits)
             for name, digits in DIGITS.items()
         ]
         return Experiment(
             title=self.title, source=self.source, seeds=[0], baseline=None, suites={},
-            runs=[RunBlock(method="untrained", encoder="untrained")], columns=columns,
+            runs=[RunBlock(method="frozen", encoder="frozen")], columns=columns,
         )  # fmt: skip
 
 
@@ -65,13 +66,13 @@ def build(
     labels: Sequence[str],
     printed: Printed,
 ) -> pa.Table:
-    """Describe every row's set, columns of ``schemas.TABLE``.
+    """Describe the dataset of every row, in the columns of ``columns.tables.TABLE``.
 
     Args:
-        table: Which sets.
+        table: The datasets to describe.
         datasets: Scored pairs or labelled texts, by name; an empty one is a gap.
-        pieces: The encoder's pieces of texts.
-        labels: Substitutions that reach the pieces.
+        pieces: Splits texts into the encoder's pieces.
+        labels: Labels of substitutions that affect the pieces.
         printed: The paper's numbers.
     """
     return pa.Table.from_pylist(
@@ -104,7 +105,7 @@ def _cells(row: Row, rows: pa.Table, pieces: Tokenise, printed: Printed) -> Iter
 
 
 def _gap(row: Row, heading: str) -> str:
-    return "grades, no classes" if heading == "C" and row.graded else "no source of the dataset is there"
+    return "grades, no classes" if heading == "C" and row.graded else "no source of the dataset is available"
 
 
 def _rows_of(row: Row, table: pa.Table) -> pa.Table:
@@ -114,13 +115,13 @@ def _rows_of(row: Row, table: pa.Table) -> pa.Table:
 
 
 def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dict[str, float]:
-    """The numbers of one set by column; sentences of a pair count as one text.
+    """The statistics of one dataset by column; the sentences of a pair count as one text.
 
     Args:
-        table: Columns of ``schemas.PAIRS`` or ``schemas.LABELLED``; at least one row.
+        table: Columns of ``columns.corpora.PAIRS`` or ``columns.corpora.LABELLED``; at least one row.
         graded: Whether the score or label is a grade.
-        words: How texts are cut into words.
-        pieces: How they are cut into pieces.
+        words: How texts are split into words.
+        pieces: How they are split into pieces.
     """
     first, second, label = (
         ("sentence1", "sentence2", "score") if table.schema.equals(PAIRS) else ("text1", "text2", "label")
@@ -148,13 +149,13 @@ WORDS: dict[str, Callable[[str], list[str]]] = {
 
 
 def end_ratio(grades: pa.ChunkedArray) -> float:
-    """Grades within one point of the highest one, for each within one point of the lowest."""
+    """Number of grades within one point of the highest, divided by the number within one point of the lowest."""
     values_N = np.asarray(grades.cast(pa.float64()))
     return float((values_N >= values_N.max() - 1).sum() / (values_N <= values_N.min() + 1).sum())
 
 
 def token_numbers(texts: Sequence[Sequence[str]], mark: str) -> dict[str, float]:
-    """Distinct tokens, tokens a text, and the percentage of tokens that are letters throughout."""
+    """Number of distinct tokens, tokens per text, and the percentage of tokens that consist of letters only."""
     counts = Counter(chain.from_iterable(texts))
     tokens = counts.total()
     letters = sum(count for token, count in counts.items() if token.isalpha())

@@ -1,144 +1,176 @@
-"""What one grid asks of its table."""
+"""The settings of one experiment: its grid of runs, its table and its figures."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
+from workflow_scripts.reporting.records import record_of
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
 Setting = Annotated[str, Field(pattern=r"^(method|training)(\.[a-z_]+)+$")]
 Place = Annotated[str, Field(pattern=r"^(method|training|exemplars)(\.[a-z_]+)+$")]
 
 
-class Column(Slice):
-    """One score of every run."""
+class Column(Settings):
+    """One score, shown for every run."""
 
     heading: str
     suite: str
     task: str
     aggregation: str
     metric: str
+    measured: bool = Field(
+        default=False, description="True for a time, measured by one machine: other runs give other bytes."
+    )
     scale: float = Field(gt=0, description="100 prints a correlation as points.")
     digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
 
-class MeanColumn(Slice):
+class MeanColumn(Settings):
     """The mean of other columns, taken seed by seed."""
 
     heading: str
-    mean_of: list[str] = Field(min_length=2, description="Headings of columns that are no means themselves.")
+    mean_of: list[str] = Field(min_length=2, description="Headings of columns of scores.")
     digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
 
-class RunBlock(Slice):
+class RatioColumn(Settings):
+    """One column divided by another, taken seed by seed."""
+
+    heading: str
+    ratio_of: list[str] = Field(
+        min_length=2, max_length=2, description="Headings of two columns of scores or means: a over b."
+    )
+    digits: int = Field(ge=0, le=6, description="Decimals printed.")
+
+
+class GainColumn(Settings):
+    """What a run gains over its baseline in another column; runs without a baseline have a gap."""
+
+    heading: str
+    gain_of: str = Field(description="Heading of a column of scores or means.")
+    digits: int = Field(ge=0, le=6, description="Decimals printed.")
+
+
+class PathColumn(Settings):
+    """A method's own metric at one step of the training; runs without the metric have a gap."""
+
+    heading: str
+    path_of: str = Field(description="Metric that the method records, such as 3R's threshold.")
+    step: int = Field(ge=1, description="Optimiser step, of which the first is 1.")
+    digits: int = Field(ge=0, le=6, description="Decimals printed.")
+
+
+AnyColumn = Column | MeanColumn | RatioColumn | GainColumn | PathColumn
+
+
+def is_measured(column: AnyColumn) -> bool:
+    """Whether a column shows times."""
+    return isinstance(column, Column) and column.measured
+
+
+def read_by(column: AnyColumn) -> set[str]:
+    """Headings of the columns that a column is computed from."""
+    match column:
+        case MeanColumn():
+            return set(column.mean_of)
+        case RatioColumn():
+            return set(column.ratio_of)
+        case GainColumn():
+            return {column.gain_of}
+    return set()
+
+
+class RunBlock(Settings):
     """Some runs of a grid, expanded by ``dag.runs_of``; an axis may list several values."""
 
     method: Name | list[Name]
     encoder: Name | list[Name]
-    corpus: Name | list[Name] | None = Field(default=None, description="Left out for an untrained run.")
+    corpus: Name | list[Name] | None = Field(default=None, description="Omitted for a frozen run.")
     reading: Name | list[Name] | None = Field(
-        default=None, description="paper, code, ...; left out for default."
+        default=None, description="A reading of the method, such as paper or code; omit for the default."
     )
     teacher: Name | list[Name] | None = Field(
-        default=None, description="Encoder with one run in `runs`, whose vectors a student learns."
+        default=None, description="Encoder with one run in `runs`, whose vectors a student learns to predict."
     )
     of_seeds: bool = Field(
-        default=False, description="True for an untrained run of runs, which has a seed for each of theirs."
+        default=False,
+        description="True for a frozen run that consists of runs, to have one for each of their seeds.",
     )
     tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(
-        default=None, description="Ends the run's name."
+        default=None, description="Suffix of the run's name."
     )
-    overrides: dict[Literal["method", "training"], dict[str, Any]] = Field(
-        default={}, description="Settings of these runs alone; they want a tag."
+    overrides: dict[Literal["method", "training", "development"], dict[str, Any]] = Field(
+        default={}, description="Settings of these runs only; they need a tag."
     )
     sweep: dict[Setting, Annotated[list[Any], Field(min_length=1)]] = Field(
-        default={}, description="Dotted setting to its values; a run for each combination, named after it."
+        default={}, description="Dotted settings to lists of values; there is a run for each combination."
+    )
+    baseline: str | None = Field(
+        default=None, description="Run that these are compared with, as of the grid; left out for the grid's."
     )
     at: dict[Place, Any] = Field(
-        default={}, description="Dotted setting to the value that these runs have there: points of the plots."
+        default={}, description="Dotted settings to the values that these runs have, for the plots."
     )
 
 
-class Plot(Slice):
-    """A panel that shows a column over the values of one setting, swept or said by ``at``."""
-
-    setting: Place
-    label: str = Field(description="What stands on the axis, with its unit.")
-    heading: str | None = Field(default=None, description="Column that is shown; left out for the headline.")
-
-
-class Scatter(Slice):
-    """Two columns against each other, a point per run."""
-
-    x: str = Field(description="Heading of a column.")
-    y: str = Field(description="Heading of a column.")
-
-
-class TokenCase(Slice):
-    """Two sentences, and the runs in which their words are compared (3R, Table 4 and Figs. 1 and 3)."""
-
-    runs: list[str] = Field(min_length=1, max_length=6, description="Runs of the grid, of one encoder each.")
-    sentences: list[str] = Field(min_length=2, max_length=2)
-
-
-class ModulusSurface(Slice):
-    """Which part of the modulus loss is drawn (JTCSE, Fig. 3)."""
-
-    longest: float = Field(gt=1, description="Largest ratio k of the two moduli.")
-    steps: int = Field(ge=8, le=200, description="Points along each axis.")
-
-
-class Experiment(Slice):
-    """One grid in ``config/experiments``."""
+class Experiment(Settings):
+    """One grid in ``config/experiments``, without the blocks that ask for figures (``figures.base``)."""
 
     title: str
     source: str = Field(description="Paper and table.")
-    seeds: list[int] = Field(min_length=1)
-    baseline: str | None = Field(description="Run that differences are taken from.")
-    suites: dict[str, list[str]] = Field(description="Kind to the suites to evaluate on.")
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    baseline: str | None = Field(
+        description="Run that others are compared with, unless their block names another; {encoder}, {corpus} and "
+        "other axes are those of the run that is compared."
+    )
+    suites: dict[str, list[str]] = Field(description="Suites to evaluate on, by kind.")
     runs: list[RunBlock] = Field(min_length=1)
-    columns: list[Column | MeanColumn] = Field(min_length=1)
+    columns: list[AnyColumn] = Field(min_length=1)
     published: list[Name] = Field(
-        default=[], description="Files of resources/published whose numbers stand beside the scores."
+        default=[], description="Files in resources/published whose numbers are printed with the scores."
     )
     headline: str | None = Field(
-        default=None, description="Heading that figures colour by; left out for the first."
+        default=None, description="Heading that determines colours in figures; omit for the first."
     )
-    plots: list[Plot] = Field(default=[], description="Panels of the figure of swept settings.")
-    scatter: Scatter | None = Field(default=None, description="Columns of the figure of that name.")
-    token_similarity: TokenCase | None = Field(
-        default=None, description="What the figure of that name shows."
-    )
-    modulus_surface: ModulusSurface | None = Field(
-        default=None, description="What the figure of that name shows; it reads no run."
-    )
-
-    @model_validator(mode="after")
-    def _plots_show_what_is_swept(self) -> "Experiment":
-        swept = {setting for block in self.runs for setting in (*block.sweep, *block.at)}
-        for plot in self.plots:
-            if plot.setting not in swept:
-                raise ValueError(f"plots: no run sweeps {plot.setting}; swept are {sorted(swept)}")
-        return self
 
     @model_validator(mode="after")
     def _headings_are_there_once(self) -> "Experiment":
         headings = [column.heading for column in self.columns]
-        scores = {column.heading for column in self.columns if isinstance(column, Column)}
+        repeatable = [column for column in self.columns if not is_measured(column)]
+        scores = {column.heading for column in repeatable if isinstance(column, Column)}
+        means = {column.heading for column in repeatable if isinstance(column, MeanColumn)}
         if len(set(headings)) < len(headings):
-            raise ValueError(f"a heading stands twice: {headings}")
+            raise ValueError(f"a heading occurs twice: {headings}")
         for column in self.columns:
             if isinstance(column, MeanColumn) and (unknown := set(column.mean_of) - scores):
                 raise ValueError(
                     f"{column.heading} averages {sorted(unknown)}, no columns of scores; has {sorted(scores)}"
                 )
-        drawn = [self.scatter.x, self.scatter.y] if self.scatter else []
-        for heading in (self.headline, *(plot.heading for plot in self.plots), *drawn):
-            if heading is not None and heading not in headings:
-                raise ValueError(f"{heading} is no heading; has {headings}")
+            computed = read_by(column) - scores - means
+            if isinstance(column, RatioColumn | GainColumn) and computed:
+                raise ValueError(
+                    f"{column.heading} reads {sorted(computed)}, no columns of scores or means; "
+                    f"has {sorted(scores | means)}"
+                )
+        if self.headline is not None and self.headline not in headings:
+            raise ValueError(f"{self.headline} is no heading; has {headings}")
+        if self.headline is not None and self.headline not in {column.heading for column in repeatable}:
+            raise ValueError(f"{self.headline} is measured; figures show what every run gives again")
         return self
 
-    def headline_column(self) -> Column | MeanColumn:
-        """The column that stands for the table in figures."""
+    def part(self, *, measured: bool) -> "Experiment":
+        """The grid with its measured columns alone, or with the others."""
+        columns = [column for column in self.columns if is_measured(column) == measured]
+        return self.model_copy(update={"columns": columns})
+
+    def headline_column(self) -> AnyColumn:
+        """The column that represents the table in figures."""
         return next(column for column in self.columns if self.headline in (None, column.heading))
+
+
+def experiment_of(table: Path) -> Experiment:
+    """The grid that the table at ``table`` was made for, as its record tells."""
+    return Experiment.parse(record_of(table).settings["experiment"], f"{table}: experiment")

@@ -1,7 +1,7 @@
-"""Scores of the extraction study by what tables and figures ask: a model, a shape and a measure make one cell.
+"""Cells of the extraction study's tables and figures: a model, a variant and a measure select the scores of a cell.
 
-A model says where vectors come from, a shape how they were weighed and post-processed, a measure which scores of which
-tasks are averaged. The mean over tasks is taken draw by draw; a model that draws nothing has one draw.
+A model is a representation, mixing weight and layers; a variant a weighting and post-processing; a measure says which
+scores of which tasks are averaged. The mean over tasks is taken for each draw; a model without draws has one.
 """
 
 from collections import defaultdict
@@ -13,20 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 
 Row = dict[str, Any]
 
 
-class Model(Slice):
+class Model(Settings):
     """One column of the paper's tables."""
 
-    source: str
-    share: float = Field(description="w of Equation 10.")
+    representation: str
+    mixing_weight: float = Field(description="w of Equation 10.")
     layers: str
 
 
-class Measure(Slice):
+class Measure(Settings):
     """A score, averaged over tasks."""
 
     kind: Literal["sts", "clustering", "transfer", "geometry", "isotropy"]
@@ -39,15 +39,15 @@ class Measure(Slice):
     )
 
 
-class Shapes(Slice):
-    """Every combination of weightings and post-processings."""
+class Variants(Settings):
+    """Every combination of some weightings and post-processings."""
 
     weightings: list[str] = Field(min_length=1)
     postprocessings: list[str] = Field(min_length=1)
 
 
-class Names(Slice):
-    """What rows and columns of tables are called, and what they stand for."""
+class Names(Settings):
+    """Definitions and labels behind the rows and columns of tables."""
 
     models: dict[str, Model]
     measures: dict[str, Measure]
@@ -55,8 +55,8 @@ class Names(Slice):
     postprocessings: dict[str, str]
 
 
-class Shape(NamedTuple):
-    """How token vectors became a sentence's."""
+class Variant(NamedTuple):
+    """A weighting of token vectors and a post-processing of sentence vectors."""
 
     weighting: str
     postprocess: str
@@ -67,19 +67,19 @@ class Shape(NamedTuple):
         return " + ".join(filter(None, parts))
 
 
-def shapes_of(blocks: Iterable[Shapes]) -> list[Shape]:
-    """Every shape of some blocks in order, each once."""
+def variants_of(blocks: Iterable[Variants]) -> list[Variant]:
+    """Every variant of some blocks in order, each once."""
     found = [
-        Shape(weighting, shape)
+        Variant(weighting, postprocess)
         for block in blocks
         for weighting in block.weightings
-        for shape in block.postprocessings
+        for postprocess in block.postprocessings
     ]
     return list(dict.fromkeys(found))
 
 
 class Values(NamedTuple):
-    """One cell: a mean over tasks for each draw, or the reasons why there is none."""
+    """One cell: a mean over tasks for each draw, or notes on why there is none."""
 
     by_draw: dict[int, float]
     by_task: dict[str, float]
@@ -88,7 +88,7 @@ class Values(NamedTuple):
 
 
 class Scores:
-    """Score files (``schemas.EXTRACTION``), indexed once."""
+    """Scores read from tables with the columns of ``columns.extraction.EXTRACTION``, indexed once."""
 
     def __init__(self, tables: Iterable[pa.Table], measures: Iterable[Measure]) -> None:
         wanted = {(measure.aggregation, metric) for measure in measures for metric in measure.metrics}
@@ -111,27 +111,37 @@ class Scores:
     def _add(self, row: Row) -> None:
         self._tasks[row["kind"]][row["task"]] = None
         if row["value"] is None and not row["weighting"]:
-            self._gaps[row["source"], row["kind"], row["task"]] = row["note"]
+            self._gaps[row["representation"], row["kind"], row["task"]] = row["note"]
             return
-        self._layers[row["source"]][row["layers"]] = None
+        self._layers[row["representation"]][row["layers"]] = None
         place = [
-            row[key] for key in ("source", "share", "layers", "weighting", "postprocess", "kind", "task")
+            row[key]
+            for key in (
+                "representation",
+                "mixing_weight",
+                "layers",
+                "weighting",
+                "postprocess",
+                "kind",
+                "task",
+            )
         ]
         self._rows[*place, row["aggregation"], row["metric"]][row["draw"]] = row
 
-    def layers(self, source: str) -> list[str]:
-        """Names of the layers that a source was scored with: numbers first, then sums by their length."""
+    def layers(self, representation: str) -> list[str]:
+        """Layers that a representation was scored with: single layers first, then combinations by their length."""
         return sorted(
-            self._layers[source], key=lambda name: (not name.isdigit(), name.count("+"), len(name), name)
+            self._layers[representation],
+            key=lambda name: (not name.isdigit(), name.count("+"), len(name), name),
         )
 
     def tasks(self, measure: Measure) -> list[str]:
         """Tasks that a measure averages over."""
         return measure.tasks or list(self._tasks[measure.kind])
 
-    def cell(self, model: Model, shape: Shape, measure: Measure) -> Values:
-        """The value of one cell, times the measure's scale; one gap among its tasks makes it a gap."""
-        found = {task: self._of_task(model, shape, measure, task) for task in self.tasks(measure)}
+    def cell(self, model: Model, variant: Variant, measure: Measure) -> Values:
+        """The value of one cell, times the measure's scale; a gap in any of its tasks makes the cell a gap."""
+        found = {task: self._of_task(model, variant, measure, task) for task in self.tasks(measure)}
         lacking = [task for task, rows in found.items() if not rows]
         if lacking or not found:
             return Values({}, {}, 0, self._reasons(model, measure, lacking))
@@ -152,8 +162,16 @@ class Scores:
             notes=tuple(notes) if len(found) == 1 else (),
         )
 
-    def _of_task(self, model: Model, shape: Shape, measure: Measure, task: str) -> Mapping[int, Row]:
-        place = (model.source, model.share, model.layers, *shape, measure.kind, task, measure.aggregation)
+    def _of_task(self, model: Model, variant: Variant, measure: Measure, task: str) -> Mapping[int, Row]:
+        place = (
+            model.representation,
+            model.mixing_weight,
+            model.layers,
+            *variant,
+            measure.kind,
+            task,
+            measure.aggregation,
+        )
         for metric in measure.metrics:
             rows = self._rows.get((*place, metric), {})
             present = {draw: row for draw, row in rows.items() if row["value"] is not None}
@@ -162,6 +180,6 @@ class Scores:
         return {}
 
     def _reasons(self, model: Model, measure: Measure, lacking: Sequence[str]) -> tuple[str, ...]:
-        gaps = {task: self._gaps.get((model.source, measure.kind, task)) for task in lacking}
+        gaps = {task: self._gaps.get((model.representation, measure.kind, task)) for task in lacking}
         known = [f"{task}: {gap}" for task, gap in gaps.items() if gap]
         return tuple(known) or ("not in the study's grid",)

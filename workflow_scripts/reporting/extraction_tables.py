@@ -1,8 +1,8 @@
-"""Tables of the extraction study from one maker: rows of shapes and columns of models, or rows of models.
+"""Tables of the extraction study: rows are variants and columns models, or rows are models and columns measures.
 
-The paper's means over tasks stand beside a study's only where both average the same tasks. Where a study lacks some,
-the number beside it is the mean of what the paper prints for the tasks that it has, from the paper's tables of single
-tasks; its own tables agree with each other to .06 (O-87).
+A paper's mean over tasks is comparable only where the study averages the same tasks. Where a study lacks some, its
+number is compared with the mean over the tasks that it has, computed from the paper's tables of single tasks; the
+paper's tables agree with each other to .06 (O-87).
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,32 +14,32 @@ import pyarrow as pa
 import pyarrow.csv
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import summarise
 from workflow_scripts.reporting.experiment import Column, Experiment, RunBlock
-from workflow_scripts.reporting.extraction_cells import Names, Scores, Shape, Shapes, Values, shapes_of
-from workflow_scripts.schemas import TABLE
+from workflow_scripts.reporting.extraction_cells import Names, Scores, Values, Variant, Variants, variants_of
 
 Row = dict[str, Any]
 
 PUBLISHED = {
     "group": pa.string(), "row": pa.string(), "column": pa.string(), "value": pa.float64(), "source": pa.string()
 }  # fmt: skip
-"""Columns that a table reads of ``resources/published/extraction_*.csv``."""
+"""Columns that are read from ``resources/published/extraction_*.csv``; ``source`` is the citation."""
 
 
-class ExtractionTable(Slice):
+class ExtractionTable(Settings):
     """One table."""
 
     title: str
     source: str = Field(description="Paper and table.")
     columns: Literal["models", "measures"] = Field(
-        description="What columns are; rows are the other, or shapes."
+        description="What the columns are; rows are variants, or models where columns are measures."
     )
     models: list[str] = Field(min_length=1)
     measures: list[str] = Field(min_length=1)
-    shapes: list[Shapes] = Field(min_length=1)
+    variants: list[Variants] = Field(min_length=1)
     digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
     def described(self, names: Names) -> Experiment:
@@ -56,7 +56,7 @@ class ExtractionTable(Slice):
         ]  # fmt: skip
         return Experiment(
             title=self.title, source=self.source, seeds=[0], baseline=None, suites={},
-            runs=[RunBlock(method="untrained", encoder="untrained")], columns=columns,
+            runs=[RunBlock(method="frozen", encoder="frozen")], columns=columns,
         )  # fmt: skip
 
 
@@ -67,25 +67,25 @@ class Place(NamedTuple):
     row: str
     column: str
     model: str
-    shape: Shape
+    variant: Variant
     measure: str
 
 
 Printed = Mapping[tuple[str, str, str], tuple[float, str]]
-"""Group, row and column to a paper's number and where it stands."""
+"""Group, row and column to a paper's number and its citation."""
 
 
 def places(table: ExtractionTable, names: Names) -> list[Place]:
     """Every cell in order."""
-    shapes = shapes_of(table.shapes)
+    variants = variants_of(table.variants)
     if table.columns == "models":
         return [
-            Place(measure, shape.text(names), model, model, shape, measure)
-            for measure, shape, model in product(table.measures, shapes, table.models)
+            Place(measure, variant.text(names), model, model, variant, measure)
+            for measure, variant, model in product(table.measures, variants, table.models)
         ]
     return [
-        Place(shape.text(names), model, measure, model, shape, measure)
-        for shape, model, measure in product(shapes, table.models, table.measures)
+        Place(variant.text(names), model, measure, model, variant, measure)
+        for variant, model, measure in product(variants, table.models, table.measures)
     ]
 
 
@@ -97,21 +97,21 @@ def build(
     of_tasks: Mapping[str, Printed],
     labels: Mapping[str, Iterable[str]],
 ) -> pa.Table:
-    """Lay out one table, columns of ``schemas.TABLE``.
+    """Build one table with the columns of ``columns.tables.TABLE``.
 
     Args:
-        table: Which cells.
-        names: What they are called and stand for.
+        table: Which cells to show.
+        names: Definitions and labels behind its rows and columns.
         scores: All scores that it needs.
-        printed: The paper's numbers of this table.
-        of_tasks: The paper's numbers of each task's own table.
-        labels: Substitutions that reach each source.
+        printed: The paper's numbers for this table.
+        of_tasks: The paper's numbers from each task's own table.
+        labels: Labels of the substitutions that affect each representation.
     """
     groups = {place.group for place in places(table, names)}
     rows = []
     for place in places(table, names):
         model, measure = names.models[place.model], names.measures[place.measure]
-        values = scores.cell(model, place.shape, measure)
+        values = scores.cell(model, place.variant, measure)
         number = _published(place, scores.tasks(measure), measure.paper_tasks, printed, of_tasks)
         rows.append(
             {
@@ -121,7 +121,7 @@ def build(
                 "task": ", ".join(scores.tasks(measure)),
                 "aggregation": measure.aggregation,
                 "metric": " or ".join(measure.metrics),
-                "labels": sorted(labels.get(model.source, ())),
+                "labels": sorted(labels.get(model.representation, ())),
             }
             | _summary(values)
             | number
@@ -130,7 +130,7 @@ def build(
 
 
 def read_printed(content: bytes, place: str) -> dict[tuple[str, str, str], tuple[float, str]]:
-    """Read the paper's numbers; a file with one group answers whatever the group is called.
+    """Read the paper's numbers; where a file has a single group, its name is dropped and matches any.
 
     Raises:
         DataError: if a column is missing.
@@ -139,7 +139,7 @@ def read_printed(content: bytes, place: str) -> dict[tuple[str, str, str], tuple
     try:
         rows = pa.csv.read_csv(pa.BufferReader(content), convert_options=options).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        raise DataError(f"{place}: {error}. Give the columns {', '.join(PUBLISHED)}.") from error
+        raise DataError(f"{place}: {error}. The file needs the columns {', '.join(PUBLISHED)}.") from error
     single = len({row["group"] for row in rows}) == 1
     return {
         ("" if single else row["group"], row["row"], row["column"]): (row["value"], row["source"])

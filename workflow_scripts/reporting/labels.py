@@ -1,9 +1,9 @@
-"""Labels of records told apart: what stands in for something, and what is missing."""
+"""The two kinds of labels in records: substitutions and gaps."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-_GAP = "gap: "  # how read_dataset begins the label of a dataset that no source has
+_GAP = "gap: "  # prefix of read_dataset's label for a dataset that is not available
 
 
 class Labels(NamedTuple):
@@ -13,15 +13,15 @@ class Labels(NamedTuple):
     gaps: tuple[str, ...]
 
     def sentences(self) -> list[str]:
-        """All of them, each with the word that says which it is."""
+        """All labels, each with a word for its kind."""
         return [
             *(f"Substitution: {label}." for label in self.substitutions),
             *(f"Gap: {gap}." for gap in self.gaps),
         ]
 
 
-def told_apart(labels: Iterable[str]) -> Labels:
-    """Sort labels into substitutions and gaps."""
+def split_labels(labels: Iterable[str]) -> Labels:
+    """Separate labels into substitutions and gaps."""
     unique = sorted(set(labels))
     return Labels(
         substitutions=tuple(label for label in unique if not label.startswith(_GAP)),

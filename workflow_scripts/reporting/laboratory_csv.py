@@ -1,4 +1,4 @@
-"""A table as CSV to keep in the repository: rounded to the digits it prints, the same bytes every time."""
+"""Tables as CSV for the repository: rounded to the printed digits, with the same bytes every time."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from workflow_scripts.reporting.experiment import Experiment
-from workflow_scripts.reporting.labels import told_apart
+from workflow_scripts.reporting.labels import split_labels
 
 FIELDS = (
     "experiment",
@@ -29,14 +29,14 @@ FIELDS = (
     "labels",
 )
 _ROUNDED = ("mean", "sd", "difference", "detectable", "published")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def to_csv(tables: Iterable[tuple[str, pa.Table, Experiment]]) -> str:
-    """Write tables (``schemas.TABLE``) below each other; a gap stands in its own row's note, not in labels.
+    """Write tables (``columns.tables.TABLE``) one after another; a gap appears in the note of its row, not in labels.
 
     Args:
-        tables: Names of experiments, their tables and grids.
+        tables: Names of experiments, with their tables and grids.
     """
     out = io.StringIO()
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
@@ -52,7 +52,7 @@ def _rows(name: str, table: pa.Table, experiment: Experiment) -> Iterator[dict[s
         rounded = {key: _rounded(row[key], digits[row["heading"]]) for key in _ROUNDED}
         texts = {
             "experiment": name,
-            "labels": "; ".join(told_apart(row["labels"]).substitutions),
+            "labels": "; ".join(split_labels(row["labels"]).substitutions),
             "p_value": _p(row["p_value"]),
         }
         shown = row | rounded | texts
@@ -68,5 +68,5 @@ def _p(value: float | None) -> str | None:
 
 
 def _harmless(value: object) -> object:
-    """Text that a spreadsheet would compute gets an apostrophe in front."""
+    """Text with an apostrophe in front if a spreadsheet would otherwise evaluate it."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -1,14 +1,14 @@
-"""A table's cells as text, laid out once for the terminal, the report and the laboratory's CSV."""
+"""A table's cells as text, formatted once for the terminal, the report and the laboratory's CSV."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from string import ascii_lowercase
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from workflow_scripts.reporting.experiment import Column, Experiment
-from workflow_scripts.reporting.labels import told_apart
+from workflow_scripts.reporting.labels import split_labels
 
 Row = dict[str, Any]
 
@@ -17,7 +17,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 class Cell(NamedTuple):
-    """One cell: texts ready to print, an empty one where there is nothing to say."""
+    """One cell: texts ready to print, empty where there is nothing to show."""
 
     score: str
     difference: str
@@ -29,7 +29,7 @@ class Cell(NamedTuple):
 
 
 class Head(NamedTuple):
-    """One column's heading, what it holds, and the notes that hold for all of its cells."""
+    """One column's heading, a description, and notes that apply to all of its cells."""
 
     text: str
     measure: str
@@ -43,6 +43,9 @@ class Line(NamedTuple):
     marks: tuple[str, ...]
     seeds: str
     baseline: bool
+    """Whether other runs are compared with it."""
+    against: str | None
+    """The run that it is compared with."""
     cells: tuple[Cell, ...]
 
 
@@ -51,7 +54,8 @@ class Sheet(NamedTuple):
 
     title: str
     source: str
-    baseline: str | None
+    baselines: Mapping[str, str]
+    """Runs that others are compared with, in the order of the table, each with its letter."""
     alpha: float
     heads: tuple[Head, ...]
     lines: tuple[Line, ...]
@@ -61,40 +65,48 @@ class Sheet(NamedTuple):
 
     @property
     def level(self) -> str:
-        """The level of significance as papers print it."""
+        """The level of significance, in the usual notation."""
         return f"{self.alpha:g}".replace("0.", ".", 1)
 
     @property
+    def only_baseline(self) -> str | None:
+        """The baseline of all rows, where they share one."""
+        return next(iter(self.baselines)) if len(self.baselines) == 1 else None
+
+    @property
     def any_difference(self) -> bool:
-        """Whether a cell has a difference to the baseline."""
+        """Whether a cell shows a difference to its row's baseline."""
         return any(cell.difference for line in self.lines for cell in line.cells)
 
     @property
     def any_significant(self) -> bool:
-        """Whether a cell carries the star that is to be explained."""
+        """Whether a cell has a star, which then has to be explained."""
         return any(cell.significant for line in self.lines for cell in line.cells)
 
 
 def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
-    """Turn one experiment's table (``schemas.TABLE``) into texts.
+    """Format one experiment's table (``columns.tables.TABLE``), or some of its columns, as text.
 
-    A substitution is marked by a letter on each run it reached, a note by a number on each of its cells,
-    or on the heading where all cells of a column share it.
+    A substitution is marked by a letter on each run that it affects, a note by a number on each of its cells, or on the
+    heading if it applies to all cells of a column.
     """
     rows = table.to_pylist()
     runs = list(dict.fromkeys(row["run"] for row in rows))
     by_cell = {(row["run"], row["heading"]): row for row in rows}
-    headings = [column.heading for column in experiment.columns]
+    held = {row["heading"] for row in rows}
+    headings = [column.heading for column in experiment.columns if column.heading in held]
     row_labels = {row["run"]: row["labels"] for row in rows}
+    against = {row["run"]: row["baseline"] for row in rows}
+    baselines = _lettered([run for run in runs if run in against.values()])
     digits = {column.heading: column.digits for column in experiment.columns}
-    labels = told_apart(label for row in rows for label in row["labels"])
-    letters = dict(zip(labels.substitutions, _letters(), strict=False))
+    labels = split_labels(label for row in rows for label in row["labels"])
+    letters = dict(zip(labels.substitutions, _letters(ascii_lowercase), strict=False))
     shared = {heading: _shared_note([by_cell[run, heading] for run in runs]) for heading in headings}
     numbers = _numbered(shared, rows)
     return Sheet(
         title=experiment.title,
         source=experiment.source,
-        baseline=experiment.baseline,
+        baselines=baselines,
         alpha=alpha,
         heads=tuple(
             Head(
@@ -111,7 +123,8 @@ def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
                 seeds=_range(
                     by_cell[run, heading]["seeds"] for heading in headings if by_cell[run, heading]["seeds"]
                 ),
-                baseline=run == experiment.baseline,
+                baseline=run in baselines,
+                against=against[run],
                 cells=tuple(
                     _cell(by_cell[run, heading], digits[heading], alpha, numbers, shared[heading])
                     for heading in headings
@@ -125,10 +138,14 @@ def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
     )
 
 
-def _letters() -> Iterable[str]:
-    """Marks of substitutions: a to z, then aa, ab, ..."""
-    yield from ascii_lowercase
-    yield from ("".join(pair) for pair in product(ascii_lowercase, repeat=2))
+def _lettered(baselines: Sequence[str]) -> dict[str, str]:
+    return dict(zip(baselines, _letters(ascii_uppercase), strict=False))
+
+
+def _letters(alphabet: str) -> Iterable[str]:
+    """Marks: a to z, then aa, ab, ..."""
+    yield from alphabet
+    yield from ("".join(pair) for pair in product(alphabet, repeat=2))
 
 
 def _shared_note(rows: Sequence[Row]) -> str | None:
@@ -174,7 +191,7 @@ def _cell(row: Row, digits: int, alpha: float, numbers: Mapping[str, int], share
 
 
 def score_text(mean: float | None, sd: float | None, digits: int) -> str:
-    """Mean and standard deviation; the word gap where there is none."""
+    """Mean and standard deviation; the word gap if there is no mean."""
     if mean is None:
         return GAP
     return number(mean, digits) if sd is None else f"{number(mean, digits)} ± {number(sd, digits)}"
@@ -188,5 +205,5 @@ def number(value: float, digits: int, *, signed: bool = False) -> str:
 
 
 def p_text(p: float) -> str:
-    """A p-value as papers print it, with its sign of relation."""
+    """A p-value in the usual notation, with = or <."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)

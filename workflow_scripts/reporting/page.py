@@ -1,7 +1,7 @@
 """One self-contained HTML page about a study: tables, figures, data; no script and nothing to fetch.
 
-Everything that comes from data is escaped where it is printed. The figures alone are inserted as they are, after
-``drawings`` has made sure that they hold shapes and text alone. The page forbids the browser all scripts besides.
+Everything that comes from data is escaped when it is printed. Only figures are inserted as they are, after
+``svg_check`` has made sure that they contain nothing but shapes and text. The page also forbids all scripts.
 """
 
 import os
@@ -15,24 +15,25 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from pydantic import Field
 
-from workflow_scripts.artefacts import RECORD_KEY
-from workflow_scripts.config import Slice
-from workflow_scripts.dag import runs_of
-from workflow_scripts.provenance import Record
-from workflow_scripts.reporting.drawings import checked_svg
+from workflow_scripts.config import Settings
+from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.provenance.artefacts import RECORD_KEY
+from workflow_scripts.provenance.record import Record
+from workflow_scripts.reporting.coverage import Line
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.labels import Labels
 from workflow_scripts.reporting.layout import Sheet
+from workflow_scripts.reporting.svg_check import checked_svg
 
 
-class Config(Slice):
+class Config(Settings):
     """What the page shows."""
 
-    top_words: int = Field(ge=0, description="Most frequent words of each corpus that are printed.")
+    top_words: int = Field(ge=0, description="Number of most frequent words of each corpus to print.")
 
 
 class File(NamedTuple):
-    """An artefact that a reader may want to open: its path, and how the page links to it."""
+    """An artefact that a reader may want to open: its path, and the page's link to it."""
 
     path: str
     link: str
@@ -52,7 +53,7 @@ class Section(NamedTuple):
 
     name: str
     settings: str
-    """File of the configuration that asks for it."""
+    """Configuration file that defines it."""
     sheet: Sheet
     table: File
     drawings: Sequence[Drawing]
@@ -69,25 +70,25 @@ class DatasetLine(NamedTuple):
 
 
 class OverlapLine(NamedTuple):
-    """Texts of one evaluation set, and how many of them a corpus holds, word for word or nearly so."""
+    """Texts of one evaluation set, and how many of them occur in a corpus, exactly or after normalisation."""
 
     task: str
     texts: int
     exact: int
     normalised: int
     rows: int
-    """Rows of which a text is held, nearly so."""
+    """Rows with a text that occurs in the corpus after normalisation."""
 
 
 class Overlap(NamedTuple):
-    """What one corpus shares with the evaluation sets."""
+    """The overlap of one corpus with the evaluation sets."""
 
     lines: Sequence[OverlapLine]
     file: File
 
 
 class CorpusLine(NamedTuple):
-    """One corpus: what it trains on, its most frequent words, and what it shares with evaluation sets."""
+    """One corpus: its size, its most frequent words, and its overlap with evaluation sets."""
 
     name: str
     sentences: int
@@ -97,7 +98,7 @@ class CorpusLine(NamedTuple):
 
 
 class PoolLine(NamedTuple):
-    """One pool of exemplars: its sentences, and the language model or corpus that each source of them is."""
+    """One pool of exemplars: its sentences, and the language models or corpora that they come from."""
 
     name: str
     sentences: int
@@ -107,7 +108,7 @@ class PoolLine(NamedTuple):
 
 
 class DevelopmentLine(NamedTuple):
-    """One development set: pairs in each of its subsets."""
+    """One development set: the number of pairs in each of its subsets."""
 
     name: str
     subsets: Sequence[tuple[str, int]]
@@ -115,12 +116,12 @@ class DevelopmentLine(NamedTuple):
 
     @property
     def pairs(self) -> int:
-        """All pairs."""
+        """Number of all pairs."""
         return sum(count for _, count in self.subsets)
 
 
 class Page(NamedTuple):
-    """All that the template prints."""
+    """Everything that the template prints."""
 
     study: str
     summary: str
@@ -130,13 +131,15 @@ class Page(NamedTuple):
     corpora: Sequence[CorpusLine]
     pools: Sequence[PoolLine]
     development: Sequence[DevelopmentLine]
+    coverage: Sequence[tuple[str, Line]]
+    """Title of each paper and how many of its numbers have a run, table by table; ``measured`` is by this study."""
     file: File
     commit: str | None
     dirty: bool
 
 
 def environment() -> Environment:
-    """Templates that escape what they print and refuse names that are not there."""
+    """Templates that escape what they print and refuse unknown names."""
     return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
@@ -151,7 +154,7 @@ def linked(path: str, page: Path) -> File:
 
 
 def overlap_lines(table: pa.Table) -> list[OverlapLine]:
-    """One line for each evaluation set of a table with the columns of ``schemas.CONTAMINATION``."""
+    """One line for each evaluation set of a table with the columns of ``columns.corpora.CONTAMINATION``."""
     by_task: dict[str, dict[str, dict[str, Any]]] = {}
     for row in table.to_pylist():
         by_task.setdefault(row["task"], {})[row["match"]] = row
@@ -168,21 +171,21 @@ def overlap_lines(table: pa.Table) -> list[OverlapLine]:
 
 
 def drawing(svg: str, record: Record, captions: Mapping[str, str], page: Path) -> Drawing:
-    """Make a figure part of a page.
+    """Prepare a figure for a page.
 
     Args:
         svg: Text of the figure's file.
-        record: The figure's record, which names the data beside it.
-        captions: Name of a figure to its caption; the same text is the caption in Snakemake's own report.
-        page: Where the page will stand.
+        record: The figure's record, which names the file with its data.
+        captions: Name of a figure's module to its caption, which is also used in Snakemake's own report.
+        page: Path of the page.
     """
     figure, data = (
         next(path for path in record.outputs if path.endswith(end)) for end in (".svg", ".parquet")
     )
-    drawn = svg[svg.index("<svg") :].rpartition(f"<!-- {RECORD_KEY} ")[0]  # labels may hold a closing tag
+    drawn = svg[svg.index("<svg") :].rpartition(f"<!-- {RECORD_KEY} ")[0]  # labels may contain a closing tag
     return Drawing(
         svg=Markup(checked_svg(drawn.rstrip(), figure)),
-        caption=_caption(captions[record.rule.removeprefix("draw_")], record),
+        caption=_caption(captions[record.settings["module"]], record),
         file=linked(figure, page),
         data=linked(data, page),
     )
@@ -194,7 +197,7 @@ def _caption(template: str, record: Record) -> list[Markup]:
 
 
 def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
-    """Say in one sentence what ran."""
+    """A summary of the study in one sentence."""
     runs = {name: run for experiment in experiments for name, run in runs_of(experiment.model_dump()).items()}
     trained = {name: run for name, run in runs.items() if run.corpus}
     trainings = sum(len(run.seeds) for run in trained.values())
@@ -203,7 +206,7 @@ def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
     }
     parts = [
         _counted(len(experiments), "experiment"),
-        f"{_counted(len(runs), 'run')} ({len(runs) - len(trained)} untrained, {len(trained)} trained)",
+        f"{_counted(len(runs), 'run')} ({len(runs) - len(trained)} frozen, {len(trained)} trained)",
         _counted(trainings, "training"),
         f"{_counted(len(tasks), 'task')} in tables",
         _counted(sentences, "training sentence"),

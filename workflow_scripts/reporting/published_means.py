@@ -1,8 +1,8 @@
-"""Means that papers print, recomputed from the cells that they print beside them.
+"""Means in papers' tables, recomputed from the cells of the same tables.
 
-A paper rounds its cells and its mean by itself, so a printed mean may miss the mean of the printed cells by half
-a unit in the last place of the mean and half a unit in that of the cells. Beyond that, one of the numbers is wrong.
-Fractions are exact: a mean on the very edge is not off.
+Papers round cells and means independently, so a printed mean may differ from the mean of the printed cells by half a
+unit in the last place of the mean plus half a unit in that of the cells. If it differs by more, one of the numbers is
+wrong. The computation uses exact fractions: a mean exactly at the limit is accepted.
 """
 
 import csv
@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 
-FIELDS = ("group", "row", "column", "value", "run", "heading", "source", "note")
+FIELDS = ("group", "row", "column", "value", "grid", "run", "heading", "source", "note")
 
 
 class Cell(NamedTuple):
-    """Where a number stands in a printed table."""
+    """The position of a number in a printed table."""
 
     group: str
     row: str
@@ -28,7 +28,7 @@ class Cell(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """A number with the digits that the paper prints, and what is wrong with it."""
+    """A number with the digits printed in the paper, and a note on what is wrong with it."""
 
     text: str
     note: str
@@ -42,7 +42,7 @@ class Printed(NamedTuple):
 Table = Mapping[Cell, Printed]
 
 
-class ColumnMean(Slice):
+class ColumnMean(Settings):
     """A column that holds the mean of others."""
 
     tables: list[str] = Field(min_length=1)
@@ -50,23 +50,23 @@ class ColumnMean(Slice):
     of: list[str] = Field(min_length=2)
 
 
-class RowMean(Slice):
+class RowMean(Settings):
     """Rows that each hold the mean of all others."""
 
     tables: list[str] = Field(min_length=1)
     means: list[str] = Field(min_length=1)
 
 
-class TableMean(Slice):
-    """A table each of whose cells is the mean of the cells of that row and column in other tables."""
+class TableMean(Settings):
+    """A table whose cells are the means of the cells with the same row and column in other tables."""
 
     tables: list[str] = Field(min_length=1)
     group: str
     of: list[str] = Field(min_length=2)
 
 
-class Means(Slice):
-    """Where the tables print means: ``resources/published/means.yaml``."""
+class Means(Settings):
+    """Which numbers are means: the contents of ``resources/published/means.yaml``."""
 
     columns: list[ColumnMean]
     rows: list[RowMean]
@@ -74,7 +74,7 @@ class Means(Slice):
 
 
 class Check(NamedTuple):
-    """One printed mean beside its recomputation."""
+    """One printed mean and its recomputation."""
 
     table: str
     cell: Cell
@@ -89,7 +89,7 @@ class Check(NamedTuple):
 
     @property
     def surprising(self) -> bool:
-        """Whether the mean is off without a note, or has a note and is not."""
+        """Whether the mean is off without a note, or has a note without being off."""
         return self.off != bool(self.printed.note)
 
 
@@ -97,7 +97,7 @@ def read_printed(content: str, place: str) -> Table:
     """Read one printed table: CSV with the columns ``FIELDS``.
 
     Raises:
-        DataError: if the columns are others, a cell stands twice or its value is no number.
+        DataError: if the columns are wrong, a cell occurs twice, or its value is not a number.
     """
     rows = csv.DictReader(io.StringIO(content))
     if tuple(rows.fieldnames or ()) != FIELDS:
@@ -106,7 +106,7 @@ def read_printed(content: str, place: str) -> Table:
     for row in rows:
         cell = Cell(row["group"], row["row"], row["column"])
         if cell in cells:
-            raise DataError(f"{place}: {', '.join(cell)}: stands twice. Remove one row.")
+            raise DataError(f"{place}: {', '.join(cell)}: occurs twice. Remove one row.")
         try:
             Fraction(row["value"])
         except ValueError as error:
@@ -120,10 +120,10 @@ def check(tables: Mapping[str, Table], means: Means) -> list[Check]:
 
     Args:
         tables: Name of each table to its cells.
-        means: Where means stand.
+        means: Which numbers are means.
 
     Raises:
-        DataError: if a table is not there, has no such mean, or lacks a cell that a mean is of.
+        DataError: if a table is missing, has no such mean, or lacks a cell that a mean is computed from.
     """
     found = [*_of_columns(tables, means), *_of_rows(tables, means), *_of_tables(tables, means)]
     return [
@@ -134,7 +134,7 @@ def check(tables: Mapping[str, Table], means: Means) -> list[Check]:
 
 Place = tuple[str, Cell]
 Found = Iterator[tuple[str, Cell, list[Place]]]
-"""Table and cell of a mean, and where its parts stand."""
+"""Table and cell of a mean, and the cells that it is computed from."""
 
 
 def _of_columns(tables: Mapping[str, Table], means: Means) -> Found:
@@ -155,7 +155,7 @@ def _of_rows(tables: Mapping[str, Table], means: Means) -> Found:
 
 
 def _of_tables(tables: Mapping[str, Table], means: Means) -> Found:
-    """Rows and columns that the first of the other tables lacks are shown as means alone."""
+    """The cells behind such means; rows and columns that the first of the other tables lacks are skipped."""
     for mean in means.tables:
         groups = {part: next(iter(_at(tables, part))).group for part in mean.of}
         shown = {(cell.row, cell.column) for cell in _at(tables, mean.of[0])}

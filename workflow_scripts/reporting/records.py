@@ -1,4 +1,4 @@
-"""What records tell reporting: which run a file is of, and what made it."""
+"""What reporting reads from records: the run that a file belongs to, and the job that made it."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from workflow_scripts.artefacts import read_record, read_table
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import Record
+from workflow_scripts.provenance.artefacts import read_record, read_table
+from workflow_scripts.provenance.record import Record
 
 
 class RunTable(NamedTuple):
-    """A table of one run and seed."""
+    """The table of one run and seed."""
 
     run: str
     seed: int
@@ -20,10 +20,10 @@ class RunTable(NamedTuple):
 
 
 def record_of(path: Path) -> Record:
-    """The record that the artefact at ``path`` carries.
+    """The record of the artefact at ``path``.
 
     Raises:
-        DataError: if it carries none.
+        DataError: if it has none.
     """
     record = read_record(path)
     if record is None:
@@ -44,7 +44,7 @@ def wildcard(path: Path, name: str) -> str:
 
 
 def run_and_seed(path: Path) -> tuple[str, int]:
-    """Which run and seed the artefact at ``path`` is of.
+    """The run and seed that the artefact at ``path`` belongs to.
 
     Raises:
         DataError: if the job that made it had no such wildcards.
@@ -53,10 +53,10 @@ def run_and_seed(path: Path) -> tuple[str, int]:
 
 
 def run_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[RunTable]:
-    """Read tables of runs, one after the other.
+    """Read tables of runs, one after another.
 
     Raises:
-        DataError: if one is damaged, has other columns, or is of no run.
+        DataError: if one is damaged, has other columns, or does not belong to a run.
     """
     for path in paths:
         yield RunTable(*run_and_seed(path), read_table(path, schema))

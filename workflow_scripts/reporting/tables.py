@@ -1,51 +1,54 @@
 """One experiment's table: each run's score in each column, over seeds, against the baseline and the paper.
 
-Every number is a mean over seeds, never the best of them. The difference to the baseline is tested over
-the seeds that both have. An untrained run has one seed, since nothing in it is random, so its score
-stands against every seed of a trained one, which makes the test a one-sample t-test.
+Every number is a mean over seeds, never the best of them. The difference to the row's own baseline is tested over the
+seeds that both have. A frozen run has only one seed, since nothing in it is random; its score is compared with every
+seed of a trained run, which makes the test a one-sample t-test.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
 
-from workflow_scripts.dag import runs_of
+from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns.training import METRICS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.evaluation.significance import compare, summarise
-from workflow_scripts.reporting.experiment import Column, Experiment, MeanColumn
-from workflow_scripts.schemas import TABLE
+from workflow_scripts.graph.runs import baselines_of, runs_of
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.reporting.computed_columns import Cells, Values, computed, described, paths
+from workflow_scripts.reporting.experiment import Column, Experiment, PathColumn
+from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
 Row = dict[str, Any]
 
-PUBLISHED = {"run": pa.string(), "heading": pa.string(), "value": pa.float64(), "source": pa.string()}
-"""Columns that a table reads of ``resources/published/*.csv``."""
+PUBLISHED = {
+    "grid": pa.string(), "run": pa.string(), "heading": pa.string(), "value": pa.float64(), "source": pa.string()
+}  # fmt: skip
+"""Columns that are read from ``resources/published/*.csv``; ``source`` is the citation."""
+PLACED = ": "
+"""In a heading that is no column of a table but says where else the number is: ``figure: token_similarity``."""
 
 
 class ScoreFile(NamedTuple):
-    """Scores of one run and seed on one suite (``schemas.SCORES``), and the substitutions that reach them."""
+    """Scores of one run and seed on one suite (``columns.scores.SCORES``), and the substitutions that affect them."""
 
     scores: pa.Table
     labels: Sequence[str]
 
 
 class Published(NamedTuple):
-    """A number as a paper prints it."""
+    """A number printed in a paper."""
 
     value: float
     source: str
-
-
-class Values(NamedTuple):
-    """One cell before its summary: a value per seed, or the reasons why there is none."""
-
-    by_seed: dict[int, float]
-    n: int
-    notes: tuple[str, ...]
 
 
 def build(
@@ -54,65 +57,93 @@ def build(
     published: Mapping[tuple[str, str], Published],
     significance: Significance,
     place: str,
+    aliases: Mapping[str, str] = MappingProxyType({}),
+    histories: Iterable[RunTable] = (),
 ) -> pa.Table:
-    """Lay out one experiment's table.
+    """Build one experiment's table.
 
     Args:
         experiment: The grid.
         files: Every score file of the grid's runs.
         published: Run and heading to the number in the paper.
         significance: How differences are tested.
-        place: Where the grid stands, for errors.
+        place: Name of the grid's file, for errors.
+        aliases: Runs whose scores are another's, since their settings are, and that run.
+        histories: Metrics of trained runs, where a column shows the path of one.
 
     Returns:
-        A row per run and column in the grid's order, columns of ``schemas.TABLE``.
+        A row per run and column in the grid's order, in the columns of ``columns.tables.TABLE``.
 
     Raises:
-        ConfigError: if the baseline is no run of the grid, or no run has a column's task or metric.
-        DataError: if a run lacks the scores of a suite, or seeds of one cell come from different data.
+        ConfigError: if a baseline is not a run of the grid, or no run has a column's task or metric.
+        DataError: if a run lacks the scores of a suite, or the seeds of a cell come from different data.
     """
-    runs = runs_of(experiment.model_dump())
-    if experiment.baseline is not None and experiment.baseline not in runs:
-        raise ConfigError(
-            f"{place}.baseline: {experiment.baseline} is no run of the grid; has {', '.join(runs)}."
-        )
+    grid = experiment.model_dump()
+    runs, baselines = runs_of(grid), baselines_of(grid)
+    for baseline in filter(None, baselines.values()):
+        if baseline not in runs:
+            raise ConfigError(f"{place}.baseline: {baseline} is no run of the grid; has {', '.join(runs)}.")
     scores, labels = _indexed(files)
-    columns = {column.heading: column for column in experiment.columns}
-    cells = {
-        (run, heading): _values(scores, run, column, place)
-        for heading, column in columns.items()
-        if isinstance(column, Column)
-        for run in runs
-    }
-    for heading, column in columns.items():
-        if isinstance(column, MeanColumn):
-            cells |= {
-                (run, heading): _mean_of([cells[run, part] for part in column.mean_of], column)
-                for run in runs
-            }
-    untrained = {name for name, run in runs.items() if run.corpus is None}
+    scored = {run: aliases.get(run, run) for run in runs}
+    of_paths = paths(experiment.columns, histories)
+    read: dict[tuple[str, str], Values] = {}
+    for column in experiment.columns:
+        for run in runs:
+            if isinstance(column, Column):
+                read[run, column.heading] = _values(scores, scored[run], column, place)
+            elif isinstance(column, PathColumn):
+                read[run, column.heading] = of_paths.get((scored[run], column.heading), _no_path(column))
+    cells = computed(experiment.columns, read, baselines)
+    frozen = {name for name, run in runs.items() if run.corpus is None}
     return pa.Table.from_pylist(
         [
-            {"run": run, "heading": heading, "labels": sorted(labels[run]), **_described(columns, heading)}
-            | _summary(cells[run, heading])
-            | _against(experiment.baseline, run, heading, cells, untrained, significance)
-            | _as_published(published.get((run, heading)))
+            {
+                "run": run,
+                "heading": column.heading,
+                "labels": sorted(labels[scored[run]]),
+                **described(experiment.columns, column),
+            }
+            | _summary(cells[run, column.heading])
+            | _against(baselines[run], run, column.heading, cells, frozen, significance)
+            | _as_published(published.get((run, column.heading)))
             for run in runs
-            for heading in columns
+            for column in experiment.columns
         ],
         schema=TABLE,
     )
 
 
-def read_published(contents: Mapping[str, bytes], experiment: Experiment) -> dict[tuple[str, str], Published]:
-    """Read what papers print for the cells of one grid; rows that name no run are left alone.
+def of_job(job: Job, *, measured: bool) -> pa.Table:
+    """The table of one experiment that a job asks for: its measured columns, or the others.
+
+    Raises:
+        ConfigError, DataError: as ``build`` and ``read_published``.
+    """
+    place = f"experiments.{job.wildcards['experiment']}"
+    experiment = Experiment.parse(job.settings["experiment"], place)
+    significance = Significance.parse(job.settings["significance"], "significance")
+    files = [ScoreFile(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")]
+    contents = {str(path): path.read_bytes() for path in job.many("published")}
+    published = read_published(contents, experiment, job.wildcards["experiment"])
+    aliases = job.settings.get("aliases", {})
+    histories = run_tables(job.many("metrics"), METRICS)
+    return build(
+        experiment.part(measured=measured), files, published, significance, place, aliases, histories
+    )
+
+
+def read_published(
+    contents: Mapping[str, bytes], experiment: Experiment, name: str
+) -> dict[tuple[str, str], Published]:
+    """Read the published numbers for the cells of one grid; rows that name another grid or none are ignored.
 
     Args:
         contents: Name of each file to its bytes: CSV with at least the columns of ``PUBLISHED``.
         experiment: The grid.
+        name: Of the grid.
 
     Raises:
-        DataError: if a column is missing, or a row's run and heading are not in the grid, or stand twice.
+        DataError: if a column is missing, or a row's run and heading are not in the grid or have two values.
     """
     known = {
         (run, column.heading) for run in runs_of(experiment.model_dump()) for column in experiment.columns
@@ -120,28 +151,30 @@ def read_published(contents: Mapping[str, bytes], experiment: Experiment) -> dic
     numbers: dict[tuple[str, str], Published] = {}
     for place, content in contents.items():
         for row in _rows(content, place):
+            if row["grid"] != name or PLACED in row["heading"]:
+                continue
             cell = row["run"], row["heading"]
             where = f"{place}: run {cell[0]}, heading {cell[1]}"
             if cell not in known:
                 raise DataError(f"{where}: not in the grid. Correct the row or the grid.")
-            if cell in numbers:
-                raise DataError(f"{where}: stands twice. Remove one row.")
-            numbers[cell] = Published(row["value"], row["source"])
+            number = Published(row["value"], row["source"])
+            if numbers.setdefault(cell, number).value != number.value:
+                raise DataError(f"{where}: has two values. Remove one row.")
     return numbers
 
 
 def _rows(content: bytes, place: str) -> list[Row]:
-    """Rows of one file that name a run."""
+    """Rows of one file that name a grid."""
     options = pa.csv.ConvertOptions(column_types=PUBLISHED, include_columns=list(PUBLISHED))
     try:
         rows = pa.csv.read_csv(pa.BufferReader(content), convert_options=options).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise DataError(f"{place}: {error}. Give the columns {', '.join(PUBLISHED)}.") from error
-    return [row for row in rows if row["run"]]
+    return [row for row in rows if row["grid"]]
 
 
 class _Scores(NamedTuple):
-    """Rows of all score files, by what cells ask for."""
+    """Rows of all score files, indexed by what cells look up."""
 
     of_task: dict[tuple[str, str, str], list[Row]]  # run, suite, task
     tasks: dict[str, set[str]]  # of a suite
@@ -162,7 +195,7 @@ def _indexed(files: Iterable[ScoreFile]) -> tuple[_Scores, dict[str, set[str]]]:
 
 
 def _values(scores: _Scores, run: str, column: Column, place: str) -> Values:
-    """Values of one run in one column, times its scale."""
+    """Values of one run in one column, multiplied by its scale."""
     suite, task = column.suite, column.task
     where = f"{place}.columns, {column.heading}"
     if task not in scores.tasks[suite]:
@@ -188,6 +221,8 @@ def _values(scores: _Scores, run: str, column: Column, place: str) -> Values:
     if len({row["seed"] for row in found}) < len(found):
         raise DataError(f"{where}: run {run} has two values for one seed. Remove one of its score files.")
     notes = [*gaps, *(row["note"] for row in found if row["note"])]
+    if column.measured:
+        notes.insert(0, "measured on this machine")
     return Values(
         by_seed={
             row["seed"]: row["value"] * column.scale for row in sorted(found, key=lambda row: row["seed"])
@@ -197,32 +232,8 @@ def _values(scores: _Scores, run: str, column: Column, place: str) -> Values:
     )
 
 
-def _mean_of(parts: Sequence[Values], column: MeanColumn) -> Values:
-    """Mean over columns, for the seeds that all of them have; one gap makes it a gap."""
-    shared = set.intersection(*(set(part.by_seed) for part in parts))
-    lacking = [heading for heading, part in zip(column.mean_of, parts, strict=True) if not part.by_seed]
-    return Values(
-        by_seed={seed: fmean(part.by_seed[seed] for part in parts) for seed in sorted(shared)},
-        n=sum(part.n for part in parts) if shared else 0,
-        notes=(f"needs {', '.join(lacking)}",)
-        if lacking
-        else ()
-        if shared
-        else ("no seed has all of its columns",),
-    )
-
-
-def _described(columns: Mapping[str, Column | MeanColumn], heading: str) -> Row:
-    """What a column shows; a mean names its parts and has no aggregation of its own."""
-    column = columns[heading]
-    if isinstance(column, Column):
-        return column.model_dump(include={"suite", "task", "aggregation", "metric"})
-    parts = [part for part in columns.values() if isinstance(part, Column) and part.heading in column.mean_of]
-    shared = {
-        key: " and ".join(dict.fromkeys(getattr(part, key) for part in parts))
-        for key in ("suite", "aggregation", "metric")
-    }
-    return shared | {"task": f"mean of {', '.join(column.mean_of)}"}
+def _no_path(column: PathColumn) -> Values:
+    return Values({}, 0, (f"its training has no {column.path_of} of step {column.step}",))
 
 
 def _summary(values: Values) -> Row:
@@ -237,31 +248,32 @@ def _against(
     baseline: str | None,
     run: str,
     heading: str,
-    cells: Mapping[tuple[str, str], Values],
-    untrained: set[str],
+    cells: Cells,
+    frozen: set[str],
     significance: Significance,
 ) -> Row:
-    if baseline is None or run == baseline:
+    if baseline is None:
         return {}
     ours, theirs = cells[run, heading].by_seed, cells[baseline, heading].by_seed
     if not ours or not theirs:
-        return {}
-    pairs = _paired(ours, theirs, run in untrained, baseline in untrained)
+        return {"baseline": baseline}
+    pairs = _paired(ours, theirs, run in frozen, baseline in frozen)
     if not pairs:
-        return {"difference": fmean(ours.values()) - fmean(theirs.values())}
+        return {"baseline": baseline, "difference": fmean(ours.values()) - fmean(theirs.values())}
     result = compare([one for one, _ in pairs], [other for _, other in pairs], significance)
-    return {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}
+    tested = {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}
+    return tested | {"baseline": baseline}
 
 
 def _paired(
-    ours: Mapping[int, float], theirs: Mapping[int, float], ours_untrained: bool, theirs_untrained: bool
+    ours: Mapping[int, float], theirs: Mapping[int, float], ours_frozen: bool, theirs_frozen: bool
 ) -> list[tuple[float, float]]:
-    """Values to compare; an untrained run has the same value at whatever seed the other has."""
-    if ours_untrained and theirs_untrained:
+    """Values to compare; a frozen run has the same value for every seed of the other."""
+    if ours_frozen and theirs_frozen:
         return [(fmean(ours.values()), fmean(theirs.values()))]
-    if theirs_untrained:
+    if theirs_frozen:
         return [(value, fmean(theirs.values())) for value in ours.values()]
-    if ours_untrained:
+    if ours_frozen:
         return [(fmean(ours.values()), value) for value in theirs.values()]
     return [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
 

@@ -1,4 +1,4 @@
-"""A table for the terminal."""
+"""Print a table in the terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,14 +14,14 @@ _PADDING = 2  # blanks that rich puts around a column
 
 
 class _Strip(NamedTuple):
-    """Headings that fit beside each other, and the place of the first among all."""
+    """Headings that fit side by side, and the index of the first of them."""
 
     start: int
     heads: Sequence[Head]
 
 
 def show(sheet: Sheet, console: Console) -> None:
-    """Print a table; one that is too wide is continued below itself, never cut."""
+    """Print a table; if it is too wide, it is continued below, never truncated."""
     console.print(Group(*_parts(sheet, console.width)))
 
 
@@ -33,10 +33,13 @@ def _parts(sheet: Sheet, width: int) -> Iterator[RenderableType]:
 
 
 def footnotes(sheet: Sheet) -> Iterator[str]:
-    """What stands below a table: how to read its signs, notes, and every label."""
+    """The lines below a table: how to read its signs, notes, and all labels."""
+    to = sheet.only_baseline or "the run that column base names"
     yield "mean ± standard deviation over seeds" + (
-        f"; below it the difference to {sheet.baseline}" if sheet.any_difference else ""
+        f"; below it the difference to {to}" if sheet.any_difference else ""
     )
+    if _has_bases(sheet):
+        yield "base: " + ", ".join(f"{letter} is {run}" for run, letter in sheet.baselines.items())
     if sheet.any_significant:
         yield f"* p < {sheet.level}, two-sided t-test over seeds, not corrected for the number of comparisons"
     yield from (f"[{number}] {note}" for number, note in enumerate(sheet.notes, start=1))
@@ -47,6 +50,8 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
 
 def _strips(sheet: Sheet, width: int) -> Iterator[_Strip]:
     room = width - _run_width(sheet) - len("seeds") - 3 * _PADDING
+    if _has_bases(sheet):
+        room -= len("base") + _PADDING
     start = end = used = 0
     for index, head in enumerate(sheet.heads):
         lines = [_head_text(head).plain, *(_cell_text(line.cells[index]).plain for line in sheet.lines)]
@@ -65,13 +70,28 @@ def _run_width(sheet: Sheet) -> int:
 def _table(sheet: Sheet, strip: _Strip) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("run", overflow="fold")
+    if _has_bases(sheet):
+        table.add_column("base", no_wrap=True)
     table.add_column("seeds", justify="right", no_wrap=True)
     for head in strip.heads:
         table.add_column(_head_text(head), justify="right", no_wrap=True)
     for line in sheet.lines:
         cells = line.cells[strip.start : strip.start + len(strip.heads)]
-        table.add_row(_run_text(line), line.seeds, *map(_cell_text, cells))
+        base = [_base_text(sheet, line)] if _has_bases(sheet) else []
+        table.add_row(_run_text(line), *base, line.seeds, *map(_cell_text, cells))
     return table
+
+
+def _has_bases(sheet: Sheet) -> bool:
+    """Whether rows are compared with different runs, so that each must say with which."""
+    return sheet.any_difference and sheet.only_baseline is None
+
+
+def _base_text(sheet: Sheet, line: Line) -> str:
+    """Letter of the run that a row is compared with; in brackets, that of a baseline that is compared with none."""
+    if line.against:
+        return sheet.baselines[line.against]
+    return f"({sheet.baselines[line.run]})" if line.baseline else ""
 
 
 def _head_text(head: Head) -> Text:

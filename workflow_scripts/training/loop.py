@@ -1,95 +1,71 @@
-"""The training loop: one optimiser step after another, evaluated, kept, and resumable to the bit.
+"""The training loop: optimiser steps with evaluation and checkpoints, resumable bit for bit.
 
-State that a resumed training needs is small by design. Batches and learning rate are functions of seed
-and step; what is left is weights, optimiser moments, random state, the best weights so far and the
-history. All of it is in every checkpoint, so a training that was killed at any point and started again
-ends in the same bytes as one that was not.
+A resumed training needs little state by design. Batches and learning rate are functions of seed and step; what remains
+are weights, optimiser moments, random state, the best weights so far and the history. Every checkpoint holds all of
+this, so a training that is killed at any point and restarted ends with the same bytes as an uninterrupted one.
 """
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import torch
-from torch import Tensor, nn
-from tqdm import tqdm
+from torch import nn
 
+from workflow_scripts.columns.training import HISTORY, METRICS
 from workflow_scripts.errors import TrainingError
-from workflow_scripts.models.precision import products
-from workflow_scripts.schemas import HISTORY, WATCHED
+from workflow_scripts.methods.base import Metrics, Objective
+from workflow_scripts.models.precision import mixed_precision
+from workflow_scripts.progress import Progress
 from workflow_scripts.training import ranks
 from workflow_scripts.training.checkpoints import Checkpoint, Tensors, load_checkpoint, save_checkpoint
 from workflow_scripts.training.settings import Training
 
 
 class Preempted(Exception):  # noqa: N818  (a request, no error)
-    """The job was asked to stop; its state is saved."""
-
-
-class Objective(Protocol):
-    """What a method gives the loop: modules to train, and the loss of one step."""
-
-    @property
-    def module(self) -> nn.Module:
-        """The modules."""
-
-    def loss(self, step: int) -> Tensor:
-        """Loss of ``step`` (from 1), a scalar with a gradient."""
-
-
-@runtime_checkable
-class Watching(Protocol):
-    """An objective that keeps an eye on quantities of its own."""
-
-    quantities: Sequence[str]
-
-    def watched(self) -> Sequence[float]:
-        """Their values at the step whose loss was asked for last, in the order of ``quantities``."""
-
-
-@runtime_checkable
-class OwnRates(Protocol):
-    """An objective with parameters that do not learn at the common rate.
-
-    ``own_rates`` maps a parameter's name in ``module`` to its peak rate. They share the schedule, and know
-    neither weight decay nor the bound on the gradient's norm.
-    """
-
-    own_rates: Mapping[str, float]
+    """The job has been asked to stop, and its state is saved."""
 
 
 class Outcome(NamedTuple):
-    """Tables of a training (``schemas.HISTORY``, ``schemas.WATCHED``), and the seconds of this process's steps."""
+    """Tables of a training (``columns.training``), and the seconds of the steps that this process took."""
 
     history: pa.Table
-    watched: pa.Table
+    metrics: pa.Table
     seconds: dict[int, float]
+
+    @property
+    def paths(self) -> Metrics:
+        """Value of every metric at every step."""
+        names = dict.fromkeys(self.metrics["metric"].to_pylist())
+        values = self.metrics["value"].to_numpy().reshape(-1, max(1, len(names)))
+        return dict(zip(names, values.T, strict=True)) if names else {}
 
 
 class _State:
-    """Everything that changes while training."""
+    """Everything that changes during training."""
 
-    def __init__(self, objective: Objective, settings: Training) -> None:
+    def __init__(self, objective: Objective, settings: Training, steps: int) -> None:
         self.module = objective.module
         self.trainable = {name: p for name, p in self.module.named_parameters() if p.requires_grad}
-        own_rates = objective.own_rates if isinstance(objective, OwnRates) else {}
-        self.common = [p for name, p in self.trainable.items() if name not in own_rates]
-        groups = [{"params": self.common, "peak": settings.learning_rate}] + [
-            {"params": [self.trainable[name]], "peak": rate, "weight_decay": 0.0}
-            for name, rate in own_rates.items()
+        travels = objective.travels
+        self.common = [p for name, p in self.trainable.items() if name not in travels]
+        whole = sum(settings.rate(step, steps) for step in range(1, steps + 1)) if travels else 1.0
+        groups = [{"params": self.common, "share": 1.0}] + [
+            {"params": [self.trainable[name]], "share": travel / whole, "weight_decay": 0.0}
+            for name, travel in travels.items()
         ]
         self.optimiser = torch.optim.AdamW(
             groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
         self.step = 0
         self.rows: list[tuple[float, ...]] = []  # HISTORY; nan where there was no evaluation
-        self.watched: list[tuple[float, ...]] = []  # a row a step, a value a quantity
+        self.metrics: list[tuple[float, ...]] = []  # a row per step, a value per metric
         self.best_score = -float("inf")
         self.best: Tensors = {}
 
@@ -97,6 +73,11 @@ class _State:
         if score > self.best_score:
             self.best_score = score
             self.best = {name: tensor.detach().clone() for name, tensor in self.module.state_dict().items()}
+
+    def shown(self) -> str:
+        """Loss of the last step, and the best development score once there is one."""
+        scored = f", best dev {self.best_score:.4f}" if self.best else ""
+        return f"loss {self.rows[-1][1]:.4f}{scored}"
 
     def to_checkpoint(self) -> Checkpoint:
         moments = {
@@ -106,7 +87,7 @@ class _State:
         }
         state = {
             "rows": torch.tensor(self.rows, dtype=torch.float64),
-            "watched": torch.tensor(self.watched, dtype=torch.float64),
+            "metrics": torch.tensor(self.metrics, dtype=torch.float64),
             "best_score": torch.tensor(self.best_score, dtype=torch.float64),
             "random": ranks.of_every_rank(torch.get_rng_state()),
         }
@@ -132,10 +113,10 @@ class _State:
                     key: value.to(parameter.device) for key, value in moments.items()
                 }
         self.rows = [tuple(row) for row in groups["state"]["rows"].tolist()]
-        self.watched = [tuple(row) for row in groups["state"]["watched"].tolist()]
+        self.metrics = [tuple(row) for row in groups["state"]["metrics"].tolist()]
         self.best_score = groups["state"]["best_score"].item()
         self.best = groups["best"]
-        # A clone, because torch reads the state with instructions that want it aligned, and a row may not be.
+        # A clone, because torch reads the state with instructions that require alignment, which a row may lack.
         torch.set_rng_state(groups["state"]["random"][ranks.rank()].clone())
         if "random_cuda" in groups["state"]:
             torch.cuda.set_rng_state(groups["state"]["random_cuda"][ranks.rank()].clone(), ranks.device())
@@ -150,41 +131,40 @@ def train(
     checkpoints: Path,
     fingerprint: str,
 ) -> Outcome:
-    """Train ``objective.module`` in place; it ends with the weights that scored best on the dev set.
+    """Train ``objective.module`` in place and leave it with the weights that scored best on the dev set.
 
     Args:
-        objective: What is trained and its loss.
-        settings: Rates, lengths and intervals.
+        objective: The modules to train and their loss.
+        settings: Learning rates, lengths and intervals.
         steps: Number of optimiser steps.
-        development: Every how many steps to evaluate (and after the last), and the score, higher is better;
-            None keeps the last weights.
-        checkpoints: Folder of this training's checkpoints, made and emptied by the loop.
-        fingerprint: What the training depends on; checkpoints of any other are passed over.
+        development: The number of steps between evaluations (there is one after the last step, too), and the score,
+            higher is better; None keeps the last weights.
+        checkpoints: Folder of this training's checkpoints, created and cleared by the loop.
+        fingerprint: Identifies everything that the training depends on; other checkpoints are ignored.
 
     Raises:
         TrainingError: at the first loss, gradient, development score or weight that is not finite.
-        Preempted: after SIGTERM or SIGUSR1, once a checkpoint is written.
+        Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
-    state = _State(objective, settings)
-    # Each kind of device draws its own dropout, and each number of processes sums in its own order.
+    state = _State(objective, settings, steps)
+    # Dropout differs between kinds of devices, and the order of summation with the number of processes.
     fingerprint = f"{fingerprint} {next(objective.module.parameters()).device.type} {ranks.world()}"
     if ranks.rank() > 0:
         torch.manual_seed(
             torch.initial_seed() + ranks.rank()
-        )  # one start for all, dropout of its own for each
+        )  # all ranks start from the same weights, but draw different dropout
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
     seconds: dict[int, float] = {}
     with (
         _stop_requests() as stop_requested,
-        tqdm(total=steps, initial=state.step, desc="train", unit="step", disable=ranks.rank() > 0) as bar,
+        Progress(steps, "train", "step", done=state.step, hidden=ranks.rank() > 0) as progress,
     ):
         while state.step < steps:
             started = time.monotonic()
             _step(state, objective, settings, steps, development)
             seconds[state.step] = time.monotonic() - started
-            bar.update()
-            bar.set_postfix(loss=f"{state.rows[-1][1]:.4f}", dev=f"{state.best_score:.4f}", refresh=False)
+            progress.update(note=state.shown())
             if ranks.any_rank(stop_requested()) and state.step < steps:
                 _save(state, checkpoints, fingerprint)
                 raise Preempted(f"stopped after step {state.step} of {steps}; run the job again to go on")
@@ -195,12 +175,11 @@ def train(
     for name, parameter in objective.module.named_parameters():
         if not torch.isfinite(parameter).all():
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
-    quantities = objective.quantities if isinstance(objective, Watching) else ()
-    return Outcome(_history(state.rows), _watched(state.watched, quantities), seconds)
+    return Outcome(_history(state.rows), _metrics(state.metrics, objective.metric_names), seconds)
 
 
 def _save(state: _State, checkpoints: Path, fingerprint: str) -> None:
-    checkpoint = state.to_checkpoint()  # every rank gives its random state
+    checkpoint = state.to_checkpoint()  # a collective call: every rank contributes its random state
     if ranks.rank() == 0:
         save_checkpoint(checkpoints, fingerprint, checkpoint)
 
@@ -215,10 +194,10 @@ def _step(
     step = state.step + 1
     rate = settings.rate(step, steps)
     for group in state.optimiser.param_groups:
-        group["lr"] = rate * (group["peak"] / settings.learning_rate)
+        group["lr"] = rate * group["share"]
     state.module.train()
     state.optimiser.zero_grad(set_to_none=True)
-    with products(settings.precision, next(state.module.parameters()).device):
+    with mixed_precision(settings.precision, next(state.module.parameters()).device):
         loss = objective.loss(step)
     if not torch.isfinite(loss):
         raise TrainingError(f"training: loss {loss.item()} at step {step}. Lower learning_rate.")
@@ -236,19 +215,19 @@ def _step(
             raise TrainingError(f"training: development score {score} at step {step}. Lower learning_rate.")
         state.keep_if_best(score)
     state.rows.append((step, loss.item(), rate, norm.item(), score))
-    if isinstance(objective, Watching):
-        state.watched.append(tuple(objective.watched()))
+    if objective.metric_names:
+        state.metrics.append(tuple(objective.metrics()))
 
 
 @contextmanager
 def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """Note SIGTERM and SIGUSR1, which schedulers send before they kill, instead of dying of them."""
+    """Catch Ctrl-C, and SIGTERM and SIGUSR1, which schedulers send before a kill, and report whether one arrived."""
     noted: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
         noted.append(number)
 
-    signals = (signal.SIGTERM, signal.SIGUSR1)
+    signals = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
     before = {number: signal.signal(number, note) for number in signals}
     try:
         yield lambda: bool(noted)
@@ -265,9 +244,9 @@ def _history(rows: list[tuple[float, ...]]) -> pa.Table:
     )
 
 
-def _watched(rows: list[tuple[float, ...]], quantities: Sequence[str]) -> pa.Table:
-    """Long form: the quantities of step 1, then those of step 2."""
-    steps = np.repeat(np.arange(1, len(rows) + 1, dtype=np.int32), len(quantities))
+def _metrics(rows: list[tuple[float, ...]], metric_names: Sequence[str]) -> pa.Table:
+    """Long form: the metrics of step 1, then those of step 2, and so on."""
+    steps = np.repeat(np.arange(1, len(rows) + 1, dtype=np.int32), len(metric_names))
     values = np.array(rows, dtype=np.float64).ravel()
-    arrays = [pa.array(steps), pa.array(list(quantities) * len(rows), pa.string())]
-    return pa.table([*arrays, pa.array(values, from_pandas=True)], schema=WATCHED)  # nan becomes null
+    arrays = [pa.array(steps), pa.array(list(metric_names) * len(rows), pa.string())]
+    return pa.table([*arrays, pa.array(values, from_pandas=True)], schema=METRICS)  # nan becomes null

@@ -1,9 +1,9 @@
 """Continued masked-language-model training of an encoder on a corpus.
 
-Devlin et al. 2019, https://arxiv.org/abs/1810.04805: 15% of the tokens are chosen; of these 80% become
-[MASK], 10% a random token, 10% stay. The head is fresh (dense, GELU, LayerNorm, decoder tied to the
-word embeddings) and ends in a file of its own beside the encoder. It sees the chosen positions alone: with a
-vocabulary of 30,522 its output layer would else cost more than the encoder.
+Devlin et al. 2019, https://arxiv.org/abs/1810.04805: 15% of the tokens are chosen; of these, 80% become [MASK], 10% a
+random token, and 10% stay as they are. The head is newly initialised (dense, GELU, LayerNorm, decoder tied to the word
+embeddings) and saved in a separate file in the encoder's folder. It is applied only at the chosen positions: with a
+vocabulary of 30,522, its output layer would otherwise cost more than the encoder.
 
 Shape suffixes: B sentences, T tokens, M chosen positions, D width, V vocabulary.
 """
@@ -15,19 +15,20 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError, TrainingError
+from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import check_length
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.settings import Training
 
 
-class ContinueMlm(Slice):
+class ContinueMlm(Settings):
     """Settings of ``continue_mlm``."""
 
-    mask_share: float = Field(gt=0, lt=1, description="Share of tokens to predict; 0.15 in BERT.")
-    seed: int = Field(ge=0, description="Order of sentences, masks and the fresh head.")
+    mlm_probability: float = Field(gt=0, lt=1, description="Fraction of tokens to predict; 0.15 in BERT.")
+    seed: int = Field(ge=0, description="Seed for the order of sentences, the masks and the new head.")
     training: Training
 
     @model_validator(mode="after")
@@ -38,7 +39,7 @@ class ContinueMlm(Slice):
 
 
 class MaskedLanguageModel(nn.Module):
-    """An encoder with a fresh prediction head."""
+    """An encoder with a newly initialised prediction head."""
 
     def __init__(self, backbone: PreTrainedModel) -> None:
         super().__init__()
@@ -50,10 +51,10 @@ class MaskedLanguageModel(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         if getattr(backbone, "pooler", None) is not None:
-            backbone.pooler.requires_grad_(False)  # no part of this loss; saved as it was
+            backbone.pooler.requires_grad_(False)  # not part of this loss; saved unchanged
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, chosen_BT: Tensor) -> Tensor:
-        """Scores of the vocabulary at the chosen positions, shape (M, V)."""
+        """Scores over the vocabulary at the chosen positions, shape (M, V)."""
         check_length(self.backbone, ids_BT)
         states_BTD = self.backbone(input_ids=ids_BT, attention_mask=mask_BT).last_hidden_state
         hidden_MD = self.norm(F.gelu(self.dense(states_BTD[chosen_BT])))
@@ -62,7 +63,7 @@ class MaskedLanguageModel(nn.Module):
         return F.linear(hidden_MD, words_VD, self.bias)
 
 
-class Objective:
+class Objective(base.Objective):
     """Loss of one step: cross-entropy of the true tokens at the chosen positions."""
 
     def __init__(
@@ -73,7 +74,7 @@ class Objective:
         tokenizer: PreTrainedTokenizerBase,
         settings: ContinueMlm,
     ) -> None:
-        self.module: nn.Module = module
+        self.module = module
         self._text = text
         self._sampler = sampler
         if tokenizer.mask_token_id is None:
@@ -84,7 +85,7 @@ class Objective:
         self._settings = settings
 
     def loss(self, step: int) -> Tensor:
-        """Mask the step's sentences and predict what was masked."""
+        """Mask tokens in the step's sentences and predict them."""
         ids_BT, mask_BT = self._text.batch(self._sampler.rows_of(step))
         chosen_BT, masked_BT = self.mask(ids_BT, step)
         device = next(self.module.parameters()).device
@@ -92,25 +93,32 @@ class Objective:
         return F.cross_entropy(scores_MV, ids_BT[chosen_BT].to(device))
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Choose positions, a function of seed and step; at least one, and never a special token.
+        """Choose positions as a function of seed and step: at least one, and never a special token.
 
         Returns:
-            Which positions are chosen (bool), and the ids with those replaced, both (B, T).
+            Which positions are chosen (bool), and the ids after replacement, both (B, T).
 
         Raises:
-            TrainingError: if the sentences hold special tokens alone.
+            TrainingError: if the sentences consist of special tokens only.
         """
         draw = np.random.default_rng([self._settings.seed, step, 1])
         chance_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
         chance_BT[torch.isin(ids_BT, self._special)] = 2.0  # never chosen
         if bool((chance_BT > 1).all()):
             raise TrainingError(f"continue_mlm: no token to predict at step {step}. Check the corpus.")
-        chosen_BT = chance_BT < self._settings.mask_share
+        chosen_BT = chance_BT < self._settings.mlm_probability
         chosen_BT.view(-1)[chance_BT.argmin()] = True
-        kind_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
-        random_BT = torch.from_numpy(draw.integers(self._vocabulary, size=tuple(ids_BT.shape)))
-        masked_BT = ids_BT.clone()
-        masked_BT[chosen_BT & (kind_BT < 0.8)] = self._mask_id
-        swapped_BT = chosen_BT & (kind_BT >= 0.8) & (kind_BT < 0.9)
-        masked_BT[swapped_BT] = random_BT[swapped_BT]
-        return chosen_BT, masked_BT
+        return chosen_BT, corrupted(ids_BT, chosen_BT, draw, self._mask_id, self._vocabulary)
+
+
+def corrupted(
+    ids_BT: Tensor, chosen_BT: Tensor, draw: np.random.Generator, mask_id: int, vocabulary: int
+) -> Tensor:
+    """Ids after 80% of the chosen ones became [MASK] and 10% a random one of the vocabulary, (B, T)."""
+    kind_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
+    random_BT = torch.from_numpy(draw.integers(vocabulary, size=tuple(ids_BT.shape)))
+    corrupted_BT = ids_BT.clone()
+    corrupted_BT[chosen_BT & (kind_BT < 0.8)] = mask_id
+    swapped_BT = chosen_BT & (kind_BT >= 0.8) & (kind_BT < 0.9)
+    corrupted_BT[swapped_BT] = random_BT[swapped_BT]
+    return corrupted_BT

@@ -1,7 +1,7 @@
-"""The masked-language-model head of a published or adapted encoder, where its folder has one.
+"""The masked-language-model head of a published or adapted encoder, if its folder has one.
 
-BERT's and RoBERTa's are one computation under different names: dense, GELU, LayerNorm, and a decoder tied to the
-word embeddings with a bias of its own. ``continue_mlm`` keeps the head that it trains beside the encoder.
+The heads of BERT and RoBERTa are the same computation under different names: dense, GELU, LayerNorm, and a decoder
+that is tied to the word embeddings and has its own bias. ``continue_mlm`` saves the head in the encoder's folder.
 """
 
 from pathlib import Path
@@ -21,11 +21,11 @@ _PUBLISHED = {
     "lm_head.layer_norm.": "norm.",
 }
 _BIASES = ("cls.predictions.bias", "lm_head.bias")
-_OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # of a LayerNorm's parameters, in checkpoints of 2018
+_OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # parameters of a LayerNorm in checkpoints of 2018
 
 
 def save_head(folder: Path, model: MaskedLanguageModel) -> None:
-    """Write the head of ``model`` beside its encoder."""
+    """Write the head of ``model`` into its encoder's folder."""
     save_file(_head_of(model), folder / HEAD_FILE)
 
 
@@ -33,7 +33,7 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
     """An encoder with its own head, in evaluation mode.
 
     Raises:
-        DataError: if the folder holds no head.
+        DataError: if the folder has no head.
     """
     model = MaskedLanguageModel(load_backbone(folder))
     found = load_file(folder / HEAD_FILE) if (folder / HEAD_FILE).exists() else _published(folder)
@@ -52,7 +52,7 @@ def _head_of(model: MaskedLanguageModel) -> dict[str, Tensor]:
 
 
 def _published(folder: Path) -> dict[str, Tensor]:
-    """The head among the weights of a published encoder, under our names; empty if there is none."""
+    """The head in the weights of a published encoder, under our names; empty if there is none."""
     found = {}
     for name, value in load_file(folder / "model.safetensors").items():
         if name in _BIASES:

@@ -1,9 +1,9 @@
-"""Several processes that train one model, a GPU each, started by torchrun; without torchrun there is one.
+"""Several processes that train one model, each with a GPU, started by torchrun; without torchrun there is only one.
 
-A rank embeds its share of a step's rows, gathers every rank's vectors, and computes the loss of the joint
-batch: negatives, batch statistics and the printed loss are those of one process with the same batch. Each
-rank's loss is the whole loss, and the gradient of ``gathered`` sums what all ranks ask of a rank's vectors,
-so the mean of the ranks' gradients is the gradient of the joint batch.
+Each rank embeds its part of a step's rows, gathers the vectors of all ranks, and computes the loss of the whole batch:
+negatives, batch statistics and the logged loss are the same as in one process with the same batch. Every rank computes
+the full loss, and the backward pass of ``gathered`` sums the gradients from all ranks for each rank's vectors, so the
+mean of the ranks' gradients is the gradient of the whole batch.
 """
 
 import os
@@ -20,7 +20,7 @@ from workflow_scripts.errors import ConfigError
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Meet the other ranks, if torchrun started any, for as long as the block runs."""
+    """Join the process group inside the block, if torchrun has started one."""
     if "WORLD_SIZE" not in os.environ:
         yield
         return
@@ -38,7 +38,7 @@ def world() -> int:
 
 
 def rank() -> int:
-    """Number of this one, from 0; only rank 0 writes files."""
+    """The number of this rank, from 0; only rank 0 writes files."""
     return dist.get_rank() if dist.is_initialized() else 0
 
 
@@ -50,10 +50,10 @@ def device() -> torch.device:
 
 
 def share(batch_size: int) -> slice:
-    """This rank's part of a step's rows; the parts in order are the whole.
+    """This rank's part of a step's rows; the parts of all ranks, in order, make up the batch.
 
     Raises:
-        ConfigError: if the batch cannot be dealt out evenly.
+        ConfigError: if the batch cannot be divided evenly.
     """
     if batch_size % world():
         raise ConfigError(
@@ -64,7 +64,7 @@ def share(batch_size: int) -> slice:
 
 
 def gathered(local_BD: Tensor) -> Tensor:
-    """Rows of all ranks in order, (world * B, D), with a gradient to every rank; the same without others."""
+    """Rows of all ranks in order, (world * B, D), differentiable with respect to each; with one rank, its own rows."""
     if world() == 1:
         return local_BD
     rows_BD: Tensor = _Gather.apply(local_BD)  # type: ignore[no-untyped-call]
@@ -72,7 +72,7 @@ def gathered(local_BD: Tensor) -> Tensor:
 
 
 class _Gather(torch.autograd.Function):
-    """Rows of all ranks; the gradient of a rank's rows sums what every rank's loss asks of them."""
+    """Rows of all ranks; the gradient of a rank's rows is summed over the losses of all ranks."""
 
     @staticmethod
     def forward(context: Any, local_BD: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ class _Gather(torch.autograd.Function):
 
 
 def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
-    """Set every gradient to its mean over the ranks, in one message."""
+    """Set every gradient to its mean over the ranks, in one communication."""
     if world() == 1:
         return
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
@@ -107,7 +107,7 @@ def any_rank(answer: bool) -> bool:
 
 
 def of_every_rank(state: Tensor) -> Tensor:
-    """A tensor of every rank, (world, ...), on all of them."""
+    """The tensors of all ranks, shape (world, ...), on every rank."""
     if world() == 1:
         return state.unsqueeze(0)
     states = [torch.empty_like(state) for _ in range(world())]

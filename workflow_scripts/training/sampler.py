@@ -1,4 +1,4 @@
-"""Which rows a step trains on: a function of seed and step alone, so nothing needs to be remembered."""
+"""Which rows a step trains on: a function of seed and step alone, so there is no state to save."""
 
 from functools import lru_cache
 
@@ -10,7 +10,7 @@ from workflow_scripts.training import ranks
 
 
 class Sampler:
-    """Shuffled batches of row numbers, a new order every epoch."""
+    """Shuffled batches of row numbers, in a new order in every epoch."""
 
     def __init__(self, rows: int, batch_size: int, seed: int) -> None:
         if rows < batch_size:
@@ -28,7 +28,7 @@ class Sampler:
         return np.random.default_rng([self.seed, epoch]).permutation(self._rows)
 
     def rows_of(self, step: int) -> NDArray[np.int64]:
-        """This rank's rows of ``step`` (from 1), all of them where it is alone; no row twice in an epoch."""
+        """This rank's rows of ``step`` (from 1), or all rows of the step if it is the only rank."""
         epoch, batch = divmod(step - 1, self._per_epoch)
         start = batch * self._batch_size
         return self._order(epoch)[start : start + self._batch_size][self._share]

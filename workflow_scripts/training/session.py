@@ -1,4 +1,4 @@
-"""What the training rules share around the loop: device, determinism, development score, speed."""
+"""What all training rules need around the loop: device, determinism, development score, speed."""
 
 import os
 import sys
@@ -14,9 +14,8 @@ from transformers import PreTrainedTokenizerBase
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.evaluation.embeddings import Embeddings
-from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.encoding import encode_tokens
-from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import Preempted
@@ -24,8 +23,8 @@ from workflow_scripts.training.settings import Training
 
 
 def prepare(settings: Training, seed: int) -> torch.device:
-    """Fix threads, algorithms and the random state; returns the device to train on."""
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # asked for by deterministic algorithms
+    """Set threads, deterministic algorithms and the random state; returns the device to train on."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required by deterministic algorithms
     torch.set_num_threads(settings.cpu_threads)
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(seed)
@@ -33,9 +32,9 @@ def prepare(settings: Training, seed: int) -> torch.device:
 
 
 def development_score(
-    encoder: SentenceEncoder | Ensemble, tokenizer: PreTrainedTokenizerBase, pairs: pa.Table, max_tokens: int
+    encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase, pairs: pa.Table, max_tokens: int
 ) -> Callable[[], float]:
-    """A function that scores ``encoder`` as it stands: Spearman over all ``pairs`` (``schemas.PAIRS``).
+    """A function that scores ``encoder`` in its current state: Spearman over all ``pairs`` (``columns.corpora.PAIRS``).
 
     Raises:
         DataError: if there are no pairs.
@@ -57,7 +56,7 @@ def development_score(
 
 
 def write_speed(path: Path, seconds: dict[int, float], batch_size: int) -> None:
-    """Write sentences per second of each step; no artefact, since it differs from run to run."""
+    """Write the sentences per second of each step; not an artefact, since they differ from run to run."""
     path.parent.mkdir(parents=True, exist_ok=True)
     speed = [batch_size / s for s in seconds.values()]
     pq.write_table(pa.table({"step": list(seconds), "sentences_per_second": speed}), path)
@@ -65,9 +64,12 @@ def write_speed(path: Path, seconds: dict[int, float], batch_size: int) -> None:
 
 @contextmanager
 def try_again_when_stopped() -> Iterator[None]:
-    """Leave with code 75 after a stop request: the checkpoint is written, the job should be run again."""
+    """Exit with code 75 after a stop request or Ctrl-C: the checkpoint is written, and the job should be run again."""
     try:
         yield
     except Preempted as stop:
         print(f"Preempted: {stop}.", file=sys.stderr)  # noqa: T201
+        sys.exit(EXIT_TRY_AGAIN)
+    except KeyboardInterrupt:  # before the first step or after the last
+        print("Preempted: stopped outside the training's steps; run the job again to go on.", file=sys.stderr)  # noqa: T201
         sys.exit(EXIT_TRY_AGAIN)

@@ -4,35 +4,42 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.models.precision import PRECISION, Precision
 
 
-class Development(Slice):
-    """The set by which a checkpoint is chosen."""
+class Development(Settings):
+    """The development set, which selects the checkpoint."""
 
     every: int = Field(gt=0, description="Steps between evaluations on the development set.")
-    max_tokens: int = Field(gt=2, description="Longer sentences of the development set are cut.")
+    max_tokens: int = Field(gt=2, description="Longer sentences of the development set are truncated.")
 
 
-class Training(Slice):
-    """How many steps, how large, how fast, and how often to look."""
+class Training(Settings):
+    """Length, batch size, learning rate and intervals of a training."""
 
-    epochs: int | None = Field(gt=0, description="Passes over the corpus; null where max_steps is given.")
-    max_steps: int | None = Field(gt=0, description="Optimiser steps; null where epochs is given.")
-    batch_size: int = Field(gt=1, description="Sentences a step; the last incomplete batch is left out.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut, special tokens included.")
-    learning_rate: float = Field(gt=0, lt=1, description="Peak of AdamW's rate.")
+    epochs: int | None = Field(gt=0, description="Passes over the corpus; null if max_steps is given.")
+    max_steps: int | None = Field(gt=0, description="Optimiser steps; null if epochs is given.")
+    batch_size: int = Field(gt=1, description="Sentences per step; the last incomplete batch is dropped.")
+    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; special tokens count.")
+    learning_rate: float = Field(gt=0, lt=1, description="Peak learning rate of AdamW.")
     schedule: Literal["linear", "constant"] = Field(
-        description="linear falls towards 0, which step n + 1 of n would have."
+        description="linear decays towards rate_at_end, which would be reached at step n + 1 of n."
     )
-    warmup_steps: int = Field(ge=0, description="Steps over which the rate rises from 0.")
-    weight_decay: float = Field(ge=0, description="AdamW's decay; 0 in SimCSE.")
+    rate_at_end: float = Field(
+        ge=0, lt=1, description="Fraction of the peak that linear reaches; above 0 where it is cut short."
+    )
+    warmup_steps: int = Field(ge=0, description="Steps over which the learning rate rises from 0.")
+    weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
     precision: Precision = Field(description=PRECISION)
-    checkpoint_every: int = Field(gt=0, description="Steps between checkpoints.")
-    gpus: int = Field(gt=0, description="Processes of a training, a GPU each; they share every step's batch.")
-    cpu_threads: int = Field(gt=0, description="Threads of a step on a CPU; fixed, as sums depend on it.")
+    checkpoint_every: int = Field(
+        gt=0, description="Steps between checkpoints.", json_schema_extra=OPERATIONAL
+    )
+    gpus: int = Field(
+        gt=0, description="Processes, each with a GPU; every step's batch is divided among them."
+    )
+    cpu_threads: int = Field(gt=0, description="Threads on a CPU; fixed, since sums depend on their number.")
 
     @model_validator(mode="after")
     def _one_length(self) -> "Training":
@@ -53,4 +60,13 @@ class Training(Slice):
             return self.learning_rate * step / self.warmup_steps
         if self.schedule == "constant":
             return self.learning_rate
-        return self.learning_rate * (steps - step + 1) / (steps - self.warmup_steps)
+        left = (steps - step + 1) / (steps - self.warmup_steps)
+        return self.learning_rate * (self.rate_at_end + (1 - self.rate_at_end) * left)
+
+
+class TeacherEncoding(Settings):
+    """How a teacher encodes a corpus for its students: section ``teacher`` of the configuration."""
+
+    max_tokens: int = Field(
+        gt=2, description="Longer sentences are truncated before the teacher encodes them."
+    )

@@ -1,8 +1,8 @@
-"""One file a class, one text a line: MR, CR, SUBJ and MPQA as SentEval keeps them.
+"""One file per class, one text per line: MR, CR, SUBJ and MPQA as distributed with SentEval.
 
-Blank lines are kept as empty texts, because SentEval counts them (CR 3,775 and MPQA 10,606 texts). The
-files of MR and SUBJ went through ``cat -v``, which wrote bytes above 127 as ``M-`` and a letter; published
-numbers were computed on those escapes, so decoding them is an option. Both are counted.
+Blank lines are kept as empty texts, because SentEval counts them (CR 3,775 and MPQA 10,606 texts). The files of MR
+and SUBJ have passed through ``cat -v``, which writes bytes above 127 as ``M-`` and a letter; published numbers were
+computed on these escapes, so decoding them is optional. Both are counted.
 """
 
 import re
@@ -11,23 +11,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import labelled, read_lines
 
-# The texts are lower-cased before the escapes were written, so that a capital M marks an escape.
-# A caret alone is left: it stands in texts, and no file holds an escaped control character.
+# Texts were lower-cased before the escapes were written, so a capital M marks an escape.
+# A caret alone is kept: carets occur in texts, and no file holds an escaped control character.
 _ESCAPE = re.compile(r"M-(\^[@-_?]|[ -~])")
 
 
-def read(files: Mapping[str, Path], *, escapes: Literal["keep", "decode"]) -> Reading:
-    """Read all files; a file's role is the label of its texts, and roles come in alphabetical order.
+def read(files: Mapping[str, Path], *, escapes: Literal["keep", "decode"]) -> Rows:
+    """Read all files in alphabetical order of their roles; a file's role is the label of its texts.
 
     Args:
         files: Label to file.
         escapes: What to do with the escapes of ``cat -v``.
 
     Returns:
-        The texts with ends stripped, and how many were blank or held an escape. No row is dropped.
+        The stripped texts, and how many were blank or contained an escape. No row is dropped.
     """
     kept: Counter[str] = Counter()
     rows = []
@@ -38,15 +38,15 @@ def read(files: Mapping[str, Path], *, escapes: Literal["keep", "decode"]) -> Re
             text = (_ESCAPE.sub(_character, line) if escapes == "decode" else line).strip()
             kept["kept: blank line"] += not text
             rows.append(("", text, None, label))
-    return Reading(labelled(rows), +kept)
+    return Rows(labelled(rows), +kept)
 
 
 def _character(escape: re.Match[str]) -> str:
-    """The character whose byte ``cat -v`` wrote as this escape, in the code page of the sources (1252)."""
+    """The character whose byte ``cat -v`` wrote as this escape, in the files' code page (1252)."""
     shown = escape.group(1)
     low = ord(shown[1]) ^ 0x40 if len(shown) == 2 else ord(shown)
     byte = bytes([low | 0x80])
     try:
         return byte.decode("cp1252")
-    except UnicodeDecodeError:  # five bytes have no character there
+    except UnicodeDecodeError:  # five bytes have no character in this code page
         return byte.decode("latin-1")

@@ -1,24 +1,24 @@
-"""A label, one space and its text on each line: SST-5, and TREC with labels such as ``NUM:date``."""
+"""Lines of a label, a space and a text: SST-5, and TREC with labels such as ``NUM:date``."""
 
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import labelled, parts, read_lines
 from workflow_scripts.errors import DataError
 
 
-def read(files: Mapping[str, Path], *, coarse: bool, remove: str = "") -> Reading:
+def read(files: Mapping[str, Path], *, coarse: bool, remove: str = "") -> Rows:
     """Read the parts train, dev and test.
 
     Args:
         files: Part to file.
-        coarse: Cut the label at its colon.
-        remove: Characters to take out of every text, where parts come in different forms.
+        coarse: Keep only the part of a label before the colon.
+        remove: Characters to remove from every text, where parts are formatted differently.
 
     Raises:
-        DataError: naming the line that has no label and text, or no colon where labels are to be cut.
+        DataError: naming a line without label and text, or without a colon if ``coarse``.
     """
     gone = str.maketrans("", "", remove)
     rows = []
@@ -28,9 +28,9 @@ def read(files: Mapping[str, Path], *, coarse: bool, remove: str = "") -> Readin
             if not label or not text.strip() or (coarse and ":" not in label):
                 expected = "COARSE:fine, a space" if coarse else "a label, a space"
                 raise DataError(
-                    f"{path}:{number}: {line!r} is not {expected} and a text. Get the file again."
+                    f"{path}:{number}: {line!r} is not {expected} and a text. Download the file again."
                 )
             rows.append(
                 (split, text.translate(gone).strip(), None, label.partition(":")[0] if coarse else label)
             )
-    return Reading(labelled(rows), Counter())
+    return Rows(labelled(rows), Counter())

@@ -1,7 +1,7 @@
-"""Lee and Pincombe's 50 news documents with the mean of people's ratings for each of 1,225 pairs.
+"""Lee and Pincombe's 50 news documents with the mean human rating of each of 1,225 pairs.
 
-Lee, Pincombe and Welsh 2005, An empirical evaluation of models of text document similarity. Ratings
-run from 0.2 to 1; the matrix is symmetric, its upper triangle is read.
+Lee, Pincombe and Welsh 2005, An empirical evaluation of models of text document similarity. Ratings range from 0.2
+to 1; the matrix is symmetric, and its upper triangle is read.
 """
 
 from collections import Counter
@@ -12,26 +12,29 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import PAIRS
 
 
-def read(files: Mapping[str, Path]) -> Reading:
-    """Read ``documents`` (Latin-1, one a line) and ``ratings`` (a matrix of numbers).
+def read(files: Mapping[str, Path]) -> Rows:
+    """Read ``documents`` (Latin-1, one per line) and ``ratings`` (a matrix of numbers).
 
     Raises:
-        DataError: if the ratings are no matrix of numbers as long and as wide as there are documents.
+        DataError: if the ratings are not a square matrix of numbers with a row for every document.
     """
     documents = files["documents"].read_text("latin-1").removesuffix("\n").split("\n")
     try:
         ratings = np.loadtxt(files["ratings"], ndmin=2)
     except ValueError as error:
-        raise DataError(f"{files['ratings']}: no matrix of ratings: {error}. Get the file again.") from error
+        raise DataError(
+            f"{files['ratings']}: not a matrix of ratings: {error}. Download the file again."
+        ) from error
     if ratings.shape != (len(documents), len(documents)):
-        raise DataError(f"{files['ratings']}: {ratings.shape} ratings for {len(documents)} documents.")
+        found = f"{' x '.join(map(str, ratings.shape))} ratings for {len(documents)} documents"
+        raise DataError(f"{files['ratings']}: {found}. Download both files again.")
     if not np.isfinite(ratings).all():
-        raise DataError(f"{files['ratings']}: some ratings are no finite numbers. Get the file again.")
+        raise DataError(f"{files['ratings']}: some ratings are not finite. Download the file again.")
     rows = list(combinations(range(len(documents)), 2))
     columns = [
         [""] * len(rows),
@@ -39,4 +42,4 @@ def read(files: Mapping[str, Path]) -> Reading:
         [documents[j] for _, j in rows],
         [float(ratings[i, j]) for i, j in rows],
     ]
-    return Reading(pa.table(columns, schema=PAIRS), Counter())
+    return Rows(pa.table(columns, schema=PAIRS), Counter())

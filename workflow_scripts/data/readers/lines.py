@@ -1,4 +1,4 @@
-"""Sentences one a line, plain or gzip-packed; every line is its own document."""
+"""One sentence per line, plain text or gzip; every line is a document of its own."""
 
 import gzip
 import zlib
@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import keep_sentences
 from workflow_scripts.errors import DataError
 
 
-def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Reading:
+def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Rows:
     """Read the file of role ``text``.
 
     Raises:
-        DataError: naming the first line that is not UTF-8, or the file that is no whole gzip file.
+        DataError: naming the first line that is not UTF-8, or if a gzip file is incomplete.
     """
     dropped: Counter[str] = Counter()
     table, cut = keep_sentences(([line] for line in _lines(files["text"], dropped)), min_words, max_words)
-    return Reading(table, dropped + cut)
+    return Rows(table, dropped + cut)
 
 
 def _lines(path: Path, dropped: Counter[str]) -> Iterator[str]:
@@ -40,4 +40,4 @@ def _whole(path: Path, file: Iterable[bytes]) -> Iterator[bytes]:
     try:
         yield from file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: not a whole gzip file: {error}. Get the file again.") from error
+        raise DataError(f"{path}: not a complete gzip file: {error}. Download the file again.") from error

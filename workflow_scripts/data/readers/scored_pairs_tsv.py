@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import number, read_rows
-from workflow_scripts.schemas import PAIRS
 
 
-def read(files: Mapping[str, Path]) -> Reading:
+def read(files: Mapping[str, Path]) -> Rows:
     """Read the file of role ``pairs``; rows without a score were never judged and are dropped.
 
     Raises:
-        DataError: naming the line that has too few columns or a score that is no number.
+        DataError: naming a line with too few cells or a score that is not a number.
     """
     path = files["pairs"]
     dropped: Counter[str] = Counter()
@@ -26,4 +26,4 @@ def read(files: Mapping[str, Path]) -> Reading:
             rows.append({"subset": subset, "sentence1": one, "sentence2": two, "score": judged})
         else:
             dropped["no score"] += 1
-    return Reading(pa.Table.from_pylist(rows, schema=PAIRS), dropped)
+    return Rows(pa.Table.from_pylist(rows, schema=PAIRS), dropped)

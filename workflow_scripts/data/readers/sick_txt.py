@@ -1,4 +1,4 @@
-"""SICK as released: tab-separated, two sentences with a relatedness score and an entailment judgement.
+"""SICK as released: tab-separated pairs of sentences with a relatedness score and an entailment judgement.
 
 Marelli et al. 2014, A SICK cure for the evaluation of compositional distributional semantic models.
 """
@@ -10,23 +10,23 @@ from typing import Literal
 
 import pyarrow as pa
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import labelled, number, parts, read_rows
-from workflow_scripts.schemas import PAIRS
 
 _COLUMNS = ("sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 
 
-def read(files: Mapping[str, Path], *, target: Literal["relatedness", "graded", "entailment"]) -> Reading:
+def read(files: Mapping[str, Path], *, target: Literal["relatedness", "graded", "entailment"]) -> Rows:
     """Read the parts train, dev (called trial in the release) and test.
 
     Args:
         files: Part to file.
-        target: ``relatedness`` gives scored pairs (1 to 5); ``graded`` the same score as a label, and
-            ``entailment`` the judgement as a label.
+        target: ``relatedness`` returns scored pairs (1 to 5), ``graded`` the same score as a label, ``entailment``
+            the judgement as a label.
 
     Raises:
-        DataError: naming the line that has too few columns or a score that is no number.
+        DataError: naming a line with too few cells or a score that is not a number.
     """
     rows = [
         (split, path, line, cells)
@@ -35,15 +35,13 @@ def read(files: Mapping[str, Path], *, target: Literal["relatedness", "graded", 
     ]
     if target == "entailment":
         judged = ((split, one, two, judgement) for split, _, _, (one, two, _, judgement) in rows)
-        return Reading(labelled(judged), Counter())
+        return Rows(labelled(judged), Counter())
     scored = [
         (split, one, two, number(score, path, line)) for split, path, line, (one, two, score, _) in rows
     ]
     if target == "graded":
-        return Reading(
-            labelled((split, one, two, f"{score:g}") for split, one, two, score in scored), Counter()
-        )
+        return Rows(labelled((split, one, two, f"{score:g}") for split, one, two, score in scored), Counter())
     pairs = [
         {"subset": "", "sentence1": one, "sentence2": two, "score": score} for _, one, two, score in scored
     ]
-    return Reading(pa.Table.from_pylist(pairs, schema=PAIRS), Counter())
+    return Rows(pa.Table.from_pylist(pairs, schema=PAIRS), Counter())

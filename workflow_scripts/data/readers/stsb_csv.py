@@ -1,6 +1,6 @@
 """The STS benchmark as comma-separated values with quotes and no header: sentence1, sentence2, score.
 
-The layout of PhilipMay/stsb-multi-mt, whose rows stand in the order of the original release.
+The format of PhilipMay/stsb-multi-mt, whose rows are in the order of the original release.
 """
 
 import csv
@@ -12,13 +12,13 @@ from typing import Literal
 
 import pyarrow as pa
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import labelled, number, parts, read_text
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import PAIRS
 
 
-def read(files: Mapping[str, Path], *, form: Literal["pairs", "labelled"]) -> Reading:
+def read(files: Mapping[str, Path], *, form: Literal["pairs", "labelled"]) -> Rows:
     """Read the parts train, dev, test, or the one part ``all``.
 
     Args:
@@ -26,17 +26,15 @@ def read(files: Mapping[str, Path], *, form: Literal["pairs", "labelled"]) -> Re
         form: ``pairs``, or ``labelled`` for graded labels: the score as the label.
 
     Raises:
-        DataError: naming the line that has not three columns or a score that is no number.
+        DataError: naming a line without three columns or with a score that is not a number.
     """
     rows = [(split, *row) for split, path in parts(files) for row in _rows(path)]
     if form == "labelled":
-        return Reading(
-            labelled((split, one, two, f"{score:g}") for split, one, two, score in rows), Counter()
-        )
+        return Rows(labelled((split, one, two, f"{score:g}") for split, one, two, score in rows), Counter())
     pairs = [
         {"subset": "", "sentence1": one, "sentence2": two, "score": score} for _, one, two, score in rows
     ]
-    return Reading(pa.Table.from_pylist(pairs, schema=PAIRS), Counter())
+    return Rows(pa.Table.from_pylist(pairs, schema=PAIRS), Counter())
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str, float]]:
@@ -45,8 +43,10 @@ def _rows(path: Path) -> Iterator[tuple[str, str, float]]:
         for cells in lines:
             if len(cells) != 3:
                 raise DataError(
-                    f"{path}:{lines.line_num}: {len(cells)} columns instead of 3. Get the file again."
+                    f"{path}:{lines.line_num}: {len(cells)} columns instead of 3. Download the file again."
                 )
             yield cells[0], cells[1], number(cells[2], path, lines.line_num)
     except csv.Error as error:
-        raise DataError(f"{path}:{lines.line_num}: broken quoting: {error}. Get the file again.") from error
+        raise DataError(
+            f"{path}:{lines.line_num}: broken quoting: {error}. Download the file again."
+        ) from error

@@ -1,6 +1,6 @@
-"""Triples as comma-separated values with quotes and a header, plain or gzip-packed.
+"""Triples as comma-separated values with quotes and a header, plain text or gzip.
 
-The file of supervised SimCSE (sent0, sent1, hard_neg) and the sets that others made in its form.
+The format of supervised SimCSE's file (sent0, sent1, hard_neg) and of datasets made after it.
 """
 
 from collections import Counter
@@ -11,22 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.columns.corpora import TRIPLES
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import TRIPLES
 
 
-def read(files: Mapping[str, Path], *, anchor: str, positive: str, negative: str | None) -> Reading:
+def read(files: Mapping[str, Path], *, anchor: str, positive: str, negative: str | None) -> Rows:
     """Read the file of role ``triples``; rows with an empty text are dropped.
 
     Args:
         files: Role to file.
         anchor: Column of the sentence.
-        positive: Column of what means the same.
-        negative: Column of the hard negative; None where the file has none.
+        positive: Column of the sentence with the same meaning.
+        negative: Column of the hard negative; None if the file has none.
 
     Raises:
-        DataError: if the file is damaged, is no UTF-8, or lacks a column.
+        DataError: if the file is damaged, is not UTF-8, or lacks a column.
     """
     path = files["triples"]
     columns = [anchor, positive, *([negative] if negative else [])]
@@ -42,7 +42,7 @@ def read(files: Mapping[str, Path], *, anchor: str, positive: str, negative: str
         raise DataError(f"{path}:1: {error.args[0].rstrip('.')}. Correct the block's options.") from error
     except (pa.ArrowInvalid, OSError) as error:
         first = str(error).splitlines()[0].rstrip(".")
-        raise DataError(f"{path}: {first}. Get the file again.") from error
+        raise DataError(f"{path}: {first}. Download the file again.") from error
     said = [pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(rows[name])), 0) for name in columns]
     whole = said[0]
     for column in said[1:]:
@@ -51,4 +51,4 @@ def read(files: Mapping[str, Path], *, anchor: str, positive: str, negative: str
     texts = [kept[name] for name in columns]
     texts += [pa.nulls(len(kept), pa.string())] * (len(TRIPLES) - len(texts))
     empty = len(rows) - len(kept)
-    return Reading(pa.table(texts, schema=TRIPLES), Counter({"empty text": empty} if empty else {}))
+    return Rows(pa.table(texts, schema=TRIPLES), Counter({"empty text": empty} if empty else {}))

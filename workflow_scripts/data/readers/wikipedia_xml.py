@@ -1,8 +1,8 @@
-"""Sentences of a MediaWiki XML dump, markup stripped.
+"""Sentences of a MediaWiki XML dump, without markup.
 
-Pages of the article namespace that are no redirects. Tables and image captions go here, since gensim
-keeps their words; templates, references and links go the way of its ``filter_wiki``; what that leaves
-(headings, list marks, quotation marks, entities) goes here. Then paragraphs are split into sentences.
+Reads pages of the article namespace that are not redirects. Tables and image captions are removed here, since gensim
+keeps their words; gensim's ``filter_wiki`` removes templates, references and links; what it leaves (headings, list
+marks, quotation marks, entities) is removed here again. Then paragraphs are split into sentences.
 """
 
 import bz2
@@ -14,12 +14,12 @@ from pathlib import Path
 
 from gensim.corpora.wikicorpus import extract_pages, filter_wiki, remove_template
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import keep_sentences, split_sentences
 from workflow_scripts.errors import DataError
 
-_LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # lists, tables, headings, left-over markup: no running text
-_TABLE = re.compile(r"\{\|(?:(?!\{\||\|\}).)*\|\}", re.DOTALL)  # one without another in it
+_LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # lists, tables, headings, left-over markup: not running text
+_TABLE = re.compile(r"\{\|(?:(?!\{\||\|\}).)*\|\}", re.DOTALL)  # an innermost table
 _FILE = re.compile(r"\[\[(?:File|Image):(?:[^\[\]]|\[\[[^\[\]]*\]\]|\[[^\[\]]*\])*\]\]", re.IGNORECASE)
 _QUOTES = re.compile(r"'{2,}")
 _TAGS = re.compile(r"<[^<>]*>")
@@ -29,21 +29,21 @@ _BEFORE_POINT = re.compile(r"\s+([,.;:)])")
 _ENDS = (".", "!", "?", '."', '!"', '?"', ".)", ".'")
 
 
-def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Reading:
-    """Read the bz2-packed dump of role ``dump``.
+def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Rows:
+    """Read the bz2-compressed dump of role ``dump``.
 
     Raises:
-        DataError: if the dump cannot be unpacked or parsed.
+        DataError: if the dump cannot be decompressed or parsed.
     """
     dropped: Counter[str] = Counter()
     try:
         documents = list(_documents(files["dump"], dropped))
     except (OSError, EOFError, SyntaxError) as error:
         raise DataError(
-            f"{files['dump']}: no readable MediaWiki dump: {error}. Get the file again."
+            f"{files['dump']}: not a readable MediaWiki dump: {error}. Download the file again."
         ) from error
     table, cut = keep_sentences(documents, min_words, max_words)
-    return Reading(table, dropped + cut)
+    return Rows(table, dropped + cut)
 
 
 def _documents(path: Path, dropped: Counter[str]) -> Iterator[list[str]]:
@@ -72,7 +72,7 @@ def _sentences(wikitext: str, dropped: Counter[str]) -> Iterator[str]:
 
 
 def _running_text(wikitext: str) -> str:
-    """Take out templates, tables and images with their captions, innermost first."""
+    """Remove templates, tables, and images with their captions, innermost first."""
     text = _FILE.sub("", remove_template(html.unescape(wikitext)))
     tables = 1
     while tables:

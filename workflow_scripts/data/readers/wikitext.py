@@ -1,7 +1,7 @@
-"""Wikitext's releases: paragraphs to sentences, headings left out, one document a paragraph.
+"""Releases of Wikitext: paragraphs are split into sentences, headings are dropped, each paragraph is a document.
 
-The tokenised release writes rare words as <unk> and joins hyphens, commas and points inside numbers as ``@-@``; the
-raw release has neither. Which of the two a paper used is seldom said, so that both are options.
+The tokenised release writes rare words as <unk>, and hyphens, commas and points inside words and numbers as ``@-@``;
+the raw release does neither. Papers seldom say which of them they use, so both can be read.
 """
 
 import re
@@ -12,23 +12,23 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.data.readers import Reading
+from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import split_sentences
 from workflow_scripts.data.text_files import read_lines
-from workflow_scripts.schemas import SENTENCES
 
 _HEADING = re.compile(r"= .* =$")
 _JOINED = re.compile(r" @([-,.])@ ")
 _UNKNOWN = "<unk>"
 
 
-def read(files: Mapping[str, Path], *, unknown: str | None, min_characters: int) -> Reading:
-    """Read files one after the other, in the order of their roles.
+def read(files: Mapping[str, Path], *, unknown: str | None, min_characters: int) -> Rows:
+    """Read all files, in the order in which they are given.
 
     Args:
-        files: Role to file: text, plain or gzip-packed, or Parquet.
-        unknown: What stands for <unk>; null leaves it as it is.
-        min_characters: Shorter sentences are dropped; the extraction study has 10.
+        files: Role to file: plain text, gzip, or Parquet.
+        unknown: Replacement for <unk>; null leaves it as it is.
+        min_characters: Shorter sentences are dropped; the extraction study uses 10.
     """
     dropped: Counter[str] = Counter()
     rows: list[tuple[str, int, int]] = []
@@ -47,7 +47,7 @@ def read(files: Mapping[str, Path], *, unknown: str | None, min_characters: int)
             document += 1
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SENTENCES, strict=True)]
-    return Reading(pa.table(arrays, schema=SENTENCES), dropped)
+    return Rows(pa.table(arrays, schema=SENTENCES), dropped)
 
 
 def _lines(path: Path) -> list[str]:

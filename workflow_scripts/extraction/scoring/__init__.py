@@ -1,6 +1,6 @@
-"""One kind of evaluation a module, imported by the name of its kind.
+"""One module per kind of evaluation, imported by the name of the kind.
 
-A module has ``load(task, table, suite, by_group) -> Task``: which texts a task has, and what vectors of them score.
+Each module has ``load(task, table, suite, by_group) -> Task``: a task's texts, and how vectors of them are scored.
 """
 
 import importlib
@@ -18,23 +18,23 @@ Integers = NDArray[np.int64]
 
 
 class Task(NamedTuple):
-    """A task as the study sees it.
+    """A task: its texts and the function that scores their vectors.
 
-    Shape suffixes: U distinct texts, N texts as often as the task has them, D width.
+    Shape suffixes: U distinct texts, N texts with repetitions, D width.
     """
 
     texts: Sequence[str]
-    """Distinct texts, U of them; with groups, distinct within their group."""
+    """The U distinct texts; with groups, distinct within their group."""
     groups_U: Integers
     """Number of each text's group (subset), from 0."""
     occurrences_N: Integers
-    """The task's texts in its order, as numbers of distinct ones: what post-processings are fitted on."""
+    """Every text of the task in order, as an index into ``texts``: post-processings are fitted on these."""
     score: Callable[[Vectors], list[Score]]
-    """Vectors (U, D) to scores."""
+    """Turns vectors (U, D) into scores."""
 
 
 class Scoring(Protocol):
-    """What a module of this package offers."""
+    """The contract of a module of this package."""
 
     def load(self, task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
         """The texts of a task and how they are scored."""
@@ -46,7 +46,7 @@ def load_scoring(kind: str) -> Scoring:
 
 
 def distinct(*columns: Sequence[str]) -> tuple[list[str], list[Integers]]:
-    """Distinct entries of all columns in order, and every column as numbers of them."""
+    """The distinct entries of all columns in order, and every column as indices into them."""
     numbers: dict[str, int] = {}
     rows = [
         np.array([numbers.setdefault(text, len(numbers)) for text in column], np.int64) for column in columns

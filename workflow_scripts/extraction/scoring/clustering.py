@@ -1,4 +1,4 @@
-"""Short texts with classes: k-means and the best one-to-one map of clusters to classes."""
+"""Short texts with classes: k-means, scored by the best one-to-one assignment of clusters to classes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from workflow_scripts.extraction.scoring import Task, Vectors, distinct
 
 
 def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
-    """The texts of one set; it has no subsets."""
+    """The texts of one dataset, which has no subsets."""
     config = Config.parse(dict(suite), "suites.clustering")
     table = drawn(table, config.max_texts)
     texts, (rows_N,) = distinct(table["text1"].to_pylist())

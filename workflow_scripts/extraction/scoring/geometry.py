@@ -1,4 +1,4 @@
-"""Alignment of pairs that mean the same, and uniformity of all sentences, normalised or not as the suite says."""
+"""Alignment of pairs with the same meaning and uniformity of all sentences; the suite says whether to normalise."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,11 +15,11 @@ from workflow_scripts.extraction.scoring import Task, Vectors, distinct
 def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
     """Both sides of the pairs of the measurement ``task``."""
     measure = geometry.Positives.parse(dict(suite["positives"][task]), f"suites.geometry.positives.{task}")
-    config = geometry.Config(positives={task: measure}, clouds={}, max_tokens=suite["max_tokens"])
+    config = geometry.Config(positives={task: measure}, samples={}, max_tokens=suite["max_tokens"])
     texts, rows = distinct(*(table[side].to_pylist() for side in ("sentence1", "sentence2")))
 
     def score(vectors_UD: Vectors) -> list[Score]:
         look_up = Embeddings(texts, vectors_UD).__getitem__
-        return geometry.evaluate(config, {measure.dataset: table}, look_up)
+        return geometry.evaluate({measure.dataset: table}, look_up, config)
 
     return Task(texts, np.zeros(len(texts), np.int64), np.concatenate(rows), score)

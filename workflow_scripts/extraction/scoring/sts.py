@@ -1,4 +1,4 @@
-"""Scored pairs: Spearman and Pearson of cosines, over all pairs of a year ("all") and otherwise."""
+"""Scored pairs: Spearman and Pearson correlation of cosines, over all pairs of a year ("all") and by subset."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,24 +6,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.evaluation.correlation import cosine
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.evaluation.sts import correlations
 from workflow_scripts.extraction.scoring import Task, Vectors, distinct
-from workflow_scripts.schemas import SIMILARITIES
 
-_BETWEEN = "\x00"  # stands in no text
+_SEPARATOR = "\x00"  # occurs in no text
 
 
 def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
-    """Both sides of every pair; with groups, a text that stands in two subsets counts in both."""
+    """Both sides of every pair; with groups, a text that occurs in two subsets counts in both."""
     subsets = [subset or "" for subset in table["subset"].to_pylist()] if by_group else [""] * len(table)
     sides = [table[side].to_pylist() for side in ("sentence1", "sentence2")]
     keys = [
-        [f"{subset}{_BETWEEN}{text}" for subset, text in zip(subsets, side, strict=True)] for side in sides
+        [f"{subset}{_SEPARATOR}{text}" for subset, text in zip(subsets, side, strict=True)] for side in sides
     ]
     unique, (left_P, right_P) = distinct(*keys)
-    groups, texts = zip(*(key.split(_BETWEEN) for key in unique), strict=True)
+    groups, texts = zip(*(key.split(_SEPARATOR) for key in unique), strict=True)
 
     def score(vectors_UD: Vectors) -> list[Score]:
         columns = [

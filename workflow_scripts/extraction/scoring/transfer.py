@@ -1,4 +1,4 @@
-"""Classification: logistic regression on frozen vectors, by the protocols of SentEval."""
+"""Classification: logistic regression on frozen vectors, following SentEval's protocols."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +13,13 @@ from workflow_scripts.extraction.scoring import Task, Vectors, distinct
 
 
 def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
-    """One or both sides of every row; a task has no subsets."""
+    """One or both texts of every row; a task has no subsets."""
     config = transfer.Config.parse(dict(suite), "suites.transfer")
     sides = [table["text1"].to_pylist()]
     sides += [] if table["text2"].null_count else [table["text2"].to_pylist()]
     texts, rows = distinct(*sides)
 
     def score(vectors_UD: Vectors) -> list[Score]:
-        return transfer.evaluate(config, {task: table}, Embeddings(texts, vectors_UD).__getitem__)
+        return transfer.evaluate({task: table}, Embeddings(texts, vectors_UD).__getitem__, config)
 
     return Task(texts, np.zeros(len(texts), np.int64), np.concatenate(rows), score)

@@ -1,1 +1,5 @@
-"""Modules of sentence-transformers whose files go into model folders: they import nothing of this project."""
+"""Files that go into model folders as they are: they import one another, relatively, and nothing of this project.
+
+What is not a name of the hub's libraries here is a file next to it there. Files named ``*_module`` and those of
+``encoder_sum`` and ``prompted_transformer`` hold modules of sentence-transformers; the others compute.
+"""

@@ -58,7 +58,7 @@ class Core(nn.Module):
             self.activation = nn.Identity() if projection == "linear" else nn.RReLU()
 
     def forward(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Pool all layers, (B, D) or, where two vectors stand side by side, (B, 2D).
+        """Pool all layers, (B, D) or, where two vectors are concatenated, (B, 2D).
 
         Args:
             hidden_states: Embedding output and every layer's output, each (B, T, D).

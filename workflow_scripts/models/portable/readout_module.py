@@ -1,35 +1,29 @@
-"""A readout as a module of sentence-transformers, for model folders.
+"""A readout as a module of sentence-transformers."""
 
-``saving`` puts the readout's own file before what follows the mark below, so that ``Core`` is that readout.
-"""
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
-from typing import Any
+from sentence_transformers.base.modules.module import Module
 
-from torch import nn
-
-Core: Any = nn.Module
-
-# The file of a model folder goes on from here.
-from typing import Any, Self  # noqa: E402
-
-from sentence_transformers.base.modules.module import Module  # noqa: E402
+from .own_code import write_own_code
 
 
-class SentenceReadout(Module):
-    """Hidden states of the encoder to one vector."""
+class ReadoutModule(Module):
+    """Hidden states of the encoder to one vector; a subclass names the class that computes it."""
 
     config_keys = ["settings"]  # noqa: RUF012
+    core_class: ClassVar[Any]
 
     def __init__(self, settings: dict[str, Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.settings = settings
-        self.core = Core(**settings)
+        self.core = type(self).core_class(**settings)
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
         """Add ``sentence_embedding``."""
         states = features.get("all_layer_embeddings") or (features["token_embeddings"],)
-        read = self.core(states, features["input_ids"], features["attention_mask"])
-        features["sentence_embedding"] = read
+        vectors = self.core(states, features["input_ids"], features["attention_mask"])
+        features["sentence_embedding"] = vectors
         return features
 
     def get_embedding_dimension(self) -> int:
@@ -37,9 +31,11 @@ class SentenceReadout(Module):
         return int(self.core.width)
 
     def save(self, output_path: str, *_: Any, safe_serialization: bool = True, **__: Any) -> None:
-        """Write settings and weights."""
+        """Write settings and weights, and the code into the model folder, where it is looked for."""
         self.save_config(output_path)
-        self.save_torch_weights(output_path, safe_serialization=safe_serialization)
+        if self.state_dict():
+            self.save_torch_weights(output_path, safe_serialization=safe_serialization)
+        write_own_code(self, Path(output_path).parent)
 
     @classmethod
     def load(  # type: ignore[override]

@@ -22,31 +22,33 @@ GRID = 6
 """Cells that the official code pools either axis into."""
 
 FREQUENCIES = {
-    # Figure 4: of the block axis and of the token axis, lowest first; Low-m are the first m.
+    # Of the block axis and of the token axis. Low-m are the first m, and the k-th acts on the k-th of m equal parts of
+    # the features, so that their order matters. Figure 4 is a grid that tells at which m each one joins; those that
+    # join together are taken row by row.
     "figure": (
         (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (1, 2), (2, 0), (2, 1),
         (0, 3), (0, 4), (1, 3), (1, 4), (2, 2), (3, 0), (3, 1), (4, 0),
     ),
-    # The official code's, after FcaNet: (0, 5) in place of (1, 4).
+    # The official code's, after FcaNet: another order from the sixth on, and (0, 5) in place of (1, 4).
     "fcanet": (
-        (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (1, 2), (2, 0), (2, 1),
-        (0, 3), (0, 4), (1, 3), (0, 5), (2, 2), (3, 0), (3, 1), (4, 0),
+        (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (2, 1), (1, 2),
+        (2, 2), (0, 3), (3, 0), (4, 0), (0, 4), (1, 3), (3, 1), (0, 5),
     ),
 }  # fmt: skip
 
 
-def cosines(frequencies: Tensor, length: int | Tensor, places: Tensor) -> Tensor:
+def cosines(frequencies: Tensor, length: int | Tensor, positions: Tensor) -> Tensor:
     """DCT-II basis cos(pi f / L (i + 1/2)); the arguments broadcast (Eq. 5)."""
-    return torch.cos(math.pi * frequencies / length * (places + 0.5))
+    return torch.cos(math.pi * frequencies / length * (positions + 0.5))
 
 
 def cells(length: int, device: torch.device) -> Tensor:
-    """The linear map, (GRID, length), of adaptive average pooling from ``length`` places to ``GRID``."""
+    """The linear map, (GRID, length), of adaptive average pooling from ``length`` positions to ``GRID``."""
     return F.adaptive_avg_pool1d(torch.eye(length, device=device).unsqueeze(0), GRID)[0].T
 
 
 def grid_basis(frequencies: Sequence[int], length: int, device: torch.device) -> Tensor:
-    """The official code's orthonormal basis on ``GRID`` cells, applied to ``length`` places: (A, length)."""
+    """The official code's orthonormal basis on ``GRID`` cells, applied to ``length`` positions: (A, length)."""
     numbers = torch.tensor(frequencies, device=device).unsqueeze(1)
     basis = cosines(numbers, GRID, torch.arange(GRID, device=device)) / math.sqrt(GRID)
     return torch.where(numbers > 0, math.sqrt(2) * basis, basis) @ cells(length, device)

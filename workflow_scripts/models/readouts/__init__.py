@@ -1,24 +1,30 @@
 """Readouts: from an encoder's hidden states to one sentence vector, imported by the name in the configuration.
 
-A readout module has ``Config`` and ``build(config, backbone_config)``, which makes a ``Readout``. As with
-methods, a registry that imports them all would make every readout part of every job's code.
+This file holds the whole contract: a file of this folder is a ``ReadoutModule``, with a subclass of
+``ReadoutConfig`` and one of ``Readout``, and any method can use it. As with methods, a registry that imports them all
+would make every readout part of every job's code.
 """
 
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Protocol
 
 from pydantic import BeforeValidator, SerializeAsAny
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-from workflow_scripts.config import Slice
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.tokens import TokenBatch
 
 
-class ReadoutConfig(Slice):
-    """Settings of a readout."""
+class ReadoutConfig(Settings):
+    """Settings of a readout: every field but ``kind`` is a key of ``readout`` in a block of config/methods.yaml.
+
+    ``kind`` is the file's name, as a ``Literal``. The settings are all that a model folder keeps of them, so that
+    they and the encoder's configuration must be enough to make the readout anew.
+    """
 
     kind: str
 
@@ -28,20 +34,30 @@ class ReadoutConfig(Slice):
         return False
 
     @property
+    def reads_pooler(self) -> bool:
+        """Whether an encoder that is not trained is read through the pooler that it has."""
+        return False
+
+    @property
     def labels(self) -> Sequence[str]:
-        """What a reader of any number made with it must know."""
+        """What a reader of any number made with it must know; that vectors depend on their batch, say."""
         return ()
 
 
 class Readout(nn.Module):
-    """Hidden states to sentence vectors."""
+    """Hidden states to sentence vectors.
+
+    Parameters and buffers are trained and saved with the encoder, whatever they are. A vector must not depend on
+    padding or on other sentences of its batch, unless ``labels`` says so. A buffer named ``mask_id`` is told
+    which token the mask is (``set_mask_token``).
+    """
 
     last_only = False
     """Whether the last hidden state is all that is read, so that no other need be kept."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.width = width  # of the vectors
+        self.width = width  # R, of the vectors; a head brings them back to the encoder's D
 
     def forward(self, hidden_states: Sequence[Tensor], batch: TokenBatch) -> Tensor:
         """Read sentence vectors.
@@ -52,13 +68,35 @@ class Readout(nn.Module):
             batch: The tokens they are of; every row holds at least one.
 
         Returns:
-            Sentence vectors, shape (B, D), not normalised.
+            Sentence vectors, shape (B, R), not normalised.
         """
         raise NotImplementedError
 
+    def sentence_modules(self) -> Sequence[nn.Module]:
+        """The readout as modules of sentence-transformers, for model folders that load without this project.
+
+        None here: ``SentenceTransformer`` then needs Semblance to load the folder of a readout of this kind.
+        """
+        return ()
+
+
+class ReadoutModule(Protocol):
+    """A module of this folder."""
+
+    @property
+    def Config(self) -> type[ReadoutConfig]:  # noqa: N802
+        """The class of its settings."""
+
+    def build(self, config: Any, backbone_config: PretrainedConfig) -> Readout:
+        """Make the readout, its parameters drawn afresh.
+
+        Raises:
+            ConfigError: if the encoder has not the layers or the width that the settings ask for.
+        """
+
 
 class PortableReadout(Readout):
-    """A readout whose computation lies in ``models.portable``, so that a model folder can carry it along."""
+    """A readout whose computation is in ``models.portable``, whose files a model folder carries along."""
 
     def __init__(self, core: nn.Module, settings: Mapping[str, Any], *, last_only: bool = False) -> None:
         super().__init__(core.width)  # type: ignore[arg-type]
@@ -70,6 +108,30 @@ class PortableReadout(Readout):
         """Read sentence vectors."""
         vectors_BR: Tensor = self.core(hidden_states, batch.ids_BT, batch.mask_BT)
         return vectors_BR
+
+    def portable_class(self) -> Any:
+        """The subclass of ``portable.readout_module.ReadoutModule`` for its core; imported when a folder is written."""
+        raise NotImplementedError
+
+    def sentence_modules(self) -> Sequence[nn.Module]:
+        """Core and weights in that class."""
+        made = self.portable_class()(self.settings)
+        made.core.load_state_dict(self.core.state_dict())
+        return [made.eval()]
+
+
+def draw_linear_layers(module: nn.Module) -> None:
+    """Draw the weights of its linear layers from N(0, 0.02), and set their biases to 0.
+
+    That is what ``init_weights`` of BERT and RoBERTa does, which SimCSE's code calls for whatever it puts on top, and
+    the codes of S2Sent and LayerAttPooler with it. PyTorch's own weights are ten times as wide at width 768, and gates
+    that start from them differ among features where these hardly do.
+    """
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, std=0.02)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
 
 
 def set_mask_token(module: nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -85,7 +147,7 @@ def set_mask_token(module: nn.Module, tokenizer: PreTrainedTokenizerBase) -> Non
             buffer.fill_(int(tokenizer.mask_token_id))
 
 
-def _parsed(block: ReadoutConfig | Mapping[str, Any]) -> ReadoutConfig:
+def parse_readout(block: ReadoutConfig | Mapping[str, Any]) -> ReadoutConfig:
     """Read a readout's settings, whatever its kind.
 
     Raises:
@@ -93,12 +155,16 @@ def _parsed(block: ReadoutConfig | Mapping[str, Any]) -> ReadoutConfig:
     """
     if isinstance(block, ReadoutConfig):
         return block
-    config: ReadoutConfig = _module(block.get("kind")).Config.parse(block, "readout")
-    return config
+    return _module(block.get("kind")).Config.parse(dict(block), "readout")
 
 
-AnyReadout = Annotated[SerializeAsAny[ReadoutConfig], BeforeValidator(_parsed)]
+AnyReadout = Annotated[SerializeAsAny[ReadoutConfig], BeforeValidator(parse_readout)]
 """A field that holds the settings of a readout of any kind."""
+
+
+def readout_kinds() -> list[str]:
+    """Kinds of all readouts: the files of this folder."""
+    return sorted(file.stem for folder in __path__ for file in Path(folder).glob("[a-z]*.py"))
 
 
 def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> Readout:
@@ -107,17 +173,17 @@ def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> R
     Raises:
         ConfigError: if the encoder has no such layers.
     """
-    readout: Readout = _module(config.kind).build(config, backbone_config)
-    return readout
+    return _module(config.kind).build(config, backbone_config)
 
 
-def _module(kind: object) -> Any:
+def _module(kind: object) -> ReadoutModule:
     name = f"workflow_scripts.models.readouts.{kind}"
     try:
-        return importlib.import_module(name)
+        module: ReadoutModule = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:  # something that the readout imports
             raise
         raise ConfigError(
             f"readout.kind: no file workflow_scripts/models/readouts/{kind}.py. Correct `kind`."
         ) from error
+    return module

@@ -1,6 +1,6 @@
 """PromptBERT's readout: the last state of [MASK] in a templated sentence (``models.portable.mask_token``)."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from transformers import PretrainedConfig
 
@@ -19,7 +19,17 @@ class Config(ReadoutConfig):
         return True
 
 
+class MaskToken(PortableReadout):
+    """The readout and its portable form."""
+
+    def portable_class(self) -> Any:
+        """Its module of sentence-transformers."""
+        from workflow_scripts.models.portable import mask_token_module
+
+        return mask_token_module.MaskToken
+
+
 def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
     """Make the readout; ``set_mask_token`` tells it which token the mask is."""
     settings = {"width": backbone_config.hidden_size}
-    return PortableReadout(Core(**settings), settings, last_only=True)
+    return MaskToken(Core(**settings), settings, last_only=True)

@@ -1,6 +1,6 @@
 """S2Sent: nested selection of an encoder's last blocks and of frequencies over them.
 
-Zang et al. 2025, https://arxiv.org/abs/2508.18164; the computation stands in ``models.portable.s2sent``. Text and
+Zang et al. 2025, https://arxiv.org/abs/2508.18164; the computation is in ``models.portable.s2sent``. Text and
 official code disagree in nine places; each is a setting, and ``readings`` in config/methods.yaml name the
 combinations. Defaults follow the text, but divide the frequency squeeze by N L: then one frequency is the
 average that Equation 6 says it is, and a gate does not depend on how long a sentence is. Neither reading
@@ -12,14 +12,14 @@ cannot come from it; ``form: average`` runs them as a control, and ``gate: batch
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 from transformers import PretrainedConfig
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.portable.s2sent import Core
-from workflow_scripts.models.readouts import PortableReadout, ReadoutConfig
+from workflow_scripts.models.readouts import PortableReadout, ReadoutConfig, draw_linear_layers
 
 
 class Config(ReadoutConfig):
@@ -37,7 +37,7 @@ class Config(ReadoutConfig):
     )
     frequencies: Literal[1, 2, 4, 8, 16] = Field(description="Number m of basis functions; dct reads it.")
     frequency_set: Literal["figure", "fcanet"] = Field(
-        description="Low-16 as in figure 4, or as the code has it; the sets below 16 are the same."
+        description="In the order of figure 4, or as the code lists them; the first five are the same."
     )
     dct: Literal["mean", "sum", "grid"] = Field(
         description="mean: over a sentence's own length, divided by N L; sum: not divided; grid: the code's."
@@ -49,6 +49,11 @@ class Config(ReadoutConfig):
     gate: Literal["softmax", "batch", "linear"] = Field(
         description="softmax: Equation 4; batch: the code's sum over the whole batch; linear: no adaptive weights."
     )
+
+    @property
+    def has_head(self) -> bool:
+        """As in the code: [CLS] is followed by SimCSE's MLP, [MASK] by PromptBERT's, an average by none."""
+        return self.pooling != "avg"
 
     @property
     def labels(self) -> Sequence[str]:
@@ -63,8 +68,18 @@ class Config(ReadoutConfig):
         return found
 
 
+class S2Sent(PortableReadout):
+    """The readout and its portable form."""
+
+    def portable_class(self) -> Any:
+        """Its module of sentence-transformers."""
+        from workflow_scripts.models.portable import s2sent_module
+
+        return s2sent_module.S2Sent
+
+
 def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
-    """Make the selector, its weights drawn afresh as PyTorch does, as in the official code.
+    """Make the selector, its weights drawn afresh as in the official code (``draw_linear_layers``).
 
     Raises:
         ConfigError: if the encoder has too few blocks, or its width cannot be divided.
@@ -82,4 +97,6 @@ def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
     if config.squeeze == "none" and config.batch_norm:
         raise ConfigError("readout.batch_norm: not defined without a squeeze. Set it to false.")
     settings = {"width": width} | config.model_dump(exclude={"kind"})
-    return PortableReadout(Core(**settings), settings)
+    core = Core(**settings)
+    draw_linear_layers(core)
+    return S2Sent(core, settings)

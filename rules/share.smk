@@ -1,0 +1,79 @@
+"""Finished models: their cards, made when they are asked for by name, and the end of those that a study does not keep.
+
+Inputs:  <results>/runs/{run}/seed{seed}/model/record.json, and history.parquet of a trained run,
+         <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet of every suite and seed of the run
+Outputs: <results>/runs/{run}/seed{seed}/README.md; the model folder itself stays as it is
+         <results>/runs/{run}/dropped_weights.parquet, where `keep_models` is not `all`: the weights that were deleted
+Target:  `snakemake model_cards`: the cards of all runs
+"""
+
+
+rule write_model_card:
+    """What a model is, what made it, what it scores and how to load it."""
+    input:
+        model="<results>/runs/{run}/seed{seed}/model/record.json",
+        scores=SHARING.scores,
+        history=SHARING.history,
+        code=SHARING.code,
+    output:
+        card="<results>/runs/{run}/seed{seed}/README.md",
+    log:
+        "<logs>/write_model_card/{run}/seed{seed}.log",
+    benchmark:
+        "<benchmarks>/write_model_card/{run}/seed{seed}.tsv"
+    localrule: True
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=SHARING.settings,
+        packages=SHARING.versions,
+    message:
+        "Write the card of {wildcards.run}, seed {wildcards.seed}"
+    shell:
+        r"""
+        python -m workflow_scripts.jobs.write_model_card \
+            --code {input.code:q} --packages {params.packages:q} \
+            --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+            --model {input.model:q} --scores {input.scores:q} --history {input.history:q} \
+            --card {output.card:q} >{log:q} 2>&1
+        """
+
+
+rule model_cards:
+    """Cards of all runs and seeds."""
+    input:
+        SHARING.cards(),
+
+
+rule drop_models:
+    """Delete the weights of a run's models that the study does not keep, once everything is made from them."""
+    input:
+        readers=KEEPING.readers,
+        models=KEEPING.models,
+        histories=KEEPING.histories,
+        code=code_of("jobs.drop_models"),
+    output:
+        dropped="<results>/runs/{run}/dropped_weights.parquet",
+    log:
+        "<logs>/drop_models/{run}.log",
+    benchmark:
+        "<benchmarks>/drop_models/{run}.tsv"
+    priority: 50  # disk that is free before the next training begins
+    localrule: True
+    threads: 1
+    resources:
+        mem="2GB",
+        runtime="10m",
+    params:
+        config=KEEPING.settings,
+        packages=versions("jobs.drop_models"),
+    message:
+        "Drop models of {wildcards.run}"
+    shell:
+        r"""
+        python -m workflow_scripts.jobs.drop_models \
+            --config {params.config:q} --code {input.code:q} --packages {params.packages:q} --run {wildcards.run:q} --histories {input.histories:q} \
+            --dropped {output.dropped:q} >{log:q} 2>&1
+        """

@@ -1,0 +1,132 @@
+"""Make Snakemake plan what the records say: for a study that was copied or restored, or whose .snakemake is gone.
+
+Snakemake plans by notes of its own below .snakemake and, where it has none, by dates. This compares the records of all
+artefacts with the present configuration and code, as `audit stale` does. What is up to date, Snakemake notes as such,
+whatever its date; what is stale is taken away, so that the next run makes it again. It stays in .kept beside its place,
+from where a job that would make the very same puts it back.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from workflow_scripts.audit.lookup import artefact_record
+from workflow_scripts.audit.plan import Job, add_configfile, plan
+from workflow_scripts.audit.printing import console, print_json
+from workflow_scripts.audit.stale import Staleness, read_by, stale
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.provenance import kept
+from workflow_scripts.provenance.artefacts import RECORD_FILE
+from workflow_scripts.provenance.record import Record
+
+_TARGETS_A_CALL = 1000  # a command line holds no more than two megabytes
+
+
+@dataclass
+class Adopted:
+    """What was done."""
+
+    noted: list[str]
+    """Artefacts that Snakemake now takes for up to date."""
+    taken_away: list[str]
+    """Stale ones, which the next run makes again."""
+    missing: list[str]
+    """Files that it makes besides."""
+
+    def as_data(self) -> dict[str, object]:
+        """The outcome as data for JSON."""
+        return {"noted": self.noted, "taken_away": self.taken_away, "missing": self.missing}
+
+
+def adopt(root: Path, configfiles: list[str]) -> Adopted:
+    """Have Snakemake note what is up to date, and take away what is not.
+
+    Raises:
+        ConfigError: if Snakemake does not accept the configuration, or is running in this folder.
+    """
+    jobs = plan(root, configfiles)
+    found = stale(root, jobs)
+    records = {name: artefact_record(root / name) for name in (*found.fresh, *found.stale)}
+    whole = [name for name in found.fresh if _is_whole(records[name], found)]
+    _note(root, configfiles, [_file(name, root) for name in whole])
+    for name in found.stale:
+        job = next(job for job in jobs if job.writes(records[name]))
+        _keep(job, records[name], root)
+        _remove(root / name)
+    return Adopted(whole, sorted(found.stale), found.missing)
+
+
+def _is_whole(record: Record, found: Staleness) -> bool:
+    """Whether all that the job of an artefact made is there: else the job has to run again."""
+    return not set(record.outputs) & set(found.missing)
+
+
+def _file(name: str, root: Path) -> str:
+    """The file by which Snakemake knows an artefact."""
+    return f"{name}/{RECORD_FILE}" if (root / name).is_dir() else name
+
+
+def _note(root: Path, configfiles: list[str], files: list[str]) -> None:
+    """Let Snakemake record the jobs behind ``files`` as done with what is there now."""
+    chosen = ["--configfile", *configfiles] if configfiles else []
+    command = [sys.executable, "-m", "snakemake", "--touch", "--forceall", "--cores", "1", "--quiet", "all"]
+    for start in range(0, len(files), _TARGETS_A_CALL):
+        targets = files[start : start + _TARGETS_A_CALL]
+        touched = subprocess.run(
+            [*command, *chosen, "--", *targets], cwd=root, capture_output=True, text=True, check=False
+        )
+        if touched.returncode != 0:
+            last = (touched.stderr.strip() or touched.stdout.strip() or "nothing printed").splitlines()[-1]
+            raise ConfigError(f"{root}: snakemake --touch failed: {last} Nothing was taken away.")
+
+
+def _keep(job: Job, record: Record, root: Path) -> None:
+    """Keep what a job made, if all of it is there and it is not kept already."""
+    paths = [root / output for output in record.outputs]
+    artefacts = [path.parent if path.name == RECORD_FILE else path for path in paths]
+    others = {
+        value for role, values in job.arguments.items() if role not in record.wildcards for value in values
+    }
+    timings = [root / name for name in sorted(others - {*record.outputs} - read_by(job, record))]
+    if not kept.holds(artefacts, timings, record.key):
+        kept.keep(artefacts, timings, record.key)
+
+
+def _remove(artefact: Path) -> None:
+    if artefact.is_dir():
+        shutil.rmtree(artefact)
+    else:
+        artefact.unlink()
+
+
+# The command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what ``audit adopt`` takes."""
+    add_configfile(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Adopt and print; exit code 0."""
+    done = adopt(args.root, args.configfile)
+    if args.json:
+        print_json(done.as_data())
+        return 0
+    out = console()
+    _list("taken away", done.taken_away)
+    _list("missing", done.missing)
+    counts = (
+        f"{len(done.noted)} up to date, {len(done.taken_away)} taken away, {len(done.missing)} files missing"
+    )
+    out.print(f"{counts}: the next run makes what is not there", style="green", soft_wrap=True)
+    return 0
+
+
+def _list(what: str, names: Iterable[str]) -> None:
+    for name in names:
+        console().print(f"{what}: {name}", style="yellow", soft_wrap=True)

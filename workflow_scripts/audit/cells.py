@@ -1,0 +1,170 @@
+"""Rows of a table, and what in it and in its record says which files they come from.
+
+A table of an experiment names a run, a baseline and a heading, whose suite and task its settings hold; one of the
+extraction study names a model, whose representation its settings hold. Any other table is taken at its word: an input
+agrees with a row where its wildcards are the values of the columns of the same name.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.errors import DataError
+
+Row = Mapping[str, Any]
+Agrees = Callable[[Mapping[str, str]], bool | None]
+"""Whether wildcards agree with the selected rows; None where the rows have no such columns."""
+
+
+class SeedScore(NamedTuple):
+    """One seed's score behind a cell, as the table counts it: times the column's scale."""
+
+    heading: str
+    run: str
+    is_baseline: bool
+    """Whether it is part of the difference and its p alone, not of the mean."""
+    seed: int
+    value: float | None
+    path: str
+
+
+def parse_cell(texts: Iterable[str]) -> dict[str, str]:
+    """Read ``column=value`` pairs, separated by commas.
+
+    Raises:
+        DataError: if one is not a pair.
+    """
+    found = {}
+    for pair in (pair for text in texts for pair in text.split(",")):
+        column, equals, value = pair.partition("=")
+        if not equals:
+            raise DataError(f"--cell {pair}: no '='. Write column=value, such as run=simcse,task=STS12.")
+        found[column.strip()] = value.strip()
+    return found
+
+
+def rows_of(path: Path, cell: Mapping[str, str]) -> pa.Table:
+    """The rows of a table in which every column of ``cell`` has the wanted value; an empty value means null.
+
+    Raises:
+        DataError: if the file is not a table, a column does not exist, or no row agrees.
+    """
+    if path.suffix != ".parquet":
+        raise DataError(f"{path}: not a table, so it has no cells. Name a .parquet file, or omit --cell.")
+    rows = pq.read_table(path)
+    for column, wanted in cell.items():
+        if column not in rows.column_names:
+            raise DataError(f"{path}: no column {column!r}; it has {rows.column_names}. Correct --cell.")
+        present = rows[column].to_pylist()
+        rows = rows.filter(pa.array([_is(value, wanted) for value in present]))
+        if not rows.num_rows:
+            values = ", ".join(sorted(set(map(str, present)))[:10])
+            raise DataError(f"{path}: no row with {column}={wanted}; it has {values}. Correct --cell.")
+    return rows
+
+
+def _is(value: object, wanted: str) -> bool:
+    if value is None:
+        return not wanted
+    if isinstance(value, float):
+        with suppress(ValueError):
+            return value == float(wanted)
+    return str(value) == wanted
+
+
+def agreement(rows: Sequence[Row], settings: Mapping[str, Any]) -> Agrees:
+    """A test of whether wildcards are those of a file that ``rows`` come from; nulls match anything.
+
+    Args:
+        rows: Selected rows of a table.
+        settings: Those in the table's record.
+    """
+    wanted = [
+        {key: str(value) for key, value in source.items() if value is not None}
+        for row in rows
+        for source in _sources(row, settings)
+    ]
+    names = {name for source in wanted for name in source} | {name for row in rows for name in row}
+
+    def agrees(wildcards: Mapping[str, str]) -> bool | None:
+        if not names & wildcards.keys():
+            return None
+        return any(
+            all(wildcards.get(key, value) == value for key, value in source.items()) for source in wanted
+        )
+
+    return agrees
+
+
+def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
+    """Wildcards of the files that a row comes from."""
+    if "experiment" in settings:
+        for run, column in product(_runs(row), _columns(row, settings)):
+            yield {"run": _alias(run, settings), "suite": column["suite"], "task": column["task"]}
+    elif "names" in settings and "heading" in row:
+        representation = _representation(row, settings)
+        for task in row["task"].split(", "):
+            yield {"representation": representation, "kind": row["suite"], "task": task}
+    else:
+        yield {**row, "run": _alias(row["run"], settings)} if "run" in row else row
+
+
+def _runs(row: Row) -> list[str]:
+    """The run of a row, and the one that its difference is to."""
+    return [run for run in (row["run"], row["baseline"]) if run is not None]
+
+
+def _alias(run: str, settings: Mapping[str, Any]) -> str:
+    """The run whose files hold the scores of ``run``."""
+    name: str = settings.get("aliases", {}).get(str(run), run)
+    return name
+
+
+def _columns(row: Row, settings: Mapping[str, Any]) -> list[Row]:
+    """The scored columns behind a row's heading: several where it is a mean of columns."""
+    columns = {column["heading"]: column for column in settings["experiment"]["columns"]}
+    asked = columns[row["heading"]]
+    return [columns[heading] for heading in asked.get("mean_of", [row["heading"]])]
+
+
+def _representation(row: Row, settings: Mapping[str, Any]) -> str | None:
+    """That of the model which a cell of the extraction study names as its column or, after its group, as its row."""
+    models = settings["names"]["models"]
+    named = [row["heading"], row["run"], row["run"].rpartition(": ")[2]]
+    return next((models[name]["representation"] for name in named if name in models), None)
+
+
+def scores_behind(
+    rows: Sequence[Row], settings: Mapping[str, Any], files: Mapping[str, Path]
+) -> list[SeedScore]:
+    """Every seed's score that the rows of an experiment's table were computed from, the baseline's last.
+
+    Args:
+        rows: Selected rows of the table.
+        settings: Those in the table's record; of other tables there is nothing to tell.
+        files: Name and place of the score files that the rows come from.
+    """
+    if "experiment" not in settings:
+        return []
+    tables = {name: pq.read_table(place) for name, place in files.items() if place.suffix == ".parquet"}
+    known = {name: table.to_pylist() for name, table in tables.items() if table.column_names == SCORES.names}
+    found = [
+        SeedScore(column["heading"], run, run != row["run"], score["seed"], _scaled(score, column), name)
+        for row in rows
+        for run, column in product(_runs(row), _columns(row, settings))
+        for name, scores in known.items()
+        for score in scores
+        if score["run"] == _alias(run, settings)
+        and all(score[key] == column[key] for key in ("suite", "task", "aggregation", "metric"))
+    ]
+    return sorted(set(found), key=lambda score: (score.is_baseline, score.heading, score.run, score.seed))
+
+
+def _scaled(score: Row, column: Row) -> float | None:
+    return None if score["value"] is None else score["value"] * column["scale"]

@@ -1,0 +1,111 @@
+"""Find artefacts and their records by path."""
+
+import json
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import OUTSIDE, RECORD_FILE, read_checksum, read_record
+from workflow_scripts.provenance.record import Record
+
+_RULE = re.compile(r"[a-z][a-z0-9_]*")
+_CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
+
+
+def is_outside(path: str) -> bool:
+    """Whether a path in a record names a source outside the pipeline, rather than a file below the root."""
+    return path.startswith(OUTSIDE)
+
+
+def name_of(path: str | Path, root: Path) -> str:
+    """``path`` as records write it: relative to ``root``, links not followed.
+
+    Args:
+        path: Absolute, or relative to the working directory.
+        root: Folder where snakemake ran.
+    """
+    return Path(os.path.relpath(path, root)).as_posix()
+
+
+@cache  # records name the same few paths many times
+def recorded_name(path: str, root: Path) -> str:
+    """A path from a record in normal form."""
+    return name_of(root / path, root)
+
+
+def artefact_at(name: str, root: Path) -> str:
+    """The artefact that a file belongs to: its model folder if it is part of one, otherwise the file itself."""
+    for folder in (Path(name), *Path(name).parents):
+        if folder != Path() and (root / folder / RECORD_FILE).is_file():
+            return folder.as_posix()
+    return name
+
+
+def checksum_at(path: Path) -> str | None:
+    """The checksum stored in an artefact, without verifying it; None for any other file."""
+    return read_checksum(path / RECORD_FILE if path.is_dir() else path)
+
+
+def record_at(path: Path) -> Record | None:
+    """The record stored in an artefact; None for a file without one.
+
+    Raises:
+        DataError: if the file is missing, its record cannot be read, or its record is not one that this pipeline
+            writes: a checksum proves that a file is intact, not who wrote it.
+    """
+    try:
+        record = read_record(path)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file. Make it: snakemake {path}.") from error
+    except (ValueError, KeyError, OSError) as error:
+        raise DataError(f"{path}: damaged; its record cannot be read. Delete the file and rerun.") from error
+    if record is not None and (fault := _fault(record)):
+        raise DataError(
+            f"{path}: its record holds {fault}, so it is no record of this pipeline. Delete the file and rerun."
+        )
+    return record
+
+
+def _fault(record: Record) -> str | None:
+    """What makes a record unsafe to use: paths that lead out of the folder, control characters."""
+    inside = [given.path for given in record.inputs.values() if not is_outside(given.path)]
+    for name in (*inside, *record.outputs, *record.meaning, *record.files):
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            return f"the path {name!r}"
+    if not _RULE.fullmatch(record.rule):
+        return f"the rule {record.rule!r}"
+    text = record.to_json() + json.dumps(record.origin.model_dump())
+    return "control characters" if _CONTROL.search(text) else None
+
+
+def artefact_record(path: Path) -> Record:
+    """The record of an artefact.
+
+    Raises:
+        DataError: as ``record_at``, and if the file has no record.
+    """
+    record = record_at(path)
+    if record is None:
+        raise DataError(
+            f"{path}: not an artefact, since it has no record. Name a file or model folder below results/."
+        )
+    return record
+
+
+def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings with dotted keys; lists are kept as values."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def made_by(record: Record) -> str:
+    """The job that wrote a record: its rule and wildcards."""
+    return f"{record.rule}({', '.join(f'{key}={value}' for key, value in record.wildcards.items())})"

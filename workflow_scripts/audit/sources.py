@@ -1,0 +1,67 @@
+"""Find the files behind sources from outside the pipeline on this machine, and hash them again.
+
+A record names such a source without a place: ``local:`` below the data root, ``package:`` in an installed package,
+``hub:`` in the local cache of the Hugging Face Hub. Answers of translators and language models are no files, and what
+is not on this machine cannot be looked at; nothing is downloaded.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+from workflow_scripts.provenance.record import sha256_of
+
+_PACKAGE = re.compile(r"(\w+)(?:==[^/]+)?/(.+)")  # no dot: looking for a.b would import a
+_HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})/(.+)")
+_THREADS = 2
+
+
+def hashes_of(sources: Iterable[str], data_root: Path | None) -> dict[str, str]:
+    """The present sha256 of those of ``sources`` that are files on this machine.
+
+    Args:
+        sources: As records name them.
+        data_root: Where ``local:`` files are; None where it is not known.
+    """
+    places = {source: place for source in sources if (place := place_of(source, data_root))}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return dict(zip(places, pool.map(sha256_of, places.values()), strict=True))
+
+
+def place_of(source: str, data_root: Path | None) -> Path | None:
+    """Where a source lies on this machine; None where it does not, or is no file."""
+    kind, _, name = source.partition(":")
+    for root, path in _candidates(kind, name, data_root):
+        inside = not Path(path).is_absolute() and ".." not in Path(path).parts  # a record may be a stranger's
+        if inside and (root / path).is_file():
+            return root / path
+    return None
+
+
+def _candidates(kind: str, name: str, data_root: Path | None) -> Iterator[tuple[Path, str]]:
+    """Folders that may hold a source, and its path below each."""
+    if kind == "local" and data_root is not None:
+        yield data_root, name
+    elif kind == "package" and (found := _PACKAGE.fullmatch(name)):
+        yield from ((folder, found[2]) for folder in _package_folders(found[1]))
+    elif kind == "hub" and (found := _HUB.fullmatch(name)):
+        yield from ((folder, found[3]) for folder in _hub_folders(found[1], found[2]))
+
+
+def _package_folders(package: str) -> Iterator[Path]:
+    spec = find_spec(package)
+    if spec is not None and spec.origin is not None:
+        yield Path(spec.origin).parent
+
+
+def _hub_folders(repository: str, revision: str) -> Iterator[Path]:
+    """Where the Hub's client keeps one commit of a model or dataset."""
+    from huggingface_hub.constants import (
+        HF_HUB_CACHE,  # slow to import, and needed only for this kind of source
+    )
+
+    name = repository.replace("/", "--")
+    for kind in ("models", "datasets"):
+        yield Path(HF_HUB_CACHE, f"{kind}--{name}", "snapshots", revision)

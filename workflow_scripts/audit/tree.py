@@ -1,0 +1,107 @@
+"""What a lock is about: the artefacts of a tree, their contents without records, and the machine they are on."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workflow_scripts.audit.diff import before_footer
+from workflow_scripts.audit.disk import Inspection, collect, inspect_all
+from workflow_scripts.provenance.artefacts import RECORD_FILE, page_text
+from workflow_scripts.provenance.origin import processor
+from workflow_scripts.provenance.record import Record
+
+
+class Tree(NamedTuple):
+    """The artefacts of some studies."""
+
+    checksums: dict[str, str]
+    contents: dict[str, str]
+    """Artefact to the hash of what it holds besides its record."""
+    records: dict[str, Record]
+    damaged: list[str]
+
+    def holds(self, path: str) -> bool:
+        """Whether an input is an artefact of this tree; else it is a source, from outside or from ``resources``."""
+        return not self.checksums.keys().isdisjoint({path, f"{path}/{RECORD_FILE}"})
+
+    def as_lock(self) -> dict[str, Any]:
+        """What a lock file holds."""
+        records = list(self.records.values())
+        given = [given for record in records for given in record.inputs.values()]
+        return {
+            "artefacts": self.checksums,
+            "contents": self.contents,
+            "settings": {name: settings_hash(record.settings) for name, record in self.records.items()},
+            "code": {path: sha for record in records for path, sha in record.meaning.items()},
+            "commits": sorted(
+                {f"{record.origin.commit}{' (dirty)' * record.origin.dirty}" for record in records}
+            ),
+            "machine": machine(),
+            "packages": {name: version for record in records for name, version in record.packages.items()},
+            "sources": {used.path: used.sha256 for used in given if not self.holds(used.path)},
+        }
+
+
+def read_tree(root: Path, studies: Iterable[Path]) -> Tree:
+    """Read every artefact of ``studies`` once."""
+    inventory = collect(root, studies)
+    inspections = inspect_all(inventory, advance=lambda _bytes: None)
+    found = {
+        name: inspection
+        for name, inspection in sorted(inspections.items())
+        if _stands_alone(name, inspection)
+    }
+    return Tree(
+        checksums={name: str(inspection.checksum) for name, inspection in found.items()},
+        contents={name: _contents(root / name, inspection) for name, inspection in found.items()},
+        records={name: inspection.record for name, inspection in found.items() if inspection.record},
+        damaged=sorted({*_damaged_files(inspections), *_damaged_parts(inspections, inventory.dropped)}),
+    )
+
+
+def _damaged_files(inspections: Mapping[str, Inspection]) -> Iterator[str]:
+    yield from (name for name, inspection in inspections.items() if inspection.damage)
+
+
+def _damaged_parts(inspections: Mapping[str, Inspection], dropped: Mapping[str, str]) -> Iterator[str]:
+    """Files of model folders that are missing, and not dropped, or not as the folder's record says."""
+    for name, inspection in inspections.items():
+        for part, sha256 in (inspection.record.files if inspection.record else {}).items():
+            path = (Path(name).parent / part).as_posix()
+            found = inspections[path].sha256 if path in inspections else dropped.get(path)
+            if found != sha256:
+                yield path
+
+
+def machine() -> dict[str, str]:
+    """What of this machine may move the last digits of a number: processor, Python, operating system."""
+    return {
+        "processor": processor(),
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }
+
+
+def settings_hash(settings: Mapping[str, Any]) -> str:
+    """Hash of the slice of the configuration that a job read."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def _stands_alone(name: str, inspection: Inspection) -> bool:
+    return (
+        inspection.checksum is not None
+        and not inspection.damage
+        and (inspection.record is not None or Path(name).name == RECORD_FILE)
+    )
+
+
+def _contents(path: Path, inspection: Inspection) -> str:
+    """Hash of an artefact's contents without its record."""
+    if inspection.record is not None and inspection.record.files:
+        content = json.dumps(inspection.record.files, sort_keys=True).encode()
+    else:
+        content = before_footer(path) if path.suffix == ".parquet" else page_text(path)
+    return hashlib.sha256(content).hexdigest()

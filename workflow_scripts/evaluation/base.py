@@ -1,0 +1,53 @@
+"""The contract of an evaluator: a file of this folder that rule evaluate_suite runs for the suites of its name.
+
+A suite is a block of settings below ``suites.<kind>`` in the configuration, and ``<kind>.py`` evaluates it. Kinds
+whose jobs read or write more than datasets and scores (``sts``, ``geometry``, ``search``, ``cost``, ``attention``,
+``mteb``) have rules of their own, and no ``FORM``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+from workflow_scripts.evaluation.embeddings import Encode
+from workflow_scripts.evaluation.scores import Score
+
+
+class SuiteConfig(Settings):
+    """Settings of a suite: every field is a key of its block."""
+
+    datasets: list[str] = Field(min_length=1, description="Datasets, one task each.")
+    max_tokens: int = Field(gt=2, description="Longer texts are cut; [CLS] and [SEP] count.")
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Substitutions to print with the scores."""
+        return ()
+
+
+class Evaluator(Protocol):
+    """A module of this folder."""
+
+    @property
+    def FORM(self) -> str:  # noqa: N802
+        """Form of its datasets, a key of ``columns.corpora.FORMS``; a string alone on its line."""
+
+    @property
+    def Config(self) -> type[SuiteConfig]:  # noqa: N802
+        """The class of its settings."""
+
+    def evaluate(self, datasets: Mapping[str, pa.Table], encode: Encode, config: Any) -> list[Score]:
+        """Score an encoder.
+
+        Args:
+            datasets: Task name to a table with the columns of ``FORM``; none is empty.
+            encode: Texts to vectors (N, D), not normalised; a text that was asked for before costs nothing.
+            config: Of the suite.
+
+        Returns:
+            Finite numbers, the same to the bit for the same vectors; ``evaluation.scores.gap`` for a task
+            that cannot be scored.
+        """

@@ -1,0 +1,46 @@
+"""Sentences as SentEval feeds them: tokenised by Moses, lower-cased, joined by blanks again.
+
+Conneau and Kiela 2018, https://aclanthology.org/L18-1269. Its STS files are made from the released ones so; SICK's are
+tokenised and keep their case. The numbers of SimCSE and of all that follow it are computed on them. An uncased
+tokeniser splits off punctuation by itself and gives one sentence in a thousand other ids; a cased one, RoBERTa's say,
+gives most of them others. For bags of tokens, on STS12 to STS15, that is up to .02 points of Spearman with BERT's
+WordPiece, and 2.1, 5.4, 2.5 and 3.4 points more with a cased byte-level BPE of 30,000 (trained on Wikipedia).
+
+This is a tokeniser of the project's own with the rules that English needs. On STS12 to STS15, where SentEval's own
+files are at hand, all but 4 of the 22,716 sentences come out the same.
+"""
+
+import re
+
+_OTHER = re.compile(r"([^\w\s.'`,\-]|_)")
+_DOTS = re.compile(r"\.{2,}")
+_COMMA = re.compile(r"(?<!\d),|,(?!\d)")
+_APOSTROPHE = re.compile(r"(?<=.)'(?=.)")  # not at the ends of a sentence
+_TITLES = frozenset(
+    "adm brig bros capt cmdr col dr gen gov hon lt maj messrs mr mrs ms prof rep reps rev sen sens sgt sr st v vs"  # noqa: SIM905
+    .split()
+)  # fmt: skip
+
+
+def as_fed(sentence: str, *, lower: bool) -> str:
+    """A released sentence as SentEval feeds it."""
+    text = _OTHER.sub(r" \1 ", " ".join(sentence.split()))
+    text = _DOTS.sub(lambda dots: f" {dots.group()} ", text)
+    text = _APOSTROPHE.sub(" ' ", _COMMA.sub(" , ", text))
+    words = text.split()
+    fed = " ".join(
+        _without_stop(word, following) for word, following in zip(words, [*words[1:], ""], strict=True)
+    )
+    return fed.lower() if lower else fed
+
+
+def _without_stop(word: str, following: str) -> str:
+    """A word with its full stop split off, unless that belongs to it: U.S., Mr., W., or a sentence that goes on."""
+    stem = word.removesuffix(".")
+    if stem == word or not stem.strip("."):
+        return word
+    goes_on = following[:1].islower()
+    dotted = "." in stem and any(letter.isalpha() for letter in stem)
+    short = (len(stem) == 1 and stem.isalpha()) or stem.lower() in _TITLES
+    kept = bool(following) and (goes_on or dotted or (short and following[0].isalnum()))
+    return word if kept else f"{stem} ."

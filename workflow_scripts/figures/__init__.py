@@ -1,0 +1,1 @@
+"""Figures, one module each, drawn by one job."""

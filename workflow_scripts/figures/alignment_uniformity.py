@@ -1,0 +1,172 @@
+"""The alignment-uniformity plane: a point per run, lower left is better.
+
+Wang and Isola, ICML 2020. What counts as a positive pair, on which dataset, and whether vectors are
+normalised differs between papers; it is the task of a geometry suite, and its note goes into the figure.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib import colormaps
+from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.figure import Figure
+from numpy import linspace
+from pydantic import Field
+
+from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.evaluation.significance import Summary, summarise
+from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.named_points import Mark, draw_mark, name_marks, names_of
+from workflow_scripts.figures.style import INK, FigureStyle, empty_figure, new_figure
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.reporting.experiment import experiment_of
+
+NEEDS = Needs(
+    inputs={
+        "table": "<results>/tables/{experiment}.parquet",
+        "scores": "<results>/scores/geometry/{suite}/{run}/seed{seed}.parquet",
+    },
+    config="report.alignment_uniformity",
+    suite="report.alignment_uniformity.suite",
+)
+COLUMNS = pa.schema(
+    [
+        ("run", pa.string()),
+        ("seeds", pa.int32()),
+        ("alignment", pa.float64()),
+        ("alignment_sd", pa.float64()),
+        ("uniformity", pa.float64()),
+        ("uniformity_sd", pa.float64()),
+        ("score", pa.float64()),
+        ("note", pa.string()),
+    ]
+)
+"""One point of the alignment-uniformity plane per run, means and standard deviations over seeds; the note says what
+was measured, or why there is no point. ``score`` is the mean of the grid's headline column, times its scale."""
+TITLE = "Alignment and uniformity: {title}"
+DESCRIPTION = (
+    "A point per run: uniformity to the right, alignment upwards, both better when lower; colour: score."
+)
+
+_PANEL_INCHES = 4.2
+_COLOURS = ListedColormap(colormaps["cividis"](linspace(0.12, 1, 48)))  # from 50 on, the bar becomes a bitmap
+
+Row = dict[str, Any]
+
+
+class Config(Settings):
+    """Which measurement is drawn."""
+
+    suite: str = Field(description="Suite of the kind geometry.")
+    task: str = Field(description="Name of a measurement of that suite, with alignment and uniformity.")
+
+
+class Headline(NamedTuple):
+    """The column that gives the points their colour: what it is called, and each run's mean."""
+
+    heading: str
+    means: Mapping[str, float | None]
+
+
+def points(request: Request[Config]) -> pa.Table:
+    """A point for every run."""
+    scores = (read_table(path, SCORES) for path in request.inputs["scores"])
+    return plane(scores, headline_of(*request.inputs["table"]), request.config)
+
+
+def headline_of(path: Path) -> Headline:
+    """The column of a table that its experiment names as its headline."""
+    heading = experiment_of(path).headline_column().heading
+    table = read_table(path, TABLE)
+    column = table.filter(pc.equal(table["heading"], heading))
+    return Headline(heading, dict(zip(column["run"].to_pylist(), column["mean"].to_pylist(), strict=True)))
+
+
+def plane(scores: Iterable[pa.Table], headline: Headline, config: Config) -> pa.Table:
+    """A row per run in the order of its first score.
+
+    Raises:
+        ConfigError: if no score is of the task.
+    """
+    of_run: dict[str, list[Row]] = {}
+    for table in scores:
+        for row in table.to_pylist():
+            if (row["suite"], row["task"]) == (config.suite, config.task):
+                of_run.setdefault(row["run"], []).append(row)
+    if not of_run:
+        raise ConfigError(
+            f"report.alignment_uniformity: no scores of task {config.task} in suite {config.suite}. "
+            "Add the suite to the grid, or correct the name."
+        )
+    return pa.Table.from_pylist(
+        [_point(run, rows) | {"score": headline.means[run]} for run, rows in of_run.items()],
+        schema=COLUMNS,
+    )
+
+
+def _point(run: str, rows: Sequence[Row]) -> Row:
+    alignment, uniformity = (_over_seeds(rows, metric) for metric in ("alignment", "uniformity"))
+    notes = dict.fromkeys(row["note"] for row in rows if row["note"])
+    return {
+        "run": run,
+        "seeds": alignment.n if alignment else 0,
+        "alignment": alignment and alignment.mean,
+        "alignment_sd": alignment and alignment.sd,
+        "uniformity": uniformity and uniformity.mean,
+        "uniformity_sd": uniformity and uniformity.sd,
+        "note": "; ".join(notes) or None,
+    }
+
+
+def _over_seeds(rows: Sequence[Row], metric: str) -> Summary | None:
+    values = [row["value"] for row in rows if row["metric"] == metric and row["value"] is not None]
+    return summarise(values) if values else None
+
+
+def draw(
+    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
+) -> Figure:
+    """Draw the plane, coloured by the experiment's headline."""
+    tasks = ", ".join(sorted({note for note in points["note"].to_pylist() if note}))
+    measured = f"Bars: one standard deviation over seeds. Task {request.config.task}: {tasks}."
+    heading = headline_of(*request.inputs["table"]).heading
+    return draw_plane(points, heading, style, title, [measured, *footnotes])
+
+
+def draw_plane(
+    points: pa.Table, heading: str, style: FigureStyle, title: str, footnotes: Sequence[str]
+) -> Figure:
+    """Draw the plane; bars are one standard deviation over seeds, an open point has no score."""
+    rows = [row for row in points.to_pylist() if row["alignment"] is not None]
+    if not rows:
+        return empty_figure(style, title, footnotes, "Alignment and uniformity are gaps for every run.")
+    names = names_of([row["run"] for row in rows])
+    figure = new_figure(style, _PANEL_INCHES, title, [*names.footnotes, *footnotes])
+    axes = figure.subplots()
+    axes.grid()
+    axes.set_xlabel("uniformity (lower is better)")
+    axes.set_ylabel("alignment (lower is better)")
+    axes.margins(0.14)
+    scored = [row["score"] for row in rows if row["score"] is not None]
+    shades = Normalize(min(scored), max(scored)) if scored else Normalize(0, 1)
+    marks = [
+        Mark(row["run"], row["uniformity"], row["alignment"], row["uniformity_sd"], row["alignment_sd"])
+        for row in rows
+    ]
+    for row, mark in zip(rows, marks, strict=True):
+        draw_mark(axes, mark, "none" if row["score"] is None else _COLOURS(shades(row["score"])))
+    if scored:
+        source = axes.scatter([], [], c=[], cmap=_COLOURS, norm=shades)
+        bar = figure.colorbar(source, ax=axes, aspect=30, pad=0.02)
+        bar.set_label(heading)
+        assert bar.solids is not None
+        bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps
+        bar.outline.set_edgecolor(INK)
+    name_marks(axes, marks, names.short)
+    return figure

@@ -1,0 +1,128 @@
+"""What a figure is: one module of this folder, and a caption of its name in ``resources/captions``.
+
+    figures/<name>.py       NEEDS, Config, COLUMNS, TITLE, DESCRIPTION, points(), draw(): see ``FigureModule``
+    resources/captions/<name>.rst
+
+Nothing else names it. A module of this folder is a figure if it assigns ``NEEDS``; the others are what several figures
+share. This module imports nothing that draws: the job graph reads it in every job.
+"""
+
+import importlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from workflow_scripts.config import Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+    from workflow_scripts.figures.style import FigureStyle
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+ConfigT = TypeVar("ConfigT", bound=Settings)
+
+
+class Needs(NamedTuple):
+    """What a figure reads; the job graph takes it from the source, so every value is a literal.
+
+    An experiment has the figure if the block of settings is there and every input has a file.
+    """
+
+    inputs: Mapping[str, str] = _NOTHING
+    """Role to the path of its files: one for each ``{run}`` and ``{seed}`` of the experiment, for each ``{suite}``
+    of the kind in the path before it, and for each ``{corpus}`` that its runs are trained on."""
+    config: str | None = None
+    """Path of the block that ``Config`` reads: ``report.<name>`` is shared by all experiments, a block
+    ``grids.{experiment}.<name>`` makes an experiment ask for the figure, ``extraction.figures.{figure}`` belongs to the
+    extraction study, whose figures name their module as ``kind``."""
+    trained: bool = False
+    """Whether runs without training are left out."""
+    method: Mapping[str, str] = _NOTHING
+    """Setting of a run's method to a shell pattern of its value; runs with another value are left out."""
+    runs: str | None = None
+    """Path of a list of runs; others are left out."""
+    suite: str | None = None
+    """Path of the name of a suite; others are left out."""
+    task: str | None = None
+    """Path of the name of a dataset; suites without it are left out."""
+
+    @property
+    def of_extraction(self) -> bool:
+        """Whether the figure is one of the extraction study."""
+        return (self.config or "").startswith("extraction.")
+
+    @property
+    def reads_models(self) -> bool:
+        """Whether the job loads models, and so needs their readouts' code."""
+        return any(pattern.endswith("/model/record.json") for pattern in self.inputs.values())
+
+
+class Request(NamedTuple, Generic[ConfigT]):
+    """What a job hands to a figure."""
+
+    config: ConfigT
+    inputs: Mapping[str, Sequence[Path]] = MappingProxyType({})
+    """The files of each role."""
+    names: Mapping[str, Any] = MappingProxyType({})
+    """Of a figure of the extraction study: definitions of the models, measures and variants that its block names."""
+
+
+class FigureModule(Protocol):
+    """What a figure's module offers; a module that follows this is drawn wherever its needs are met."""
+
+    NEEDS: Needs
+
+    Config: type[Settings]
+    """The block at ``NEEDS.config``, or plain ``Settings`` where there is none. The schemas of the configuration are
+    written from it (``python -m workflow_scripts.tools.write_schema``)."""
+
+    COLUMNS: "pa.Schema"
+    """Columns of what is drawn, which is written next to the picture."""
+
+    TITLE: str
+    """Printed above the picture; ``{title}`` is the experiment's, other braces hold settings of ``Config``."""
+
+    DESCRIPTION: str
+    """What the picture shows, for those who do not see it; braces as in ``TITLE``."""
+
+    def points(self, request: Request[Any]) -> "pa.Table":
+        """Read the inputs and compute what is drawn, with ``COLUMNS``.
+
+        Raises:
+            ConfigError: if the settings do not fit the data.
+        """
+
+    def draw(
+        self,
+        points: "pa.Table",
+        request: Request[Any],
+        style: "FigureStyle",
+        title: str,
+        footnotes: Sequence[str],
+    ) -> "Figure":
+        """Draw ``points`` on a figure made by ``style.new_figure``, in ``style.figure_style``.
+
+        Args:
+            points: What ``points`` returned.
+            request: What ``points`` was given.
+            style: Settings that all figures share.
+            title: ``TITLE``, filled in.
+            footnotes: Sentences to print below the panels, after the figure's own.
+        """
+
+
+def load_figure(name: str) -> FigureModule:
+    """Import ``figures/<name>.py``."""
+    return cast(FigureModule, importlib.import_module(f"workflow_scripts.figures.{name}"))
+
+
+def of_pattern(pattern: str, paths: Iterable[Path]) -> list[Path]:
+    """Those of ``paths`` that ``pattern`` describes, a value of ``Needs.inputs``."""
+    literal = re.split(r"(\{[^}]*\})", pattern.removeprefix("<results>"))
+    parts = ["[0-9]+" if p == "{seed}" else "[^/]+" if p[:1] == "{" else re.escape(p) for p in literal]
+    regex = re.compile(".*" + "".join(parts))
+    return [path for path in paths if regex.fullmatch(path.as_posix())]

@@ -1,0 +1,115 @@
+"""Scores layer by layer: a line a series, the standard deviation over tasks as its shadow."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, names_and_scores
+from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure
+from workflow_scripts.reporting.extraction_cells import Model, Names, Scores, Variant
+
+NEEDS = Needs(
+    inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
+    config="extraction.figures.{figure}",
+)
+COLUMNS = POINTS
+TITLE = "{title}"
+DESCRIPTION = "layer lines: {title}"
+
+_ROW_INCHES = 2.3
+
+
+class Series(Settings):
+    """One line."""
+
+    panel: str = Field(description="Column of panels it is drawn in.")
+    representation: str
+    weighting: str
+
+
+class Config(Drawing):
+    """Which lines of which measures."""
+
+    kind: Literal["layer_lines"]
+    measures: list[str] = Field(min_length=1, description="A row of panels each.")
+    series: list[Series] = Field(min_length=1)
+    sums: list[str] = Field(description="Sums of layers that end the horizontal axis.")
+
+
+def points(request: Request[Config]) -> pa.Table:
+    """What the configuration asks for, of the scores that there are."""
+    return lines(request.config, *names_and_scores(request))
+
+
+def lines(config: Config, names: Names, scores: Scores) -> pa.Table:
+    """A row for each panel, line and layer; a representation without layers is a line across."""
+    rows = []
+    axis = _axis(config, scores)
+    for measure in config.measures:
+        for line in config.series:
+            variant = Variant(line.weighting, "none")
+            flat = scores.layers(line.representation) == ["static"]
+            for place, layer in enumerate(axis):
+                model = Model(
+                    representation=line.representation, mixing_weight=0, layers="static" if flat else layer
+                )
+                values = scores.cell(model, variant, names.measures[measure])
+                if values.by_draw:
+                    of_task = list(values.by_task.values())
+                    rows.append(
+                        {
+                            "panel": f"{measure} | {line.panel}",
+                            "series": f"{line.representation}, {names.weightings[line.weighting]}",
+                            "point": layer,
+                            "x": place,
+                            "y": float(np.mean(of_task)),
+                            "spread": float(np.std(of_task)) if len(of_task) > 1 else None,
+                            "tasks": len(of_task),
+                        }
+                    )
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def _axis(config: Config, scores: Scores) -> list[str]:
+    layers = dict.fromkeys(layer for line in config.series for layer in scores.layers(line.representation))
+    return [*sorted((layer for layer in layers if layer.isdigit()), key=int), *config.sums]
+
+
+def draw(
+    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
+) -> Figure:
+    """Measures below each other, columns of panels side by side."""
+    config, rows = request.config, points.to_pylist()
+    columns = list(dict.fromkeys(line.panel for line in config.series))
+    figure = new_figure(style, _ROW_INCHES * len(config.measures), title, [UNITS, *footnotes])
+    if not rows:
+        empty_panel(figure, "No layer was scored.")
+        return figure
+    ticks = dict(sorted({row["x"]: row["point"] for row in rows}.items()))
+    panels = figure.subplots(len(config.measures), len(columns), squeeze=False, sharex=True, sharey="row")
+    for across, measure in zip(panels, config.measures, strict=True):
+        across[0].set_ylabel(measure)
+        for axes, column in zip(across, columns, strict=True):
+            here = [row for row in rows if row["panel"] == f"{measure} | {column}"]
+            for number, name in enumerate(dict.fromkeys(row["series"] for row in here)):
+                line = [row for row in here if row["series"] == name]
+                x, y, spread = (
+                    np.array([row[key] or 0 for row in line], float) for key in ("x", "y", "spread")
+                )
+                look = line_look(number)
+                axes.plot(x, y, label=name, lw=1.2, **look)
+                axes.fill_between(x, y - spread, y + spread, color=look["color"], alpha=0.12, lw=0)
+            axes.grid()
+            axes.set_title(column)
+            axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
+            if here:
+                axes.legend(frameon=False, fontsize="small")
+    for axes in panels[-1]:
+        axes.set_xlabel("layer")
+    return figure

@@ -1,0 +1,147 @@
+"""Learning curves: training loss and development score over optimiser steps, a line per run."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+from numpy.typing import NDArray
+from pydantic import Field
+
+from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.config import Settings
+from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.curves import CURVES, draw_metric, how_lines_are_drawn
+from workflow_scripts.figures.style import (
+    FigureStyle,
+    empty_figure,
+    label_ends,
+    new_figure,
+    short_names,
+)
+from workflow_scripts.reporting.records import RunTable, run_tables
+
+NEEDS = Needs(
+    inputs={"histories": "<results>/runs/{run}/seed{seed}/history.parquet"},
+    trained=True,
+    config="report.learning_curves",
+)
+COLUMNS = CURVES
+"""``loss`` is the mean of a block of steps at its middle, ``dev_score`` as measured."""
+TITLE = "Training loss and development score: {title}"
+DESCRIPTION = "Lines over optimiser steps, one per run: the training loss above, the development score below."
+
+_LOG_FROM = 20.0  # a loss that falls by more than this factor is drawn on a logarithmic axis
+_PANEL_INCHES = 1.9
+_NAME_INCHES = 0.145
+
+Floats = NDArray[np.float64]
+
+
+class Config(Settings):
+    """How curves are drawn."""
+
+    loss_blocks: int = Field(gt=1, description="The loss is averaged over so many equal blocks of steps.")
+
+
+def points(request: Request[Config]) -> pa.Table:
+    """Points of all runs and seeds."""
+    return curves(run_tables(request.inputs["histories"], HISTORY), request.config)
+
+
+def curves(histories: Iterable[RunTable], config: Config) -> pa.Table:
+    """The points to draw, no more of them than a figure shows.
+
+    Args:
+        histories: Columns of ``columns.training.HISTORY``.
+        config: Into how many points a run's losses are averaged.
+
+    Returns:
+        Columns of ``COLUMNS``.
+    """
+    parts = [_points(history, config.loss_blocks) for history in histories]
+    return pa.concat_tables([COLUMNS.empty_table(), *parts])
+
+
+def _points(history: RunTable, blocks: int) -> pa.Table:
+    step = history.table["step"].to_numpy().astype(np.float64)
+    loss = history.table["loss"].to_numpy()
+    count = min(blocks, len(step))
+    evaluated = history.table.filter(pc.is_valid(history.table["dev_score"]))
+    values = {
+        "loss": (_block_means(step, count), _block_means(loss, count)),
+        "dev_score": (evaluated["step"].to_numpy().astype(np.float64), evaluated["dev_score"].to_numpy()),
+    }
+    return pa.concat_tables(
+        pa.table(
+            [
+                pa.array([history.run] * len(steps), pa.string()),
+                pa.array([history.seed] * len(steps), pa.int32()),
+                pa.array([metric] * len(steps), pa.string()),
+                pa.array(steps, pa.float64()),
+                pa.array(value, pa.float64()),
+            ],
+            schema=COLUMNS,
+        )
+        for metric, (steps, value) in values.items()
+    )
+
+
+def _block_means(values: Floats, count: int) -> Floats:
+    """Means of ``count`` consecutive blocks whose lengths differ by one at most."""
+    return np.array([block.mean() for block in np.array_split(values, count)] if count else [])
+
+
+def draw(
+    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
+) -> Figure:
+    """Draw the curves: a thick line per run for the mean over its seeds, a thin one for each seed."""
+    runs = list(dict.fromkeys(points["run"].to_pylist()))
+    if not runs:
+        return empty_figure(style, title, footnotes, "No run of this experiment is trained.")
+    names = short_names(runs)
+    height = max(_PANEL_INCHES, _NAME_INCHES * len(runs))
+    figure = new_figure(style, 2 * height, title, [_how_drawn(points), *names.footnotes, *footnotes])
+    above, below = figure.subplots(2, 1, sharex=True)
+    ends = {
+        axes: draw_metric(axes, points, metric, names)
+        for axes, metric in ((above, "loss"), (below, "dev_score"))
+    }
+    above.set_ylabel("training loss\n(as its method defines it)")
+    below.set_ylabel("development score\n(Spearman, \N{MINUS SIGN}1 to 1)")
+    below.set_xlabel("optimiser steps")
+    below.set_xlim(0, None)
+    below.margins(x=0)
+    _scale_loss(above, points.filter(pc.equal(points["metric"], "loss"))["value"].to_numpy())
+    figure.align_ylabels()
+    for axes, lines in ends.items():
+        axes.grid(axis="y")
+        label_ends(axes, lines)
+    return figure
+
+
+def _how_drawn(points: pa.Table) -> str:
+    lines = how_lines_are_drawn(points)
+    loss = points.filter(pc.equal(points["metric"], "loss"))
+    steps = np.unique(loss.filter(pc.equal(loss["run"], loss["run"][0]))["step"].to_numpy())
+    block = float(np.diff(steps).mean()) if len(steps) > 1 else 1.0
+    if block == 1:
+        return f"{lines}Loss: every step."
+    sizes = dict.fromkeys((math.floor(block), math.ceil(block)))
+    return f"{lines}Loss: means of blocks of {' to '.join(map(str, sizes))} steps."
+
+
+def _scale_loss(axes: Axes, loss: Floats) -> None:
+    """A logarithmic axis where the loss falls far, else one that begins at 0."""
+    if loss.min() <= 0 or loss.max() <= _LOG_FROM * loss.min():
+        axes.set_ylim(min(0, loss.min()), None)
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_ylabel("training loss, log scale\n(as its method defines it)")

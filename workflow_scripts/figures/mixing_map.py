@@ -1,0 +1,100 @@
+"""Scores over the share of static averages and the layer: a map a measure, a cross at its maximum."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, names_and_scores
+from workflow_scripts.figures.style import INK, PAPER, FigureStyle, empty_panel, new_figure
+from workflow_scripts.reporting.extraction_cells import Model, Names, Scores, Values, Variant
+
+NEEDS = Needs(
+    inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
+    config="extraction.figures.{figure}",
+)
+COLUMNS = POINTS
+TITLE = "{title}"
+DESCRIPTION = "mixing map: {title}"
+
+_ROW_INCHES = 2.4
+_ACROSS = 3
+_SHADES = colormaps["cividis"].resampled(32)
+
+
+class Config(Drawing):
+    """Which maps."""
+
+    kind: Literal["mixing_map"]
+    measures: list[str] = Field(min_length=1, description="A map each; a measure of all tasks may be split.")
+    split: bool = Field(description="Whether each task of a measure has a map of its own.")
+    representation: str
+    weighting: str
+    mixing_weights: list[float] = Field(min_length=2)
+
+
+def points(request: Request[Config]) -> pa.Table:
+    """What the configuration asks for, of the scores that there are."""
+    return maps(request.config, *names_and_scores(request))
+
+
+def maps(config: Config, names: Names, scores: Scores) -> pa.Table:
+    """A row for each map, share and layer."""
+    rows = []
+    variant = Variant(config.weighting, "none")
+    layers = scores.layers(config.representation)
+    for measure, (place, layer), share in product(config.measures, enumerate(layers), config.mixing_weights):
+        model = Model(representation=config.representation, mixing_weight=share, layers=layer)
+        values = scores.cell(model, variant, names.measures[measure])
+        shown = values.by_task if config.split else _named(measure, values)
+        cell = {"series": layer, "point": f"{share:g}", "x": place}
+        tasks = 1 if config.split else len(values.by_task)
+        rows += [{"panel": name, "y": value, "tasks": tasks} | cell for name, value in shown.items()]
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def _named(measure: str, values: Values) -> dict[str, float]:
+    """The mean over tasks under the measure's own name; nothing for a gap."""
+    return {measure: values.by_draw[0]} if values.by_draw else {}
+
+
+def draw(
+    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
+) -> Figure:
+    """Maps, three side by side; shares upwards, layers to the right."""
+    config, rows = request.config, points.to_pylist()
+    names = list(dict.fromkeys(row["panel"] for row in rows))
+    down = max(1, -(-len(names) // _ACROSS))
+    figure = new_figure(style, _ROW_INCHES * down, title, [UNITS, *footnotes])
+    if not names:
+        empty_panel(figure, "No share of static averages was scored.")
+        return figure
+    shares = [f"{share:g}" for share in config.mixing_weights]
+    layers = list(dict.fromkeys(row["series"] for row in rows))
+    panels = figure.subplots(down, min(_ACROSS, len(names)), squeeze=False)
+    for axes, name in zip(panels.flat, names, strict=False):
+        grid = np.full((len(shares), len(layers)), np.nan)
+        for row in rows:
+            if row["panel"] == name:
+                grid[shares.index(row["point"]), layers.index(row["series"])] = row["y"]
+        mesh = axes.pcolormesh(
+            np.arange(len(layers)), np.arange(len(shares)), grid, cmap=_SHADES, shading="nearest"
+        )
+        best = np.unravel_index(np.nanargmax(grid), grid.shape)
+        for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # seen on bright and on dark
+            axes.plot(best[1], best[0], "x", color=colour, ms=6, mew=width)
+        axes.set_title(f"{name}: {grid[best]:.1f}")
+        axes.set_xticks(range(len(layers)), layers, rotation=90)
+        axes.set_yticks(range(len(shares)), shares)
+        axes.set_xlabel("layer")
+        axes.set_ylabel("w")
+        mesh.set_edgecolor("face")
+    for axes in panels.flat[len(names) :]:
+        axes.set_axis_off()
+    return figure

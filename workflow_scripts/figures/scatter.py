@@ -1,0 +1,111 @@
+"""Two columns of a table against each other, a point per run (JTCSE, Fig. 10)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.evaluation.correlation import pearson, spearman
+from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.named_points import Mark, draw_mark, name_marks, names_of
+from workflow_scripts.figures.style import COLOURS, FigureStyle, empty_panel, new_figure
+from workflow_scripts.provenance.artefacts import read_table
+
+NEEDS = Needs(
+    inputs={"table": "<results>/tables/{experiment}.parquet"},
+    config="grids.{experiment}.scatter",
+)
+COLUMNS = pa.schema(
+    [
+        ("run", pa.string()),
+        ("x", pa.float64()),
+        ("x_sd", pa.float64()),
+        ("y", pa.float64()),
+        ("y_sd", pa.float64()),
+    ]
+)
+"""Means and standard deviations over seeds of two columns of a table, a row per run that has both."""
+TITLE = "Two scores of every run: {title}"
+DESCRIPTION = "A point per run, one column of the table to the right, another upwards."
+
+_PANEL_INCHES = 4.2
+
+Row = dict[str, Any]
+
+
+class Config(Settings):
+    """Two columns against each other, a point per run."""
+
+    x: str = Field(description="Heading of a column.")
+    y: str = Field(description="Heading of a column.")
+
+
+def points(request: Request[Config]) -> pa.Table:
+    """The runs of the table that have both scores."""
+    (table,) = request.inputs["table"]
+    return both_scores(read_table(table, TABLE).to_pylist(), request.config)
+
+
+def both_scores(table: Iterable[Row], columns: Config) -> pa.Table:
+    """Runs that have both scores.
+
+    Args:
+        table: Rows with the columns of ``columns.tables.TABLE``.
+        columns: Headings of the two columns.
+
+    Raises:
+        ConfigError: if the table lacks a column.
+    """
+    table = list(table)
+    headings = list(dict.fromkeys(row["heading"] for row in table))
+    for heading in (columns.x, columns.y):
+        if heading not in headings:
+            raise ConfigError(f"scatter: {heading} is no heading; has {headings}. Name one of them.")
+    cells = {(row["run"], row["heading"]): row for row in table}
+    both = [
+        (run, cells[run, columns.x], cells[run, columns.y])
+        for run in dict.fromkeys(run for run, _ in cells)
+        if cells[run, columns.x]["mean"] is not None and cells[run, columns.y]["mean"] is not None
+    ]
+    rows = [
+        {"run": run, "x": x["mean"], "x_sd": x["sd"], "y": y["mean"], "y_sd": y["sd"]} for run, x, y in both
+    ]
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def draw(
+    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
+) -> Figure:
+    """Draw the points; a footnote says how the columns correlate over three runs or more."""
+    columns = request.config
+    marks = [Mark(row["run"], row["x"], row["y"], row["x_sd"], row["y_sd"]) for row in points.to_pylist()]
+    if not marks:
+        figure = new_figure(style, 1, title, footnotes)
+        empty_panel(figure, f"No run has both {columns.x} and {columns.y}.")
+        return figure
+    names = names_of([mark.run for mark in marks])
+    notes = [*names.footnotes, *_correlation(points), *footnotes]
+    figure = new_figure(style, _PANEL_INCHES, title, notes)
+    axes = figure.subplots()
+    axes.grid()
+    axes.set_xlabel(columns.x)
+    axes.set_ylabel(columns.y)
+    axes.margins(0.14)
+    for mark in marks:
+        draw_mark(axes, mark, COLOURS[0])
+    name_marks(axes, marks, names.short)
+    return figure
+
+
+def _correlation(points: pa.Table) -> list[str]:
+    x, y = (np.array(points[axis].to_pylist()) for axis in "xy")
+    if len(x) < 3:
+        return []
+    return [f"Bars: one standard deviation over seeds. Over {len(x)} runs: Pearson {pearson(x, y):.2f}, "
+            f"Spearman {spearman(x, y):.2f}."]  # fmt: skip

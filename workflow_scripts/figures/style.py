@@ -1,0 +1,230 @@
+"""One look for all figures, and their SVG: the same bytes every time, readable on light and on dark paper.
+
+Text stays text, so that it can be searched and read aloud. What is drawn in ``INK`` takes the colour of the
+text around the figure (``currentColor``); the other colours stand out from white and from near-black alike
+(contrast about 4). The paper is one element, named ``<figure>-paper``, that a page may hide.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from textwrap import wrap
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib import rc_context, rcdefaults, rcParams
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+
+INK = "#1a1a1b"
+PAPER = "#fefeff"
+COLOURS = (
+    "#2280c3",
+    "#cb5500",
+    "#008a65",
+    "#ad5f93",
+    "#857300",
+    "#7a7d84",
+)  # after Okabe and Ito, for both papers
+DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (2, 2)), (0, (7, 2, 2, 2)))
+
+_POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
+_LINE = 1.35  # height of a line of text over its size
+_LETTER = {"title": 0.64, "small": 0.55}  # width of a letter of DejaVu Sans over its size; titles are bold
+
+_RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that text has one width everywhere
+    "font.size": _POINTS["text"],
+    "axes.labelsize": _POINTS["text"],
+    "axes.titlesize": _POINTS["text"],
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "text.color": INK,
+    "text.parse_math": False,  # names may hold a dollar sign
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": _POINTS["small"],
+    "ytick.labelsize": _POINTS["small"],
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "grid.color": INK,
+    "grid.alpha": 0.13,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.6,
+    "figure.facecolor": PAPER,
+    "axes.facecolor": "none",
+    "svg.fonttype": "none",
+}
+
+
+class FigureStyle(Settings):
+    """What all figures share."""
+
+    width_inches: float = Field(
+        gt=2, le=20, description="Width of a figure; 7.3 inches are 700 pixels of a page."
+    )
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Draw in the project's style, whatever the user's matplotlibrc says."""
+    with rc_context():
+        rcdefaults()
+        rcParams.update(_RC)
+        yield
+
+
+def line_look(index: int) -> dict[str, Any]:
+    """Colour and dashes of the line of a number; six colours, then the same with other dashes."""
+    colour, dash = index % len(COLOURS), index // len(COLOURS)
+    return {"color": COLOURS[colour], "linestyle": DASHES[dash % len(DASHES)]}
+
+
+def new_figure(style: FigureStyle, panels_inches: float, title: str, footnotes: Sequence[str]) -> Figure:
+    """A figure with a title above and footnotes below its panels, which share ``panels_inches`` of height."""
+    width = style.width_inches
+    head = _lines(title, width - 0.1, "title")
+    foot = [line for note in footnotes for line in _lines(note, width - 0.1, "small")]
+    top, bottom = (
+        len(lines) * _POINTS[size] * _LINE / 72 + 0.08 for lines, size in ((head, "title"), (foot, "small"))
+    )
+    height = panels_inches + top + bottom
+    figure = Figure(figsize=(width, height), dpi=72)
+    FigureCanvasSVG(figure)
+    # Not the constrained layout: its solver orders by memory address, so that the last digits change.
+    figure.set_layout_engine("tight", rect=(0, bottom / height, 1, 1 - top / height), pad=0.5, w_pad=1.2)
+    left = 0.04 / width
+    figure.text(
+        left,
+        1 - 0.03 / height,
+        "\n".join(head),
+        size=_POINTS["title"],
+        weight="bold",
+        va="top",
+        linespacing=_LINE,
+    )
+    figure.text(left, 0.04 / height, "\n".join(foot), size=_POINTS["small"], va="bottom", linespacing=_LINE)
+    return figure
+
+
+def _lines(text: str, inches: float, size: str) -> list[str]:
+    return wrap(text, int(inches * 72 / (_POINTS[size] * _LETTER[size])))
+
+
+class Names(NamedTuple):
+    """Names of runs as figures print them, and the footnote that says what was left out."""
+
+    short: dict[str, str]
+    footnotes: list[str]
+
+
+def short_names(runs: Sequence[str]) -> Names:
+    """Leave out the parts of the names that all runs share, where the rest still tells them apart."""
+    parts = {run: run.split(".") for run in runs}
+    shared = set.intersection(*map(set, parts.values())) if len(runs) > 1 else set()
+    short = {run: ".".join(part for part in parts[run] if part not in shared) for run in runs}
+    if not shared or not all(short.values()) or len(set(short.values())) < len(short):
+        return Names(dict(zip(runs, runs, strict=True)), [])
+    left_out = [part for part in parts[runs[0]] if part in shared]
+    return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
+
+
+def in_lines(run: str) -> str:
+    """A run's name with a line for each of its parts, for the side of a panel."""
+    return run.replace(".", "\n")
+
+
+def empty_figure(style: FigureStyle, title: str, footnotes: Sequence[str], message: str) -> Figure:
+    """A figure of one panel that says why nothing is drawn."""
+    figure = new_figure(style, 1, title, footnotes)
+    empty_panel(figure, message)
+    return figure
+
+
+def empty_panel(figure: Figure, message: str) -> None:
+    """Say why there is nothing to draw."""
+    axes = figure.subplots()
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes)
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[str, float, str]]) -> None:
+    """Write each line's name at its right end, moved apart where names would overlap.
+
+    Args:
+        axes: Where the lines are drawn; its limits and scale are final.
+        ends: Name, value at the end, and colour of each line.
+    """
+    if not ends:
+        return
+    figure = axes.figure
+    names = [
+        axes.annotate(name, (1, 0.5), (6, 0), xycoords="axes fraction", textcoords="offset points",
+                      va="center", size=_POINTS["small"], color=colour, annotation_clip=False)
+        for name, _, colour in ends
+    ]  # fmt: skip
+    figure.draw_without_rendering()  # type: ignore[union-attr]
+    box = axes.get_window_extent()
+    pixel_heights = axes.transData.transform([(axes.get_xlim()[1], value) for _, value, _ in ends])[:, 1]
+    wanted = (pixel_heights - box.y0) / box.height
+    gap = _POINTS["small"] * _LINE * figure.dpi / 72 / box.height
+    for name, place in zip(names, spread(wanted.tolist(), gap), strict=True):
+        name.xy = (1, place)
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Places nearest to ``wanted`` ``gap`` apart, in the same order, from 0 to 1 where so many fit."""
+    order = np.argsort(wanted, kind="stable")
+    clusters: list[tuple[float, int]] = []  # lowest place, members
+    for index in order:
+        low, count = wanted[index], 1
+        while clusters and clusters[-1][0] + clusters[-1][1] * gap > low:
+            below, members = clusters.pop()
+            low = (members * below + count * (low - members * gap)) / (members + count)
+            count += members
+        clusters.append((low, count))
+    places = [low + step * gap for low, count in clusters for step in range(count)]
+    room = max(1.0, (len(places) - 1) * gap)
+    places = [min(place, room - (len(places) - 1 - rank) * gap) for rank, place in enumerate(places)]
+    places = [max(place, rank * gap) for rank, place in enumerate(places)]
+    placed = dict(zip(order.tolist(), places, strict=True))
+    return [placed[index] for index in range(len(wanted))]
+
+
+def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
+    """Write a figure as SVG text.
+
+    Args:
+        figure: Made by ``new_figure`` in ``figure_style``.
+        name: Begins every id, so that a page may hold several figures; letters, digits, ``_`` and ``-``.
+        title: Read aloud in place of the picture.
+        description: What the picture shows, for those who do not see it.
+    """
+    figure.patch.set_gid("paper")
+    buffer = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with rc_context({"svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata=nothing)
+    svg = buffer.getvalue()
+    svg = re.sub(r'(\bid="|"#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub(
+        r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg
+    )  # 1/100 point is enough
+    svg = svg.replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")
+    spoken = f'<title id="{name}-title">{escape(title)}</title>'
+    spoken += f'\n <desc id="{name}-desc">{escape(description)}</desc>'
+    opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'
+    start, found, rest = svg.partition('version="1.1">')
+    assert found, "matplotlib writes another opening tag than it did"
+    return f"{start}{opening}\n {spoken}{rest}"

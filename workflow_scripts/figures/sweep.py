@@ -1,0 +1,219 @@
+"""Scores over the values of swept settings, a panel per setting.
+
+The figures 5 to 7 of S2Sent, the layer-wise figure 1 of LayerAttPooler, the figure 4 of 3R and the figure 8 of
+JTCSE are of this kind. A point is one run's mean over seeds; where other settings are swept along, a value has
+several points, and the line goes through their medians, as in a box plot of few points. Numbers are in their
+order, other values as the grid lists them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.style import (
+    INK,
+    FigureStyle,
+    empty_panel,
+    label_ends,
+    line_look,
+    new_figure,
+    short_names,
+)
+from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.reporting.experiment import Experiment, Place, experiment_of
+
+NEEDS = Needs(
+    inputs={"table": "<results>/tables/{experiment}.parquet"},
+    config="grids.{experiment}.sweep",
+)
+COLUMNS = pa.schema(
+    [
+        ("setting", pa.string()),
+        ("series", pa.string()),
+        ("value", pa.string()),
+        ("place", pa.int32()),
+        ("run", pa.string()),
+        ("heading", pa.string()),
+        ("mean", pa.float64()),
+        ("sd", pa.float64()),
+        ("seeds", pa.int32()),
+    ]
+)
+"""Headline scores over the values of swept settings, a row for each run and setting. ``series`` is the run's name
+without its sweep, ``place`` the value's rank on the axis; where other settings are swept too, a value has several
+runs."""
+TITLE = "Swept settings: {title}"
+DESCRIPTION = (
+    "A panel per setting, its values from left to right; a point per run, a line through medians per series."
+)
+HOW_DRAWN = (
+    "Points: runs, means over seeds. Lines: medians of the runs with one value. "
+    "Dotted: the baseline, one for each series where they differ."
+)
+
+_PANEL_INCHES = 2.6
+_SPREAD = 0.5  # of the distance of two values, over which the points of all series are spread
+
+Row = dict[str, Any]
+
+
+class Plot(Settings):
+    """A panel that shows a column over the values of one setting, swept or said by ``at``."""
+
+    setting: Place
+    label: str = Field(description="Label of the axis, with its unit.")
+    heading: str | None = Field(default=None, description="Column that is shown; left out for the headline.")
+
+
+class Config(Settings):
+    """Which settings are drawn."""
+
+    plots: list[Plot] = Field(min_length=1, description="Panels, one below the other.")
+
+
+def points(request: Request[Config]) -> pa.Table:
+    """The swept runs of the table."""
+    (table,) = request.inputs["table"]
+    return rows_of(request.config, experiment_of(table), read_table(table, TABLE).to_pylist())
+
+
+def rows_of(config: Config, experiment: Experiment, table: Iterable[Row]) -> pa.Table:
+    """What is drawn; a run without a score has a null mean, the baseline no place.
+
+    Raises:
+        ConfigError: if a panel shows a setting that no run sweeps, or a column that is not there.
+    """
+    check_plots(config, experiment)
+    cells = {(row["run"], row["heading"]): row for row in table}
+    points = points_of(experiment.model_dump()) | dict(_placed(experiment))
+    rows = []
+    for plot in config.plots:
+        heading = heading_of(plot, experiment)
+        found = {run: point for run, point in points.items() if plot.setting in point.values}
+        order = _ordered([point.values[plot.setting] for point in found.values()])
+        drawn = [
+            (run, point.series, str(value), order.index(value))
+            for run, point in found.items()
+            for value in [point.values[plot.setting]]
+        ]
+        for run, series, value, place in [*drawn, *_base_lines(experiment, found)]:
+            scores = {key: cells[run, heading][key] for key in ("mean", "sd", "seeds")}
+            at = {"setting": plot.setting, "series": series, "value": value, "place": place}
+            rows.append(at | scores | {"run": run, "heading": heading})
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def check_plots(config: Config, experiment: Experiment) -> None:
+    """Raise ``ConfigError`` if a panel shows a setting that no run sweeps, or a column that is not there."""
+    swept = {setting for block in experiment.runs for setting in (*block.sweep, *block.at)}
+    headings = [column.heading for column in experiment.columns]
+    for plot in config.plots:
+        if plot.setting not in swept:
+            raise ConfigError(
+                f"sweep.plots: no run sweeps {plot.setting}; swept are {sorted(swept)}. Name one of them."
+            )
+        if plot.heading not in (None, *headings):
+            raise ConfigError(f"sweep.plots: {plot.heading} is no heading; has {headings}. Name one of them.")
+
+
+def _base_lines(
+    experiment: Experiment, points: Mapping[str, Point]
+) -> list[tuple[str, str, str | None, int | None]]:
+    """Baselines of the drawn runs: one under its own name, or where there are several one for each series."""
+    baselines = baselines_of(experiment.model_dump())
+    pairs = [(base, point.series) for run, point in points.items() if (base := baselines[run])]
+    shared = len({base for base, _ in pairs}) == 1
+    return list(dict.fromkeys((base, base if shared else series, None, None) for base, series in pairs))
+
+
+def heading_of(plot: Plot, experiment: Experiment) -> str:
+    """The column that a panel shows."""
+    return plot.heading or experiment.headline_column().heading
+
+
+def _placed(experiment: Experiment) -> Iterator[tuple[str, Point]]:
+    """Runs that lie where their block says (``at``); those that differ in tag alone are one series."""
+    for block in experiment.model_dump()["runs"]:
+        if block["at"]:
+            grid = experiment.model_dump(include={"title", "seeds"})
+            names, series = (runs_of(grid | {"runs": [part]}) for part in (block, block | {"tag": None}))
+            yield from ((run, Point(line, block["at"])) for run, line in zip(names, series, strict=True))
+
+
+def _ordered(values: Sequence[Any]) -> list[Any]:
+    """Distinct values: numbers in their order, then others as they come."""
+    numbers = [value for value in values if isinstance(value, int | float)]
+    others = [value for value in values if not isinstance(value, int | float)]
+    return [*sorted(set(numbers)), *(value for n, value in enumerate(others) if value not in others[:n])]
+
+
+def draw(
+    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
+) -> Figure:
+    """Draw the panels, read by the grid that asked for the table."""
+    experiment = experiment_of(*request.inputs["table"])
+    return draw_panels(points, request.config, experiment, style, title, footnotes)
+
+
+def draw_panels(
+    points: pa.Table,
+    config: Config,
+    experiment: Experiment,
+    style: FigureStyle,
+    title: str,
+    footnotes: Sequence[str],
+) -> Figure:
+    """Draw the panels one below the other."""
+    rows = [row for row in points.to_pylist() if row["mean"] is not None]
+    placed = [row for row in rows if row["place"] is not None]
+    names = short_names(list(dict.fromkeys(row["series"] for row in placed)))
+    height = _PANEL_INCHES * len(config.plots)
+    figure = new_figure(style, height, title, [HOW_DRAWN, *names.footnotes, *footnotes])
+    if not placed:
+        empty_panel(figure, "No run of the sweep has a score.")
+        return figure
+    panels = figure.subplots(len(config.plots), 1, squeeze=False)[:, 0]
+    for axes, plot in zip(panels, config.plots, strict=True):
+        shown = (plot.setting, heading_of(plot, experiment))
+        own = [row for row in rows if (row["setting"], row["heading"]) == shown]
+        _panel(axes, plot, own, names.short)
+    return figure
+
+
+def _panel(axes: Axes, plot: Plot, scored: Sequence[Row], names: Mapping[str, str]) -> None:
+    axes.set_xlabel(plot.label)
+    rows = [row for row in scored if row["place"] is not None]
+    if not rows:
+        return
+    axes.set_ylabel(rows[0]["heading"])
+    axes.grid(axis="y")
+    values = {row["place"]: row["value"] for row in rows}
+    axes.set_xticks(sorted(values), [values[place] for place in sorted(values)])
+    series = list(dict.fromkeys(row["series"] for row in rows))
+    bases = [row for row in scored if row["place"] is None]
+    for base in bases:
+        colour = INK if len(bases) == 1 else line_look(series.index(base["series"]))["color"]
+        axes.axhline(base["mean"], color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
+    ends = []
+    for number, name in enumerate(series):
+        own = [row for row in rows if row["series"] == name]
+        offset = _SPREAD * ((number + 0.5) / len(series) - 0.5)
+        look = line_look(number)
+        xs = [row["place"] + offset for row in own]
+        axes.plot(xs, [row["mean"] for row in own], "o", ms=3.5, color=look["color"], alpha=0.8)
+        places = sorted({row["place"] for row in own})
+        middles = [median(row["mean"] for row in own if row["place"] == place) for place in places]
+        axes.plot([place + offset for place in places], middles, **look)
+        ends.append((names[name], middles[-1], look["color"]))
+    if len(series) > 1:
+        label_ends(axes, ends)

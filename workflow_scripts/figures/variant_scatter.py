@@ -1,0 +1,90 @@
+"""One measure against another: a point for every variant of a model, Pearson's r over a model's points where asked."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
+from pydantic import Field
+
+from workflow_scripts.evaluation.correlation import pearson
+from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, names_and_scores
+from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure
+from workflow_scripts.reporting.extraction_cells import Names, Scores, Variants, variants_of
+
+NEEDS = Needs(
+    inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
+    config="extraction.figures.{figure}",
+)
+COLUMNS = POINTS
+TITLE = "{title}"
+DESCRIPTION = "variant scatter: {title}"
+
+_PANEL_INCHES = 3.6
+_MARKS = "os^Dv<>P"
+
+
+class Config(Drawing):
+    """Which measures of which cells."""
+
+    kind: Literal["variant_scatter"]
+    x: str
+    y: str
+    models: list[str] = Field(min_length=1)
+    variants: list[Variants] = Field(min_length=1)
+    y_scale: Literal["linear", "log"]
+    note: str | None = Field(description="What readers should know of the measures.")
+    correlation: bool = Field(description="Whether the legend says how x and y of a model correlate.")
+
+
+def points(request: Request[Config]) -> pa.Table:
+    """What the configuration asks for, of the scores that there are."""
+    return variants(request.config, *names_and_scores(request))
+
+
+def variants(config: Config, names: Names, scores: Scores) -> pa.Table:
+    """A row for each model and variant that has both measures; means over draws."""
+    rows = []
+    for name, variant in product(config.models, variants_of(config.variants)):
+        model = names.models[name]
+        x, y = (scores.cell(model, variant, names.measures[axis]) for axis in (config.x, config.y))
+        if x.by_draw and y.by_draw:
+            values = {
+                "x": float(np.mean(list(x.by_draw.values()))),
+                "y": float(np.mean(list(y.by_draw.values()))),
+            }
+            rows.append(
+                {"panel": "", "series": name, "point": variant.text(names), **values, "tasks": len(y.by_task)}
+            )
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def draw(
+    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
+) -> Figure:
+    """A mark and colour for each model."""
+    config = request.config
+    notes = [config.note, UNITS, *footnotes] if config.note else [UNITS, *footnotes]
+    figure = new_figure(style, _PANEL_INCHES, title, notes)
+    rows = points.to_pylist()
+    if not rows:
+        empty_panel(figure, f"No model has both {config.x} and {config.y}.")
+        return figure
+    axes = figure.subplots()
+    for number, model in enumerate(dict.fromkeys(row["series"] for row in rows)):
+        x, y = (np.array([row[axis] for row in rows if row["series"] == model]) for axis in "xy")
+        name = f"{model} (r = {pearson(x, y):.2f})" if config.correlation and len(x) > 2 else model
+        axes.plot(x, y, _MARKS[number % len(_MARKS)], color=line_look(number)["color"], ms=4, label=name)
+    axes.set_xlabel(config.x)
+    axes.set_ylabel(config.y)
+    if config.y_scale == "log":
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid()
+    axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure

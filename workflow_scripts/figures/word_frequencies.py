@@ -1,0 +1,103 @@
+"""How often the words of a corpus occur, by rank, and where the rates of change peak (3R, Table 5).
+
+Words at and around the peaks are printed in the paper; they are drawn next to those of the same rank here.
+"""
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from workflow_scripts.columns.corpora import WORD_COUNTS
+from workflow_scripts.config import Settings
+from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.style import COLOURS, FigureStyle, new_figure
+from workflow_scripts.provenance.artefacts import read_table
+
+NEEDS = Needs(
+    inputs={
+        "words": "<results>/corpora/{corpus}/words.parquet",
+        "printed": "resources/published/three_r_table5.csv",
+    },
+    config="grids.{experiment}.word_frequencies",
+)
+COLUMNS = pa.schema(
+    [
+        ("rank", pa.int32()),
+        ("word", pa.string()),
+        ("count", pa.int64()),
+        ("change_rate", pa.float64()),
+        ("printed_word", pa.string()),
+        ("printed_count", pa.int64()),
+        ("printed_change_rate", pa.float64()),
+    ]
+)
+"""The most frequent words from rank 1; what the paper prints of a rank is null for most."""
+TITLE = "Words of the corpus by frequency: {title}"
+DESCRIPTION = "Number of occurrences and rate of change over the rank of a word, the paper's as points."
+
+_PANEL_INCHES = 1.9
+
+
+class Config(Settings):
+    """The most frequent words of the corpus that the grid's runs train on."""
+
+    words: int = Field(gt=1, description="Number of words that are drawn.")
+
+
+def points(request: Request[Config]) -> pa.Table:
+    """The words of the corpus, with the paper's."""
+    (words,), (printed,) = request.inputs["words"], request.inputs["printed"]
+    return beside(read_table(words, WORD_COUNTS), printed_words(printed), request.config.words)
+
+
+def printed_words(path: Path) -> dict[int, dict[str, str]]:
+    """What the paper prints of each rank: the word, its frequency and its changing rate, where legible."""
+    found: dict[int, dict[str, str]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(int(row["group"]), {"word": row["row"]})[row["column"]] = row["value"]
+    return found
+
+
+def beside(words: pa.Table, printed: dict[int, dict[str, str]], most: int) -> pa.Table:
+    """The first ``most`` words, each with what the paper prints of its rank."""
+    rows = []
+    for row in words.slice(0, most).to_pylist():
+        theirs = printed.get(row["rank"], {})
+        rows.append(
+            {name: row[name] for name in ("rank", "word", "count", "change_rate")}
+            | {
+                "printed_word": theirs.get("word"),
+                "printed_count": int(theirs["frequency"]) if "frequency" in theirs else None,
+                "printed_change_rate": float(theirs["changing rate"]) if "changing rate" in theirs else None,
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def draw(
+    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
+) -> Figure:
+    """Draw counts above and rates of change below, lines for the corpus and points for the paper."""
+    figure = new_figure(style, 2 * _PANEL_INCHES, title, footnotes)
+    above, below = figure.subplots(2, 1, sharex=True)
+    ranks = points["rank"].to_pylist()
+    for axes, name, label in ((above, "count", "occurrences"), (below, "change_rate", "rate of change")):
+        axes.plot(ranks, points[name].to_pylist(), color=COLOURS[0], label="here")
+        theirs = list(_known(ranks, points[f"printed_{name}"].to_pylist()))
+        axes.plot(*zip(*theirs, strict=True), "o", color=COLOURS[1], label="3R, Table 5") if theirs else None
+        axes.set_ylabel(label)
+        axes.grid(axis="y")
+    above.set_yscale("log")
+    above.legend()
+    below.set_xlabel("rank of the word")
+    below.margins(x=0)
+    return figure
+
+
+def _known(ranks: Sequence[int], values: Sequence[float | None]) -> Iterable[tuple[int, float]]:
+    return ((rank, value) for rank, value in zip(ranks, values, strict=True) if value is not None)

@@ -1,0 +1,165 @@
+"""The check of a whole study before any job: files, keys, names, and every run, column and resource it asks for.
+
+It is made whenever the graph is built and takes no import of what jobs import. All mistakes are found at once, in
+two steps: what the files hold, and, once that is sound, what it means together.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.findings import advice, refuse
+from workflow_scripts.graph.references import axis_findings, grid_findings, reference_findings
+from workflow_scripts.graph.resources import data_root_findings, resource_findings
+from workflow_scripts.graph.run_checks import RunChecks
+from workflow_scripts.graph.runs import Run, members_of, runs_of
+from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA, read_schema, schema_findings, validator_of
+from workflow_scripts.graph.sizes import sizes_of
+from workflow_scripts.graph.yaml_files import not_finite, read_yaml, reading_findings
+
+
+def check(value: Any, schema: Mapping[str, Any], place: str) -> None:
+    """Hold ``value`` to a JSON Schema.
+
+    Raises:
+        ConfigError: with a line for each mistake.
+    """
+    refuse(schema_findings(value, validator_of(schema), place))
+
+
+def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path) -> None:
+    """Check what the merged configuration, the files it was read from and the grids it asks for hold.
+
+    Args:
+        config: The configuration as Snakemake merged it.
+        files: YAML files, base ones and overlays, each checked for duplicate keys.
+        folder: The folder ``config``.
+
+    Raises:
+        ConfigError: with a line for each mistake: the key, what was found and what to do.
+    """
+    grids, findings = _read_files(config, files, folder)
+    refuse([*findings, *content_findings(config, grids, folder)])
+
+
+def _read_files(
+    config: Mapping[str, Any], files: Iterable[str | Path], folder: Path
+) -> tuple[dict[str, Any], list[str]]:
+    """Grids that can be read, and what is wrong with files that cannot."""
+    findings = [finding for file in files for finding in reading_findings(Path(file))]
+    grids: dict[str, Any] = {}
+    asked = config.get("experiments") if isinstance(config, Mapping) else None
+    known = sorted(file.stem for file in (folder / "experiments").glob("*.yaml"))
+    for name in asked if isinstance(asked, list) else []:
+        if name not in known:
+            findings.append(
+                f"experiments: no file {name}.yaml in config/experiments. {advice(str(name), known)}"
+            )
+            continue
+        grids[name], found = _reading(folder / "experiments" / f"{name}.yaml")
+        findings += found
+    return grids, findings
+
+
+def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Keys, types and ranges in a configuration and its grids, each by itself.
+
+    Args:
+        config: The configuration, whatever it holds.
+        grids: Its grids by name; None for one that could not be read.
+        folder: The folder ``config``.
+    """
+    yield from not_finite(config, "")
+    yield from schema_findings(config, validator_of(read_schema(folder / SCHEMA)), "")
+    validator = validator_of(read_schema(folder / GRID_SCHEMA))
+    for name, grid in grids.items():
+        if grid is not None:
+            yield from not_finite(grid, f"experiments/{name}.yaml: ")
+            yield from schema_findings(grid, validator, f"experiments/{name}.yaml: ")
+
+
+def _reading(file: Path) -> tuple[Any, list[str]]:
+    try:
+        return read_yaml(file), []
+    except ConfigError as error:
+        return None, [str(error)]
+
+
+def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> None:
+    """Check that every name used is defined.
+
+    Raises:
+        ConfigError: with a line for each that is not, and the nearest that is.
+    """
+    refuse([*reference_findings(config), *_of_grids(config, grids)])
+
+
+def _of_grids(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:
+    for name, grid in grids.items():
+        yield from _of_expanded(grid, f"experiments/{name}.yaml")[1]
+        yield from _of_axes(config, grid, name)
+        if not _of_expanded(grid, name)[1]:
+            yield from grid_findings(config, grid, f"experiments/{name}.yaml")
+
+
+def _of_axes(config: Mapping[str, Any], grid: Mapping[str, Any], name: str) -> Iterator[str]:
+    for number, block in enumerate(grid["runs"]):
+        yield from axis_findings(config, block, f"experiments/{name}.yaml: runs.{number}")
+
+
+def _of_expanded(grid: Mapping[str, Any], place: str) -> tuple[dict[str, Run], list[str]]:
+    try:
+        return runs_of(grid), []
+    except ConfigError as error:
+        return {}, [f"{place}: {error}"]
+
+
+def study_findings(
+    config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
+) -> Iterator[str]:
+    """Everything that is wrong with a study whose files are sound.
+
+    Args:
+        config: The configuration, checked against its schema.
+        grids: Its grids, likewise.
+        root: Folder of the Snakefile.
+        data_root: Folder of local data.
+    """
+    yield from data_root_findings(config, data_root)
+    references = [*reference_findings(config)]
+    yield from references
+    yield from _of_grids(config, grids)
+    yield from resource_findings(config, grids, root)
+    if not references:  # what a run is merged from is all there
+        yield from _of_runs(config, grids, root, data_root)
+
+
+def _of_runs(
+    config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
+) -> Iterator[str]:
+    sizes = sizes_of(config, root, data_root)
+    checks = RunChecks(config, read_schema(root / "config" / SCHEMA), sizes)
+    behind: set[str] = set()
+    for name, grid in grids.items():
+        if not any(_of_axes(config, grid, name)):
+            runs, _ = _of_expanded(grid, name)
+            yield from checks.findings(f"experiments/{name}.yaml", runs)
+            yield from checks.attention_findings(f"experiments/{name}.yaml", grid, runs)
+            for run in runs.values():
+                behind |= _encoders_of_runs(config["encoders"], {run.encoder, run.teacher})
+    for encoder in sorted(behind):
+        yield from checks.findings(f"encoders.{encoder}.runs", members_of(config["encoders"], encoder, (0,)))
+
+
+def _encoders_of_runs(encoders: Mapping[str, Any], names: set[str | None]) -> set[str]:
+    """Encoders that consist of runs, among ``names`` and behind them."""
+    found: set[str] = set()
+    pending = [name for name in names if name]
+    while pending:
+        name = pending.pop()
+        if name not in found and "runs" in encoders[name]:
+            found.add(name)
+            for run in members_of(encoders, name, (0,)).values():
+                pending += [other for other in (run.encoder, run.teacher) if other]
+    return found

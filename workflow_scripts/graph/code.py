@@ -1,0 +1,51 @@
+"""The code behind a job, as Snakemake sees it: one small input file that changes when the code's meaning does.
+
+Snakemake compares inputs by content. A list of the modules themselves would rerun jobs after an edited comment, so a
+rule's ``input.code`` is a file that lists the meaning of every module in its closure (``provenance.closure``). It is
+written again only when that list changes, whatever the dates of the modules say. An edit known to be harmless is
+waived for one run by ``--consider-ancient RULE=code``.
+"""
+
+import hashlib
+import json
+import os
+from functools import cache
+from pathlib import Path
+
+from workflow_scripts.provenance.closure import meanings, packages
+
+FOLDER = Path(".snakemake/code")
+"""Below the working directory: the lists can be made again at any time, so that they are no results."""
+
+
+@cache
+def code_of(*modules: str) -> str:
+    """Write what running ``modules`` means, if that has changed, and return the path of the file.
+
+    Args:
+        modules: The entry script first, such as ``jobs.train_encoder``, then what it imports by name.
+
+    Raises:
+        ConfigError: if there is no file for one of ``modules``.
+    """
+    # A folder each, because Snakemake looks into a folder once and takes what is written there later for missing.
+    path = FOLDER / _name(modules) / "meaning.json"
+    text = json.dumps(meanings(*modules), indent=1, sort_keys=True) + "\n"
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)
+    return path.as_posix()
+
+
+def _name(modules: tuple[str, ...]) -> str:
+    script = modules[0].removeprefix("jobs.")
+    others = sorted(modules[1:])
+    return f"{script}-{hashlib.sha256(' '.join(others).encode()).hexdigest()[:12]}" if others else script
+
+
+@cache  # reading the versions takes 30 ms, and thousands of jobs ask for the same few
+def versions(*modules: str) -> str:
+    """Versions of the packages that running ``modules`` imports, as a param: an upgrade reruns its users."""
+    return json.dumps(packages(*modules), sort_keys=True)

@@ -1,0 +1,91 @@
+"""What the rules of sources, corpora, translations and exemplars look up."""
+
+from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.references import base_of
+from workflow_scripts.graph.slices import Config, Wildcards, as_json
+from workflow_scripts.graph.study import Study
+
+
+class Corpora:
+    """Lookups by a job's wildcards."""
+
+    def __init__(self, study: Study) -> None:
+        self._config = study.config
+        blocks = study.config["corpora"]
+        self.cut = [name for name, block in blocks.items() if "dataset" in block]
+        self.round_trips = [name for name, block in blocks.items() if "round_trip" in block]
+
+    def pools(self, generator: str) -> list[str]:
+        """Pools of exemplars that ``generator`` (llm, extractive) makes."""
+        return [name for name, block in self._config["exemplars"].items() if block["generator"] == generator]
+
+    def dataset(self, wildcards: Wildcards) -> str:
+        """Settings of reading a dataset: its block without ``about``, which is for people and decides no row."""
+        block = self._config["datasets"][wildcards.dataset]
+        return as_json({"dataset": {key: value for key, value in block.items() if key != "about"}})
+
+    def reader_code(self, wildcards: Wildcards) -> str:
+        """The code that reads a dataset: that of its sources' readers, and of no other."""
+        return code_of("jobs.read_dataset", *self._readers(wildcards.dataset))
+
+    def reader_versions(self, wildcards: Wildcards) -> str:
+        """Versions of the packages behind it."""
+        return versions("jobs.read_dataset", *self._readers(wildcards.dataset))
+
+    def _readers(self, dataset: str) -> list[str]:
+        sources = self._config["datasets"][dataset]["sources"]
+        return sorted({f"data.readers.{source['reader']}" for source in sources if "reader" in source})
+
+    def sentences(self, wildcards: Wildcards) -> str:
+        """The dataset that a corpus is cut from."""
+        return f"<results>/datasets/{self._config['corpora'][wildcards.corpus]['dataset']}.parquet"
+
+    def also(self, wildcards: Wildcards) -> list[str]:
+        """The pairs whose sentences a corpus takes in, if any."""
+        also = self._config["corpora"][wildcards.corpus].get("also")
+        return [f"<results>/datasets/{also}.parquet"] if also else []
+
+    def base(self, wildcards: Wildcards) -> str:
+        """The sentences that a round trip starts from."""
+        return f"<results>/corpora/{base_of(self._config, wildcards.corpus)}/train.parquet"
+
+    def translation(self, wildcards: Wildcards) -> str:
+        """Settings of a translation: what decides the text, and not what is made of it later."""
+        trip = self._config["corpora"][wildcards.corpus]["round_trip"]
+        translation = {key: trip[key] for key in ("corpus", "translator", "source", "via", "max_sentences")}
+        translator = self._config["translators"][trip["translator"]]
+        limits = self._config["round_trip"]
+        return as_json({"translation": translation, "translator": translator, "limits": limits})
+
+    def round_trip_form(self, wildcards: Wildcards) -> str:
+        """Settings of what is made of a translation."""
+        block = self._config["corpora"][wildcards.corpus]
+        trip = block["round_trip"]
+        shape = {key: trip[key] for key in ("form", "unchanged")}
+        return as_json({"shape": shape, "max_sentences": trip["max_sentences"], "label": block["label"]})
+
+    def pool(self, wildcards: Wildcards) -> Config:
+        """The block of a pool of exemplars."""
+        block: Config = self._config["exemplars"][wildcards.pool]
+        return block
+
+    def pool_words(self, wildcards: Wildcards) -> str:
+        """Word counts of the corpus that a pool is made for."""
+        return f"<results>/corpora/{self.pool(wildcards)['corpus']}/words.parquet"
+
+    def pool_sentences(self, wildcards: Wildcards) -> str:
+        """Sentences of the corpus that a pool is made for."""
+        return f"<results>/corpora/{self.pool(wildcards)['corpus']}/train.parquet"
+
+    def pool_encoder(self, wildcards: Wildcards) -> str:
+        """The encoder whose tokeniser measures a pool's exemplars."""
+        return f"<results>/encoders/{self.pool(wildcards)['encoder']}/record.json"
+
+    def prompt(self, wildcards: Wildcards) -> str:
+        """The prompt of a pool that a language model writes."""
+        return f"resources/prompts/{self.pool(wildcards)['prompt']}.txt"
+
+    def written_pool(self, wildcards: Wildcards) -> str:
+        """Settings of a pool that a language model writes."""
+        pool = self.pool(wildcards)
+        return as_json({"pool": pool, "llm": self._config["llms"][pool["llm"]]})

@@ -1,0 +1,64 @@
+"""What the rules that score runs look up."""
+
+from collections.abc import Callable
+
+from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.references import datasets_in
+from workflow_scripts.graph.slices import Wildcards, as_json
+from workflow_scripts.graph.study import Study
+
+
+class Evaluation:
+    """Lookups by a job's wildcards."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._suites = study.config["suites"]
+
+    def datasets(self, kind: str) -> Callable[[Wildcards], list[str]]:
+        """An input function: the datasets of a suite of ``kind``."""
+        return lambda wildcards: [
+            f"<results>/datasets/{name}.parquet" for name in datasets_in(self._suites[kind][wildcards.suite])
+        ]
+
+    def energy_dataset(self, wildcards: Wildcards) -> str:
+        """The sentences over which an attention suite averages the energy of [CLS]."""
+        return f"<results>/datasets/{self._suites['attention'][wildcards.suite]['energy']['dataset']}.parquet"
+
+    def single_encoder(self, wildcards: Wildcards) -> str:
+        """The encoder that a run starts from; behind joined runs, that of the first."""
+        encoder = self._study.runs[wildcards.run].encoder
+        while self._study.has_runs(encoder):
+            first = next(iter(self._study.members(encoder)))
+            encoder = self._study.runs[first].encoder
+        return f"<results>/encoders/{encoder}/record.json"
+
+    def mteb_settings(self, wildcards: Wildcards) -> str:
+        """Settings of an mteb suite, and the lists it names: a change of other lists reruns nothing."""
+        suite = self._suites["mteb"][wildcards.suite]
+        lists = {name: self._study.config["mteb"]["lists"][name] for name in suite["lists"]}
+        return as_json({"suite": suite, "mteb": {"lists": lists, "not_in_this_mteb": {}}})
+
+    def contamination_sets(self) -> list[str]:
+        """Files of all evaluation sets."""
+        return [f"<results>/datasets/{name}.parquet" for name in self._study.evaluation_sets]
+
+    def code(self, script: str) -> Callable[[Wildcards], str]:
+        """An input function: code of a script that loads a run's model."""
+        return lambda wildcards: code_of(script, *self._study.loading_modules(wildcards.run))
+
+    def versions(self, script: str) -> Callable[[Wildcards], str]:
+        """A param function: versions of the packages behind it."""
+        return lambda wildcards: versions(script, *self._study.loading_modules(wildcards.run))
+
+    def suite_code(self, wildcards: Wildcards) -> str:
+        """Code of a suite's evaluator, and of loading the run."""
+        return code_of("jobs.evaluate_suite", *self._evaluating_modules(wildcards))
+
+    def suite_versions(self, wildcards: Wildcards) -> str:
+        """Versions of the packages behind it."""
+        return versions("jobs.evaluate_suite", *self._evaluating_modules(wildcards))
+
+    def _evaluating_modules(self, wildcards: Wildcards) -> list[str]:
+        """Modules that evaluating a run imports by name."""
+        return [f"evaluation.{wildcards.kind}", *self._study.loading_modules(wildcards.run)]

@@ -1,0 +1,128 @@
+"""What the rules of the extraction study look up."""
+
+from typing import Any
+
+from workflow_scripts.extraction.blocks import (
+    files_of_table,
+    job_settings,
+    names,
+    needs_averages,
+    needs_documents,
+    needs_fitted,
+    only_task,
+    single_tables,
+    suite_of,
+    tasks_of,
+    wikitext_settings,
+)
+from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.slices import Wildcards, as_json
+from workflow_scripts.graph.study import Study
+
+
+class Extraction:
+    """Lookups by a job's wildcards."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._config = study.config
+        self._extraction = study.config["extraction"]
+        self.encoder = f"<results>/encoders/{self._extraction['encoder']}/record.json"
+        self.biases = f"resources/tokens/{self._extraction['bias_list']}.json"
+        self.wikitext = f"<results>/datasets/{self._extraction['wikitext']['dataset']}.parquet"
+        self.averaged_corpus = f"<results>/datasets/{self._extraction['averages']['dataset']}.parquet"
+        shown = self._extraction["show"]
+        self.tables = [f"<results>/tables/{name}.parquet" for name in shown["statistics"] + shown["tables"]]
+
+    def _settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """What a job of one representation reads, of one kind of task where it has one."""
+        if "kind" in wildcards.keys():  # type: ignore[operator]  # noqa: SIM118  (wildcards iterate over values)
+            return job_settings(self._extraction, wildcards.kind, wildcards.representation)
+        learnt: dict[str, Any] = wikitext_settings(self._extraction, wildcards.representation)["learnt"]
+        return learnt
+
+    def averages(self, wildcards: Wildcards) -> list[str]:
+        """Static averages, where a job mixes them in."""
+        return ["<results>/extraction/averages.parquet"] if needs_averages(self._settings(wildcards)) else []
+
+    def fitted(self, wildcards: Wildcards) -> list[str]:
+        """What post-processings learnt from Wikitext, where a job reads it."""
+        needed = needs_fitted(self._settings(wildcards))
+        return [f"<results>/extraction/wikitext/{wildcards.representation}.parquet"] if needed else []
+
+    def documents(self, wildcards: Wildcards) -> list[str]:
+        """Document frequencies in the vocabulary of a representation, where a weighting asks for them."""
+        if not needs_documents(self._settings(wildcards)):
+            return []
+        vocabulary = wildcards.representation if self._has_words(wildcards.representation) else "pieces"
+        return [f"<results>/extraction/documents/{vocabulary}.parquet"]
+
+    def words(self, wildcards: Wildcards) -> list[str]:
+        """The word vectors of a representation that has some."""
+        vectors = f"<results>/extraction/words/{wildcards.representation}.parquet"
+        return [vectors] if self._has_words(wildcards.representation) else []
+
+    def _has_words(self, representation: str) -> bool:
+        kind: str = self._extraction["representations"][representation]["kind"]
+        return kind == "words"
+
+    def vocabulary_encoder(self, wildcards: Wildcards) -> list[str]:
+        """The encoder whose pieces are counted, where pieces are."""
+        return [self.encoder] if wildcards.vocabulary == "pieces" else []
+
+    def vocabulary_words(self, wildcards: Wildcards) -> list[str]:
+        """The word vectors whose words are counted, where words are."""
+        words = f"<results>/extraction/words/{wildcards.vocabulary}.parquet"
+        return [] if wildcards.vocabulary == "pieces" else [words]
+
+    def wikitext_settings(self, wildcards: Wildcards) -> str:
+        """Settings of the job that learns from Wikitext's vectors of one representation."""
+        learnt = wikitext_settings(self._extraction, wildcards.representation)
+        return as_json({"wikitext": self._extraction["wikitext"]} | learnt)
+
+    def dataset(self, wildcards: Wildcards) -> str:
+        """The dataset of one task."""
+        suite = suite_of(self._config, wildcards.kind)
+        return f"<results>/datasets/{tasks_of(suite)[wildcards.task]}.parquet"
+
+    def task_settings(self, wildcards: Wildcards) -> str:
+        """Settings of one job: its representations, and the suite without its other tasks."""
+        suite = only_task(suite_of(self._config, wildcards.kind), wildcards.task)
+        return as_json({"job": self._settings(wildcards), "suite": suite})
+
+    def code(self, wildcards: Wildcards) -> str:
+        """Code that scores one kind of task."""
+        return code_of("jobs.extract_scores", f"extraction.scoring.{wildcards.kind}")
+
+    def versions(self, wildcards: Wildcards) -> str:
+        """Versions of the packages behind it."""
+        return versions("jobs.extract_scores", f"extraction.scoring.{wildcards.kind}")
+
+    def table_scores(self, wildcards: Wildcards) -> list[str]:
+        """Score files of one table."""
+        return [f"<results>/{file}" for file in files_of_table(self._config, wildcards.table)]
+
+    def table_settings(self, wildcards: Wildcards) -> str:
+        """Settings of one table."""
+        table = self._extraction["tables"][wildcards.table]
+        single = single_tables(self._config, wildcards.table)
+        return as_json({"names": names(self._extraction, table), "table": table, "single": single})
+
+    def described_datasets(self, wildcards: Wildcards) -> list[str]:
+        """Datasets that one table describes."""
+        rows = self._extraction["statistics"][wildcards.statistics]["rows"]
+        return [
+            f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(row["dataset"] for row in rows)
+        ]
+
+    def published_table(self, wildcards: Wildcards) -> list[str]:
+        """The paper's numbers of one table, and of the tables that show its tasks alone."""
+        return self._printed([wildcards.table, *single_tables(self._config, wildcards.table).values()])
+
+    def published_statistics(self, wildcards: Wildcards) -> list[str]:
+        """The paper's numbers of a table that describes datasets, where it has some."""
+        return self._printed([wildcards.statistics])
+
+    def _printed(self, tables: list[str]) -> list[str]:
+        files = [f"resources/published/{table}.csv" for table in dict.fromkeys(tables)]
+        return [file for file in files if (self._study.root / file).exists()]

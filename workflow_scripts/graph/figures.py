@@ -1,0 +1,245 @@
+"""Which figures a study has and what each of them reads, asked while Snakemake builds the job graph.
+
+A figure says so in its module (``figures.base.Needs``). The declaration is taken from the source: an import of the
+module would load Matplotlib, and for some PyTorch, in every job.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.extraction.blocks import files_of_figure
+from workflow_scripts.extraction.blocks import names as extraction_names
+from workflow_scripts.figures.base import Needs
+from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.references import base_of, datasets_in
+from workflow_scripts.graph.resources import caption_findings
+from workflow_scripts.graph.runs import Run, paper_of
+from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
+from workflow_scripts.graph.study import Study
+from workflow_scripts.provenance.closure import PACKAGE
+
+EXTRACTION = "extraction"
+"""Takes the place of an experiment in the paths of the extraction study's figures."""
+
+
+@cache
+def declared_figures(folder: Path = PACKAGE / "figures") -> dict[str, Needs]:
+    """What every figure needs, by the name of its module.
+
+    Raises:
+        ConfigError: if a module declares something else than literals.
+    """
+    found = {path.stem: _needs_in(path) for path in sorted(folder.glob("[a-z]*.py"))}
+    return {name: needs for name, needs in found.items() if needs}
+
+
+def _needs_in(path: Path) -> Needs | None:
+    """What a module assigns to ``NEEDS``; None for a module that is no figure."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="NEEDS")], value=ast.Call(args=[], keywords=given)):
+                try:
+                    return Needs(**{str(word.arg): ast.literal_eval(word.value) for word in given})
+                except (TypeError, ValueError) as error:
+                    message = f"{path}: NEEDS: {error}. Write fields of figures.base.Needs, as literals."
+                    raise ConfigError(message) from error
+    return None
+
+
+def without_figures(grid: Mapping[str, Any]) -> Config:
+    """A grid without the blocks that ask for figures, which is what its table reads."""
+    return {key: value for key, value in grid.items() if key not in declared_figures()}
+
+
+class Figures:
+    """The figures of a study: those of its experiments, and those of the extraction study."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._extraction = study.config["extraction"]
+        self._config: Config = {**study.config, "grids": study.grids}
+        self.experiments = [*study.grids, EXTRACTION]
+        self.names = [*declared_figures(), *self._extraction["figures"]]
+        """Every value that the wildcard ``figure`` may have."""
+
+    def of(self, experiment: str) -> list[str]:
+        """Names of the figures that an experiment, or the extraction study, has."""
+        if experiment == EXTRACTION:
+            return list(self._extraction["show"]["figures"])
+        ours = {name: needs for name, needs in declared_figures().items() if not needs.of_extraction}
+        return [name for name, needs in ours.items() if self._has(experiment, needs)]
+
+    def pictures(self, paper: str | None = None) -> list[str]:
+        """Pictures of one paper's experiments, or of all."""
+        return [
+            f"<results>/figures/{experiment}/{figure}.svg"
+            for experiment in self.experiments
+            if paper in (None, paper_of(experiment))
+            for figure in self.of(experiment)
+        ]
+
+    def read_models(self) -> Iterator[tuple[str, str]]:
+        """Each model that a picture is drawn from, and the picture."""
+        for experiment in self._study.grids:
+            for figure in self.of(experiment):
+                needs = declared_figures()[figure]
+                for pattern in needs.inputs.values() if needs.reads_models else ():
+                    for file in self._files(pattern, experiment, needs):
+                        if file.endswith("/model/record.json"):
+                            yield file, f"<results>/figures/{experiment}/{figure}.svg"
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """The files that a figure reads."""
+        if wildcards.experiment == EXTRACTION:
+            return [f"<results>/{file}" for file in files_of_figure(self._config, wildcards.figure)]
+        needs = declared_figures()[wildcards.figure]
+        patterns = needs.inputs.values()
+        return [file for pattern in patterns for file in self._files(pattern, wildcards.experiment, needs)]
+
+    def code(self, wildcards: Wildcards) -> str:
+        """The code that draws a figure: that of its own module, and of no other figure's."""
+        return code_of("jobs.draw_figure", *self._modules(wildcards))
+
+    def versions(self, wildcards: Wildcards) -> str:
+        """Versions of the packages behind it."""
+        return versions("jobs.draw_figure", *self._modules(wildcards))
+
+    def _modules(self, wildcards: Wildcards) -> list[str]:
+        """Modules that drawing a figure imports by name: its own, and readouts of the models that it loads."""
+        module = self._module(wildcards.experiment, wildcards.figure)
+        return [f"figures.{module}", *self._readouts(wildcards.experiment, declared_figures()[module])]
+
+    def settings(self, wildcards: Wildcards) -> str:
+        """The part of the configuration that a figure reads."""
+        experiment, figure = wildcards.experiment, wildcards.figure
+        module = self._module(experiment, figure)
+        needs = declared_figures()[module]
+        path = (needs.config or "").format(experiment=experiment, figure=figure)
+        block = at(self._config, path) if path else {}
+        of_extraction = experiment == EXTRACTION
+        return as_json(
+            {
+                "module": module,
+                "runs": [] if of_extraction else self._order(experiment, needs),
+                "title": block["title"] if of_extraction else self._study.grids[experiment]["title"],
+                "config": block,
+                "names": extraction_names(self._extraction, block) if of_extraction else {},
+                "style": self._study.config["report"]["figure"],
+            }
+        )
+
+    def caption_files(self) -> list[str]:
+        """Captions of all figures of the study, each once."""
+        return [_caption(module) for module in self._modules_drawn()]
+
+    def captions(self) -> dict[str, dict[str, str]]:
+        """Text of the caption of every figure, by experiment and figure.
+
+        Snakemake's own report takes one file a rule, in which these are looked up. Ends the process with a line for
+        each that is not there.
+        """
+        with one_line_errors():
+            refuse(caption_findings(self._modules_drawn(), self._study.root))
+        texts: dict[str, dict[str, str]] = {}
+        for experiment, figure in self._all():
+            text = (self._study.root / _caption(self._module(experiment, figure))).read_text("utf-8")
+            for wildcard, value in (("experiment", experiment), ("figure", figure)):
+                text = text.replace(f"{{{{ snakemake.wildcards.{wildcard} }}}}", value)
+            texts.setdefault(experiment, {})[figure] = text
+        return texts
+
+    def _modules_drawn(self) -> list[str]:
+        """Modules that draw the figures of the study, each once."""
+        return sorted({self._module(*place) for place in self._all()})
+
+    def _all(self) -> list[tuple[str, str]]:
+        """Experiment and name of every figure."""
+        return [(experiment, figure) for experiment in self.experiments for figure in self.of(experiment)]
+
+    def _module(self, experiment: str, figure: str) -> str:
+        """The module that draws a figure."""
+        if experiment != EXTRACTION:
+            return figure
+        kind: str = self._extraction["figures"][figure]["kind"]
+        return kind
+
+    def _order(self, experiment: str, needs: Needs) -> list[str]:
+        """Runs that a figure reads, in their order, which Snakemake does not compare among inputs."""
+        reads_runs = any("{run}" in pattern for pattern in needs.inputs.values())
+        return list(self._runs(experiment, needs)) if reads_runs else []
+
+    def _readouts(self, experiment: str, needs: Needs) -> list[str]:
+        """Modules that loading the models which a figure reads imports by name."""
+        runs = self._runs(experiment, needs) if needs.reads_models else ()
+        return sorted({module for run in runs for module in self._study.loading_modules(run)})
+
+    def _has(self, experiment: str, needs: Needs) -> bool:
+        """Whether an experiment holds all that a figure reads."""
+        if needs.config and not self._setting(needs.config, experiment):
+            return False
+        return all(self._files(pattern, experiment, needs) for pattern in needs.inputs.values())
+
+    def _files(self, pattern: str, experiment: str, needs: Needs) -> list[str]:
+        """Files of one input, suite by suite, run by run and seed by seed."""
+        patterns = [pattern.replace("{experiment}", experiment)]
+        if "{corpus}" in pattern:
+            corpora = {base_of(self._study.config, corpus): None for corpus in self._corpora(experiment)}
+            patterns = [path.replace("{corpus}", corpus) for path in patterns for corpus in corpora]
+        if kind := re.search(r"/(\w+)/\{suite\}", pattern):
+            suites = self._suites(experiment, kind[1], needs)
+            patterns = [path.replace("{suite}", suite) for path in patterns for suite in suites]
+        if "{run}" not in pattern:
+            return patterns
+        runs = self._runs(experiment, needs)
+        return [file for path in patterns for file in self._study.files(path, runs)]
+
+    def _corpora(self, experiment: str) -> list[str]:
+        """Corpora that the runs of an experiment train on."""
+        return [run.corpus for run in self._study.runs_of(experiment).values() if run.corpus]
+
+    def _suites(self, experiment: str, kind: str, needs: Needs) -> list[str]:
+        """Suites of one kind that an experiment evaluates on and a figure reads."""
+        suites: list[str] = self._study.grids[experiment]["suites"].get(kind, [])
+        if needs.suite:
+            suites = [suite for suite in suites if suite == self._setting(needs.suite, experiment)]
+        if needs.task:
+            task = self._setting(needs.task, experiment)
+            suites = [
+                suite for suite in suites if task in datasets_in(self._study.config["suites"][kind][suite])
+            ]
+        return suites
+
+    def _runs(self, experiment: str, needs: Needs) -> dict[str, Run]:
+        """Runs of an experiment that a figure reads."""
+        runs = self._study.runs_of(experiment)
+        if needs.runs:
+            runs = {name: runs[name] for name in self._setting(needs.runs, experiment)}
+        if needs.trained:
+            runs = {name: run for name, run in runs.items() if run.corpus}
+        return {name: run for name, run in runs.items() if self._is_of(name, needs.method)}
+
+    def _is_of(self, run: str, wanted: Mapping[str, str]) -> bool:
+        """Whether a run's method has the settings that are wanted."""
+        return all(fnmatchcase(str(_at(self._study.method(run), key)), one) for key, one in wanted.items())
+
+    def _setting(self, path: str, experiment: str) -> Any:
+        """The setting at a path of ``Needs``; None if it is not there."""
+        return _at(self._config, path.format(experiment=experiment))
+
+
+def _at(block: Any, path: str) -> Any:
+    """The value at a dotted path; None if it is not there."""
+    for key in path.split("."):
+        block = block.get(key) if isinstance(block, Mapping) else None
+    return block
+
+
+def _caption(module: str) -> str:
+    return f"resources/captions/{module}.rst"

@@ -1,0 +1,100 @@
+"""What jobs need that a machine may lack: keys of APIs, engines, data and encoders.
+
+Only jobs that are to run are asked, so that a table whose inputs are there needs no key.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workflow_scripts.apis.store import is_offline
+
+Config = Mapping[str, Any]
+
+
+class Needed(NamedTuple):
+    """The part of a job that says what it needs: its rule, and what it makes."""
+
+    rule: str
+    name: str
+
+
+NAMED_BY = {
+    "translate_shard": "corpus",
+    "write_exemplars": "pool",
+    "read_dataset": "dataset",
+    "fetch_encoder": "encoder",
+}
+"""Rules whose jobs need something, and the wildcard that says what."""
+
+
+def needed(rule: str, wildcards: Any) -> Needed:
+    """A job as ``need_findings`` reads it."""
+    return Needed(rule, getattr(wildcards, NAMED_BY[rule]) if rule in NAMED_BY else "")
+
+
+def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None) -> Iterator[str]:
+    """What is missing, once for all jobs that need it.
+
+    Args:
+        config: The whole configuration.
+        jobs: Jobs that are to run.
+        data_root: Folder of local data.
+    """
+    for job in dict.fromkeys(jobs):
+        match job.rule:
+            case "translate_shard":
+                translator = config["corpora"][job.name]["round_trip"]["translator"]
+                block = config["translators"][translator]
+                yield from _key(f"corpus {job.name}", f"translators.{translator}", block)
+                if block["engine"] == "apertium" and not is_offline() and not shutil.which("apertium"):
+                    found = (
+                        f"translators.{translator}: corpus {job.name} needs apertium, which is not installed"
+                    )
+                    yield f"{found}. Install it (Debian: apertium), or name another translator."
+            case "write_exemplars":
+                name = config["exemplars"][job.name]["llm"]
+                yield from _key(f"pool {job.name}", f"llms.{name}", config["llms"][name])
+            case "read_dataset":
+                dataset = config["datasets"][job.name]
+                if not dataset.get("optional"):
+                    yield from _source(f"datasets.{job.name}", dataset["sources"], data_root)
+            case "fetch_encoder":
+                fetch = config["encoders"][job.name]["fetch"]
+                yield from _source(f"encoders.{job.name}", fetch["sources"], data_root)
+
+
+def _key(what: str, place: str, block: Config) -> Iterator[str]:
+    variable = block.get("key_variable")
+    if variable and not os.environ.get(variable, "").strip() and not is_offline():
+        found = f"{place}: {what} needs it, and environment variable {variable} is not set"
+        yield f"{found}. Set it, or run with --config offline=true if all answers are kept."
+
+
+def _source(place: str, sources: Iterable[Config], data_root: Path | None) -> Iterator[str]:
+    """A finding where no source can be there; one on the Hub may be, which nobody knows before the job asks."""
+    tried = [_lacks(source, data_root) for source in sources]
+    if all(tried):
+        advice = "Put it there, set data_root or SEMBLANCE_DATA, or name another source."
+        yield f"{place}: no source is there: {'; '.join(filter(None, tried))}. {advice}"
+
+
+def _lacks(source: Config, data_root: Path | None) -> str | None:
+    """Why a source is not there; None where it is, or may be."""
+    if source["kind"] in ("hub", "hub_files"):
+        return None
+    if source["kind"] == "package":
+        spec = find_spec(source["package"])
+        if spec is None or spec.origin is None:
+            return f"Python package {source['package']} is not installed"
+        root = Path(spec.origin).parent
+    elif data_root is None:
+        return "no data root is set"
+    else:
+        root = data_root
+    paths = [file["path"] for file in source["files"].values()] if "files" in source else [source["path"]]
+    missing = next((root / path for path in paths if not (root / path).exists()), None)
+    return f"{missing} does not exist" if missing else None

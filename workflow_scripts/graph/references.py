@@ -1,0 +1,286 @@
+"""Whether every name that the configuration uses is defined, and of the form that its user reads."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.evaluators import evaluators
+from workflow_scripts.graph.findings import unknown
+from workflow_scripts.graph.runs import baselines_of, runs_of
+from workflow_scripts.graph.suites import column_findings, timed, written
+
+FORMS_OF_KIND = {"sts": "pairs", "search": "labelled"} | evaluators()
+"""Kinds of suites whose datasets all have one form."""
+
+
+def form_of(config: Mapping[str, Any], corpus: str) -> str:
+    """What a corpus holds: sentences, or triples."""
+    block = config["corpora"][corpus]
+    if "round_trip" in block:
+        return {"pairs": "triples", "corpus": "sentences"}[block["round_trip"]["form"]]
+    return str(config["datasets"][block["dataset"]]["form"])
+
+
+def base_of(config: Mapping[str, Any], corpus: str) -> str:
+    """The corpus that is cut from a dataset, behind one that is made from it."""
+    block = config["corpora"][corpus]
+    return block["round_trip"]["corpus"] if "round_trip" in block else corpus
+
+
+def columns_of(config: Mapping[str, Any], corpus: str) -> tuple[str, ...]:
+    """Columns that a method can read of a corpus; round trips have no negatives."""
+    if form_of(config, corpus) == "sentences":
+        return ("anchor",)
+    negatives = () if "round_trip" in config["corpora"][corpus] else ("negative",)
+    return ("anchor", "positive", *negatives)
+
+
+def datasets_in(suite: Mapping[str, Any]) -> list[str]:
+    """Names of the datasets that a suite of any kind reads, each once."""
+    measures = [*suite.get("positives", {}).values(), *suite.get("samples", {}).values()]
+    measures += [suite["energy"]] if "energy" in suite else []
+    return list(dict.fromkeys([*suite.get("datasets", []), *(measure["dataset"] for measure in measures)]))
+
+
+def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
+    """What the blocks of the configuration name that is not there, grids left out."""
+    for name in config["corpora"]:
+        yield from _of_corpus(config, name)
+    for name, encoder in config["encoders"].items():
+        yield from _of_encoder(config, name, encoder)
+    for name, pool in config["exemplars"].items():
+        yield from _sentences(config, pool["corpus"], f"exemplars.{name}.corpus")
+        yield from unknown(pool["encoder"], config["encoders"], f"exemplars.{name}.encoder")
+        if pool["generator"] == "llm":
+            yield from unknown(pool["llm"], config["llms"], f"exemplars.{name}.llm")
+    for name in config["exemplar_pools"]:
+        yield from unknown(name, config["exemplars"], "exemplar_pools")
+    for name, method in config["methods"].items():
+        yield from _of_method(config, name, method)
+    if config["development"]["dataset"]:
+        yield from unknown(config["development"]["dataset"], config["datasets"], "development.dataset")
+    yield from _of_suites(config)
+    yield from _of_report(config)
+    yield from _of_extraction(config)
+
+
+def _of_corpus(config: Mapping[str, Any], name: str) -> Iterator[str]:
+    block, place = config["corpora"][name], f"corpora.{name}"
+    if "round_trip" in block:
+        trip = block["round_trip"]
+        yield from unknown(trip["translator"], config["translators"], f"{place}.round_trip.translator")
+        yield from _sentences(config, trip["corpus"], f"{place}.round_trip.corpus")
+        if "round_trip" in config["corpora"].get(trip["corpus"], {}):
+            yield f"{place}.round_trip.corpus: {trip['corpus']} is a round trip itself. Name its corpus."
+        return
+    if block.get("also"):
+        yield from unknown(block["also"], config["datasets"], f"{place}.also")
+        yield from _form(config, block["also"], "sts", f"{place}.also")
+    if found := [*unknown(block["dataset"], config["datasets"], f"{place}.dataset")]:
+        yield from found
+    elif (form := form_of(config, name)) not in ("sentences", "triples"):
+        found_form = f"{block['dataset']} has the form {form}; corpora are sentences or triples"
+        yield f"{place}.dataset: {found_form}. Name another."
+
+
+def _of_encoder(config: Mapping[str, Any], name: str, encoder: Mapping[str, Any]) -> Iterator[str]:
+    for number, block in enumerate(encoder.get("runs", [])):
+        yield from axis_findings(config, block, f"encoders.{name}.runs.{number}")
+    if "adapt" in encoder:
+        yield from unknown(encoder["adapt"]["base"], config["encoders"], f"encoders.{name}.adapt.base")
+        yield from _sentences(config, encoder["adapt"]["corpus"], f"encoders.{name}.adapt.corpus")
+    if name in _behind(config["encoders"], name):
+        yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
+
+
+def _behind(encoders: Mapping[str, Any], name: str) -> set[str]:
+    """Encoders that an encoder starts from, directly or through others; itself where it does so in a circle."""
+    found: set[str] = set()
+    pending = [name]
+    while pending:
+        block = encoders.get(pending.pop(), {})
+        runs = block.get("runs", [])
+        named = [run.get(axis) or [] for run in runs for axis in ("encoder", "teacher")]
+        starts = [block["adapt"]["base"]] if "adapt" in block else []
+        for value in named:
+            starts += value if isinstance(value, list) else [value]
+        pending += set(starts) - found
+        found.update(starts)
+    return found
+
+
+def _of_method(config: Mapping[str, Any], name: str, method: Mapping[str, Any]) -> Iterator[str]:
+    if "base" in method:
+        yield from unknown(method["base"], config["methods"], f"methods.{name}.base")
+        if "base" in config["methods"].get(method["base"], {}):
+            yield f"methods.{name}.base: {method['base']} has a base itself. Name that one."
+    if method.get("pool"):
+        yield from unknown(method["pool"], config["exemplars"], f"methods.{name}.pool")
+
+
+def _sentences(config: Mapping[str, Any], corpus: str, place: str) -> Iterator[str]:
+    if found := [*unknown(corpus, config["corpora"], place)]:
+        yield from found
+    elif _is_whole(config, corpus) and (form := form_of(config, corpus)) != "sentences":
+        yield f"{place}: {corpus} holds {form}, not sentences. Name another."
+
+
+def _is_whole(config: Mapping[str, Any], corpus: str) -> bool:
+    """Whether what a corpus is made from is defined, so that its form is known."""
+    block = config["corpora"][corpus]
+    return "round_trip" in block or block["dataset"] in config["datasets"]
+
+
+def _form(config: Mapping[str, Any], dataset: str, kind: str, place: str) -> Iterator[str]:
+    if dataset in config["datasets"]:
+        form = config["datasets"][dataset]["form"]
+        wanted = FORMS_OF_KIND.get(kind, form)
+        if form != wanted:
+            yield f"{place}: {dataset} has the form {form}; {kind} reads {wanted}. Name another."
+
+
+def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
+    kinds: dict[str, str] = {}
+    for kind, suites in config["suites"].items():
+        for name, suite in suites.items():
+            place = f"suites.{kind}.{name}"
+            if name in kinds:
+                found = f"suites.{kinds[name]} has that name too"
+                yield f"{place}: {found}. Rename one: tables tell suites apart by name."
+            kinds[name] = kind
+            for dataset in datasets_in(suite):
+                yield from unknown(dataset, config["datasets"], f"{place}.datasets")
+                yield from _form(config, dataset, kind, f"{place}.datasets")
+            for task in suite.get("graded", []):
+                yield from unknown(task, suite["datasets"], f"{place}.graded")
+            for tasks in suite.get("lists", []):
+                yield from unknown(tasks, config["mteb"]["lists"], f"{place}.lists")
+            for task in sorted(suite.get("positives", {}).keys() & suite.get("samples", {}).keys()):
+                yield f"{place}.samples.{task}: positives has that name too. Rename one."
+
+
+def _of_report(config: Mapping[str, Any]) -> Iterator[str]:
+    report = config.get("report", {})
+    if plane := report.get("alignment_uniformity"):
+        place, suites = "report.alignment_uniformity", config["suites"]["geometry"]
+        yield from unknown(plane["suite"], suites, f"{place}.suite")
+        if plane["suite"] in suites:
+            yield from unknown(plane["task"], suites[plane["suite"]]["positives"], f"{place}.task")
+    if density := report.get("cosine_density"):
+        yield from unknown(density["task"], config["datasets"], "report.cosine_density.task")
+
+
+def _of_extraction(config: Mapping[str, Any]) -> Iterator[str]:
+    extraction = config["extraction"]
+    yield from unknown(extraction["encoder"], config["encoders"], "extraction.encoder")
+    for part in ("wikitext", "averages"):
+        yield from unknown(extraction[part]["dataset"], config["datasets"], f"extraction.{part}.dataset")
+    for kind, suite in extraction["suites"].items():
+        if suite:
+            yield from unknown(suite, config["suites"][kind], f"extraction.suites.{kind}")
+    for name, block in extraction["representations"].items():
+        if block.get("template"):
+            place = f"extraction.representations.{name}.template"
+            yield from unknown(block["template"], extraction["templates"], place)
+    for number, block in enumerate(extraction["blocks"]):
+        for axis in ("representations", "weightings", "postprocessings"):
+            for name in block[axis]:
+                yield from unknown(name, extraction[axis], f"extraction.blocks.{number}.{axis}")
+    for part, names in extraction.get("show", {}).items():
+        for name in names:
+            yield from unknown(name, extraction[part], f"extraction.show.{part}")
+
+
+def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
+    """What a grid names that is not there, once its runs are known to expand."""
+    for kind, suites in grid["suites"].items():
+        if found := [*unknown(kind, config["suites"], f"{place}: suites")]:
+            yield from found
+            continue
+        for suite in suites:
+            yield from unknown(suite, config["suites"][kind], f"{place}: suites.{kind}")
+    runs = runs_of(grid)
+    for name, block in grid.items():  # of a figure
+        for run in block.get("runs", []) if isinstance(block, Mapping) else []:
+            yield from unknown(run, runs, f"{place}: {name}.runs")
+    yield from _of_baselines(grid, runs, place)
+    yield from _of_columns(config, grid, place)
+
+
+def _of_baselines(grid: Mapping[str, Any], runs: Mapping[str, Any], place: str) -> Iterator[str]:
+    try:
+        baselines = baselines_of(grid).values()
+    except ConfigError as error:
+        yield f"{place}: {error}"
+        return
+    for baseline in dict.fromkeys(filter(None, baselines)):
+        yield from unknown(baseline, runs, f"{place}: baseline")
+
+
+def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Columns against what their suites write, and headings against the columns."""
+    asked = {
+        suite: (kind, config["suites"][kind][suite])
+        for kind, suites in grid["suites"].items()
+        for suite in suites
+        if suite in config["suites"].get(kind, {})
+    }
+    headings = [column["heading"] for column in grid["columns"]]
+    repeatable = [column for column in grid["columns"] if not column.get("measured")]
+    scores = [column["heading"] for column in repeatable if "suite" in column]
+    means = [column["heading"] for column in repeatable if "mean_of" in column]
+    for number, column in enumerate(grid["columns"]):
+        where = f"{place}: columns.{number} ({column['heading']})"
+        if headings.index(column["heading"]) < number:
+            yield f"{where}.heading: another column has that heading. Rename one."
+        if "mean_of" in column:
+            for heading in column["mean_of"]:
+                yield from unknown(heading, scores, f"{where}.mean_of")
+        elif "ratio_of" in column:
+            for heading in column["ratio_of"]:
+                yield from unknown(heading, [*scores, *means], f"{where}.ratio_of")
+        elif "gain_of" in column:
+            yield from unknown(column["gain_of"], [*scores, *means], f"{where}.gain_of")
+        elif "path_of" in column:
+            continue  # what a method records is known when it is trained
+        elif column["suite"] in asked:
+            kind, suite = asked[column["suite"]]
+            scored, times = written(kind, suite, config["mteb"]["lists"]), timed(kind, suite)
+            yield from column_findings(column, scored, times, where)
+        else:
+            yield from unknown(column["suite"], asked, f"{where}.suite")
+    yield from _of_headings(grid, [column["heading"] for column in repeatable], place)
+
+
+def _of_headings(grid: Mapping[str, Any], headings: list[str], place: str) -> Iterator[str]:
+    """Columns that figures name, which are never measured ones, and settings that plots show."""
+    named = {"headline": grid.get("headline")}
+    named |= {f"scatter.{axis}": heading for axis, heading in (grid.get("scatter") or {}).items()}
+    plots = (grid.get("sweep") or {}).get("plots", [])
+    named |= {f"sweep.plots.{number}.heading": plot.get("heading") for number, plot in enumerate(plots)}
+    for key, heading in named.items():
+        if heading is not None:
+            yield from unknown(heading, headings, f"{place}: {key}")
+    swept = {setting for block in grid["runs"] for key in ("sweep", "at") for setting in block.get(key, {})}
+    for number, plot in enumerate(plots):
+        yield from unknown(plot["setting"], swept, f"{place}: sweep.plots.{number}.setting")
+
+
+def axis_findings(config: Mapping[str, Any], block: Mapping[str, Any], place: str) -> Iterator[str]:
+    """What a block of runs names, and whether runs made of runs say that they have their seeds."""
+    tables = {"method": "methods", "encoder": "encoders", "corpus": "corpora", "teacher": "encoders"}
+    for axis, table in tables.items():
+        values = block.get(axis) or []
+        for value in values if isinstance(values, list) else [values]:
+            if found := [*unknown(value, config[table], f"{place}.{axis}")]:
+                yield from found
+                continue
+            runs = config["encoders"].get(value, {}).get("runs")
+            if axis == "teacher" and len(runs or []) != 1:
+                yield f"{place}.teacher: {value} is not one run. Name an encoder with one in `runs`."
+            of_seeds = block.get("of_seeds", False)
+            if axis == "encoder" and of_seeds != (runs is not None and not block.get("corpus")):
+                yield (
+                    f"{place}.of_seeds: true for a frozen run of an encoder that consists of runs, left out "
+                    f"for others; {value} has of_seeds {of_seeds}."
+                )

@@ -1,0 +1,48 @@
+"""Whether files that the repository holds for a study are there: captions, prompts, templates, printed tables.
+
+Snakemake takes an output that is there for a source when its rule's inputs are missing, so that a wrong name would
+go unnoticed on a finished study.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.graph.findings import advice
+
+
+def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
+    """Names in the configuration and its grids of files below ``resources`` that are not there."""
+    folder = root / "resources"
+    yield from _missing(folder / "tokens", "json", config["extraction"]["bias_list"], "extraction.bias_list")
+    for name, pool in config["exemplars"].items():
+        if "prompt" in pool:
+            yield from _missing(folder / "prompts", "txt", pool["prompt"], f"exemplars.{name}.prompt")
+    for name, grid in grids.items():
+        for table in grid.get("published", []):
+            yield from _missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")
+
+
+def caption_findings(modules: Iterable[str], root: Path) -> Iterator[str]:
+    """Captions of figures that are not there."""
+    for module in modules:
+        yield from _missing(root / "resources/captions", "rst", module, f"figure {module}")
+
+
+def _missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
+    if not (folder / f"{name}.{ending}").exists():
+        known = sorted(file.stem for file in folder.glob(f"*.{ending}"))
+        yield f"{place}: no file resources/{folder.name}/{name}.{ending}. {advice(name, known)}"
+
+
+def data_root_findings(config: Mapping[str, Any], data_root: Path | None) -> Iterator[str]:
+    """Folders on this machine that are named and not there, or lie where nothing of a study may."""
+    if data_root is not None and not data_root.is_dir():
+        place = "data_root" if config["data_root"] else "environment variable SEMBLANCE_DATA"
+        yield f"{place}: {data_root} is no folder. Name the folder of local data, or none."
+    answers = Path(config["answers"])
+    if answers.is_absolute() or ".." in answers.parts:
+        yield (
+            f"answers: {config['answers']} is outside the study's folder. Name a path below it; "
+            "the environment variable SEMBLANCE_ANSWERS may name another place."
+        )

@@ -1,0 +1,249 @@
+"""Runs: what the grids of a study ask for, and the settings of each."""
+
+import copy
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.slices import Config, at
+from workflow_scripts.graph.yaml_files import read_numbers
+
+OF_A_RUN = ("training", "development")
+"""Sections of the configuration that a method, a reading and a run can change for themselves."""
+
+AXES = ("method", "encoder", "corpus", "reading", "teacher")
+
+
+class Run(NamedTuple):
+    """One encoder of an experiment: which method, on what, read how, and how often."""
+
+    method: str
+    encoder: str
+    corpus: str | None
+    reading: str
+    overrides: Config
+    seeds: tuple[int, ...]
+    teacher: str | None = None
+
+    def seed_for(self, seed: int) -> int:
+        """The seed of this run that goes with ``seed`` of a run made from it: its only one if it is not trained."""
+        return seed if seed in self.seeds else self.seeds[0]
+
+
+def read_experiments(config: Config, folder: Path) -> dict[str, Config]:
+    """Read the grids that ``config`` asks for.
+
+    Raises:
+        ConfigError: if a grid has no file.
+    """
+    grids = {}
+    for name in config["experiments"]:
+        path = folder / f"{name}.yaml"
+        if not path.exists():
+            known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+            raise ConfigError(f"experiments: no file {path.name} in config/experiments; there are {known}.")
+        grids[name] = yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)  # a tenth of the time
+        read_numbers(grids[name])
+    return grids
+
+
+def paper_of(experiment: str) -> str:
+    """The paper, or study, that an experiment belongs to: its name up to the table or figure."""
+    return re.sub(r"_(table|figure|readings).*", "", experiment)
+
+
+class Point(NamedTuple):
+    """Where a run lies in the sweep of its block: the name it has without it, and dotted setting to value."""
+
+    series: str
+    values: Config
+
+
+def runs_of(grid: Mapping[str, Any]) -> dict[str, Run]:
+    """Every run that one grid asks for, by its name.
+
+    An axis may list several values; a run without a corpus is not trained and has one seed, unless it is made of
+    runs that are (``of_seeds``).
+
+    Raises:
+        ConfigError: if two different runs would have one name.
+    """
+    runs: dict[str, Run] = {}
+    for block in grid["runs"]:
+        for name, run, _ in _expand(block, grid["seeds"]):
+            if runs.get(name, run) != run:
+                raise ConfigError(f"{grid['title']}: two runs are named {name}. Give one of them a tag.")
+            runs[name] = run
+    return runs
+
+
+def baselines_of(grid: Mapping[str, Any]) -> dict[str, str | None]:
+    """The run that each run of a grid is compared with: its block's baseline, else the grid's; None for that run.
+
+    ``{encoder}`` and other axes in a baseline are filled in by those of the run that is compared.
+
+    Raises:
+        ConfigError: if a baseline names an axis that is none, or a run is in two blocks with different ones.
+    """
+    found: dict[str, str | None] = {}
+    for block in grid["runs"]:
+        for name, run, _ in _expand(block, grid["seeds"]):
+            baseline = _filled(block.get("baseline") or grid["baseline"], run, grid["title"])
+            own = None if name == baseline else baseline
+            if found.setdefault(name, own) != own:
+                raise ConfigError(
+                    f"{grid['title']}: run {name} has two baselines, {found[name]} and {own}. Keep one."
+                )
+    return found
+
+
+def _filled(baseline: str | None, run: Run, title: str) -> str | None:
+    try:
+        return baseline and baseline.format(**{axis: getattr(run, axis) for axis in AXES})
+    except (LookupError, ValueError) as error:
+        raise ConfigError(
+            f"{title}: baseline {baseline}: {error} is no axis; there are {', '.join(AXES)}."
+        ) from error
+
+
+def points_of(grid: Mapping[str, Any]) -> dict[str, Point]:
+    """Where the runs of blocks with a sweep lie, by name."""
+    return {
+        name: point
+        for block in grid["runs"]
+        if block.get("sweep")
+        for name, _, point in _expand(block, grid["seeds"])
+    }
+
+
+def _expand(block: Config, seeds: Sequence[int]) -> Iterator[tuple[str, Run, Point]]:
+    choices = [_listed(block.get(axis)) for axis in AXES]
+    sweep = block.get("sweep") or {}
+    for method, encoder, corpus, reading, teacher in product(*choices):
+        named = [method, encoder, corpus, reading, teacher, block.get("tag")]
+        series = ".".join(part for part in named if part)
+        for values in product(*sweep.values()):
+            point = Point(series, dict(zip(sweep, values, strict=True)))
+            overrides = copy.deepcopy(block.get("overrides") or {})
+            for setting, value in point.values.items():
+                _merge(overrides, _nested(setting.split("."), value))
+            run = Run(
+                method=method,
+                encoder=encoder,
+                corpus=corpus,
+                reading=reading or "default",
+                overrides=overrides,
+                seeds=tuple(seeds) if corpus or block.get("of_seeds") else (0,),
+                teacher=teacher,
+            )
+            yield ".".join([series, *_tag(point.values)]), run, point
+
+
+def _nested(keys: Sequence[str], value: Any) -> Config:
+    return {keys[0]: _nested(keys[1:], value) if len(keys) > 1 else value}
+
+
+def _tag(values: Mapping[str, Any]) -> list[str]:
+    """One readable part of a run's name, such as blocks3-frequencies4; none without a sweep."""
+    parts = [f"{setting.rsplit('.', 1)[-1]}{_shown(value)}" for setting, value in values.items()]
+    return ["-".join(parts)] if parts else []
+
+
+def _shown(value: Any) -> str:
+    """A value as a part of a name: words set off by a dash, no dots."""
+    if isinstance(value, list):
+        return "_".join(map(_shown, value))
+    text = f"{value:g}" if isinstance(value, float) else str(value).lower()
+    return f"-{text}" if isinstance(value, str | bool) else text.replace(".", "p")
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def all_runs(grids: Mapping[str, Config], encoders: Mapping[str, Config]) -> dict[str, Run]:
+    """Every run of every grid, and those that they are made from, each with all seeds that are asked of it.
+
+    Raises:
+        ConfigError: if one name is given to different runs.
+    """
+    runs: dict[str, Run] = {}
+    for experiment, grid in grids.items():
+        for name, run in runs_of(grid).items():
+            _add(runs, name, run, encoders, f"experiments.{experiment}")
+    return runs
+
+
+def _add(runs: dict[str, Run], name: str, run: Run, encoders: Mapping[str, Config], place: str) -> None:
+    """Add a run and those that it is made from to ``runs``."""
+    seen = runs.get(name, run)
+    if seen._replace(seeds=()) != run._replace(seeds=()):
+        raise ConfigError(f"{place}: run {name} differs from another of that name. Give it a tag.")
+    joined = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
+    if runs.get(name) != joined:
+        runs[name] = joined
+        for encoder in filter(None, (run.encoder, run.teacher)):
+            for part, made in members_of(encoders, encoder, run.seeds).items():
+                _add(runs, part, made, encoders, f"encoders.{encoder}.runs")
+
+
+def members_of(encoders: Mapping[str, Config], name: str, seeds: Sequence[int]) -> dict[str, Run]:
+    """The runs that an encoder consists of, in order; none for one that is fetched or adapted."""
+    blocks = encoders[name].get("runs", []) if name in encoders else []
+    return {part: run for block in blocks for part, run, _ in _expand(block, seeds)}
+
+
+def run_settings(config: Config, run: Run) -> Config:
+    """Settings of one run: its method, training and development, with what encoder, method, reading and run override.
+
+    Later ones win: ``training``, then the encoder's, then the method's, then the reading's, then the run's; likewise
+    ``development``, which encoders leave alone. A method that names another one as its ``base`` is given that one's
+    block, and its training and development settings.
+
+    Raises:
+        ConfigError: if the method lacks the reading.
+    """
+    method = copy.deepcopy(at(config, f"methods.{run.method}"))
+    if "base" in method:
+        method["base"], below = _base_of(config, run.method)
+        for section in OF_A_RUN:
+            method[section] = _merged(below[section], method.get(section, {}))
+    readings = method.pop("readings", {})
+    if run.reading != "default" and run.reading not in readings:
+        raise ConfigError(
+            f"methods.{run.method}: no reading {run.reading}; has {sorted(readings) or 'none'}."
+        )
+    development = {key: value for key, value in config["development"].items() if key != "dataset"}
+    settings = {"method": method, "training": copy.deepcopy(config["training"]), "development": development}
+    _merge(settings["training"], at(config, f"encoders.{run.encoder}").get("training", {}))
+    for section in OF_A_RUN:
+        _merge(settings[section], method.pop(section, {}))
+    _merge(settings, readings.get(run.reading, {}))
+    _merge(settings, run.overrides)
+    return settings
+
+
+def _base_of(config: Config, name: str) -> tuple[Config, Config]:
+    """The block that a method which wraps another names as its ``base``, and the sections of runs in that."""
+    base = copy.deepcopy(at(config, f"methods.{at(config, f'methods.{name}')['base']}"))
+    base.pop("readings", None)
+    return base, {section: base.pop(section, {}) for section in OF_A_RUN}
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Config:
+    merged = copy.deepcopy(dict(base))
+    _merge(merged, changes)
+    return merged
+
+
+def _merge(base: Config, changes: Mapping[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = copy.deepcopy(value)

@@ -1,0 +1,95 @@
+"""Holding a part of the configuration to its JSON Schema, a line for each mistake.
+
+The schemas in ``config/schemas`` are written from the Settings classes beside the code (``write_schema``), so that
+the graph knows every key, type and range without importing what reads them.
+"""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+from workflow_scripts.graph.findings import advice
+
+SCHEMA = "schemas/config.schema.json"
+GRID_SCHEMA = "schemas/experiment.schema.json"
+_LONGEST = 300
+"""Characters of a message, which repeats what was found."""
+
+
+def read_schema(path: Path) -> dict[str, Any]:
+    """Read a JSON Schema."""
+    schema: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return schema
+
+
+def validator_of(schema: Mapping[str, Any], definition: str | None = None) -> Draft202012Validator:
+    """A validator of a whole schema, or of one of its definitions."""
+    if definition is None:
+        return Draft202012Validator(schema)
+    return Draft202012Validator({"$ref": f"#/$defs/{definition}", "$defs": schema["$defs"]})
+
+
+def schema_findings(value: Any, validator: Draft202012Validator, place: str) -> Iterator[str]:
+    """What is wrong with ``value``; of a choice between several forms, what is wrong with the nearest one."""
+    nearest = [best_match([error]) or error for error in validator.iter_errors(value)]
+    nearest.sort(key=lambda error: list(map(str, error.absolute_path)))
+    seen: set[tuple[Any, ...]] = set()
+    for error in nearest:
+        kind = (*error.absolute_path, error.validator)
+        if error.validator not in _ONE_A_PLACE or kind not in seen:
+            yield from (f"{place}{line}" for line in _lines(error))
+        seen.add(kind)
+
+
+_ONE_A_PLACE = ("type", "required", "additionalProperties")
+"""What several branches of a schema complain of at one place, or what one line says for all keys."""
+
+
+def _lines(error: ValidationError) -> Iterator[str]:
+    if error.validator == "additionalProperties":
+        yield from _unknown_keys(error)
+    elif error.validator == "required":
+        missing = ", ".join(key for key in error.validator_value if key not in error.instance)
+        yield f"{_path(error) or 'configuration'}: without {missing}. Write it there."
+    else:
+        yield _one_line(error)
+
+
+def _path(error: ValidationError) -> str:
+    return ".".join(map(str, error.absolute_path))
+
+
+def _unknown_keys(error: ValidationError) -> Iterator[str]:
+    path = f"{_path(error)}." if error.absolute_path else ""
+    patterns = list(error.schema.get("patternProperties", {}))
+    known = sorted(error.schema.get("properties", {}))
+    strange = [str(key) for key in error.instance if key not in known]
+    if patterns:  # names that its user chooses
+        wanted = Draft202012Validator({"pattern": patterns[0]})
+        for key in strange:
+            if not wanted.is_valid(key):
+                yield f"{path}{key}: not a name. Use small letters, digits and underscores."
+        return
+    near = {key for key in strange if difflib.get_close_matches(key, known, n=1)}
+    for key in strange:
+        if key in near:
+            yield f"{path}{key}: unknown key. {advice(key, known)}"
+    if far := [key for key in strange if key not in near]:
+        keys = "key" if len(far) == 1 else "keys"
+        yield f"{path}{', '.join(far)}: unknown {keys}. {advice(far[0], known)}"
+
+
+def _one_line(error: ValidationError) -> str:
+    path = ".".join(map(str, error.absolute_path)) or "configuration"
+    if error.validator == "enum":
+        close = difflib.get_close_matches(str(error.instance), map(str, error.schema["enum"]), n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        return f"{path}: {error.instance!r} is none of {', '.join(map(str, error.schema['enum']))}.{hint}"
+    meaning = f" ({error.schema['description']})" if "description" in error.schema else ""
+    message = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]} ..."
+    return f"{path}: {message}{meaning}."

@@ -1,0 +1,96 @@
+"""What the rule that writes cards of models looks up."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.references import base_of
+from workflow_scripts.graph.runs import Run
+from workflow_scripts.graph.slices import Wildcards, as_json
+from workflow_scripts.graph.study import Study
+
+SCRIPT = "jobs.write_model_card"
+
+
+class Sharing:
+    """Lookups by a job's wildcards, or of the whole study."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._config = study.config
+
+    def cards(self) -> list[str]:
+        """Cards of all runs and seeds."""
+        return self._study.files("<results>/runs/{run}/seed{seed}/README.md", self._study.runs)
+
+    def scores(self, wildcards: Wildcards) -> list[str]:
+        """Score files of one run: every suite of the grids that have it, every seed of theirs."""
+        run = wildcards.run
+        files = {
+            file
+            for experiment, grid in self._study.grids.items()
+            if run in (runs := self._study.runs_of(experiment))
+            for kind, suites in grid["suites"].items()
+            for suite in suites
+            for file in self._study.files(
+                f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}.parquet", {run: runs[run]}
+            )
+        }
+        return sorted(files)
+
+    def history(self, wildcards: Wildcards) -> list[str]:
+        """The training history of a run that was trained."""
+        trained = wildcards.run in self._study.trained
+        return [f"<results>/runs/{wildcards.run}/seed{wildcards.seed}/history.parquet"] if trained else []
+
+    def code(self, wildcards: Wildcards) -> str:
+        """Code of a card, which quotes the method's module."""
+        return code_of(SCRIPT, self._method(wildcards))
+
+    def versions(self, wildcards: Wildcards) -> str:
+        """Versions of the packages behind it."""
+        return versions(SCRIPT, self._method(wildcards))
+
+    def _method(self, wildcards: Wildcards) -> str:
+        return f"methods.{self._study.method(wildcards.run)['module']}"
+
+    def settings(self, wildcards: Wildcards) -> str:
+        """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""
+        run = self._study.runs[wildcards.run]
+        settings = self._study.settings(wildcards.run)
+        return as_json(
+            {
+                "encoders": [self._encoder(name) for name in sorted(self._encoders(run.encoder))],
+                "data": [self._dataset(name) for name in sorted(self._datasets(self._corpora(run)))],
+                "method": settings["method"],
+                "training": settings["training"] if run.corpus else None,
+            }
+        )
+
+    def _encoders(self, name: str) -> set[str]:
+        """Published encoders behind one: its own name, its base, or those of the runs that it consists of."""
+        block = self._config["encoders"][name]
+        if "adapt" in block:
+            return self._encoders(block["adapt"]["base"])
+        members = self._study.members(name).values()
+        return {found for member in members for found in self._encoders(member.encoder)} or {name}
+
+    def _corpora(self, run: Run) -> set[str]:
+        """Corpora that a run, its encoder and the runs that it is made of were trained on."""
+        adapted = self._config["encoders"][run.encoder].get("adapt", {}).get("corpus")
+        members = self._study.members(run.encoder).values()
+        return ({run.corpus, adapted} - {None}).union(*(self._corpora(member) for member in members))
+
+    def _datasets(self, corpora: Iterable[str]) -> set[str]:
+        return {self._config["corpora"][base_of(self._config, corpus)]["dataset"] for corpus in corpora}
+
+    def _encoder(self, name: str) -> dict[str, Any]:
+        fetch = self._config["encoders"][name]["fetch"]
+        first, *_ = fetch["sources"]
+        hub = next((source["repository"] for source in fetch["sources"] if source["kind"] == "hub"), None)
+        origin = hub or first.get("package") or first.get("path")
+        return {"name": name, "licence": fetch["licence"], "origin": origin, "hub": hub}
+
+    def _dataset(self, name: str) -> dict[str, Any]:
+        about = self._config["datasets"][name]["about"]
+        return {"name": name, **{key: about[key] for key in ("licence", "origin", "citation")}}

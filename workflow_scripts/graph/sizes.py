@@ -1,0 +1,88 @@
+"""Depth and width of an encoder, known before it is fetched: from its own config.json, or from config/rates.yaml."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from workflow_scripts.graph.runs import members_of
+
+
+class Size(NamedTuple):
+    """Of an encoder."""
+
+    layers: int
+    width: int
+
+    @property
+    def parameters(self) -> int:
+        """About as many as an encoder of this size has, rather too many: twelve squares a layer, 65,536 tokens."""
+        return 12 * self.layers * self.width**2 + 65_536 * self.width
+
+
+class Sizes:
+    """Sizes by the encoder's name in the configuration."""
+
+    def __init__(
+        self, encoders: Mapping[str, Any], data_root: Path | None, results: Path, rates: Path
+    ) -> None:
+        self._encoders = encoders
+        self._data_root = data_root
+        self._results = results
+        self._rates = rates
+        self.of = cache(self._of)
+        self.behind = cache(self._behind)
+
+    def _of(self, encoder: str) -> Size | None:
+        """The size of an encoder that is fetched or adapted; None where nobody can say before it is fetched."""
+        block = self._encoders.get(encoder, {})
+        if "adapt" in block:
+            return self.of(block["adapt"]["base"])
+        places = [folder_of(source, self._data_root) for source in block.get("fetch", {}).get("sources", [])]
+        for folder in [*places, self._results / "encoders" / encoder]:
+            if folder is not None and (size := _read(folder / "config.json")):
+                return size
+        known = _rates(self._rates).get(encoder)
+        return Size(known["layers"], known["width"]) if known else None
+
+    def _behind(self, encoder: str) -> list[Size | None]:
+        """Size of an encoder, or of those that its runs start from."""
+        if "runs" not in self._encoders.get(encoder, {}):
+            return [self.of(encoder)]
+        members = members_of(self._encoders, encoder, (0,)).values()
+        return [size for member in members for size in self.behind(member.encoder)]
+
+
+def sizes_of(config: Mapping[str, Any], root: Path, data_root: Path | None) -> Sizes:
+    """Sizes of a study's encoders."""
+    results = Path("results", config["name"])
+    return Sizes(config["encoders"], data_root, results, root / "config/rates.yaml")
+
+
+@cache
+def _rates(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    encoders: dict[str, Any] = yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)["encoders"]
+    return encoders
+
+
+def folder_of(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
+    """The folder that a source on this machine names, whether it is there or not; None for any other source."""
+    if source["kind"] == "local":
+        return data_root / str(source["path"]) if data_root else None
+    if source["kind"] == "package" and (spec := find_spec(source["package"])) and spec.origin:
+        return Path(spec.origin).parent / str(source["path"])
+    return None
+
+
+def _read(file: Path) -> Size | None:
+    try:
+        found = json.loads(file.read_text("utf-8"))
+        return Size(int(found["num_hidden_layers"]), int(found["hidden_size"]))
+    except (OSError, ValueError, KeyError):
+        return None

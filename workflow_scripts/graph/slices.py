@@ -1,0 +1,72 @@
+"""Parts of the configuration as params of rules."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.provenance.key import canonical
+
+Config = dict[str, Any]
+
+
+class Wildcards(Protocol):
+    """A job's wildcards, by attribute."""
+
+    def __getattr__(self, name: str) -> str:
+        """Value of the wildcard ``name``."""
+
+
+def config_slice(config: Config, **sections: str) -> Callable[[Wildcards], str]:
+    """Make a param function: the named sections of the configuration as one JSON string.
+
+    One string with sorted keys, because Snakemake compares params as a set of their ``repr``: two
+    numbers that trade places would count as unchanged, and reordered keys as a change.
+
+    Args:
+        config: The whole configuration.
+        sections: Name in the slice to dotted path in the configuration; ``{wildcards}`` are filled in.
+    """
+
+    def of(wildcards: Wildcards) -> str:
+        filled = {name: path.format(**dict(wildcards.items())) for name, path in sections.items()}  # type: ignore[operator]
+        return as_json({name: at(config, path) for name, path in filled.items()})
+
+    return of
+
+
+def as_json(value: Any) -> str:
+    """JSON with sorted keys; equal numbers are spelled alike, since Snakemake compares params as text."""
+    return json.dumps(canonical(value), sort_keys=True)
+
+
+def deciding(block: Mapping[str, Any], schema: Mapping[str, Any], definition: str) -> Config:
+    """A block without the settings that its class marks as deciding no result (``config.OPERATIONAL``).
+
+    Args:
+        block: A part of the configuration.
+        schema: Of the whole configuration.
+        definition: Name of the block's class in it.
+    """
+    fields = schema["$defs"][definition]["properties"]
+    return {name: value for name, value in block.items() if not fields[name].get("operational")}
+
+
+def at(config: Config, path: str) -> Any:
+    """The value at a dotted path.
+
+    Raises:
+        ConfigError: naming the first key that is not there.
+    """
+    value: Any = config
+    for depth, key in enumerate(keys := path.split(".")):
+        if not isinstance(value, Mapping) or key not in value:
+            raise ConfigError(f"{'.'.join(keys[: depth + 1])}: not in the configuration.")
+        value = value[key]
+    return value
+
+
+def one_of(names: Iterable[str]) -> str:
+    """A wildcard constraint that matches exactly ``names``, and nothing where there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"

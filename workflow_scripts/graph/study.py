@@ -1,0 +1,252 @@
+"""A study as its graph sees it: the checked configuration, the grids it asks for, and every run of theirs.
+
+A run is its settings: if several names have the same ones, or for ones that differ in what changes nothing
+(``graph.inert``), the first in the order of the study's experiments is trained and evaluated for all of them.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from snakemake.utils import update_config
+
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.graph.checks import checked, study_findings
+from workflow_scripts.graph.command_line import as_in_a_file
+from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.inert import without_inert
+from workflow_scripts.graph.needs import Needed, need_findings
+from workflow_scripts.graph.references import base_of, datasets_in
+from workflow_scripts.graph.runs import (
+    OF_A_RUN,
+    Run,
+    all_runs,
+    members_of,
+    read_experiments,
+    run_settings,
+    runs_of,
+)
+from workflow_scripts.graph.sizes import Sizes, sizes_of
+from workflow_scripts.graph.slices import Config, as_json
+from workflow_scripts.graph.yaml_files import read_numbers
+from workflow_scripts.methods import readout_modules
+from workflow_scripts.provenance.closure import code_files
+
+ENSEMBLE = "models.ensemble"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What all lookups of the graph start from; nothing in it is changed after it was made."""
+
+    config: Config
+    grids: dict[str, Config]
+    runs: dict[str, Run]
+    root: Path
+    """Folder of the Snakefile."""
+
+    @property
+    def folder(self) -> str:
+        """Folder of the study's results below the working directory."""
+        return f"results/{self.config['name']}"
+
+    @cached_property
+    def _settings(self) -> dict[str, Config]:
+        return {name: run_settings(self.config, run) for name, run in self.runs.items()}
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Sizes of the encoders."""
+        return sizes_of(self.config, self.root, data_root_of(self.config))
+
+    def settings(self, run: str) -> Config:
+        """Settings of a run: ``method``, ``training`` and ``development``; shared, so not to be changed."""
+        return self._settings[run]
+
+    def method(self, run: str) -> Config:
+        """Settings of a run's method; shared, so not to be changed."""
+        method: Config = self._settings[run]["method"]
+        return method
+
+    def canonical(self, run: str) -> str:
+        """The run whose files are those of ``run``: the first with its settings, mostly itself."""
+        return self._canonical[run]
+
+    @cached_property
+    def _canonical(self) -> dict[str, str]:
+        first: dict[str, str] = {}
+        return {name: first.setdefault(self._identity(name), name) for name in self.runs}
+
+    def _identity(self, name: str) -> str:
+        """All that decides a run's files but its seed, settings that change nothing left out."""
+        run, settings = self.runs[name], self.settings(name)
+        trained = [settings[section] for section in OF_A_RUN] if run.corpus else None
+        return as_json([run.encoder, run.corpus, run.teacher, without_inert(settings["method"]), trained])
+
+    def aliases(self, runs: Iterable[str]) -> dict[str, str]:
+        """Those of ``runs`` whose files are another run's, and that run."""
+        return {name: self.canonical(name) for name in runs if self.canonical(name) != name}
+
+    @cached_property
+    def made(self) -> dict[str, Run]:
+        """Runs that have files of their own."""
+        return {name: run for name, run in self.runs.items() if self.canonical(name) == name}
+
+    @cached_property
+    def trained(self) -> dict[str, Run]:
+        """Runs that are trained."""
+        return {name: run for name, run in self.made.items() if run.corpus}
+
+    @cached_property
+    def joined(self) -> dict[str, Run]:
+        """Runs that are made of others and not trained."""
+        return {name: run for name, run in self.made.items() if not run.corpus and self.has_runs(run.encoder)}
+
+    @cached_property
+    def frozen(self) -> dict[str, Run]:
+        """Runs that read an encoder as it is."""
+        return {name: run for name, run in self.made.items() if name not in {*self.trained, *self.joined}}
+
+    def encoders(self, kind: str) -> list[str]:
+        """Encoders of one kind: ``fetch``, ``adapt``, or ``runs`` for those that consist of runs."""
+        return [name for name, block in self.config["encoders"].items() if kind in block]
+
+    def has_runs(self, encoder: str) -> bool:
+        """Whether an encoder consists of runs."""
+        return "runs" in self.config["encoders"][encoder]
+
+    def members(self, encoder: str, seeds: Sequence[int] = (0,)) -> dict[str, Run]:
+        """The runs that an encoder consists of, in order."""
+        return members_of(self.config["encoders"], encoder, seeds)
+
+    def models(self, encoder: str, seed: str) -> list[str]:
+        """Models of the runs that an encoder consists of, each by the seed that goes with ``seed``."""
+        members = self.members(encoder, [int(seed)])
+        return [self.model(name, self.runs[name].seed_for(int(seed))) for name in members]
+
+    def model(self, run: str, seed: int) -> str:
+        """The record of a run's model folder, which vouches for the folder."""
+        return f"<results>/runs/{self.canonical(run)}/seed{seed}/model/record.json"
+
+    def files(self, pattern: str, runs: Mapping[str, Run]) -> list[str]:
+        """``pattern`` filled with every run and seed; runs that share their files give them once."""
+        filled = (
+            pattern.format(run=self.canonical(name), seed=seed)
+            for name, run in runs.items()
+            for seed in run.seeds
+        )
+        return list(dict.fromkeys(filled))
+
+    def loading_modules(self, run: str) -> list[str]:
+        """Modules that loading a run's model imports by name; a run that is made of others needs theirs."""
+        method = self.method(run)
+        behind = self.modules_behind(self.runs[run].encoder)
+        several = {ENSEMBLE} & {*behind, *_ensemble_module(method["module"])}
+        return sorted({*(readout_modules(method) or behind), *several})
+
+    def modules_behind(self, encoder: str) -> list[str]:
+        """Modules that loading the runs of an encoder imports by name."""
+        return sorted({module for run in self.members(encoder) for module in self.loading_modules(run)})
+
+    def runs_of(self, experiment: str) -> dict[str, Run]:
+        """Every run that one experiment asks for."""
+        return runs_of(self.grids[experiment])
+
+    @cached_property
+    def asked_corpora(self) -> list[str]:
+        """Corpora that runs train on."""
+        return sorted({run.corpus for run in self.runs.values() if run.corpus})
+
+    @cached_property
+    def read_corpora(self) -> list[str]:
+        """Corpora that runs or their encoders train on."""
+        adapted = {
+            self.config["encoders"][run.encoder].get("adapt", {}).get("corpus") for run in self.runs.values()
+        }
+        return sorted({*self.asked_corpora, *adapted} - {None})
+
+    @cached_property
+    def asked_pools(self) -> list[str]:
+        """Pools of exemplars that the study makes, for its runs or without any."""
+        read = {self.method(run).get("pool") for run in self.runs}
+        return sorted({*self.config["exemplar_pools"], *read} - {None})
+
+    @cached_property
+    def evaluation_sets(self) -> list[str]:
+        """Datasets that the study evaluates on, the development set among them."""
+        suites = {
+            (kind, suite)
+            for grid in self.grids.values()
+            for kind, names in grid["suites"].items()
+            for suite in names
+        }
+        evaluated = {
+            name for kind, suite in suites for name in datasets_in(self.config["suites"][kind][suite])
+        }
+        development = {self.config["development"]["dataset"]} if self.trained else set()
+        return sorted(evaluated | (development - {None}))
+
+    def dev_part(self, corpus: str) -> str:
+        """Held-out text of a corpus, or of the one that it is a round trip of."""
+        return f"<results>/corpora/{base_of(self.config, corpus)}/dev.parquet"
+
+    @cached_property
+    def development_sets(self) -> list[str]:
+        """Files of the pairs by which runs choose their checkpoints."""
+        if not self.trained:
+            return []
+        if dataset := self.config["development"]["dataset"]:
+            return [f"<results>/datasets/{dataset}.parquet"]
+        return sorted({self.dev_part(run.corpus) for run in self.trained.values() if run.corpus})
+
+    def check_needs(self, jobs: Iterable[Needed]) -> None:
+        """Check that keys, data and engines are there for the jobs that are to run.
+
+        Ends the process with a line for each that is not.
+        """
+        with one_line_errors():
+            refuse(need_findings(self.config, jobs, data_root_of(self.config)))
+
+
+def open_study(
+    config: Config, files: Iterable[str | Path], root: Path, command_line: Mapping[str, Any] | None = None
+) -> Study:
+    """Check a configuration and expand its grids; ends the process with a line for each thing that is wrong.
+
+    Args:
+        config: As Snakemake merged it; what the command line says becomes what a file would say.
+        files: The YAML files it was read from.
+        root: Folder of the Snakefile.
+        command_line: What ``--config`` gave.
+    """
+    update_config(config, as_in_a_file(command_line or {}))
+    read_numbers(config)
+    with one_line_errors():
+        checked(config, files, root / "config")
+        grids = read_experiments(config, root / "config/experiments")
+        refuse(study_findings(config, grids, root, data_root_of(config)))
+        study = Study(config, grids, all_runs(grids, config["encoders"]), root)
+    os.environ.update(_environment(config))
+    os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
+    return study
+
+
+def data_root_of(config: Config) -> Path | None:
+    """The folder of local data: the setting, or else the environment variable SEMBLANCE_DATA."""
+    root = config["data_root"] or os.environ.get("SEMBLANCE_DATA")
+    return Path(root) if root else None
+
+
+def _environment(config: Config) -> dict[str, str]:
+    """Settings that reach jobs by their environment, since they decide no result."""
+    root = {"SEMBLANCE_DATA": str(config["data_root"])} if config["data_root"] else {}
+    return root | ({"SEMBLANCE_OFFLINE": "1"} if config["offline"] else {})
+
+
+def _ensemble_module(method: str) -> list[str]:
+    """The module that loads several encoders, where a method makes such a model: its code imports it."""
+    loads = f"workflow_scripts/{ENSEMBLE.replace('.', '/')}.py" in code_files(f"methods.{method}")
+    return [ENSEMBLE] if loads else []

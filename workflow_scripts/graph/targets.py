@@ -1,0 +1,62 @@
+"""Whether somebody makes what this call asks for, and everything that rules read of the repository is there.
+
+Snakemake takes a file that is there for a source if no rule makes it or its rule's inputs are missing, and says
+that nothing is to be done.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.graph.findings import advice, refuse
+from workflow_scripts.graph.study import Study
+
+
+def check_targets(workflow: Any, study: Study) -> None:
+    """Check the targets of this call and the static inputs of all rules.
+
+    Ends the process with a line for each that nobody makes or that is not there.
+
+    Args:
+        workflow: Snakemake's, once all rules are known.
+        study: The study, whose tables and figures are what a wrong name may have meant.
+    """
+    rules = list(workflow.rules)
+    with one_line_errors():
+        refuse([*resource_findings(rules, study.root), *target_findings(_asked(), rules, study.folder)])
+
+
+def _asked() -> list[str]:
+    """Targets on snakemake's command line, of which it tells its Snakefile nothing."""
+    program = Path(sys.argv[0])
+    if "snakemake" not in (program.name, program.parent.name):
+        return []
+    from snakemake.cli import get_argument_parser  # there already, since it runs this
+
+    targets: list[str] = get_argument_parser().parse_args(sys.argv[1:]).targets
+    return targets
+
+
+def target_findings(targets: Iterable[str], rules: Iterable[Any], results: str) -> Iterator[str]:
+    """Targets that are neither a rule nor a file that one makes."""
+    rules = list(rules)
+    names = {rule.name for rule in rules}
+    for target in sorted(targets):
+        if target not in names and not any(rule.is_producer(target) for rule in rules):
+            plain = [rule.name for rule in rules if not rule.has_wildcards()]
+            shown = next((rule for rule in rules if rule.name == "all"), None)
+            files = [str(file) for file in shown.input] if shown else []
+            known = [file.replace("<results>", results) for file in files] if "/" in target else plain
+            yield f"{target}: no rule makes it. {advice(target, known)}"
+
+
+def resource_findings(rules: Iterable[Any], root: Path) -> Iterator[str]:
+    """Files below ``resources`` that rules read or print as captions and that are not there."""
+    for rule in rules:
+        read = [str(file) for file in rule.input if not callable(file)]
+        for file in read:
+            if file.startswith("resources/") and "{" not in file and not (root / file).exists():
+                known = sorted(f"{Path(file).parent}/{path.name}" for path in (root / file).parent.glob("*"))
+                yield f"rule {rule.name}: {file} is not there. {advice(file, known)}"

@@ -1,0 +1,142 @@
+"""What the rules that make runs look up."""
+
+from collections.abc import Callable
+from typing import Any
+
+from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.runs import Run
+from workflow_scripts.graph.schema import SCHEMA, read_schema
+from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
+from workflow_scripts.graph.study import Study
+from workflow_scripts.methods import method_modules
+
+
+class Training:
+    """Lookups by a job's wildcards."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._config = study.config
+        self._schema = read_schema(study.root / "config" / SCHEMA)
+
+    def _run(self, wildcards: Wildcards) -> Run:
+        return self._study.runs[wildcards.run]
+
+    def encoder(self, wildcards: Wildcards) -> str | list[str]:
+        """The encoder that a run starts from, or the models of the runs that it joins."""
+        encoder = self._run(wildcards).encoder
+        if self._study.has_runs(encoder):
+            return self._study.models(encoder, wildcards.seed)
+        return f"<results>/encoders/{encoder}/record.json"
+
+    def adapted_base(self, wildcards: Wildcards) -> str:
+        """The encoder that an adapted one starts from."""
+        return f"<results>/encoders/{self._adapt(wildcards)['base']}/record.json"
+
+    def adapted_corpus(self, wildcards: Wildcards) -> str:
+        """The corpus that an encoder is adapted to."""
+        return f"<results>/corpora/{self._adapt(wildcards)['corpus']}/train.parquet"
+
+    def _adapt(self, wildcards: Wildcards) -> Config:
+        adapt: Config = self._config["encoders"][wildcards.encoder]["adapt"]
+        return adapt
+
+    def teacher_models(self, wildcards: Wildcards) -> list[str]:
+        """Models of the runs that a teacher consists of."""
+        return self._study.models(wildcards.teacher, wildcards.seed)
+
+    def teacher(self, wildcards: Wildcards) -> list[str]:
+        """Vectors of a student's teacher, if it has one."""
+        run = self._run(wildcards)
+        vectors = f"<results>/teachers/{run.teacher}/{run.corpus}/seed{wildcards.seed}.parquet"
+        return [vectors] if run.teacher else []
+
+    def corpus(self, wildcards: Wildcards) -> str:
+        """The sentences that a run trains on."""
+        return f"<results>/corpora/{self._run(wildcards).corpus}/train.parquet"
+
+    def exemplars(self, wildcards: Wildcards) -> list[str]:
+        """The pool of exemplars that a run's method reads, if any."""
+        pool = self._study.method(wildcards.run).get("pool")
+        return [f"<results>/exemplars/{pool}.parquet"] if pool else []
+
+    def words(self, wildcards: Wildcards) -> list[str]:
+        """Word counts of the corpus, where a run's method reads frequent words."""
+        reads = self._study.method(wildcards.run).get("words")
+        return [f"<results>/corpora/{self._run(wildcards).corpus}/words.parquet"] if reads else []
+
+    def development(self, wildcards: Wildcards) -> str:
+        """The pairs by which a run chooses its checkpoint: a dataset's, or the corpus's own held-out text."""
+        if dataset := self._config["development"]["dataset"]:
+            return f"<results>/datasets/{dataset}.parquet"
+        corpus = self._run(wildcards).corpus
+        assert corpus is not None
+        return self._study.dev_part(corpus)
+
+    def settings(self, wildcards: Wildcards) -> str:
+        """Settings of a trained run."""
+        settings = self._study.settings(wildcards.run)
+        training = deciding(settings["training"], self._schema, "Training")
+        return as_json(settings | {"training": training} | self._made_of(wildcards))
+
+    def checkpoint_every(self, wildcards: Wildcards) -> int:
+        """Steps between a run's checkpoints, a resource: what Snakemake passes on and does not compare."""
+        steps: int = self._study.settings(wildcards.run)["training"]["checkpoint_every"]
+        return steps
+
+    def adapting_settings(self, wildcards: Wildcards) -> str:
+        """Settings of an adapted encoder."""
+        block = self._config["continue_mlm"]
+        training = deciding(block["training"], self._schema, "Training")
+        return as_json({"continue_mlm": block | {"training": training}, "adapt": self._adapt(wildcards)})
+
+    def fetching_settings(self, wildcards: Wildcards) -> str:
+        """Settings of a fetched encoder."""
+        block = self._config["encoders"][wildcards.encoder]["fetch"]
+        return as_json({"encoder": deciding(block, self._schema, "EncoderBlock")})
+
+    def frozen_settings(self, wildcards: Wildcards) -> str:
+        """Settings of a run that is not trained: its method."""
+        return as_json({"method": self._study.method(wildcards.run)} | self._made_of(wildcards))
+
+    def _made_of(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Entries of the settings of a run made of runs: these in order, and the substitution that they make.
+
+        Snakemake compares the inputs of a job as a set, but a twin's first encoder is not its second.
+        """
+        encoder = self._run(wildcards).encoder
+        label = self._config["encoders"][encoder].get("label")
+        members = {"members": list(self._study.members(encoder))} if self._study.has_runs(encoder) else {}
+        return members | ({"labels": [label]} if label else {})
+
+    def gpus(self, wildcards: Wildcards) -> int:
+        """GPUs that share the training of a run."""
+        gpus: int = self._study.settings(wildcards.run)["training"]["gpus"]
+        return gpus
+
+    def launcher(self, wildcards: Wildcards) -> str:
+        """What starts the training of a run: Python, or torchrun where several processes share it."""
+        gpus = self.gpus(wildcards)
+        return "python -m" if gpus == 1 else f"torchrun --standalone --nproc-per-node={gpus} -m"
+
+    def code(self, script: str) -> Callable[[Wildcards], str]:
+        """An input function: code of a script that makes a run."""
+        return lambda wildcards: code_of(script, *self._modules(wildcards))
+
+    def versions(self, script: str) -> Callable[[Wildcards], str]:
+        """A param function: versions of the packages behind it."""
+        return lambda wildcards: versions(script, *self._modules(wildcards))
+
+    def _modules(self, wildcards: Wildcards) -> list[str]:
+        """What making a run imports by name: its method's modules, and those of the runs that it is made of."""
+        run = self._run(wildcards)
+        behind = [] if run.corpus else self._study.modules_behind(run.encoder)
+        return sorted({*method_modules(self._study.method(wildcards.run)), *behind})
+
+    def teacher_code(self, wildcards: Wildcards) -> str:
+        """Code of a teacher's encoding."""
+        return code_of("jobs.encode_teacher", *self._study.modules_behind(wildcards.teacher))
+
+    def teacher_versions(self, wildcards: Wildcards) -> str:
+        """Versions of the packages behind it."""
+        return versions("jobs.encode_teacher", *self._study.modules_behind(wildcards.teacher))

@@ -1,0 +1,62 @@
+"""Continue the masked-language-model training of one encoder on one corpus (rule continue_mlm)."""
+
+import shutil
+
+from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
+from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.training.loop import train
+from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective
+from workflow_scripts.training.mlm_head import save_head
+from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.training.session import prepare, try_again_when_stopped, write_speed
+
+
+def main() -> None:
+    """Load, train, write the encoder and its prediction head."""
+    job = parse_job(
+        "continue_mlm",
+        __doc__,
+        wildcards=["encoder"],
+        inputs=["base", "corpus"],
+        outputs=["record", "history"],
+        timings=["speed"],
+        operational=["checkpoint_every"],
+    )
+    block = job.settings["continue_mlm"]
+    settings = ContinueMlm.parse(block | {"training": block["training"] | job.operational}, "continue_mlm")
+    training = settings.training
+    record = job.record(labels=[job.settings["adapt"]["label"]])
+    folder = job.outputs["record"].parent
+    device = prepare(training, settings.seed)
+    base = job.inputs["base"].parent
+    tokenizer = load_tokenizer(base)
+    text = tokenise(
+        tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens
+    )
+    model = MaskedLanguageModel(load_backbone(base)).to(device)
+    sampler = Sampler(len(text), training.batch_size, settings.seed)
+    checkpoints = folder.with_name(f"{folder.name}.checkpoints")
+    outcome = train(
+        Objective(model, text, sampler, tokenizer, settings),
+        training,
+        training.steps(len(text)),
+        development=None,
+        checkpoints=checkpoints,
+        fingerprint=job.key,
+    )
+    with writing_model_folder(folder, record) as place:
+        model.backbone.save_pretrained(place)
+        save_head(place, model)
+        tokenizer.save_pretrained(place)
+    write_table(job.outputs["history"], outcome.history, record)
+    write_speed(job.timings["speed"], outcome.seconds, training.batch_size)
+    shutil.rmtree(checkpoints, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    with one_line_errors(), try_again_when_stopped():
+        main()

@@ -1,0 +1,43 @@
+"""Count in how many of Wikitext's sentences each token occurs (rule count_tokens)."""
+
+from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns.extraction import WORD_VECTORS
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.extraction.representations import WordTokeniser
+from workflow_scripts.extraction.weighting import count_documents, read_vocabulary
+from workflow_scripts.extraction.wikitext import Wikitext, counts_table, sentences_of
+from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.provenance.artefacts import check_model_folder, read_table, write_table
+from workflow_scripts.provenance.job import parse_job
+
+
+def main() -> None:
+    """Tokenise into the encoder's pieces or into known words, count, write."""
+    job = parse_job(
+        "count_tokens",
+        __doc__,
+        wildcards=["vocabulary"],
+        inputs=["sentences"],
+        many=["encoder", "words"],
+        outputs=["documents"],
+    )
+    settings = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
+    sentences = sentences_of(read_table(job.inputs["sentences"], SENTENCES), settings)
+    if words := job.many("words"):
+        known = read_table(words[0], WORD_VECTORS, ["word"])["word"].to_pylist()
+        tokens = ["", *known]
+        text = WordTokeniser(known)(sentences, settings.max_tokens)
+    else:
+        folder = job.many("encoder")[0].parent
+        check_model_folder(folder)
+        tokenizer = load_tokenizer(folder)
+        text = tokenise(tokenizer, sentences, settings.max_tokens)
+        tokens = list(read_vocabulary(tokenizer, [], []).tokens)
+    record = job.record(labels=[settings.label] if settings.label else [])
+    write_table(job.outputs["documents"], counts_table(count_documents(text, len(tokens)), tokens), record)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

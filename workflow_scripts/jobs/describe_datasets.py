@@ -1,0 +1,49 @@
+"""Describe the datasets of a study: rows, classes, vocabulary, lengths (rule describe_datasets)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from workflow_scripts.data.tables import read_dataset_table
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.provenance.artefacts import check_model_folder, write_table
+from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.reporting.dataset_statistics import Statistics, build
+from workflow_scripts.reporting.extraction_tables import read_printed
+from workflow_scripts.reporting.records import record_of
+
+
+def main() -> None:
+    """Read the datasets and the encoder's tokeniser, count, write."""
+    job = parse_job(
+        "describe_datasets",
+        __doc__,
+        wildcards=["statistics"],
+        inputs=["encoder"],
+        many=["datasets", "published"],
+        outputs=["cells"],
+    )
+    name = job.wildcards["statistics"]
+    table = Statistics.parse(job.settings["table"], f"extraction.statistics.{name}")
+    check_model_folder(job.inputs["encoder"].parent)
+    tokenizer = load_tokenizer(job.inputs["encoder"].parent)
+
+    names: Any = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+
+    def pieces(texts: list[str]) -> Iterable[list[str]]:
+        encoded = tokenizer(texts, add_special_tokens=False, verbose=False)
+        return ([names[number] for number in ids] for ids in encoded["input_ids"])
+
+    datasets = {path.stem: read_dataset_table(path) for path in job.many("datasets")}
+    printed = {
+        key: number
+        for path in job.many("published")
+        for key, number in read_printed(path.read_bytes(), str(path)).items()
+    }
+    rows = build(table, datasets, pieces, record_of(job.inputs["encoder"]).labels, printed)
+    write_table(job.outputs["cells"], rows, job.record())
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

@@ -1,0 +1,42 @@
+"""Encode the sentences of a corpus with a finished run, for its students (rule encode_teacher)."""
+
+import pyarrow as pa
+
+from workflow_scripts.columns.training import TEACHER
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.provenance.artefacts import write_table
+from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.training.data import read_columns
+from workflow_scripts.training.settings import TeacherEncoding
+
+
+def main() -> None:
+    """Load, encode, write."""
+    job = parse_job(
+        "encode_teacher",
+        __doc__,
+        wildcards=["teacher", "corpus", "seed"],
+        inputs=["model", "sentences"],
+        outputs=["vectors"],
+    )
+    settings = TeacherEncoding.parse(job.settings["teacher"], "teacher")
+    encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    vectors_ND = encode(
+        encoder, tokenizer, read_columns(job.inputs["sentences"])["anchor"], settings.max_tokens
+    )
+    count, width = vectors_ND.shape
+    columns = [
+        pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.ravel()), width).cast(
+            TEACHER.field("vector").type
+        ),
+        pa.array([len(encoder.leaves)] * count, TEACHER.field("encoders").type),
+    ]
+    record = job.record()
+    write_table(job.outputs["vectors"], pa.table(columns, schema=TEACHER), record)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

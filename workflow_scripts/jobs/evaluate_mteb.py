@@ -1,0 +1,39 @@
+"""Score one run on lists of tasks of mteb (rule evaluate_mteb)."""
+
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.evaluation import mteb_tasks
+from workflow_scripts.evaluation.scores import score_table
+from workflow_scripts.provenance.artefacts import write_table
+from workflow_scripts.provenance.job import parse_job
+
+
+def main() -> None:
+    """Run the tasks that are not finished yet, write the scores of all and the means over each list."""
+    job = parse_job(
+        "evaluate_mteb",
+        __doc__,
+        wildcards=["suite", "run", "seed"],
+        inputs=["model"],
+        outputs=["scores"],
+        asks_outside=True,
+    )
+    config = mteb_tasks.Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
+    lists = mteb_tasks.Lists.parse(job.settings["mteb"], "mteb")
+    labels = [config.label] if config.label else []
+    record = job.record(labels=labels)  # checks the model, which mteb would load unchecked
+    scores_file = job.outputs["scores"]
+    scores = mteb_tasks.evaluate(
+        job.inputs["model"].parent,
+        mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists)),
+        config,
+        run=f"{job.wildcards['run']}.seed{job.wildcards['seed']}",
+        # Not an output of the rule, so that a job that was stopped, or is to run more tasks, continues from there.
+        cache_folder=scores_file.with_suffix(".checkpoints"),
+    )
+    scores += mteb_tasks.means_of_lists(scores, lists, config)
+    write_table(scores_file, score_table(scores, **job.wildcards), record)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

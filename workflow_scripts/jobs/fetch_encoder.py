@@ -1,0 +1,25 @@
+"""Copy one published encoder from the first of its sources that is available (rule fetch_encoder)."""
+
+from workflow_scripts.data.encoders import Fetch, copy_files, locate
+from workflow_scripts.data.sources import data_root
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.provenance.artefacts import writing_model_folder
+from workflow_scripts.provenance.job import parse_job
+
+
+def main() -> None:
+    """Find the encoder, check its weights, write its folder."""
+    job = parse_job("fetch_encoder", __doc__, wildcards=["encoder"], outputs=["record"], asks_outside=True)
+    name = job.wildcards["encoder"]
+    block = Fetch.parse(job.settings["encoder"], f"encoders.{name}")
+    origin, source = locate(name, block, data_root())
+    labels = [block.label] if block.label else []
+    with writing_model_folder(
+        job.outputs["record"].parent, job.record(foreign=source, labels=labels)
+    ) as folder:
+        copy_files(origin, folder)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

@@ -1,0 +1,46 @@
+"""Join the parts of a translated corpus and keep what may be trained on (rule gather_round_trips)."""
+
+import pyarrow as pa
+
+from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES
+from workflow_scripts.data.round_trips import Shape, to_train_on
+from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.provenance.artefacts import read_table, write_table
+from workflow_scripts.provenance.job import parse_job
+
+
+def main() -> None:
+    """Read all parts, check that no row is missing or out of place, write the corpus and what was dropped."""
+    job = parse_job(
+        "gather_round_trips",
+        __doc__,
+        wildcards=["corpus"],
+        inputs=["sentences"],
+        many=["trips"],
+        outputs=["train", "dropped"],
+    )
+    name = job.wildcards["corpus"]
+    shape = Shape.parse(job.settings["shape"], f"corpora.{name}.round_trip")
+    base = read_table(job.inputs["sentences"], SENTENCES)
+    parts = [read_table(path, ROUND_TRIPS) for path in job.many("trips")]
+    trips = pa.concat_tables(parts).sort_by("row")
+    asked = base.slice(0, job.settings["max_sentences"])
+    if trips["row"].to_pylist() != list(range(len(asked))) or not trips["sentence"].equals(asked["sentence"]):
+        found = f"{len(trips)} rows; the corpus has {len(asked)}, or others"
+        raise DataError(f"{job.many('trips')[0].parent}: {found}. Delete the folder and run again.")
+    train, dropped = to_train_on(trips, base, shape)
+    if not len(train):
+        raise DataError(
+            f"corpora.{name}: no round trip may be trained on ({dict(dropped)}). Look at its parts."
+        )
+    label = job.settings["label"]
+    record = job.record(labels=[label] if label else [])
+    write_table(job.outputs["train"], train, record)
+    reasons = sorted(dropped)
+    counted = {"reason": reasons, "count": [dropped[reason] for reason in reasons]}
+    write_table(job.outputs["dropped"], pa.table(counted, schema=DROPPED), record)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

@@ -1,0 +1,44 @@
+"""Map one run's attention: weights over configured sentences, energy of [CLS] (rule map_attention)."""
+
+from workflow_scripts.data.tables import read_dataset_table
+from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.evaluation import attention
+from workflow_scripts.evaluation.scores import gap, score_table
+from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.provenance.artefacts import write_table
+from workflow_scripts.provenance.job import parse_job
+
+
+def main() -> None:
+    """Average the energy over a dataset's sentences, draw the maps, write."""
+    job = parse_job(
+        "map_attention",
+        __doc__,
+        wildcards=["suite", "run", "seed"],
+        inputs=["model", "dataset"],
+        outputs=["scores", "maps"],
+    )
+    config = attention.Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
+    encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    record = job.record()
+    if encoder.tokenizers:
+        raise ConfigError(
+            f"suites: {job.wildcards['run']} joins encoders of several tokenisers. Leave attention out of its grid."
+        )
+    sentences = attention.distinct_texts(read_dataset_table(job.inputs["dataset"]))
+    backbones = [leaf.backbone for leaf in encoder.leaves]
+    if sentences:
+        scores = attention.cls_energy_of_sub_encoders(backbones, tokenizer, sentences, config.energy)
+    else:
+        scores = [gap(config.energy.dataset, "no source of the dataset is available")]
+    write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
+    write_table(
+        job.outputs["maps"],
+        attention.attention_maps_of_sub_encoders(backbones, tokenizer, config.maps),
+        record,
+    )
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

@@ -1,0 +1,58 @@
+"""Pick one pool of redundant exemplars from a corpus, in place of a language model's (rule pick_exemplars)."""
+
+import pyarrow as pa
+
+from workflow_scripts.columns.corpora import DROPPED, SENTENCES, WORD_COUNTS
+from workflow_scripts.data.exemplars import (
+    ExtractivePool,
+    Validator,
+    greedy_cover,
+    lacks,
+    pool_table,
+    token_counter,
+)
+from workflow_scripts.data.words import top_words
+from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.provenance.artefacts import read_table, write_table
+from workflow_scripts.provenance.job import parse_job
+
+BATCH = 2000  # sentences checked at once; the first ones that qualify are enough
+
+
+def main() -> None:
+    """Read sentences until there are enough candidates, choose, write the pool and what was refused."""
+    job = parse_job(
+        "pick_exemplars",
+        __doc__,
+        wildcards=["pool"],
+        inputs=["sentences", "words", "encoder"],
+        outputs=["exemplars", "dropped"],
+    )
+    place = f"exemplars.{job.wildcards['pool']}"
+    pool = ExtractivePool.parse(job.settings["pool"], place)
+    counts = read_table(job.inputs["words"], WORD_COUNTS)
+    words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
+    validator = Validator(pool, words, token_counter(job.inputs["encoder"].parent))
+    sentences = read_table(job.inputs["sentences"], SENTENCES, ["sentence"])["sentence"]
+    candidates = []
+    for start in range(0, len(sentences), BATCH):
+        batch = sentences.slice(start, BATCH).to_pylist()
+        candidates += validator.accept(batch, pool.corpus, range(start, start + len(batch)))
+        if len(candidates) >= pool.max_candidates:
+            break
+    cover = greedy_cover(candidates, validator.listed, pool)
+    if found := lacks(cover, validator.listed, pool):
+        advice = "Raise max_candidates, or lower list_words"
+        raise DataError(f"{place}: of {len(candidates)} usable sentences, {found}. {advice}.")
+    record = job.record(
+        labels=[f"sentences of the corpus {pool.corpus} stand in for exemplars of a language model"]
+    )
+    write_table(job.outputs["exemplars"], pool_table([candidates[number] for number in cover.chosen]), record)
+    refused = dict(sorted(validator.refused.items()))
+    dropped = {"reason": list(refused), "count": list(refused.values())}
+    write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

@@ -1,0 +1,31 @@
+"""Convert static word vectors from X2Static's text format into a table (rule read_word_vectors)."""
+
+from workflow_scripts.columns.extraction import WORD_VECTORS
+from workflow_scripts.data.sources import data_root
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.extraction.representations import WordRepresentation
+from workflow_scripts.extraction.word_vectors import locate, read
+from workflow_scripts.provenance.artefacts import write_table
+from workflow_scripts.provenance.job import parse_job
+
+
+def main() -> None:
+    """Find the file, read it, write; if it is missing, write an empty table and label the gap."""
+    job = parse_job(
+        "read_word_vectors", __doc__, wildcards=["representation"], outputs=["vectors"], asks_outside=True
+    )
+    representation = WordRepresentation.parse(
+        job.settings["representation"], f"extraction.representations.{job.wildcards['representation']}"
+    )
+    path, origin = locate(representation, data_root())
+    if path is None:
+        gap = f"gap: {job.wildcards['representation']}: {representation.path} is not below the data root"
+        write_table(job.outputs["vectors"], WORD_VECTORS.empty_table(), job.record(labels=[gap]))
+        return
+    vectors = read(path, representation.drop_frequent)
+    write_table(job.outputs["vectors"], vectors, job.record(foreign=origin))
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

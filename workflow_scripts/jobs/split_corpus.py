@@ -1,0 +1,34 @@
+"""Split one corpus into training text and pairs for choosing checkpoints (rule split_corpus)."""
+
+from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split, with_sentences_of
+from workflow_scripts.data.tables import read_dataset_table
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.provenance.artefacts import write_table
+from workflow_scripts.provenance.job import parse_job
+
+DEV_SEED = 0  # the development set is the same for every run
+
+
+def main() -> None:
+    """Read, split, write."""
+    job = parse_job(
+        "split_corpus",
+        __doc__,
+        wildcards=["corpus"],
+        inputs=["sentences"],
+        optional=["also"],
+        outputs=["train", "dev"],
+    )
+    corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
+    parts = split(read_dataset_table(job.inputs["sentences"]), corpus)
+    train = parts.train
+    for path in job.many("also"):
+        train = with_sentences_of(train, read_dataset_table(path))
+    record = job.record(labels=corpus.labels)
+    write_table(job.outputs["train"], train, record)
+    write_table(job.outputs["dev"], adjacency_pairs(parts.held_out, DEV_SEED), record)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

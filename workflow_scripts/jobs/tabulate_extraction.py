@@ -1,0 +1,33 @@
+"""Build one table of the extraction study (rule tabulate_extraction)."""
+
+from workflow_scripts.columns.extraction import EXTRACTION
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.provenance.artefacts import read_table, write_table
+from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.reporting.extraction_cells import Names, Scores
+from workflow_scripts.reporting.extraction_tables import ExtractionTable, build, read_printed
+from workflow_scripts.reporting.records import record_of, wildcard
+
+
+def main() -> None:
+    """Read the scores and the paper's numbers, build the table, write."""
+    job = parse_job(
+        "tabulate_extraction", __doc__, wildcards=["table"], many=["scores", "published"], outputs=["cells"]
+    )
+    name = job.wildcards["table"]
+    table = ExtractionTable.parse(job.settings["table"], f"extraction.tables.{name}")
+    names = Names.parse(job.settings["names"], "extraction")
+    files = job.many("scores")
+    scores = Scores((read_table(path, EXTRACTION) for path in files), names.measures.values())
+    labels: dict[str, set[str]] = {}
+    for path in files:
+        labels.setdefault(wildcard(path, "representation"), set()).update(record_of(path).labels)
+    printed = {path.stem: read_printed(path.read_bytes(), str(path)) for path in job.many("published")}
+    of_tasks = {task: printed[file] for task, file in job.settings["single"].items() if file in printed}
+    rows = build(table, names, scores, printed.get(name, {}), of_tasks, labels)
+    write_table(job.outputs["cells"], rows, job.record())
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

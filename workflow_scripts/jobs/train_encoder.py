@@ -1,0 +1,88 @@
+"""Fine-tune one sentence encoder on one corpus (rule train_encoder)."""
+
+import shutil
+
+from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.methods import load_method
+from workflow_scripts.methods.base import Method
+from workflow_scripts.models.encoder import load_backbone
+from workflow_scripts.models.loading import shared_tokenizer
+from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
+from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.training import ranks
+from workflow_scripts.training.data import TrainingData, read_auxiliary, read_columns, read_teacher
+from workflow_scripts.training.loop import train
+from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.training.session import (
+    development_score,
+    prepare,
+    try_again_when_stopped,
+    write_speed,
+)
+from workflow_scripts.training.settings import Development, Training
+
+
+def main() -> None:
+    """Load, train, keep the best weights on the development set, write model, history and speed."""
+    job = parse_job(
+        "train_encoder",
+        __doc__,
+        wildcards=["run", "seed"],
+        inputs=["corpus", "dev"],
+        many=["encoder"],
+        optional=["exemplars", "words", "teacher"],
+        outputs=["record", "history", "metrics"],
+        timings=["speed"],
+        operational=["checkpoint_every"],
+    )
+    seed = int(job.wildcards["seed"])
+    training = Training.parse(job.settings["training"] | job.operational, "training")
+    method: Method = load_method(job.settings["method"]["module"])
+    config = method.Config.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
+    device = prepare(training, seed)
+    folders = [path.parent for path in job.many("encoder")]
+    tokenizer = shared_tokenizer(folders)
+    columns = read_columns(job.inputs["corpus"])
+    columns |= read_auxiliary(job.many("exemplars"), job.many("words"), job.settings["method"].get("words"))
+    rows = len(columns["anchor"])
+    backbones = [load_backbone(folder, **method.overrides(config)) for folder in folders]
+    encoder = method.build(config, *backbones).to(device)
+    set_mask_token(encoder, tokenizer)
+    record = job.record(labels=[*job.settings.get("labels", []), *config.labels, *encoder.labels])
+    place = job.outputs["record"].parent
+    development = Development.parse(job.settings["development"], "development")
+    pairs = read_table(job.inputs["dev"], PAIRS)
+    checkpoints = place.with_name(f"{place.name}.checkpoints")
+    sampler = Sampler(rows, training.batch_size, seed)
+    teacher = read_teacher(job.many("teacher"), rows)
+    objective = method.Objective(
+        config, encoder, TrainingData(columns, tokenizer, training.max_tokens, sampler, teacher)
+    )
+    scored = objective.scored or encoder
+    dev_score = development_score(scored, tokenizer, pairs, development.max_tokens)
+    outcome = train(
+        objective,
+        training,
+        training.steps(rows),
+        development=(development.every, dev_score),
+        checkpoints=checkpoints,
+        fingerprint=job.key,
+    )
+    if ranks.rank() > 0:
+        return
+    objective.finish()
+    told = record.model_copy(update={"labels": sorted({*record.labels, *objective.findings(outcome.paths)})})
+    with writing_model_folder(place, told) as model:
+        save_encoder(model, encoder.cpu(), tokenizer)
+    write_table(job.outputs["history"], outcome.history, told)
+    write_table(job.outputs["metrics"], outcome.metrics, told)
+    write_speed(job.timings["speed"], outcome.seconds, training.batch_size)
+    shutil.rmtree(checkpoints, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    with one_line_errors(), try_again_when_stopped(), ranks.joined():
+        main()

@@ -1,0 +1,47 @@
+"""Have a language model write one pool of redundant exemplars (rule write_exemplars)."""
+
+import pyarrow as pa
+
+from workflow_scripts.apis.llm import Llm, LlmBlock, usage_of
+from workflow_scripts.apis.store import AnswerStore, is_offline, store_path
+from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
+from workflow_scripts.data.exemplar_writing import write_pool
+from workflow_scripts.data.exemplars import LlmPool, Validator, pool_table, token_counter
+from workflow_scripts.data.words import top_words
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.provenance.artefacts import read_table, write_table
+from workflow_scripts.provenance.job import parse_job
+
+
+def main() -> None:
+    """Ask until the pool is full, write it together with what was refused and what it cost."""
+    job = parse_job(
+        "write_exemplars",
+        __doc__,
+        wildcards=["pool"],
+        inputs=["words", "encoder", "prompt"],
+        outputs=["exemplars", "dropped", "usage"],
+        asks_outside=True,
+    )
+    place = f"exemplars.{job.wildcards['pool']}"
+    pool = LlmPool.parse(job.settings["pool"], place)
+    block = LlmBlock.parse(job.settings["llm"], f"llms.{pool.llm}")
+    counts = read_table(job.inputs["words"], WORD_COUNTS)
+    words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
+    validator = Validator(pool, words, token_counter(job.inputs["encoder"].parent))
+    with AnswerStore(store_path()) as store:
+        llm = Llm(block, f"llms.{pool.llm}", store, offline=is_offline())
+        template = job.inputs["prompt"].read_text("utf-8")
+        written = write_pool(llm, template, words, validator, pool, place)
+    record = job.record(labels=[pool.label] if pool.label else [])
+    write_table(job.outputs["exemplars"], pool_table(written.chosen), record)
+    refused = dict(sorted(validator.refused.items()))
+    dropped = {"reason": list(refused), "count": list(refused.values())}
+    write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
+    usage = [usage.model_dump() for usage in usage_of(written.completions, block.price)]
+    write_table(job.outputs["usage"], pa.Table.from_pylist(usage, schema=USAGE), record)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

@@ -1,0 +1,176 @@
+"""Write the page about one study: tables, figures, data (rule write_report)."""
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.provenance.artefacts import read_table, write_page
+from workflow_scripts.provenance.job import Job, parse_job
+from workflow_scripts.reporting import coverage, page
+from workflow_scripts.reporting.headings import headings_of
+from workflow_scripts.reporting.labels import split_labels
+from workflow_scripts.reporting.layout import lay_out
+from workflow_scripts.reporting.records import record_of, wildcard
+
+
+def main() -> None:
+    """Collect the study's results, fill the template, write."""
+    job = parse_job(
+        "write_report",
+        __doc__,
+        inputs=["template"],
+        many=[
+            "tables",
+            "extraction",
+            "figures",
+            "captions",
+            "datasets",
+            "dropped",
+            "train",
+            "development",
+            "words",
+            "contamination",
+            "exemplars",
+        ],
+        optional=["times", "published", "ledger"],
+        outputs=["report"],
+    )
+    config = page.Config.parse(job.settings["page"], "report.page")
+    record = job.record()
+    report = job.outputs["report"]
+    corpora = _corpora(job, config.top_words)
+    tables = [headings_of(path) for path in job.many("tables")]
+    experiments = [table.experiment for table in tables]
+    text = page.render(
+        page.Page(
+            study=job.settings["name"],
+            summary=page.summarise(experiments, sum(corpus.sentences for corpus in corpora)),
+            labels=split_labels(record.labels),
+            sections=[_section(job, path) for path in [*job.many("tables"), *job.many("extraction")]],
+            datasets=_datasets(job),
+            corpora=corpora,
+            pools=[_pool(path, report) for path in job.many("exemplars")],
+            development=[_development(path, report) for path in job.many("development")],
+            coverage=[(coverage.PAPERS[line.paper], line) for line in _coverage(job)],
+            file=page.linked(report.as_posix(), report),
+            commit=record.origin.commit,
+            dirty=record.origin.dirty,
+        ),
+        job.inputs["template"].read_text("utf-8"),
+    )
+    write_page(report, text, record)
+
+
+def _section(job: Job, table: Path) -> page.Section:
+    report, shown = job.outputs["report"], headings_of(table)
+    times = [read_table(path, TABLE) for path in job.many("times") if headings_of(path).name == shown.name]
+    captions = {path.stem: path.read_text("utf-8") for path in job.many("captions")}
+    return page.Section(
+        name=shown.name,
+        settings=shown.settings,
+        sheet=lay_out(pa.concat_tables([read_table(table, TABLE), *times]), shown.experiment, shown.alpha),
+        table=page.linked(table.as_posix(), report),
+        drawings=[
+            page.drawing(path.read_text("utf-8"), record_of(path), captions, report)
+            for path in job.many("figures")
+            if _stands_below(path) == shown.name
+        ],
+    )
+
+
+def _stands_below(figure: Path) -> str:
+    """Name of the table that a figure is placed below."""
+    record = record_of(figure)
+    below: str = record.settings["config"].get("below", record.wildcards["experiment"])
+    return below
+
+
+def _datasets(job: Job) -> list[page.DatasetLine]:
+    dropped = {wildcard(path, "dataset"): read_table(path, DROPPED) for path in job.many("dropped")}
+    lines = []
+    for path in job.many("datasets"):
+        name = wildcard(path, "dataset")
+        counts = zip(*(dropped[name][column].to_pylist() for column in ("reason", "count")), strict=True)
+        file = page.linked(path.as_posix(), job.outputs["report"])
+        lines.append(page.DatasetLine(name, _rows(path), list(counts), record_of(path).labels, file))
+    return lines
+
+
+def _rows(path: Path) -> int:
+    return int(pq.read_metadata(path).num_rows)
+
+
+def _corpora(job: Job, top_words: int) -> list[page.CorpusLine]:
+    words = {
+        wildcard(path, "corpus"): read_table(path, WORD_COUNTS).slice(0, top_words)
+        for path in job.many("words")
+    }
+    overlaps = {
+        wildcard(path, "corpus"): page.Overlap(
+            page.overlap_lines(read_table(path, CONTAMINATION)),
+            page.linked(path.as_posix(), job.outputs["report"]),
+        )
+        for path in job.many("contamination")
+    }
+    lines = []
+    for path in job.many("train"):
+        name = wildcard(path, "corpus")
+        counts = zip(*(words[name][column].to_pylist() for column in ("word", "count")), strict=True)
+        lines.append(
+            page.CorpusLine(
+                name,
+                _rows(path),
+                list(counts),
+                overlaps.get(name),
+                page.linked(path.as_posix(), job.outputs["report"]),
+            )
+        )
+    return lines
+
+
+def _pool(path: Path, report: Path) -> page.PoolLine:
+    pool = read_table(path, EXEMPLARS)
+    listed, words = (pc.sum(pool[column]).as_py() for column in ("listed_words", "words"))
+    sources = sorted(set(pool["source"].to_pylist()))
+    return page.PoolLine(
+        wildcard(path, "pool"), len(pool), listed / words, sources, page.linked(path.as_posix(), report)
+    )
+
+
+def _coverage(job: Job) -> list[coverage.Line]:
+    """The ledger of printed numbers, with what this study has measured of them."""
+    tables = [*job.many("tables"), *job.many("extraction"), *job.many("times")]
+    measured = {
+        target
+        for path in tables
+        for target in coverage.targets_in(read_table(path, TABLE).to_pylist(), headings_of(path).name)
+    }
+    measured |= {(headings_of(path).name, "", "table") for path in tables}
+    measured |= {(path.parent.name, "", path.stem) for path in job.many("figures")}
+    ledgers = {
+        path.stem: coverage.read_ledger(path.read_text("utf-8"), str(path)) for path in job.many("ledger")
+    }
+    cells = [
+        cell
+        for path in job.many("published")
+        for cell in coverage.read_cells(path.read_text("utf-8"), path.stem)
+    ]
+    return coverage.lines(cells, ledgers, [measured]) if ledgers else []
+
+
+def _development(path: Path, report: Path) -> page.DevelopmentLine:
+    wildcards = record_of(path).wildcards
+    subsets = Counter(read_table(path, PAIRS, ["subset"])["subset"].to_pylist())
+    name = wildcards["dataset"] if "dataset" in wildcards else f"of corpus {wildcards['corpus']}"
+    return page.DevelopmentLine(name, list(subsets.items()), page.linked(path.as_posix(), report))
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

@@ -1,0 +1,1 @@
+"""What made an artefact: records, embedded checksums, code closures, the command line of a job."""

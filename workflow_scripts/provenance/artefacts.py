@@ -1,0 +1,496 @@
+"""Checksummed artefacts: written whole or not at all, carrying their record, and checked when read.
+
+A checksummed file holds, near its end, a seal of fixed width: ``semblance-origin:``, where the file was made
+(``provenance.origin``) and a short hash of that, then ``semblance-checksum:`` and 64 hexadecimal digits, the sha256 of
+the file itself with a blank seal. One changed byte anywhere breaks one of the two hashes, and no second file is needed
+to notice; a file made again elsewhere keeps its checksum, which is its identity. Three kinds of file are checksummed:
+
+* Parquet: record and seal are key-value metadata of the footer;
+* text that readers open (SVG, HTML, Markdown): both are in a comment at the end;
+* ``record.json`` of a model folder, which lists the sha256 of every other file in the folder.
+"""
+
+import errno
+import fcntl
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.closure import meanings, packages
+from workflow_scripts.provenance.key import canonical, job_key
+from workflow_scripts.provenance.origin import WIDTH, Origin, origin_of
+from workflow_scripts.provenance.record import Input, Record, sha256_of
+from workflow_scripts.provenance.snapshot import check_code
+
+OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
+"""How a record names a source from outside the pipeline, which no file below the working directory is."""
+RECORD_KEY = "semblance.record"
+RECORD_FILE = "record.json"
+_NOTE_START = f"<!-- {RECORD_KEY} ".encode()
+_SEAL_KEY = "semblance.seal"
+_MARK = b"semblance-origin:"
+_CHECK_DIGITS = 16
+_SEAL = re.compile(
+    rb"%b(?P<origin>[\s\S]{%d})(?P<check>[\s\S]{%d}) semblance-checksum:(?P<checksum>[0-9a-f]{64})"
+    % (_MARK, WIDTH, _CHECK_DIGITS)
+)  # source code may name the marks, and holds no seal
+_BLANK_SEAL = b"%b%b semblance-checksum:%b" % (_MARK, b" " * (WIDTH + _CHECK_DIGITS), b"0" * 64)
+CHECKSUMMED_SUFFIXES = {".parquet", ".svg", ".html", ".md"}
+_NEAR_BYTES = 64 << 10  # the seal follows the record, so it is seldom further than this from the end
+_TAIL_BYTES = 4 << 20  # record and seal are in a Parquet footer or in a closing comment: both far smaller
+_CHUNK_BYTES = 1 << 20
+_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_TIMESTAMP = ".snakemake_timestamp"  # Snakemake leaves one, empty, in every directory() output
+
+
+def job_record(
+    rule: str,
+    *,
+    settings: Mapping[str, Any],
+    inputs: Mapping[str, Path],
+    outputs: Iterable[Path],
+    wildcards: Mapping[str, str] | None = None,
+    meaning: Mapping[str, str] | None = None,
+    versions: Mapping[str, str] | None = None,
+    foreign: Mapping[str, Input] | None = None,
+    labels: Iterable[str] = (),
+) -> Record:
+    """Describe a job by what it is given, its key included; labels of the inputs are inherited.
+
+    Args:
+        rule: Name of the rule and of its entry script.
+        settings: The slice of the configuration that the job was given.
+        inputs: Role to artefact; a model folder stands for its record.
+        outputs: Every artefact the job writes.
+        wildcards: What distinguishes this job from others of its rule.
+        meaning: Files of its code and the hashes of their meaning; left out: the code of the rule's script alone.
+        versions: Of the packages that can change its numbers; left out: those behind the rule's script alone.
+        foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
+        labels: Substitutions made by this job itself.
+
+    Raises:
+        DataError: if an input is missing, damaged, or made for another place.
+    """
+    used = {role: Input(path=path.as_posix(), sha256=identity(path)) for role, path in inputs.items()}
+    records = filter(None, map(_record_in_place, inputs.values()))
+    inherited = {label for record in records for label in record.labels}
+    decides: dict[str, Any] = {
+        "wildcards": dict(wildcards or {}),
+        "settings": canonical(settings),
+        "meaning": dict(meaning if meaning is not None else meanings(f"jobs.{rule}")),
+        "packages": dict(versions if versions is not None else packages(f"jobs.{rule}")),
+    }
+    identities = {role: given.sha256 for role, given in used.items()}
+    return Record(
+        rule=rule,
+        key=job_key(rule, inputs=identities, **decides),
+        **decides,
+        inputs=used | dict(foreign or {}),
+        outputs=sorted(path.as_posix() for path in outputs),
+        labels=sorted(inherited.union(labels)),
+        origin=origin_of(decides["meaning"]),
+    )
+
+
+def identity(path: Path) -> str:
+    """The checksum of a checksummed file or model folder (checked first), the sha256 of any other file.
+
+    Raises:
+        DataError: if the file is missing or damaged; a table or page without a checksum is damaged, not foreign.
+    """
+    if not path.exists():
+        raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
+    state = _state(path)
+    if state not in _identities:
+        _identities[state] = _identity(path)
+    return _identities[state]
+
+
+_State = tuple[tuple[str, int, int, int], ...]
+_identities: dict[_State, str] = {}
+"""Identities found by this process, so that a job can look again before it writes without reading all bytes."""
+
+
+def _state(path: Path) -> _State:
+    """Name, size, date and inode of a file, or of every file of a model folder."""
+    folder = path.parent if path.name == RECORD_FILE else path
+    files = sorted(folder.rglob("*")) if folder.is_dir() else [path]
+    stats = [(file, file.stat()) for file in (path, *files)]
+    return tuple((str(file.absolute()), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
+
+
+def _identity(path: Path) -> str:
+    if path.is_dir() or path.name == RECORD_FILE:
+        folder = path if path.is_dir() else path.parent
+        check_model_folder(folder)
+        path = folder / RECORD_FILE
+    checksummed = path.suffix in CHECKSUMMED_SUFFIXES or read_checksum(path) is not None
+    return verify_checksum(path) if checksummed else sha256_of(path)
+
+
+def _check_unchanged(record: Record) -> None:
+    """Check that what a record names is still what the job has read.
+
+    Raises:
+        DataError: naming the first file that was changed since.
+    """
+    check_code(record.meaning)
+    for given in record.inputs.values():
+        inside = not given.path.startswith(OUTSIDE)
+        if inside and (not Path(given.path).exists() or identity(Path(given.path)) != given.sha256):
+            raise DataError(f"{given.path}: changed while this job was running. Run it again.")
+
+
+def _record_in_place(path: Path) -> Record | None:
+    """The record of an input, if it has one.
+
+    Raises:
+        DataError: if the record belongs to another place: two seeds' models that were swapped are whole, each of them.
+    """
+    record = read_record(path)
+    if record is None or path.is_absolute() or any(Path(place).is_absolute() for place in record.outputs):
+        return record
+    places = {place for name in record.outputs for place in (name, name.removesuffix(f"/{RECORD_FILE}"))}
+    if record.outputs and path.as_posix() not in places:
+        raise DataError(
+            f"{path}: copied or moved here, since its record names {', '.join(record.outputs)}. "
+            f"Delete it and make it again: snakemake {path}."
+        )
+    return record
+
+
+# Checksums
+
+
+class _Seal(NamedTuple):
+    """What stands at the end of a checksummed file."""
+
+    position: int
+    origin: bytes
+    check: bytes
+    checksum: str
+
+
+def _find_seal(path: Path) -> _Seal | None:
+    """The last seal in a file, not checked; None where it has none."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        for length in (_NEAR_BYTES, _TAIL_BYTES):
+            start = file.seek(max(0, size - length))
+            found = list(_SEAL.finditer(file.read()))
+            if found:
+                last = found[-1]
+                return _Seal(start + last.start(), last["origin"], last["check"], last["checksum"].decode())
+            if start == 0:
+                break
+    return None
+
+
+def read_checksum(path: Path) -> str | None:
+    """The checksum that a file carries, not checked; None where it carries none."""
+    found = _find_seal(path)
+    return found.checksum if found else None
+
+
+def _digest(path: Path, position: int) -> str:
+    """The sha256 of a file with a blank seal at ``position``."""
+    sha = hashlib.sha256()
+    with path.open("rb") as file:
+        for piece in _pieces(file, position):
+            sha.update(piece)
+        file.seek(len(_BLANK_SEAL), os.SEEK_CUR)
+        sha.update(_BLANK_SEAL)
+        while piece := file.read(_CHUNK_BYTES):
+            sha.update(piece)
+    return sha.hexdigest()
+
+
+def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
+    while length and (piece := file.read(min(length, _CHUNK_BYTES))):
+        length -= len(piece)
+        yield piece
+
+
+def _unsigned_seal(made: Origin) -> str:
+    """A seal whose checksum is still to be written."""
+    text = made.to_text()
+    check = _check(text.encode()).decode()
+    return f"{_MARK.decode()}{text}{check} semblance-checksum:{'0' * 64}"
+
+
+def _check(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest()[:_CHECK_DIGITS].encode()
+
+
+def _sign(path: Path) -> None:
+    """Write the checksum into a file's seal."""
+    found = _find_seal(path)
+    assert found is not None, path
+    digest = _digest(path, found.position)
+    with path.open("r+b") as file:
+        file.seek(found.position + len(_BLANK_SEAL) - len(digest))
+        file.write(digest.encode())
+
+
+def verify_checksum(path: Path) -> str:
+    """Return the checksum of ``path``.
+
+    Raises:
+        DataError: if the file is not what was written, or has no checksum.
+    """
+    found = _find_seal(path)
+    if found is None:
+        raise DataError(
+            f"{path}: truncated, or not written by this pipeline (no checksum). Delete it and rerun."
+        )
+    if _digest(path, found.position) != found.checksum or _check(found.origin) != found.check:
+        raise DataError(
+            f"{path}: changed since it was written (checksum {found.checksum[:12]} broken). Delete it and rerun."
+        )
+    return found.checksum
+
+
+# Writing
+
+
+@contextmanager
+def _naming_a_full_disk(path: Path) -> Iterator[None]:
+    """Give the errors of a full disk the name of ``path``; writers leave it out."""
+    try:
+        yield
+    except Exception as error:
+        rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors has a class of its own for them
+        number = error.errno if isinstance(error, OSError) else int(rust[1]) if rust else None
+        if number not in _DISK_IS_FULL or getattr(error, "filename", None):
+            raise
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """Give a temporary name in the folder of ``path``; on success sync it and rename it, on failure remove it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        with _claimed(temporary), _naming_a_full_disk(path):
+            yield temporary
+            temporary.chmod(0o666 & ~_umask())
+            _sync(temporary)
+            temporary.replace(path)
+            _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _claimed(temporary: Path) -> Iterator[None]:
+    """Hold a lock on ``temporary`` that the kernel takes back when this process dies, however it dies."""
+    handle = os.open(temporary, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed writers of ``path`` left in its folder; where nobody can tell, it stays for the audit."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with suppress(OSError), _unclaimed(left):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+@contextmanager
+def _unclaimed(left: Path) -> Iterator[None]:
+    """Raise OSError where a living process holds ``left``."""
+    handle = os.open(left, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    """The permissions that this process takes from new files; the temporary ones of ``tempfile`` have fewer."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_table(path: Path, table: pa.Table, record: Record) -> None:
+    """Write ``table`` with its record in the Parquet footer; equal inputs give equal bytes."""
+    with writing_table(path, table.schema, record) as writer:
+        writer.write_table(table)
+
+
+@contextmanager
+def writing_table(path: Path, schema: pa.Schema, record: Record) -> Iterator[pq.ParquetWriter]:
+    """Open a Parquet artefact to be written batch by batch."""
+    with atomic(path) as temporary:
+        bare = schema.remove_metadata()  # pandas leaves its own there
+        with pq.ParquetWriter(temporary, bare, compression="zstd", write_page_checksum=True) as writer:
+            yield writer
+            _check_unchanged(record)
+            writer.add_key_value_metadata(
+                {RECORD_KEY: record.to_json(), _SEAL_KEY: _unsigned_seal(record.origin)}
+            )
+        _sign(temporary)
+
+
+def write_page(path: Path, text: str, record: Record) -> None:
+    """Write an SVG, HTML or Markdown file whose closing comment holds record and seal."""
+    _check_unchanged(record)
+    note = record.to_json().replace("--", "-\\u002d")  # a comment may not hold two hyphens
+    with atomic(path) as temporary:
+        temporary.write_text(
+            f"{text.rstrip()}\n{_NOTE_START.decode()}{note} {_unsigned_seal(record.origin)} -->\n", "utf-8"
+        )
+        _sign(temporary)
+
+
+@contextmanager
+def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
+    """Give an empty folder to fill; on success hash its files, checksum its record and put it in place."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
+    replaced = temporary.with_suffix(".old")
+    try:
+        with _claimed(temporary), _naming_a_full_disk(folder):
+            yield temporary
+            _check_unchanged(record)
+            mask = _umask()
+            temporary.chmod(0o777 & ~mask)
+            files = sorted(path for path in temporary.rglob("*") if path.is_file())
+            hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
+            _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
+            for path in files:
+                path.chmod(0o666 & ~mask)  # safetensors writes files that nobody else may read
+            for path in (*files, temporary):
+                _sync(path)
+        if folder.exists():
+            folder.rename(replaced)  # a removal that stops half-way would lose both
+        temporary.rename(folder)
+        _sync(folder.parent)
+        for old in folder.parent.glob(f".{glob.escape(folder.name)}.*.old"):  # a killed writer's among them
+            shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_record_file(path: Path, record: Record) -> None:
+    content = {"record": json.loads(record.to_json()), "seal": _unsigned_seal(record.origin)}
+    path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    _sign(path)
+    _sync(path)
+
+
+# Reading
+
+
+def read_table(path: Path, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
+    """Read a Parquet artefact after checking its checksum and its columns.
+
+    Raises:
+        DataError: if the file is missing, damaged, or lacks a column of ``schema``.
+    """
+    if not path.exists():
+        raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
+    verify_checksum(path)
+    found = pq.read_schema(path).remove_metadata()
+    if not found.equals(schema):
+        raise DataError(
+            f"{path}: columns {_describe(found)}; expected {_describe(schema)}. Rerun the rule that makes it."
+        )
+    return pq.read_table(path, columns=columns).replace_schema_metadata(None)
+
+
+def _describe(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def read_record(path: Path) -> Record | None:
+    """The record that an artefact carries; None for a file that carries none."""
+    if path.is_dir():
+        path /= RECORD_FILE
+    if path.suffix == ".parquet":
+        metadata = pq.read_metadata(path).metadata or {}
+        text, seal = metadata.get(RECORD_KEY.encode()), metadata.get(_SEAL_KEY.encode())
+    elif path.name == RECORD_FILE:
+        content = json.loads(path.read_text("utf-8"))
+        text, seal = json.dumps(content["record"]).encode(), content["seal"].encode()
+    else:
+        # The last one: a report may have figures drawn into it, each with a record of its own.
+        _, note, seal = _tail(path).rpartition(_NOTE_START)
+        text = seal.rpartition(b" " + _MARK)[0] if note else None
+    found = _SEAL.search(seal) if text and seal else None
+    if not text or not found:
+        return None
+    made = Origin.from_text(found["origin"].decode())
+    return Record.model_validate({**json.loads(text), "origin": made})
+
+
+def page_text(path: Path) -> bytes:
+    """What a page holds besides its record."""
+    return path.read_bytes().rpartition(_NOTE_START)[0]
+
+
+def _tail(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        return file.read()
+
+
+def is_timestamp(file: Path) -> bool:
+    """Whether ``file`` is the empty one in which Snakemake keeps the date of a folder."""
+    return file.name == _TIMESTAMP and file.stat().st_size == 0
+
+
+def check_model_folder(folder: Path) -> Record:
+    """Verify the checksum of a model folder's record and the hash of every file it lists.
+
+    Raises:
+        DataError: naming the first file that is missing, changed or not listed.
+    """
+    record_file = folder / RECORD_FILE
+    if not record_file.exists():
+        raise DataError(f"{folder}: no {RECORD_FILE}; not a finished model folder. Delete it and rerun.")
+    verify_checksum(record_file)
+    record = read_record(record_file)
+    assert record is not None
+    for name, recorded in record.files.items():
+        file = folder / name
+        if not file.is_file():
+            raise DataError(f"{file}: missing, but listed in {record_file}. Delete {record_file} and rerun.")
+        if sha256_of(file) != recorded:
+            raise DataError(f"{file}: changed since it was written. Delete {record_file} and rerun.")
+    listed = {*record.files, RECORD_FILE}
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if file.relative_to(folder).as_posix() not in listed and not is_timestamp(file):
+            raise DataError(f"{file}: not listed in {record_file}; foreign. Remove it.")
+    return record

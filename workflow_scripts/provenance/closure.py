@@ -1,0 +1,174 @@
+"""Which files and packages a module's behaviour depends on, read from its import statements.
+
+What decides whether a job runs again is not the text of these files but their *meaning*: the syntax tree that
+Python would run, without docstrings and positions. Comments, docstrings, blank lines and formatting change no meaning.
+
+Five modules have no say in it (``UNKEYED``): error messages, the command line of jobs, their key, the check that no
+code is edited under a running job, and this one. They can stop a job or describe it, but never change what it computes:
+they import no package that holds or processes data, which a test checks. The hash of the code's bytes that is noted
+beside a record takes them in.
+"""
+
+import ast
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+
+from workflow_scripts.errors import ConfigError
+
+PACKAGE = Path(__file__).parent.parent
+ROOT = PACKAGE.parent
+UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("closure", "job", "key", "snapshot")))
+"""Files below this package that decide no result."""
+UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
+"""The same, relative to the repository's root."""
+
+UNKEYED_PACKAGES = {
+    "PyYAML", "httpx2", "huggingface_hub", "joblib", "pydantic", "requests", "tenacity", "threadpoolctl", "tqdm",
+}  # fmt: skip
+"""Distributions that decide no number: they fetch bytes whose hash is checked, retry, start threads, check types or
+show progress. Every other one that a job imports does, for all that is known here."""
+COMPUTES_WITH = {
+    "datasets": ("pyarrow",),
+    "gensim": ("numpy", "scipy"),
+    "mteb": ("datasets", "scikit-learn", "sentence-transformers"),
+    "peft": ("torch", "transformers"),
+    "scikit-learn": ("numpy", "scipy"),
+    "sentence-transformers": ("torch", "transformers"),
+    "transformers": ("numpy", "safetensors", "tokenizers"),
+}
+"""Distributions that others compute with, though the code may import them nowhere."""
+
+
+def code_files(*modules: str) -> list[str]:
+    """List the files of ``modules`` and of every project module they import, directly or through others.
+
+    Args:
+        modules: Dotted names below this package, such as ``jobs.train_encoder`` or ``methods.simcse``.
+
+    Returns:
+        Paths relative to the repository's root, sorted.
+
+    Raises:
+        ConfigError: if there is no file for one of ``modules``; an empty closure would hide every edit.
+    """
+    return [os.path.relpath(path, ROOT) for path in _closure(modules)]
+
+
+def meanings(*modules: str) -> dict[str, str]:
+    """Map each file of the closure of ``modules`` that can decide a result to the hash of its meaning."""
+    files = (os.path.relpath(path, ROOT) for path in _closure(modules))
+    return {file: _meaning(ROOT / file) for file in files if file not in UNKEYED_FILES}
+
+
+def packages(*modules: str) -> dict[str, str]:
+    """Map each installed distribution behind the closure of ``modules`` that can change a number to its version."""
+    return {name: _version(name) for name in sorted(_imported_distributions(modules) - UNKEYED_PACKAGES)}
+
+
+def loaded_unkeyed() -> dict[str, str]:
+    """Versions of the distributions that decide no number and that this process has loaded."""
+    owners = (owner for root, found in _distributions().items() if root in sys.modules for owner in found)
+    return {name: _version(name) for name in sorted(UNKEYED_PACKAGES.intersection(owners))}
+
+
+def _imported_distributions(modules: tuple[str, ...]) -> set[str]:
+    roots = {name.split(".")[0] for path in _closure(modules) for name in _imported_names(path)}
+    third_party = roots - sys.stdlib_module_names - {PACKAGE.name, "__future__"}
+    distributions = _distributions()
+    found = {owner for root in third_party for owner in distributions.get(root, ())}
+    while more := {below for name in found for below in COMPUTES_WITH.get(name, ())} - found:
+        found |= more
+    return found
+
+
+def meaning_now(file: str) -> str | None:
+    """Hash of what a file, relative to the repository's root, means at present; None where there is none."""
+    return _meaning(ROOT / file) if (ROOT / file).is_file() else None
+
+
+def meaning_of(source: str) -> str:
+    """Hash what Python runs of ``source``: its syntax tree without positions, docstrings and other bare strings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        for block in _blocks(node):
+            block[:] = [statement for statement in block if not _is_bare_string(statement)]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The lists of statements directly below ``node``."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list):  # the body of a lambda is an expression
+            yield block
+
+
+def _is_bare_string(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+@cache
+def _meaning(path: Path) -> str:
+    return meaning_of(path.read_text("utf-8"))
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(packages_distributions())
+
+
+_version = cache(version)  # which reads the distribution's metadata every time
+
+
+@cache
+def _closure(modules: tuple[str, ...]) -> tuple[Path, ...]:
+    found: set[Path] = set()
+    pending = [file for module in modules for file in _module_files(module)]
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found.add(path)
+            ours = (name for name in _imported_names(path) if name.split(".")[0] == PACKAGE.name)
+            pending.extend(file for name in ours for file in _files(name))
+    return tuple(sorted(found))
+
+
+def _module_files(module: str) -> list[Path]:
+    files = list(_files(f"{PACKAGE.name}.{module}"))
+    stem = PACKAGE.joinpath(*module.split("."))
+    if stem.with_suffix(".py") not in files and stem / "__init__.py" not in files:
+        file = os.path.relpath(stem.with_suffix(".py"), ROOT)
+        raise ConfigError(f"{module}: no file {file}. Correct the name of the rule, method or reader.")
+    return files
+
+
+@cache
+def _files(name: str) -> tuple[Path, ...]:
+    """Files that importing ``name`` runs: its packages' __init__.py and the module itself."""
+    package, _, _module = name.rpartition(".")
+    stem = ROOT.joinpath(*name.split("."))
+    own = tuple(file for file in (stem / "__init__.py", stem.with_suffix(".py")) if file.exists())
+    return (*_files(package), *own) if package else own
+
+
+@cache
+def _imported_names(path: Path) -> frozenset[str]:
+    """Dotted names that the module at ``path`` imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and node.level < 2, f"{path}:{node.lineno}: import from a folder above"
+            package = ".".join(path.relative_to(ROOT).parent.parts) + "." if node.level else ""
+            names.update(f"{package}{node.module}.{alias.name}" for alias in node.names)
+    return frozenset(names)

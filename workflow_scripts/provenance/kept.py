@@ -1,0 +1,108 @@
+"""What finished jobs made, kept until the next job of the same place is finished.
+
+Snakemake deletes a job's outputs before the job starts, and starts every job behind one that was made again. A job
+therefore leaves hard links to what it made in ``.kept`` beside it, which take no disk as long as the outputs are there;
+its next success alone replaces them. A job whose key is that of what is kept would make the very same again: it puts
+that in place and ends. So a mistake in a setting costs no model, and a file that was made again with equal contents
+makes nothing behind it again.
+
+Snakemake's own ``update()`` restores outputs where they were, but notes them as made by the job that failed (9.27.1):
+the next run takes the old model for one of the new settings.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import check_model_folder, read_record, verify_checksum
+
+FOLDER = ".kept"
+_KEY = "key"
+
+
+def folder_of(artefacts: Sequence[Path]) -> Path:
+    """Where a job keeps what it made; of its artefacts, files or model folders, the last by name stands for all."""
+    last = max(artefacts)
+    return last.parent / FOLDER / last.name
+
+
+def keep(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> None:
+    """Keep what a job with this key made in the place of what was kept before; nothing, if any of it is not there.
+
+    Args:
+        artefacts: Files and model folders that carry a record; their names differ.
+        timings: Files that carry none.
+        key: The job's (``provenance.key``).
+    """
+    if not all(path.exists() for path in (*artefacts, *timings)):
+        return
+    records = map(read_record, artefacts)
+    if any(
+        record is None or record.key != key for record in records
+    ):  # another job's, which this one has left
+        return
+    kept = folder_of(artefacts)
+    kept.parent.mkdir(exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{kept.name}.", suffix=".tmp", dir=kept.parent))
+    try:
+        for path in (*artefacts, *timings):
+            _link(path, temporary / path.name)
+        (temporary / _KEY).write_text(key, "utf-8")
+        shutil.rmtree(kept, ignore_errors=True)
+        temporary.rename(kept)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def forget(artefacts: Sequence[Path]) -> None:
+    """Keep nothing any more of the job that made ``artefacts``."""
+    shutil.rmtree(folder_of(artefacts), ignore_errors=True)
+
+
+def holds(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> bool:
+    """Whether all that a job with this key made is kept, and undamaged."""
+    kept = folder_of(artefacts)
+    noted = kept / _KEY
+    if not noted.is_file() or noted.read_text("utf-8") != key:
+        return False
+    try:
+        for file in (kept / path.name for path in artefacts):
+            if file.is_dir():
+                check_model_folder(file)
+            else:
+                verify_checksum(file)
+    except (DataError, FileNotFoundError):
+        return False
+    return all((kept / path.name).exists() for path in timings)
+
+
+def put_back(artefacts: Sequence[Path], timings: Sequence[Path]) -> None:
+    """Put what is kept in its places, dated now; it stays kept."""
+    kept = folder_of(artefacts)
+    for path in (*artefacts, *timings):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        _link(kept / path.name, temporary)
+        if path.is_dir():
+            shutil.rmtree(path)
+        temporary.replace(path)
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            os.utime(file)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link a file, or every file of a folder; copy on file systems without hard links."""
+    if source.is_dir():
+        shutil.copytree(source, target, copy_function=_link_file)
+    else:
+        _link_file(str(source), str(target))
+
+
+def _link_file(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

@@ -1,0 +1,58 @@
+"""The record that every artefact carries: the rule, settings, code, data and packages that made it.
+
+A record holds nothing that depends on time, host or dictionary order, so that the same inputs,
+settings and code give the same bytes. Identity of an input is its checksum (``artefacts``) where it
+has one, and the sha256 of its bytes where it has none.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+from workflow_scripts.provenance.origin import Origin
+
+
+class Input(Settings):
+    """One file that a job read."""
+
+    path: str = Field(
+        description="Relative to the working directory, or package:, hub: or local: and a name."
+    )
+    sha256: str = Field(description="Checksum of an artefact, or hash of the bytes of any other file.")
+
+
+class Record(Settings):
+    """What made an artefact."""
+
+    rule: str
+    key: str = Field(description="Hash of all that decides the job's result (provenance.key).")
+    wildcards: dict[str, str]
+    settings: dict[str, Any] = Field(description="The slice of the configuration that the rule read.")
+    inputs: dict[str, Input] = Field(description="In the order in which the job was given them.")
+    outputs: list[str] = Field(description="All artefacts of the job, so that a missing one is noticed.")
+    meaning: dict[str, str] = Field(
+        description="Hash of what Python runs of each project file that the job imports and that can decide a result."
+    )
+    packages: dict[str, str] = Field(
+        description="Versions of the packages behind it that can change a number."
+    )
+    labels: list[str] = Field(description="Substitutions that reach this artefact, its inputs' included.")
+    files: dict[str, str] = Field(default={}, description="sha256 of the files of a model folder.")
+    origin: Origin = Field(description="Where it was made; beside the record, and no part of its identity.")
+
+    def to_json(self) -> str:
+        """Write the record as JSON without its origin; equal records give equal text."""
+        content = self.model_dump(exclude={"origin", "inputs"})
+        inputs = {role: given.model_dump() for role, given in self.inputs.items()}
+        ordered = json.loads(json.dumps(content, sort_keys=True))  # all but the inputs, whose order counts
+        return json.dumps({**ordered, "inputs": inputs}, ensure_ascii=True)
+
+
+def sha256_of(path: Path) -> str:
+    """Hash a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,73 @@
+"""The project's code as it was when this process started: what is loaded later may have been edited by then.
+
+``workflow_scripts.jobs`` imports this before anything else, so that an edit that arrives while PyTorch is being loaded,
+or while a job computes, cannot pass for the code that made its numbers.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.closure import PACKAGE, ROOT, UNKEYED_FILES, meaning_of
+
+_AT_START = {path: path.read_bytes() for path in PACKAGE.rglob("*.py")}
+
+
+def source_at_start(file: str) -> bytes | None:
+    """The bytes of a project file, relative to the repository's root, when this process started."""
+    return _AT_START.get(ROOT / file)
+
+
+def check_code(meaning: Mapping[str, str]) -> None:
+    """Check that files of the project mean what a job's key says: when this process started, and now.
+
+    Args:
+        meaning: File, relative to the repository's root, to the hash of its meaning.
+
+    Raises:
+        DataError: naming the first that was edited, added or removed; an edited comment is no edit.
+    """
+    for file, planned in meaning.items():
+        path = ROOT / file
+        now = path.read_bytes() if path.exists() else None
+        if any(source is None or _meaning(source) != planned for source in (source_at_start(file), now)):
+            raise DataError(
+                f"{path}: edited while this job was running, or since it was planned. Run snakemake again."
+            )
+
+
+def check_packages(versions: Mapping[str, str]) -> None:
+    """Check that the packages of a job's key are those that are installed where it runs.
+
+    Raises:
+        DataError: naming the first that is another one here.
+    """
+    for name, planned in versions.items():
+        try:
+            here = version(name)
+        except PackageNotFoundError:
+            here = "not installed"
+        if here != planned:
+            raise DataError(
+                f"{name}: {here} where this job runs, {planned} where it was planned. Install the same version."
+            )
+
+
+def check_loaded(files: Iterable[str]) -> None:
+    """Check that this process has loaded no module of the project but ``files`` and those that decide nothing.
+
+    Only a lookup of the graph that forgets a module which is imported by name can break this.
+    """
+    known = {ROOT / file for file in (*files, *UNKEYED_FILES)}
+    modules = (module for module in list(sys.modules.values()) if module is not None)
+    loaded = {Path(file) for module in modules if (file := getattr(module, "__file__", None))}
+    strangers = sorted(str(path) for path in loaded & (_AT_START.keys() - known))
+    assert not strangers, f"{strangers[0]}: loaded, but not among the code that the job was planned with"
+
+
+@cache
+def _meaning(source: bytes) -> str:
+    return meaning_of(source.decode())

@@ -1,0 +1,152 @@
+"""Cells of a table that are computed from other cells, seed by seed, or taken from a training's own metrics."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+import pyarrow.compute as pc
+
+from workflow_scripts.reporting.experiment import (
+    AnyColumn,
+    Column,
+    GainColumn,
+    MeanColumn,
+    PathColumn,
+    RatioColumn,
+    read_by,
+)
+from workflow_scripts.reporting.records import RunTable
+
+
+class Values(NamedTuple):
+    """One cell before it is summarised: a value per seed, or notes on why there is none."""
+
+    by_seed: Mapping[int, float]
+    n: int
+    notes: tuple[str, ...]
+
+
+Cells = Mapping[tuple[str, str], Values]
+"""Run and heading to the values."""
+
+
+def computed(columns: Sequence[AnyColumn], cells: Cells, baselines: Mapping[str, str | None]) -> Cells:
+    """The cells of all columns of scores and paths, and those that are computed from them.
+
+    Args:
+        columns: Of the table.
+        cells: Of its columns of scores and paths, for every run.
+        baselines: Each run of the table to the run that it is compared with.
+    """
+    found = dict(cells)
+    for kind in (MeanColumn, RatioColumn | GainColumn):  # the latter may read means
+        for column in columns:
+            if isinstance(column, kind):
+                of_runs = {
+                    (run, column.heading): _computed(column, run, found, baselines) for run in baselines
+                }
+                found |= of_runs
+    return found
+
+
+def _computed(column: AnyColumn, run: str, cells: Cells, baselines: Mapping[str, str | None]) -> Values:
+    match column:
+        case MeanColumn(mean_of=parts):
+            return _mean({part: cells[run, part] for part in parts})
+        case RatioColumn(ratio_of=[above, below]):
+            return _ratio({part: cells[run, part] for part in (above, below)})
+        case GainColumn(gain_of=part):
+            baseline = baselines[run]
+            return _gain(cells[run, part], cells[baseline, part] if baseline else None)
+    raise AssertionError(f"{column.heading} is not computed from other columns")
+
+
+def _mean(parts: Mapping[str, Values]) -> Values:
+    """Mean over columns, for the seeds that all of them have; a gap in one of them is a gap."""
+    seeds = _shared_seeds(parts)
+    return Values(
+        by_seed={seed: fmean(part.by_seed[seed] for part in parts.values()) for seed in seeds},
+        n=sum(part.n for part in parts.values()) if seeds else 0,
+        notes=_lacking(parts),
+    )
+
+
+def _ratio(parts: Mapping[str, Values]) -> Values:
+    """First column over second, for the seeds that both have."""
+    above, below = parts.values()
+    seeds = _shared_seeds(parts)
+    return Values(
+        by_seed={seed: above.by_seed[seed] / below.by_seed[seed] for seed in seeds},
+        n=above.n if seeds else 0,
+        notes=_lacking(parts),
+    )
+
+
+def _gain(ours: Values, theirs: Values | None) -> Values:
+    """Ours less theirs; a baseline with a single seed, such as a frozen one, is that of every seed of ours."""
+    if theirs is None:
+        return Values({}, 0, ("nothing that it is compared with",))
+    if not ours.by_seed or not theirs.by_seed:
+        return Values({}, 0, tuple(dict.fromkeys((*ours.notes, *theirs.notes))))
+    single = len(theirs.by_seed) == 1
+    (first, *_) = theirs.by_seed.values()
+    pairs = {
+        seed: value - (first if single else theirs.by_seed[seed])
+        for seed, value in ours.by_seed.items()
+        if single or seed in theirs.by_seed
+    }
+    return Values(pairs, ours.n if pairs else 0, () if pairs else ("no seed that the baseline has too",))
+
+
+def _shared_seeds(parts: Mapping[str, Values]) -> list[int]:
+    return sorted(set.intersection(*(set(part.by_seed) for part in parts.values())))
+
+
+def _lacking(parts: Mapping[str, Values]) -> tuple[str, ...]:
+    """Why a cell that needs all of ``parts`` has no value; nothing if it has one."""
+    lacking = [heading for heading, part in parts.items() if not part.by_seed]
+    if lacking:
+        return (f"needs {', '.join(lacking)}",)
+    return () if _shared_seeds(parts) else ("no seed has all of its columns",)
+
+
+def paths(columns: Sequence[AnyColumn], histories: Iterable[RunTable]) -> Cells:
+    """Cells of the columns that show a training's own metric at one step; runs without it have none.
+
+    Args:
+        columns: Of the table.
+        histories: The metrics of each trained run and seed, in the columns of ``columns.training.METRICS``.
+    """
+    shown = [column for column in columns if isinstance(column, PathColumn)]
+    found: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for history in histories:
+        for column in shown:
+            at_step = pc.and_(
+                pc.equal(history.table["metric"], column.path_of),
+                pc.equal(history.table["step"], column.step),
+            )
+            for value in history.table.filter(at_step)["value"].to_pylist():
+                found[history.run, column.heading][history.seed] = value
+    return {cell: Values(dict(sorted(values.items())), 1, ()) for cell, values in found.items()}
+
+
+def described(columns: Sequence[AnyColumn], column: AnyColumn) -> dict[str, str]:
+    """What a column shows, as ``columns.tables.TABLE`` has it: suite, task, aggregation, metric."""
+    match column:
+        case Column():
+            return column.model_dump(include={"suite", "task", "aggregation", "metric"})
+        case PathColumn(path_of=metric, step=step):
+            return {"suite": "training", "task": f"step {step:,}", "aggregation": "", "metric": metric}
+        case MeanColumn(mean_of=parts):
+            task = f"mean of {', '.join(parts)}"
+        case RatioColumn(ratio_of=[above, below]):
+            task = f"{above} over {below}"
+        case GainColumn(gain_of=part):
+            task = f"{part} less that of the baseline"
+    behind = [described(columns, part) for part in columns if part.heading in read_by(column)]
+    shared = {
+        key: " and ".join(dict.fromkeys(part[key] for part in behind))
+        for key in ("suite", "aggregation", "metric")
+    }
+    return shared | {"task": task}

@@ -1,0 +1,1 @@
+"""Command-line tools for people, in addition to Snakemake and the audit."""

@@ -1,0 +1,118 @@
+"""Print how many of the papers' numbers have a run or a reason: python -m workflow_scripts.tools.coverage.
+
+The first number that has neither, or whose run is not there, ends it with its table, row and column.
+"""
+
+import argparse
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.ledger import ledger_findings
+from workflow_scripts.graph.runs import paper_of
+from workflow_scripts.planning.graph import study_in
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.reporting import coverage
+from workflow_scripts.reporting.coverage import Ledger, Line, PrintedCell, Target
+
+PUBLISHED = ROOT / "resources/published"
+LEDGER = ROOT / "resources/ledger"
+LABORATORY = ROOT / "resources/laboratory"
+PAPER_SCALE = Path("results/paper")
+
+_PIPE_WIDTH = 160  # characters per line if the output is not a terminal
+
+
+def cells() -> list[PrintedCell]:
+    """Every number that the papers print."""
+    files = sorted(PUBLISHED.glob("*.csv"))
+    found = [cell for file in files for cell in coverage.read_cells(file.read_text("utf-8"), file.stem)]
+    return [cell for cell in found if paper_of(cell.table) in coverage.PAPERS]
+
+
+def ledgers() -> dict[str, Ledger]:
+    """Reasons and panels of each paper."""
+    files = {paper: LEDGER / f"{paper}.yaml" for paper in coverage.PAPERS}
+    return {paper: coverage.read_ledger(file.read_text("utf-8"), str(file)) for paper, file in files.items()}
+
+
+def measured(study: Path) -> set[Target]:
+    """Cells with a value in the tables of a study's results, and the figures that are drawn."""
+    times = study.parent.with_name("benchmarks") / study.name / "tabulate_times"
+    tables = [*study.glob("tables/*.parquet"), *times.glob("*.parquet")]
+    values = {
+        target
+        for file in tables
+        for target in coverage.targets_in(read_table(file, TABLE).to_pylist(), file.stem)
+    }
+    drawn = {(file.parent.name, "", file.stem) for file in study.glob("figures/*/*.svg")}
+    return values | drawn | {(file.stem, "", "table") for file in tables}
+
+
+def in_laboratory() -> set[Target]:
+    """Cells with a value in the committed tables of the laboratory."""
+    return {target for file in sorted(LABORATORY.glob("*.csv")) for target in _in_csv(file)}
+
+
+def _in_csv(file: Path) -> Iterator[Target]:
+    """In the CSV, text that a spreadsheet would evaluate starts with an apostrophe."""
+    with file.open(encoding="utf-8", newline="") as opened:
+        for row in csv.DictReader(opened):
+            shown = {key: value.removeprefix("'") for key, value in row.items()}
+            yield from coverage.targets_in([shown], row["experiment"])
+
+
+def overview(lines: Sequence[Line], titles: Mapping[str, str], *, whole: bool) -> Table:
+    """The lines as a table; without ``whole``, one for each paper and its figures."""
+    table = Table(title="Printed numbers")
+    for heading in ("paper", "table"):
+        table.add_column(heading)
+    for heading in ("printed", "with a run", "%", "measured, paper scale", "laboratory"):
+        table.add_column(heading, justify="right")
+    table.add_column("reasons")
+    for line in lines:
+        if whole or line.name in ("all", "panels of figures"):
+            share = f"{100 * line.mapped / line.printed:.1f}" if line.printed else ""
+            reasons = ", ".join(f"{kind} {count}" for kind, count in sorted(line.reasons.items()))
+            counts = [f"{count:,}" for count in (line.printed, line.mapped)]
+            table.add_row(
+                titles[line.paper],
+                line.name,
+                *counts,
+                share,
+                *(f"{count:,}" for count in line.measured),
+                reasons,
+            )
+        if line.name == "all":
+            table.add_section()
+    return table
+
+
+def main() -> None:
+    """Check the ledger and print it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m workflow_scripts.tools.coverage",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--short", action="store_true", help="only what each paper has in all")
+    short = parser.parse_args().short
+    printed, reasons = cells(), ledgers()
+    lines = coverage.lines(printed, reasons, [measured(PAPER_SCALE), in_laboratory()])
+    refuse(ledger_findings(printed, reasons.values(), study_in(ROOT, [])))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PIPE_WIDTH)
+    console.print(overview(lines, coverage.PAPERS, whole=not short))
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

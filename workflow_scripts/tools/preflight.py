@@ -1,0 +1,193 @@
+"""Whether a study can run here to its end: python -m workflow_scripts.tools.preflight [TARGET ...].
+
+Looks at everything that a run would only miss later: Python and its packages, the configuration with every run and
+column, keys, engines and data of the jobs that are left to do, folders, disk space and GPU memory. It runs nothing.
+What is in order is a line; what is not is red, with what to do about it, and makes the exit code 1.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from rich.console import Console
+from rich.text import Text
+from snakemake.utils import update_config
+
+from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
+from workflow_scripts.graph.study import data_root_of
+from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml, reading_findings
+from workflow_scripts.planning.estimates import Estimator, by
+from workflow_scripts.planning.graph import Graph, planned, study_parser
+from workflow_scripts.planning.rates import Rates, read_rates
+from workflow_scripts.provenance.closure import ROOT
+
+TRAINING_BYTES = 16
+"""Bytes of a parameter while it is trained: itself, its gradient and two moments; activations come on top."""
+
+
+class Line(NamedTuple):
+    """What one check found; ``remedy`` is empty where all is well."""
+
+    subject: str
+    found: str
+    remedy: str = ""
+
+
+def main() -> None:
+    """Check, print a line for each, and leave with code 1 if one is red."""
+    parser = study_parser("preflight", __doc__)
+    arguments = parser.parse_args()
+    lines = list(checks(arguments.targets, arguments.configfile))
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        mark = Text("no ", "bold red") if line.remedy else Text("ok ", "green")
+        console.print(
+            Text.assemble(mark, f"{line.subject}: {line.found}", f" {line.remedy}" if line.remedy else "")
+        )
+    if any(line.remedy for line in lines):
+        sys.exit(1)
+
+
+def checks(targets: Sequence[str], configfiles: Sequence[str]) -> Iterator[Line]:
+    """All checks; those of the jobs need a configuration that is sound."""
+    yield python(sys.version_info[:3], ROOT / "pyproject.toml")
+    yield packages(ROOT / "requirements.lock")
+    try:
+        refuse(finding for file in configfiles for finding in reading_findings(Path(file)))
+        graph = planned(targets, configfiles, from_nothing=False)
+    except ConfigError as error:
+        for finding in str(error).splitlines():
+            where, _, what = finding.partition(": ")
+            found, _, remedy = what.rpartition(". ")
+            yield Line(where, f"{found or what}.", remedy or "Correct it.")
+        return
+    yield Line("configuration", f"sound; {len(graph.jobs)} jobs are left to do")
+    config = _merged(configfiles)
+    yield from needs(graph, config)
+    yield from folders(config)
+    rates = read_rates(ROOT / "config/rates.yaml")
+    estimator = Estimator(graph, rates, ROOT)
+    yield disk(by(graph.jobs, estimator.gigabytes).value, shutil.disk_usage(Path.cwd()).free / 1e9)
+    yield memory(graph, estimator, rates, gpu_gigabytes())
+
+
+def _merged(configfiles: Sequence[str]) -> dict[str, Any]:
+    """The configuration as Snakemake merges it."""
+    config: dict[str, Any] = {}
+    for file in [*configfiles_of(ROOT / "Snakefile"), *map(Path, configfiles)]:
+        update_config(config, read_yaml(file))
+    return config
+
+
+def python(found: tuple[int, ...], project: Path) -> Line:
+    """The version of Python against what the project says."""
+    wanted = tomllib.loads(project.read_text("utf-8"))["project"]["requires-python"]
+    shown = ".".join(map(str, found))
+    if shown in SpecifierSet(wanted):
+        return Line("Python", f"{shown} (wanted: {wanted})")
+    return Line("Python", f"{shown}; the project wants {wanted}.", "Make .venv anew with such a Python.")
+
+
+def packages(lock: Path) -> Line:
+    """Installed versions against the lock."""
+    pins = dict(
+        line.split("==") for line in lock.read_text("utf-8").splitlines() if "==" in line and line[0] != "#"
+    )
+    others = [
+        f"{name} {_installed(name)}, pinned {pin}" for name, pin in pins.items() if _installed(name) != pin
+    ]
+    if not others:
+        return Line("packages", f"{len(pins)} as pinned in {lock.name}")
+    shown = "; ".join(others[:3]) + (f"; and {len(others) - 3} more" if len(others) > 3 else "")
+    return Line("packages", f"{shown}.", f"Run pip install -r {lock.name} in .venv.")
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name).partition("+")[0]  # torch says for which processor it was built
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def needs(graph: Graph, config: dict[str, Any]) -> Iterator[Line]:
+    """Keys, engines and data of the jobs that are left to do."""
+    jobs = [Needed(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in graph.jobs if job.rule in NAMED_BY]
+    findings = list(need_findings(config, jobs, data_root_of(config)))
+    for finding in findings:
+        where, _, what = finding.partition(": ")
+        found, _, remedy = what.rpartition(". ")
+        yield Line(where, f"{found}.", remedy)
+    if not findings:
+        yield Line(
+            "keys, engines, data", f"there for the {len(set(jobs))} sources and requests that are left"
+        )
+
+
+def folders(config: dict[str, Any]) -> Iterator[Line]:
+    """Whether what a run writes to can be written."""
+    answers = Path(os.environ.get("SEMBLANCE_ANSWERS", config["answers"])).parent
+    written = [Path("results"), Path("logs"), Path("benchmarks"), Path(".snakemake"), answers]
+    locked = [str(path) for path in written if not os.access(_nearest(path), os.W_OK | os.X_OK)]
+    if locked:
+        yield Line("folders", f"{', '.join(locked)} cannot be written.", "Change their owner or their mode.")
+    else:
+        yield Line("folders", f"{', '.join(map(str, written))} can be written")
+
+
+def _nearest(path: Path) -> Path:
+    """A path, or the nearest folder above it that is there."""
+    return next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+
+
+def disk(wanted: float, free: float) -> Line:
+    """Gigabytes that the plan takes, as far as its numbers know, against those that are free."""
+    if wanted <= free:
+        return Line("disk", f"{free:,.0f} GB free, about {wanted:,.1f} GB planned")
+    return Line(
+        "disk", f"{free:,.0f} GB free, about {wanted:,.0f} GB planned.", "Free some, or plan fewer runs."
+    )
+
+
+def gpu_gigabytes() -> float | None:
+    """Memory of the smallest GPU here; None where there is none."""
+    if not (tool := shutil.which("nvidia-smi")):
+        return None
+    asked = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    answer = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False).stdout.split()
+    return min(map(float, answer)) * 1.048576e-3 if answer else None  # it counts in MiB
+
+
+def memory(graph: Graph, estimator: Estimator, rates: Rates, gigabytes: float | None) -> Line:
+    """The largest training that is left to do, without its activations, against the memory of a GPU."""
+    sizes: dict[str, float] = {}
+    for job in graph.jobs:
+        if job.rule in ("train_encoder", "continue_mlm"):
+            known = [
+                rates.encoders[name].parameters_millions
+                for name in estimator.encoders(job)
+                if name in rates.encoders
+            ]
+            sizes[" ".join(job.wildcards.values())] = sum(known) * 1e6 * TRAINING_BYTES / 1e9
+    if not sizes:
+        return Line("GPU memory", "no training is left to do")
+    largest = max(sizes, key=lambda name: sizes[name])
+    wanted = f"{sizes[largest]:,.1f} GB and its activations for {largest}"
+    if gigabytes is None:
+        return Line("GPU memory", f"no GPU here: trainings use the CPU; the largest takes {wanted}")
+    if sizes[largest] <= gigabytes:
+        return Line("GPU memory", f"{gigabytes:,.0f} GB; the largest training takes {wanted}")
+    return Line("GPU memory", f"{gigabytes:,.0f} GB; {wanted}.", "Use a larger GPU, or leave that run out.")
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()

@@ -1,0 +1,109 @@
+"""What a method trains on: the columns of its corpus, which are tokenised on request."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from workflow_scripts.columns.corpora import EXEMPLARS, SENTENCES, TRIPLES, WORD_COUNTS
+from workflow_scripts.columns.training import TEACHER
+from workflow_scripts.data.words import cleaned, top_words
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.models.templates import Template, tokenise_in
+from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.training.sampler import Sampler
+
+
+class Teacher(NamedTuple):
+    """A teacher's vectors (N, D) of the anchors, float32, and the number of encoders they are summed over."""
+
+    vectors: NDArray[np.float32]
+    encoders: int
+
+
+class TrainingData(NamedTuple):
+    """Texts to train on, and which of them each step uses.
+
+    ``columns`` holds ``anchor`` and, if the corpus has them, ``positive`` and ``negative``, all of the same length and
+    in the same order; ``exemplar`` (a pool) and ``word`` (frequent words) are auxiliary columns of other lengths.
+    """
+
+    columns: Mapping[str, Sequence[str]]
+    tokenizer: PreTrainedTokenizerBase
+    max_tokens: int
+    sampler: Sampler
+    teacher: Teacher | None = None
+
+    def tokenised(self, column: str, template: Template | None = None) -> TokenisedText:
+        """Token ids of one column, with each text inside ``template`` if there is one.
+
+        Raises:
+            ConfigError: if there is no such column.
+        """
+        if column not in self.columns:
+            raise ConfigError(
+                f"runs: the method reads the column {column}; its corpus has {', '.join(self.columns)}. "
+                "Name another corpus, or another method."
+            )
+        return tokenise_in(template, self.tokenizer, self.columns[column], self.max_tokens)
+
+
+def read_columns(corpus: Path) -> dict[str, list[str]]:
+    """The columns of a corpus of sentences or triples, without columns that hold only nulls.
+
+    Raises:
+        DataError: if the file is missing, damaged, of another form, or if a column has some nulls.
+    """
+    if corpus.exists() and pq.read_schema(corpus).names == SENTENCES.names:
+        return {"anchor": read_table(corpus, SENTENCES)["sentence"].to_pylist()}
+    table = read_table(corpus, TRIPLES)
+    found = {name: table[name].to_pylist() for name in TRIPLES.names if table[name].null_count < len(table)}
+    for name, texts in found.items():
+        if None in texts:
+            raise DataError(f"{corpus}: row {texts.index(None)} has no {name}, others have. Drop or fill it.")
+    return found
+
+
+def read_auxiliary(
+    exemplars: Sequence[Path], words: Sequence[Path], most_frequent: int | None
+) -> dict[str, list[str]]:
+    """The columns ``exemplar`` and ``word``, if their files are given.
+
+    Args:
+        exemplars: No file, or a pool of exemplars.
+        words: No file, or the word counts of a corpus.
+        most_frequent: Length of the list of words; they are read as pools of exemplars read theirs.
+
+    Raises:
+        DataError: if a file is missing or damaged, or has fewer words.
+    """
+    columns: dict[str, list[str]] = {}
+    for path in exemplars:
+        columns["exemplar"] = read_table(path, EXEMPLARS)["sentence"].to_pylist()
+    for path in words:
+        assert most_frequent is not None
+        counts = read_table(path, WORD_COUNTS)
+        columns["word"] = cleaned(top_words(counts, most_frequent, drop_capitalised=True))
+    return columns
+
+
+def read_teacher(files: Sequence[Path], rows: int) -> Teacher | None:
+    """A teacher's vectors; None if no file is given.
+
+    Raises:
+        DataError: if the file is missing or damaged, or belongs to another corpus.
+    """
+    for path in files:
+        table = read_table(path, TEACHER)
+        if len(table) != rows:
+            raise DataError(
+                f"{path}: {len(table)} vectors; the corpus has {rows} rows. Rerun encode_teacher."
+            )
+        flat = table["vector"].combine_chunks().flatten().to_numpy()
+        return Teacher(flat.reshape(rows, -1), int(table["encoders"][0].as_py()))
+    return None
