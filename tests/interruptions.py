@@ -66,9 +66,9 @@ def before_step(number: int) -> None:
     _wrap_step(number, die)
 
 
-def asked_in_step(number: int) -> None:
-    """Ask to stop, as a scheduler does before it kills."""
-    _wrap_step(number, lambda: os.kill(os.getpid(), signal.SIGTERM))
+def asked_in_step(number: int, request: signal.Signals = signal.SIGTERM) -> None:
+    """Ask to stop, as a scheduler does before it kills, or a person by Ctrl-C."""
+    _wrap_step(number, lambda: os.kill(os.getpid(), request))
 
 
 def _wrap_step(number: int, act: Callable[[], None]) -> None:
@@ -125,8 +125,8 @@ def in_removal() -> None:
 
 
 def in_sealing() -> None:
-    """Kill when the model folder is filled and not sealed."""
-    from workflow_scripts import artefacts
+    """Kill when the model folder is filled and not checksummed."""
+    from workflow_scripts.provenance import artefacts
 
     artefacts._write_record_file = lambda *_: die()
 
@@ -142,7 +142,7 @@ def in_writing_speed(rule: str) -> None:
 
 
 def _module(rule: str) -> Any:
-    return sys.modules[f"workflow_scripts.{rule}"]
+    return sys.modules[f"workflow_scripts.jobs.{rule}"]
 
 
 # Damage, between the runs
@@ -182,15 +182,16 @@ def cases() -> dict[str, Case]:
         "killed writing the first checkpoint": simcse(1, (P(at_write, 3, "torn"),)),
         "killed with the manifest written": simcse(SECOND + 1, (P(at_write, 2 * len(FILES), "after"),)),
         "killed removing the old checkpoint": simcse(SECOND + 1, (in_removal,)),
-        "killed sealing the model": simcse(SECOND + 1, (in_sealing,)),
+        "killed embedding a checksum in the model": simcse(SECOND + 1, (in_sealing,)),
         "killed writing the history": simcse(SECOND + 1, (P(in_writing_history, "train_encoder"),)),
         "killed with all written": simcse(SECOND + 1, (P(in_writing_speed, "train_encoder"),)),
         "asked to stop": simcse(BETWEEN + 1, (P(asked_in_step, BETWEEN),), TRY_AGAIN),
+        "Ctrl-C": simcse(BETWEEN + 1, (P(asked_in_step, BETWEEN, signal.SIGINT),), TRY_AGAIN),
         "asked to stop in the last step": simcse(1, (P(asked_in_step, STEPS),), 0),
         "other settings": simcse(1, between, then=OTHER),
         "mlm: killed after the first checkpoint": mlm(EARLIER + 1, between),
         "mlm: killed writing the second checkpoint": mlm(EARLIER + 1, (P(at_write, 8, "torn"),)),
-        "mlm: killed sealing the model": mlm(SECOND + 1, (in_sealing,)),
+        "mlm: killed embedding a checksum in the model": mlm(SECOND + 1, (in_sealing,)),
         "mlm: asked to stop": mlm(BETWEEN + 1, (P(asked_in_step, BETWEEN),), TRY_AGAIN),
     }
     moments = ("before", "torn", "unnamed", "after", "torn")
@@ -247,11 +248,12 @@ def outcome(case: Case, folder: Path) -> dict[str, Any]:
     if case.damage:
         case.damage(folder)
     (folder / "steps").unlink(missing_ok=True)
+    shutil.rmtree(folder / "run/.kept", ignore_errors=True)  # one that ended well would be put back
     final = in_child(lambda: run(lambda: None, case.then), log)
     left = sorted(path.name for path in (folder / "run").iterdir() if not path.name.startswith("."))
     beside = files_of(folder / "run")
     files = files_of(folder / MODEL) | {
-        name: beside.get(f"{name}.parquet") for name in ("history", "watched")
+        name: beside.get(f"{name}.parquet") for name in ("history", "metrics")
     }
     steps = [int(line) for line in (folder / "steps").read_text().split()]
     ended = {"code": final, "left": left, "files": files, "steps": steps, "log": log.read_text()}
@@ -261,14 +263,15 @@ def outcome(case: Case, folder: Path) -> dict[str, Any]:
 def main() -> None:
     """Play every case and write the outcomes."""
     from workflow_scripts.methods import load_method
-    from workflow_scripts.provenance import git_state, package_versions
+    from workflow_scripts.provenance.closure import packages
+    from workflow_scripts.provenance.origin import git_state
 
     root = Path(sys.argv[1])
     root.mkdir(exist_ok=True)
     git_state()  # asked once: somebody may commit meanwhile
     for rule in ("train_encoder", "continue_mlm"):
-        importlib.import_module(f"workflow_scripts.{rule}")
-        package_versions(rule)  # slow, and remembered
+        importlib.import_module(f"workflow_scripts.jobs.{rule}")
+        packages(f"jobs.{rule}")  # slow, and remembered
     load_method("simcse")
     inputs = root / "inputs"
     assert in_child(lambda: make_inputs(inputs) and None, root / "log") == 0, (root / "log").read_text()

@@ -5,8 +5,12 @@ import hashlib
 import importlib
 import json
 import sys
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 STEPS = 12
 CHECKPOINT_EVERY = 4
@@ -21,6 +25,7 @@ _TRAINING = {
     "max_tokens": 16,
     "learning_rate": 0.003,
     "schedule": "linear",
+    "rate_at_end": 0.0,
     "warmup_steps": 2,
     "weight_decay": 0.01,
     "max_gradient_norm": 1.0,
@@ -33,7 +38,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "train_encoder": {
         "method": {
             "module": "simcse",
-            "readout": {"kind": "pooled", "pooler": "cls", "layers": None},
+            "readout": {"kind": "pooling", "pooler": "cls", "layers": None},
             "head_at_test": False,
             "temperature": 0.05,
             "dropout": None,
@@ -42,7 +47,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "development": {"every": 3, "max_tokens": 16},
     },
     "continue_mlm": {
-        "continue_mlm": {"mask_share": 0.15, "seed": 5, "training": _TRAINING},
+        "continue_mlm": {"mlm_probability": 0.15, "seed": 5, "training": _TRAINING},
         "adapt": {"base": "tiny", "corpus": "toy", "label": "a tiny encoder stands in for a real one"},
     },
 }
@@ -55,8 +60,21 @@ def config(rule: str, **training: Any) -> dict[str, Any]:
     return made
 
 
+def planned_code(rule: str, *modules: str) -> list[str]:
+    """Code and packages of a job as its rule passes them: of its script and of ``modules``, imported by name."""
+    from workflow_scripts.provenance.closure import meanings, packages
+
+    script = f"jobs.{rule}"
+    text = json.dumps(meanings(script, *modules))
+    file = Path(tempfile.gettempdir(), f"semblance-code-{hashlib.sha256(text.encode()).hexdigest()}.json")
+    file.write_text(text)
+    return ["--code", str(file), "--packages", json.dumps(packages(script, *modules))]
+
+
 def arguments(rule: str, settings: dict[str, Any]) -> list[str]:
     """The command line of ``rule``; its paths are relative, so that folders are interchangeable."""
+    from workflow_scripts.methods import method_modules
+
     inputs = {
         "train_encoder": {
             "run": "simcse",
@@ -68,9 +86,14 @@ def arguments(rule: str, settings: dict[str, Any]) -> list[str]:
     }[rule]
     outputs = {"record": MODEL / "record.json", "history": "run/history.parquet", "speed": "speed.parquet"}
     if rule == "train_encoder":
-        outputs["watched"] = "run/watched.parquet"
+        outputs["metrics"] = "run/metrics.parquet"
     named = inputs | {"corpus": "corpus/train.parquet"} | outputs
+    modules = method_modules(settings["method"]) if rule == "train_encoder" else []
+    settings = copy.deepcopy(settings)
+    training = (settings if rule == "train_encoder" else settings["continue_mlm"])["training"]
+    named |= {"checkpoint_every": training.pop("checkpoint_every")}
     return [
+        *planned_code(rule, *modules),
         "--config",
         json.dumps(settings),
         *(part for name, value in named.items() for part in (f"--{name}", str(value))),
@@ -78,13 +101,13 @@ def arguments(rule: str, settings: dict[str, Any]) -> list[str]:
 
 
 def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:
-    """Write a sealed encoder, a corpus and development pairs below ``folder``."""
+    """Write a checksummed encoder, a corpus and development pairs below ``folder``."""
     import numpy as np
     import pyarrow as pa
 
     from tests import tiny
-    from workflow_scripts.artefacts import job_record, write_table, writing_model_folder
-    from workflow_scripts.schemas import PAIRS, SENTENCES
+    from workflow_scripts.columns.corpora import PAIRS, SENTENCES
+    from workflow_scripts.provenance.artefacts import job_record, write_table, writing_model_folder
 
     record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
     with writing_model_folder(folder / "encoder", record) as place:
@@ -105,21 +128,44 @@ def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:
 def run_here(rule: str, settings: dict[str, Any]) -> None:
     """Run ``rule`` in this process and folder as its script does."""
     from workflow_scripts.errors import one_line_errors
+    from workflow_scripts.provenance import job
     from workflow_scripts.training.session import try_again_when_stopped
 
-    main = importlib.import_module(f"workflow_scripts.{rule}").main
-    before = sys.argv
-    sys.argv = [rule, *arguments(rule, settings)]
+    main = importlib.import_module(f"workflow_scripts.jobs.{rule}").main
+    before, at_end = sys.argv, []
+    register = SimpleNamespace(register=lambda *call: at_end.append(call))
     try:
-        with one_line_errors(), try_again_when_stopped():
+        with patch.object(job, "atexit", register), one_line_errors(), try_again_when_stopped():
+            sys.argv = [rule, *arguments(rule, settings)]
             main()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    finally:
+        sys.argv = before
+        for function, *values in at_end[::-1]:
+            function(*values)
+
+
+def call(script: str, settings: dict[str, Any], modules: Iterable[str] = (), **arguments: Any) -> None:
+    """Call an entry script in this process as its rule does; ``modules`` are those that it imports by name."""
+    from workflow_scripts.errors import one_line_errors
+
+    line = [script, *planned_code(script, *modules), "--config", json.dumps(settings)]
+    for name, value in arguments.items():
+        line += [f"--{name}", *([value] if isinstance(value, str) else value)]
+    before, sys.argv = sys.argv, line
+    try:
+        with one_line_errors():
+            importlib.import_module(f"workflow_scripts.jobs.{script}").main()
     finally:
         sys.argv = before
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    """Hash of every file below ``folder``."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {
+    """Hash of every file below ``folder`` but for what is kept, which are links to others."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    hashes = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
     }
+    return {name: found for name, found in hashes.items() if not name.startswith(".kept/")}

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import yaml
@@ -72,6 +73,7 @@ def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
         from snakemake.cli import main
 
         try:
+            sys.argv = ["snakemake", *arguments]
             main(list(arguments))
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 1
@@ -82,8 +84,26 @@ def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
 
 def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
     """Rules that a run would execute, and how many jobs of each; the target rule is left out."""
+    return _rules_in(_dry_run(folder, *arguments, configfile=configfile))
+
+
+def planned_by_figure(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
+    """As ``planned_jobs``, with a key for each figure: ``draw_figure:learning_curves``."""
+    printed = _dry_run(folder, *arguments, configfile=configfile)
+    planned = _rules_in(printed)
+    drawn = set(re.findall(r"^Job \d+: Draw (\w+) of (\w+)$", printed, flags=re.MULTILINE))
+    assert planned.pop("draw_figure", 0) == len(drawn)
+    return planned | Counter(f"draw_figure:{figure}" for figure, _experiment in drawn)
+
+
+def _dry_run(folder: Path, *arguments: str, configfile: str) -> str:
     code, printed = snakemake(folder, "-n", "--configfile", configfile, *arguments)
     assert code == 0, printed
+    return printed
+
+
+def _rules_in(printed: str) -> dict[str, int]:
+    """Counts of the table that ends a dry run."""
     if "Nothing to be done" in printed:
         return {}
     table = printed.split("Job stats:", 1)[1].split("total", 1)[0]
@@ -94,6 +114,7 @@ def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[
 def outputs(folder: Path, configfile: str = DEMO) -> list[str]:
     """Every file that a complete run makes."""
     _code, printed = snakemake(folder, "--summary", "--configfile", configfile)
+    assert "output_file\t" in printed, printed
     rows = printed.split("output_file\t", 1)[1].splitlines()[1:]
     return [row.split("\t")[0] for row in rows if "\t" in row]
 

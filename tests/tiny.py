@@ -53,6 +53,7 @@ TRAINING = {
     "max_tokens": 16,
     "learning_rate": 0.01,
     "schedule": "linear",
+    "rate_at_end": 0.0,
     "warmup_steps": 0,
     "weight_decay": 0.0,
     "max_gradient_norm": 1.0,
@@ -91,13 +92,14 @@ def make_tokenizer(kind: str) -> PreTrainedTokenizerFast:
 
 def make_backbone(kind: str, vocabulary: int, **settings: Any) -> PreTrainedModel:
     """A model of two layers, its weights drawn by numpy, in evaluation mode."""
+    size = _SIZE | settings
     if kind == "bert":
-        config = BertConfig(vocab_size=vocabulary, max_position_embeddings=64, **_SIZE, **settings)
+        config = BertConfig(vocab_size=vocabulary, **{"max_position_embeddings": 64} | size)
         model = BertModel(config)
     elif kind == "roberta":
         ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
         config = RobertaConfig(
-            vocab_size=vocabulary, max_position_embeddings=66, type_vocab_size=1, **ids, **_SIZE, **settings
+            vocab_size=vocabulary, max_position_embeddings=66, type_vocab_size=1, **ids, **size
         )
         model = RobertaModel(config)
     else:
@@ -111,8 +113,7 @@ def make_backbone(kind: str, vocabulary: int, **settings: Any) -> PreTrainedMode
             pad_token_id=0,
             **ids,
             **layers,
-            **_SIZE,
-            **settings,
+            **size,
         )
         model = ModernBertModel(config)
     draw = np.random.default_rng(0)

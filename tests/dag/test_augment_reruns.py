@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.planning import copy_tree, planned_jobs, pretend_finished, snakemake
+from tests.planning import copy_tree, pretend_finished, snakemake
+from tests.planning import planned_by_figure as planned_jobs
 
 GRID = {
     "title": "Round trips",
@@ -39,11 +40,11 @@ STUDY = {
     "development": {"dataset": "stsb_dev"},
     "extraction": {"show": {"statistics": [], "tables": [], "figures": []}},
 }
-EVALUATED = {"evaluate_sts": 1, "make_table": 1, "draw_cosine_density": 1, "write_report": 1}
-TRAINED = {"train_encoder": 1, "draw_learning_curves": 1} | EVALUATED
+EVALUATED = {"evaluate_sts": 1, "make_table": 1, "draw_figure:cosine_density": 1, "write_report": 1}
+TRAINED = {"train_encoder": 1, "draw_figure:learning_curves": 1} | EVALUATED
 GATHERED = {"gather_round_trips": 1, "count_words": 1} | TRAINED
 BOTH = {"translate_shard": 6, "gather_round_trips": 2, "count_words": 2, "train_encoder": 2} | (
-    {"draw_learning_curves": 1} | EVALUATED | {"evaluate_sts": 2}
+    {"draw_figure:learning_curves": 1} | EVALUATED | {"evaluate_sts": 2}
 )
 WRITTEN = {"write_exemplars": 1, "write_report": 1}
 CASES = [

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.planning import copy_tree, planned_jobs, pretend_finished
+from tests.planning import copy_tree, pretend_finished
+from tests.planning import planned_by_figure as planned_jobs
 
 SUITES = {
     "sts": ["sts"],
@@ -24,26 +25,31 @@ GRID = {
     "seeds": [1],
     "baseline": None,
     "suites": SUITES,
-    "runs": [{"method": "untrained_avg", "encoder": ["minilm", "minilm_mlm"]}],
+    "runs": [{"method": "frozen_avg", "encoder": ["minilm", "minilm_mlm"]}],
     "columns": [{"heading": "parameters"} | COLUMN],
 }
 STUDY = {
     "name": "kinds",
     "experiments": ["kinds"],
     "contamination": {"examples": 1},
+    "suites": {"attention": {"attention": {"maps": {"layers": [6]}}}},  # MiniLM has six
     "extraction": {"show": {"statistics": [], "tables": [], "figures": []}},
-    "report": {"cosine_density": {"task": "none"}, "alignment_uniformity": {"suite": "none"}},
+    # Sets that this study does not evaluate on, so that it has neither figure.
+    "report": {
+        "cosine_density": {"task": "stsb_dev"},
+        "alignment_uniformity": {"suite": "unnormalised_space", "task": "stsb_train"},
+    },
 }
 TABLE = {"make_table": 1, "write_report": 1}
 RUNS = 2
 CASES = [
-    ({"suites": {"clustering": {"short_texts": {"seeds": 3}}}}, {"evaluate_clustering": RUNS} | TABLE),
+    ({"suites": {"clustering": {"short_texts": {"seeds": 3}}}}, {"evaluate_suite": RUNS} | TABLE),
     ({"suites": {"search": {"quora_search": {"nprobe": 6}}}}, {"evaluate_search": RUNS} | TABLE),
-    ({"suites": {"transfer": {"senteval": {"folds": 5}}}}, {"evaluate_transfer": RUNS} | TABLE),
+    ({"suites": {"transfer": {"senteval": {"folds": 5}}}}, {"evaluate_suite": RUNS} | TABLE),
     ({"suites": {"cost": {"cost": {"repeats": 3}}}}, {"evaluate_cost": RUNS} | TABLE),
     (
         {"suites": {"attention": {"attention": {"energy": {"max_sentences": 7}}}}},
-        {"map_attention": RUNS, "draw_attention_maps": 1} | TABLE,
+        {"map_attention": RUNS, "draw_figure:attention_maps": 1} | TABLE,
     ),
     ({"suites": {"mteb": {"mteb_tasks": {"batch_size": 8}}}}, {"evaluate_mteb": RUNS} | TABLE),
     ({"mteb": {"lists": {"jtcse_sts22": {"More": "STS12"}}}}, {"evaluate_mteb": RUNS} | TABLE),
@@ -53,14 +59,14 @@ CASES = [
     ({"contamination": None}, {"write_report": 1}),
     (
         {"datasets": {"mr": {"contract": {"rows": 5}}}},
-        {"read_dataset": 1, "evaluate_transfer": RUNS, "measure_contamination": 1} | TABLE,
+        {"read_dataset": 1, "evaluate_suite": RUNS, "measure_contamination": 1} | TABLE,
     ),
 ]
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study of two untrained runs on every kind of suite, as if it had run."""
+    """A study of two frozen runs on every kind of suite, as if it had run."""
     folder = copy_tree(tmp_path_factory.mktemp("kinds"))
     (folder / "config/experiments/kinds.yaml").write_text(yaml.safe_dump(GRID))
     (folder / "study.yaml").write_text(yaml.safe_dump(STUDY))

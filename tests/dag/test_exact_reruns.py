@@ -8,7 +8,9 @@ code that decides it.
 import base64
 import copy
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,21 @@ import grimp
 import pytest
 import yaml
 
-from tests.planning import DEMO, ROOT, copy_tree, merged_config, planned_jobs, pretend_finished
+from tests.planning import DEMO, ROOT, copy_tree, merged_config, pretend_finished
+from tests.planning import planned_by_figure as planned_jobs
 
-# The demo: three untrained runs; SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE with two seeds each, and one more
+# The demo: three frozen runs; SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE with two seeds each, and one more
 # sub-encoder behind JTCSE.
 REPORT = {"write_report": 1}
-PLANE = {"draw_alignment_uniformity": 1}
-SCORED = {"make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
-CURVES = {"draw_learning_curves": 1, "draw_threshold_path": 1, "draw_token_similarity": 1}  # all show 3R
-LAYERS = {"draw_layer_attention": 1}
+PLANE = {"draw_figure:alignment_uniformity": 1}
+SCORED = {"make_table": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT
+CURVES = {
+    "draw_figure:learning_curves": 1,
+    "draw_figure:threshold_path": 1,
+    "draw_figure:token_similarity": 1,
+}  # all show 3R
+LAYERS = {"draw_figure:layer_attention": 1}
+DRAWN = CURVES | LAYERS | PLANE | {"draw_figure:cosine_density": 1, "draw_figure:extraction_figure4": 1}
 ALL_EVALUATED = {"evaluate_sts": 13, "evaluate_geometry": 13} | SCORED
 TRAINED = {"train_encoder": 12, "evaluate_sts": 10, "evaluate_geometry": 10} | CURVES | LAYERS | SCORED
 NOT_S2SENT = TRAINED | {
@@ -32,11 +40,17 @@ NOT_S2SENT = TRAINED | {
     "evaluate_sts": 8,
     "evaluate_geometry": 8,
 }  # it has a recipe of its own
+NOT_LAYER_POOLER = {name: jobs for name, jobs in NOT_S2SENT.items() if name not in LAYERS}
 PLAIN = (
     {"train_encoder": 8, "evaluate_sts": 6, "evaluate_geometry": 6} | CURVES | SCORED
 )  # nor LayerAttPooler
 THREE_R = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | CURVES | SCORED
-JTCSE = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2, "draw_learning_curves": 1} | SCORED
+JTCSE = {
+    "train_encoder": 2,
+    "evaluate_sts": 2,
+    "evaluate_geometry": 2,
+    "draw_figure:learning_curves": 1,
+} | SCORED
 S2SENT = JTCSE
 LAYER_POOLER = S2SENT | LAYERS
 POOLED = {"pool_encoder": 3, "evaluate_sts": 3, "evaluate_geometry": 3} | SCORED
@@ -51,12 +65,12 @@ EVERY_ENCODER = {"continue_mlm": 1, "pick_exemplars": 1} | POOLED_AND_TRAINED
 FROM_CORPUS = {"split_corpus": 1, "count_words": 1, "pick_exemplars": 1} | ADAPTED
 TEXT = {"read_dataset": 1} | FROM_CORPUS
 JUDGEMENTS = {"read_dataset": 1} | ALL_EVALUATED
-SPEARMAN = {"evaluate_sts": 13, "make_table": 1, "draw_cosine_density": 1} | PLANE | REPORT
+SPEARMAN = {"evaluate_sts": 13, "make_table": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT
 GEOMETRY = {"evaluate_geometry": 13, "make_table": 1} | PLANE | REPORT
 NOTHING: dict[str, int] = {}
 
 # Its slice of the extraction study: the plain encoder and random vectors on one set.
-EXTRACTED = {"tabulate_extraction": 1, "draw_extraction": 1} | REPORT
+EXTRACTED = {"tabulate_extraction": 1, "draw_figure:extraction_figure4": 1} | REPORT
 SCORED_AGAIN = {"extract_scores": 2} | EXTRACTED
 LEARNT_AGAIN = {"fit_wikitext": 2} | SCORED_AGAIN
 COUNTED = {"count_tokens": 1} | LEARNT_AGAIN
@@ -66,21 +80,23 @@ AVERAGED = {
     "fit_wikitext": 1,
     "extract_scores": 1,
 } | EXTRACTED
-ONE_SOURCE = {"fit_wikitext": 1, "extract_scores": 1} | EXTRACTED
+ONE_REPRESENTATION = {"fit_wikitext": 1, "extract_scores": 1} | EXTRACTED
 FROM_TEXT = AVERAGED | COUNTED
 
 READERS: dict[str, dict[str, int]] = {
     "data_root": NOTHING,  # where a file lies decides nothing: its bytes are pinned
     "training": TRAINED,
-    "training.max_tokens": POOLED_AND_TRAINED,  # a saved model cuts at it
     "training.batch_size": NOT_S2SENT,
     "training.learning_rate": NOT_S2SENT,
-    "training.max_steps": JTCSE  # of SimCSE, which is a tower too
-    | {"train_encoder": 4, "evaluate_sts": 4, "evaluate_geometry": 4, "draw_token_similarity": 1},
+    "training.max_steps": JTCSE  # of SimCSE, which is a sub_encoder too
+    | {"train_encoder": 4, "evaluate_sts": 4, "evaluate_geometry": 4, "draw_figure:token_similarity": 1},
     "methods.simcse.dropout": PLAIN | {"train_encoder": 6},  # and a dropout of its own
-    "development.every": TRAINED,
+    "development.every": NOT_LAYER_POOLER,  # which has an interval of its own, as JTCSE itself has
     "development.max_tokens": TRAINED,
     "continue_mlm": ADAPTED,
+    "training.checkpoint_every": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
+    "continue_mlm.training.checkpoint_every": NOTHING,
+    "encoders.minilm.fetch.licence": NOTHING,
     "suites.sts.lee": SPEARMAN | SCORED_AGAIN,
     "suites.geometry.lee_space": GEOMETRY,
     "encoders.minilm.fetch": {"fetch_encoder": 1, "pick_exemplars": 1} | EVERY_ENCODER | FROM_TEXT,
@@ -89,13 +105,14 @@ READERS: dict[str, dict[str, int]] = {
     "words": {"count_words": 1, "pick_exemplars": 1} | THREE_R,
     "datasets.wiki_extract": TEXT | FROM_TEXT,
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
+    "datasets.wiki_extract.about": NOTHING,  # for people
+    "datasets.lee.about": NOTHING,
     "significance": {"make_table": 1} | PLANE | REPORT,
-    "report.figure": CURVES | LAYERS | {"draw_cosine_density": 1, "draw_extraction": 1} | PLANE | REPORT,
-    "report.learning_curves": {"draw_learning_curves": 1} | REPORT,
-    "report.cosine_density.edges": {"draw_cosine_density": 1} | REPORT,
-    "report.cosine_density.bandwidth": {"draw_cosine_density": 1} | REPORT,
+    "report.figure": DRAWN | REPORT,
+    "report.learning_curves": {"draw_figure:learning_curves": 1} | REPORT,
+    "report.cosine_density.edges": {"draw_figure:cosine_density": 1} | REPORT,
+    "report.cosine_density.bandwidth": {"draw_figure:cosine_density": 1} | REPORT,
     "report.layer_attention": LAYERS | REPORT,
-    "report.token_similarity": {"draw_token_similarity": 1} | REPORT,
     "report.page": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
     "methods.simcse": PLAIN,
@@ -107,13 +124,13 @@ READERS: dict[str, dict[str, int]] = {
     "methods.simcse_3r": THREE_R,
     "methods.jtcse": JTCSE,
     "methods.jtcse.readings": NOTHING,
-    "encoders.demo_towers.label": JTCSE,
-    "methods.untrained_avg": {"pool_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | SCORED,
+    "encoders.demo_twin.label": JTCSE,
+    "methods.frozen_avg": {"pool_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | SCORED,
     "extraction.wikitext": COUNTED,
     "extraction.averages": AVERAGED,
     "extraction.shards": AVERAGED | {"average_tokens": 2},
-    "extraction.sources.plain": ONE_SOURCE,
-    "extraction.sources.random": ONE_SOURCE,
+    "extraction.representations.plain": ONE_REPRESENTATION,
+    "extraction.representations.random": ONE_REPRESENTATION,
     "extraction.weightings.avg": LEARNT_AGAIN,
     "extraction.weightings.idf_wikitext": LEARNT_AGAIN,
     "extraction.weightings.idf_task": LEARNT_AGAIN,
@@ -122,13 +139,14 @@ READERS: dict[str, dict[str, int]] = {
     "extraction.postprocessings.none": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform_wikitext": LEARNT_AGAIN,
-    "methods.untrained_cls": {"pool_encoder": 1, "evaluate_sts": 1, "evaluate_geometry": 1} | SCORED,
+    "methods.frozen_cls": {"pool_encoder": 1, "evaluate_sts": 1, "evaluate_geometry": 1} | SCORED,
 }
 """Longest prefix of a key to the jobs that changing it brings back; a key with no prefix here brings back none."""
 
 STRUCTURE = {  # keys that name other blocks, or the study: changing one asks for another graph, tested apart
     "name",
     "experiments",
+    "keep_models",
     "development.dataset",
     "methods.simcse_3r.base",
     "methods.simcse_3r.pool",
@@ -142,7 +160,7 @@ STRUCTURE = {  # keys that name other blocks, or the study: changing one asks fo
     "report.alignment_uniformity.suite",
     "report.alignment_uniformity.task",
     "suites.geometry.lee_space.positives.lee.dataset",
-    "suites.geometry.lee_space.clouds.documents.dataset",
+    "suites.geometry.lee_space.samples.documents.dataset",
     "suites.sts.lee.datasets",
     "extraction.encoder",
     "extraction.bias_list",
@@ -166,7 +184,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Dotted path and value of every leaf; a list is one leaf."""
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict) and value and not path.endswith("sha256"):
         for key, below in value.items():
             yield from leaves(below, f"{path}.{key}" if path else key)
     else:
@@ -184,7 +202,7 @@ LEAVES = dict(
 
 # Values that a rule of thumb cannot find: those that have no type yet, or must be one of a few.
 OTHER_VALUES: dict[str, Any] = {
-    "epochs": 2,
+    "epochs": None,  # excludes max_steps, which is walked
     "max_sentences": 5000,
     "dropout": 0.2,
     "layers": [-1],
@@ -194,7 +212,7 @@ OTHER_VALUES: dict[str, Any] = {
     "comparison": "above",
     "kind": None,  # as for module
     "reader": "lines",
-    "data_root": "elsewhere",
+    "data_root": "resources",  # a folder that is there
     "classifier": "exact",
     "layer": 0,
     "unit": "pieces",
@@ -220,12 +238,16 @@ OTHER_VALUES: dict[str, Any] = {
     "projection": "linear",
     "divisor": "none",
     "projector": "head",
+    "masking": "mask",
+    "cut": "with_specials",
+    "bias_positions": "zero",
+    "chosen_by": "test",
     "surrogate": "soft",
     "identify": "both_views",
     "subtract": "own",
     "where": "before_head",
     "start": 0.5,
-    "cross_reading": "literal",
+    "cross_mode": "literal",
     "direction": "forward",
     "modulus_of": "cls",
     "target": "mean",
@@ -235,9 +257,16 @@ OTHER_VALUES: dict[str, Any] = {
     "fit": None,  # likewise
     "formula": "tokens",
     "unseen": "zero",
+    "repeated": "each",
     "text": "templated",
     "sources": None,
 }
+
+
+TOGETHER: dict[str, dict[str, Any]] = {
+    "methods.simcse_3r.subtract": {"methods": {"simcse_3r": {"pool": None}}},
+}
+"""What else must change with a key for its other value to make sense."""
 
 
 def another(path: str, value: Any) -> Any:
@@ -245,15 +274,19 @@ def another(path: str, value: Any) -> Any:
     key = path.rsplit(".", 1)[-1]
     if key == "schedule":
         return "linear" if value == "constant" else "constant"
-    if key == "precision":
+    if key == "precision" or path == "methods.llm2vec.weights":
         return "bfloat16" if value == "float32" else "float32"
     if path.endswith("readout.weights"):
         return "ratio"
     if path.endswith("readout.pooling"):
         return "cls" if value == "avg" else "attention_avg"
+    if path.endswith("about.url"):
+        return "https://elsewhere.example/"
     if key in OTHER_VALUES:
         return OTHER_VALUES[key]
     match value:
+        case {"model.safetensors": _}:  # hashes of files, whose names have dots
+            return value | {"tokenizer.json": value["tokenizer.json"][::-1]}
         case bool():
             return not value
         case int():
@@ -312,14 +345,56 @@ def reached() -> list[str]:
 @pytest.mark.parametrize("path", reached())
 def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, path):
     overlay = changed(path, another(path, LEAVES[path]))
+    _merge(overlay, TOGETHER.get(path, {}))
     assert plan_with(finished, overlay, tmp_path) == expected(path), overlay
+
+
+@pytest.mark.parametrize(
+    ("file", "rule"),
+    [
+        ("tables/demo.parquet", "make_table"),
+        ("tables/extraction_demo.parquet", "tabulate_extraction"),
+        ("figures/demo/learning_curves.svg", "draw_figure:learning_curves"),
+        ("figures/extraction/extraction_figure4.svg", "draw_figure:extraction_figure4"),
+    ],
+)
+def test_a_deleted_table_or_figure_is_made_again(finished, file, rule):
+    path, away = finished / "results/demo" / file, finished / "away"
+    path.rename(away)
+    planned = planned_jobs(finished)
+    away.rename(path)  # with its date
+    others = set(planned) - {rule, "write_report"}
+    assert planned[rule] == 1 and all(other.startswith("draw_figure:") for other in others)
 
 
 def test_most_keys_of_the_demo_are_walked():
     assert len(reached()) > 60
 
 
-def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path):
+def respelled(value: Any) -> Any:
+    """The same number as another YAML file may write it; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if isinstance(value, int) else f"{value:.15e}"
+
+
+def test_numbers_that_are_spelled_otherwise_rerun_nothing(finished, tmp_path):
+    """A whole number with a fraction of nothing, and a small one with an exponent, which YAML 1.1 takes for text."""
+    overlay: dict[str, Any] = {}
+    spelled = {path: respelled(value) for path, value in LEAVES.items() if respelled(value) is not None}
+    for path, value in spelled.items():
+        _merge(overlay, changed(path, value))
+    assert {type(value) for value in spelled.values()} == {float, str} and len(spelled) > 100
+    assert plan_with(finished, overlay, tmp_path) == {}
+    overlay = changed("methods.simcse.temperature", "4e-2")
+    assert plan_with(finished, overlay, tmp_path) == expected("methods.simcse.temperature")
+
+
+def test_a_study_that_keeps_fewer_models_makes_nothing_again(finished, tmp_path):
+    assert plan_with(finished, {"keep_models": "best"}, tmp_path) == {"drop_models": 9}
+
+
+def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path, record_property):
     """All of them at once: what none of them brings back, no single one does."""
     naming = (
         "dataset",
@@ -344,6 +419,7 @@ def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path):
     for path in unread:
         _merge(overlay, changed(path, another(path, LEAVES[path])))
     assert len(unread) > 100
+    record_property("changes", len(unread))
     assert plan_with(finished, overlay, tmp_path) == {}
 
 
@@ -370,13 +446,23 @@ def test_a_changed_source_reruns_what_reads_it(finished, tmp_path, path):
     assert plan_with(finished, {table: {name: block}}, tmp_path) == expected(path.split("[")[0])
 
 
+def test_swapped_encoders_of_a_twin_are_another_twin(finished, tmp_path):
+    runs = CONFIG["encoders"]["demo_twin"]["runs"]
+    assert len(runs) == 2
+    overlay = {"encoders": {"demo_twin": {"runs": runs[::-1]}}}
+    assert plan_with(finished, overlay, tmp_path) == JTCSE
+
+
 SHOWN_CHANGES = [
     ({"tables": {"extraction_demo": {"title": "Another"}}}, {"tabulate_extraction": 1} | REPORT),
-    ({"models": {"BERT": {"share": 0.5}}}, {"tabulate_extraction": 1} | REPORT),
-    ({"models": {"T4": {"share": 0.5}}}, NOTHING),
+    ({"models": {"BERT": {"mixing_weight": 0.5}}}, {"tabulate_extraction": 1} | REPORT),
+    ({"models": {"T4": {"mixing_weight": 0.5}}}, NOTHING),
     ({"measures": {"STS": {"scale": 1}}}, EXTRACTED),
     ({"measures": {"clustering": {"scale": 1}}}, NOTHING),
-    ({"figures": {"extraction_figure4": {"title": "Another"}}}, {"draw_extraction": 1} | REPORT),
+    (
+        {"figures": {"extraction_figure4": {"title": "Another"}}},
+        {"draw_figure:extraction_figure4": 1} | REPORT,
+    ),
     ({"figures": {"extraction_figure5": {"title": "Another"}}}, NOTHING),
     ({"show": {"figures": []}}, REPORT),
 ]
@@ -387,6 +473,8 @@ def test_what_the_extraction_study_shows_reruns_no_score(finished, tmp_path, cha
     assert plan_with(finished, {"extraction": change}, tmp_path) == reruns
 
 
+DEMO_GRID = yaml.safe_load((ROOT / "config/experiments/demo.yaml").read_text("utf-8"))
+TOKENS = DEMO_GRID["token_similarity"]
 GRID_CHANGES = [
     (
         {"seeds": [1, 2, 3]},
@@ -394,9 +482,19 @@ GRID_CHANGES = [
     ),
     (
         {"title": "Another"},
-        {"make_table": 1, "draw_cosine_density": 1} | CURVES | LAYERS | PLANE | REPORT,
+        {"make_table": 1, "draw_figure:cosine_density": 1} | CURVES | LAYERS | PLANE | REPORT,
     ),
     ({"baseline": None}, {"make_table": 1} | PLANE | REPORT),
+    (
+        {"token_similarity": TOKENS | {"unit": "pieces"}},
+        {"draw_figure:token_similarity": 1} | REPORT,
+    ),
+    (
+        {"runs": DEMO_GRID["runs"][::-1]},  # runs are drawn in their order
+        {"make_table": 1, "draw_figure:learning_curves": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT,
+    ),
+    ({"scatter": {"x": "alignment", "y": "Spearman"}}, {"draw_figure:scatter": 1} | REPORT),
+    ({"modulus_surface": {"longest": 3.0, "steps": 61}}, {"draw_figure:modulus_surface": 1} | REPORT),
 ]
 
 
@@ -444,23 +542,23 @@ DOWNSTREAM = {
     "average_tokens": {"merge_token_averages"},
     "merge_token_averages": {"fit_wikitext", "extract_scores"},
     "fit_wikitext": {"extract_scores"},
-    "extract_scores": {"tabulate_extraction", "draw_extraction"},
+    "extract_scores": {"tabulate_extraction", "draw_figure:extraction_figure4"},
     "tabulate_extraction": {"write_report"},
-    "draw_extraction": {"write_report"},
+    "draw_figure:extraction_figure4": {"write_report"},
     "split_corpus": {"count_words", "pick_exemplars", "continue_mlm", "train_encoder", "write_report"},
     "count_words": {"pick_exemplars", "write_report"},
     "continue_mlm": {"pool_encoder", "train_encoder"},
     "pool_encoder": {"evaluate_sts", "evaluate_geometry"},
     "train_encoder": {"evaluate_sts", "evaluate_geometry", *CURVES, *LAYERS},
-    "evaluate_sts": {"make_table", "draw_cosine_density"},
-    "evaluate_geometry": {"make_table", "draw_alignment_uniformity"},
-    "make_table": {"draw_alignment_uniformity", "write_report"},
-    "draw_learning_curves": {"write_report"},
-    "draw_threshold_path": {"write_report"},
-    "draw_layer_attention": {"write_report"},
-    "draw_token_similarity": {"write_report"},
-    "draw_cosine_density": {"write_report"},
-    "draw_alignment_uniformity": {"write_report"},
+    "evaluate_sts": {"make_table", "draw_figure:cosine_density"},
+    "evaluate_geometry": {"make_table", "draw_figure:alignment_uniformity"},
+    "make_table": {"draw_figure:alignment_uniformity", "write_report"},
+    "draw_figure:learning_curves": {"write_report"},
+    "draw_figure:threshold_path": {"write_report"},
+    "draw_figure:layer_attention": {"write_report"},
+    "draw_figure:token_similarity": {"write_report"},
+    "draw_figure:cosine_density": {"write_report"},
+    "draw_figure:alignment_uniformity": {"write_report"},
 }
 BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
     "methods.simcse": set(TRAINED),
@@ -468,11 +566,22 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "models.readouts.layer_attention": set(LAYER_POOLER),
     "methods.three_r": set(THREE_R),
     "methods.jtcse": set(JTCSE),
-    "models.readouts.pooled": set(POOLED_AND_TRAINED),
+    "models.ensemble": set(JTCSE),
+    "models.readouts.pooling": set(POOLED | PLAIN),
     "data.readers.lee": set(JUDGEMENTS | SCORED_AGAIN),
     "data.readers.wikipedia_xml": set(TEXT | FROM_TEXT),
     "extraction.scoring.sts": set(SCORED_AGAIN),
-    "reporting.layer_lines": {"draw_extraction", "write_report"},
+    "figures.layer_lines": {"draw_figure:extraction_figure4", "write_report"},
+} | {
+    f"figures.{figure}": {f"draw_figure:{figure}", "write_report"}
+    for figure in (
+        "alignment_uniformity",
+        "cosine_density",
+        "layer_attention",
+        "learning_curves",
+        "threshold_path",
+        "token_similarity",
+    )
 }
 MODULES = sorted(
     name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts"
@@ -502,7 +611,8 @@ def with_downstream(rules: set[str]) -> set[str]:
 def expected_after(module: str) -> set[str]:
     """Rules that an edit of ``module`` should bring back."""
     users = users_of(module)
-    return with_downstream(users & set(JOBS)).union(*(BY_NAME[name] for name in users & set(BY_NAME)))
+    rules = {rule for rule in JOBS if f"jobs.{rule.partition(':')[0]}" in users}
+    return with_downstream(rules).union(*(BY_NAME[name] for name in users & set(BY_NAME)))
 
 
 def file_of(module: str) -> Path:
@@ -511,13 +621,31 @@ def file_of(module: str) -> Path:
     return stem / "__init__.py" if (ROOT / stem).is_dir() else stem.with_suffix(".py")
 
 
+UNKEYED = {
+    "errors",
+    "provenance.job",
+    "provenance.closure",
+    "provenance.key",
+    "provenance.snapshot",
+}  # they can stop a job or describe it
+
+
+def expected_of_edit(module: str) -> set[str]:
+    """Rules that a real edit of ``module`` should bring back; none if it decides no result."""
+    return set() if module in UNKEYED else expected_after(module)
+
+
 @pytest.fixture(scope="module")
 def recorded(finished: Path) -> dict[str, tuple[str, set[str]]]:
-    """Rule and inputs of every file of the demo, as Snakemake's own records tell."""
+    """Rule, inputs and modules of every file of the demo, as Snakemake's own records tell."""
     made = {}
     for path in (finished / ".snakemake/metadata").iterdir():
         record = json.loads(path.read_text())
-        made[base64.b64decode(path.name).decode()] = (record["rule"], set(record["input"]))
+        lists = [finished / name for name in record["input"] if name.startswith(".snakemake/code/")]
+        modules = {module for file in lists for module in json.loads(file.read_text())}
+        output = base64.b64decode(path.name).decode()
+        rule = record["rule"] if record["rule"] != "draw_figure" else f"draw_figure:{Path(output).stem}"
+        made[output] = (rule, {*record["input"], *modules})
     return made
 
 
@@ -526,15 +654,70 @@ def test_a_module_is_an_input_of_the_rules_that_import_it(recorded, module):
     changed = {file_of(module).as_posix()}
     while more := {path for path, (_rule, inputs) in recorded.items() if inputs & changed} - changed:
         changed |= more
-    assert {recorded[path][0] for path in changed & recorded.keys()} == expected_after(module)
+    assert {recorded[path][0] for path in changed & recorded.keys()} == expected_of_edit(module)
 
 
-@pytest.mark.parametrize("module", [*BY_NAME, "errors", "data.sentences", "reporting.style", "audit.verify"])
-def test_an_edited_module_reruns_the_rules_that_import_it(finished, module):
-    file = finished / file_of(module)
-    before = file.read_text()
-    file.write_text(f"{before}\n# edited\n")
+@contextmanager
+def edited(folder: Path, modules: Iterable[str], addition: str) -> Iterator[None]:
+    """The modules with ``addition`` at their ends, as long as it lasts."""
+    before = {folder / file_of(module): (folder / file_of(module)).read_text() for module in modules}
     try:
-        assert set(planned_jobs(finished)) == expected_after(module)
+        for file, text in before.items():
+            file.write_text(f"{text}\n{addition}\n")
+        yield
     finally:
-        file.write_text(before)
+        for file, text in before.items():
+            file.write_text(text)
+
+
+REAL = "EDITED = True"
+
+
+@pytest.mark.parametrize(
+    "module", [*BY_NAME, *sorted(UNKEYED), "data.sentences", "figures.style", "audit.verify"]
+)
+def test_an_edited_module_reruns_the_rules_that_import_it(finished, module):
+    with edited(finished, [module], REAL):
+        assert set(planned_jobs(finished)) == expected_of_edit(module)
+
+
+@pytest.mark.parametrize("addition", ["# a comment", '"""A docstring."""', "\n\n\n"])
+def test_a_comment_in_every_module_reruns_nothing(finished, addition, record_property):
+    record_property("changes", len(MODULES))
+    with edited(finished, MODULES, addition):
+        assert planned_jobs(finished) == {}
+
+
+def test_an_edit_that_keeps_its_old_date_is_seen(finished):
+    file = finished / file_of("methods.three_r")
+    date = file.stat().st_mtime
+    with edited(finished, ["methods.three_r"], REAL):
+        os.utime(file, (date, date))
+        assert planned_jobs(finished) == THREE_R
+
+
+def test_an_edit_known_to_be_harmless_is_waived(finished):
+    with edited(finished, ["methods.three_r"], REAL):
+        assert planned_jobs(finished, "--consider-ancient", "train_encoder=code") == {}
+
+
+EDITS = {  # module to the jobs that a real edit of it brings back
+    "models.cross_attention": JTCSE,
+    "losses.infonce": TRAINED | {"train_encoder": 12},
+    "losses.modulus": JTCSE,
+    "losses.reduction": THREE_R,
+    "models.ensemble": JTCSE,
+    "models.portable.encoder_sum": JTCSE,
+    "models.portable.s2sent": S2SENT,
+    "models.portable.s2sent_module": S2SENT,
+    "models.portable.layer_attention": LAYER_POOLER,
+    "figures.curves": {"draw_figure:learning_curves": 1, "draw_figure:threshold_path": 1} | REPORT,
+    "figures.style": DRAWN | REPORT,
+    "figures.scatter": NOTHING,  # the demo has none
+}
+
+
+@pytest.mark.parametrize("module", EDITS)
+def test_an_edit_reruns_the_runs_that_compute_with_it_and_no_other(finished, module):
+    with edited(finished, [module], REAL):
+        assert planned_jobs(finished) == EDITS[module]

@@ -21,9 +21,9 @@ def planned(tmp_path_factory):
     code, printed = snakemake(folder, "-n", "-p", report, "--configfile", "config/config.yaml")
     assert code == 0, printed
     made = {}
-    for command in printed.split("-m workflow_scripts.")[1:]:
+    for command in printed.split("-m workflow_scripts.jobs.")[1:]:
         rule = re.match(r"\w+", command)[0]
-        role = "table" if rule == "make_table" else "figure"
+        role = "table" if rule == "make_table" else "svg"
         made |= dict.fromkeys(re.findall(rf"--{role} (\S+)", command), rule)
     return made
 

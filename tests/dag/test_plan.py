@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from tests.planning import DEMO, ROOT, planned_jobs, run
+from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run
 
 
 @pytest.fixture(scope="module")
 def plan():
     """The demo's plan as data."""
-    asked = run(ROOT, "-m", "workflow_scripts.plan_study", "--json", "--configfile", DEMO)
+    asked = run(ROOT, "-m", "workflow_scripts.tools.plan_study", "--json", "--configfile", DEMO)
     assert asked.returncode == 0, asked.stderr
     return json.loads(asked.stdout)
 
@@ -22,13 +22,34 @@ def test_every_job_is_counted_once_as_snakemake_counts_it(plan, tmp_path):
 
 
 def test_a_paper_is_a_target_of_its_tables_and_figures(plan):
-    asked = run(ROOT, "-m", "workflow_scripts.plan_study", "extraction", "--json", "--configfile", DEMO)
+    asked = run(ROOT, "-m", "workflow_scripts.tools.plan_study", "extraction", "--json", "--configfile", DEMO)
     assert asked.returncode == 0, asked.stderr
     (alone,) = (row for row in plan["experiments"] if row["paper"] == "extraction")
     assert json.loads(asked.stdout)["experiments"][-1]["jobs"] == alone["jobs"] > 0
 
 
+def test_settings_that_change_nothing_are_listed_with_the_reason(plan):
+    found = {row["setting"]: row for row in plan["no_effect"]}
+    assert found["method.readout.first_state"]["because"] == "this pooling averages no first state"
+    assert found["method.readout.first_state"]["runs"] == ["simcse_layerattpooler.minilm_mlm.wiki_extract"]
+    assert plan["merged"] == []
+
+
 def test_a_target_that_is_not_there_is_one_line(tmp_path):
-    asked = run(ROOT, "-m", "workflow_scripts.plan_study", "nothing", "--configfile", DEMO)
+    asked = run(ROOT, "-m", "workflow_scripts.tools.plan_study", "nothing", "--configfile", DEMO)
     assert asked.returncode == 1 and not asked.stdout
-    assert "ConfigError: snakemake cannot plan:" in asked.stderr and "Traceback" not in asked.stderr
+    assert asked.stderr.startswith("ConfigError: nothing: no rule makes it. Known: ")
+    assert "Traceback" not in asked.stderr
+
+
+def test_code_that_is_noted_while_the_graph_grows_is_found(tmp_path):
+    """In a folder where nothing ran yet, Snakemake meets a kind of job only after it has looked at others' inputs."""
+    folder = copy_tree(tmp_path)
+    runs = [
+        "frozen_avg.minilm/seed0",
+        "frozen_avg.minilm_mlm/seed0",
+        "simcse_s2sent.minilm_mlm.wiki_extract/seed1",
+    ]
+    targets = [f"results/demo/scores/sts/lee/{run}.parquet" for run in runs]
+    planned = planned_jobs(folder, "--", *targets)
+    assert planned["pool_encoder"] == 2 and planned["train_encoder"] == 1 and planned["evaluate_sts"] == 3

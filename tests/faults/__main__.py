@@ -119,7 +119,7 @@ def main() -> int:
         table.add_row(
             str(row.number),
             row.fault,
-            str(tried) if row.tests else "argued",
+            str(tried),
             *map(str, (counts["skipped"], counts["failed"])),
         )
     Console(width=None if sys.stdout.isatty() else 140).print(table)

@@ -29,9 +29,10 @@ JOB = """
 import os, sys, time
 from pathlib import Path
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.job import parse_job
+from workflow_scripts.provenance.job import parse_job
 place = Path(sys.argv[1])
-sys.argv = ["job", "--config", "{}"]
+Path("code.json").write_text("{}")
+sys.argv = ["job", "--config", "{}", "--code", "code.json", "--packages", "{}"]
 with one_line_errors():
     parse_job("job", "A job that takes a while.")
     with Path("started").open("a") as file:

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from workflow_scripts.closure import PACKAGE, ROOT
-from workflow_scripts.config_check import read_yaml
+from workflow_scripts.data.encoders import copy_files
 from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.provenance.closure import PACKAGE, ROOT
 
 
 class Evil:
@@ -74,6 +75,27 @@ def test_code_that_a_model_folder_brings_along_is_not_run(tmp_path, tiny_bert, m
     assert not {"evil", "modeling_evil", "tokenization_evil"} & sys.modules.keys()
 
 
+def test_of_a_strangers_model_folder_no_code_and_no_pickle_is_taken(tmp_path, tiny_bert, mark):
+    """What fetch_encoder hands on to every other job, though its configuration still asks for the code."""
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    for name in ("modeling_evil.py", "setup.py", "model/__init__.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"open({str(mark)!r}, 'w')\n")
+    for name in ("pytorch_model.bin", "training_args.bin", "optimizer.pt", "tokenizer.pkl"):
+        (folder / name).write_bytes(pickle.dumps(Evil(mark)))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(
+        json.dumps(config | {"auto_map": {"AutoModel": "modeling_evil.Model"}})
+    )
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    copy_files(folder, taken)
+    assert {path.suffix for path in taken.rglob("*")} <= {".safetensors", ".json", ".txt"}
+    assert (taken / "model.safetensors").exists()
+    load_backbone(taken)
+    assert not mark.exists()
+
+
 FORBIDDEN = [
     r"^\s*(import|from) (pickle|dill|cloudpickle|joblib\.numpy_pickle|marshal|shelve)\b",
     r"\btorch\.load\(", r"\bpickle\.", r"\bnp\.load\(", r"allow_pickle",
@@ -83,15 +105,14 @@ FORBIDDEN = [
 
 
 ARGUED = {
-    "models/saving.py": [
-        "exec(compile(source, name,",
-        'device="cpu", trust_remote_code=True)',
-        "``trust_remote_code=True`` alone",
-    ],
-    "models/portable/tower_sum.py": ["trust_remote_code=trust_remote_code"],
+    "models/saving.py": ["if its caller passes ``trust_remote_code=True``"],
+    "models/portable/encoder_sum.py": ["trust_remote_code=trust_remote_code"],
+    "evaluation/mteb_tasks.py": ["trust_remote_code=ours"],
+    "reporting/usage.py": ['", trust_remote_code=True" if own', "only with `trust_remote_code=True`"],
 }
-"""The saver imports the module that it has itself written one line before; a saved ensemble hands on to its towers
-the word that its caller gave to SentenceTransformer."""
+"""The saver's docstring names the word; a saved ensemble hands on to its sub-encoders what its caller gave to
+SentenceTransformer; mteb is given folders of which every file has the hash that their record names; a model's card
+says which folders need it."""
 
 
 def test_no_module_opens_pickles_or_runs_what_it_reads():
@@ -135,8 +156,8 @@ def read_apart(file):
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
         "from pathlib import Path\n"
-        "from workflow_scripts.config_check import checked\n"
-        "from workflow_scripts.config_check import read_yaml\n"
+        "from workflow_scripts.graph.checks import checked\n"
+        "from workflow_scripts.graph.yaml_files import read_yaml\n"
         "from workflow_scripts.errors import one_line_errors\n"
         "with one_line_errors():\n"
         "    checked(read_yaml(Path(sys.argv[1])), [sys.argv[1]], Path('config'))\n"

@@ -21,10 +21,11 @@ JOB = """
 import sys, time
 from pathlib import Path
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.job import parse_job
+from workflow_scripts.provenance.job import parse_job
 
 kind, place = sys.argv[1:]
-sys.argv = ["job", "--config", "{}"]
+Path("code.json").write_text("{}")
+sys.argv = ["job", "--config", "{}", "--code", "code.json", "--packages", "{}"]
 
 
 def note(what):
@@ -118,7 +119,7 @@ def test_a_preempted_training_goes_on_from_its_checkpoint(node, start, tmp_path)
     steps = 1500
     settings = jobs.config("train_encoder", max_steps=steps, checkpoint_every=steps)
     command = shlex.join(
-        ["python", "-m", "workflow_scripts.train_encoder", *jobs.arguments("train_encoder", settings)]
+        ["python", "-m", "workflow_scripts.jobs.train_encoder", *jobs.arguments("train_encoder", settings)]
     )
     (tmp_path / "command.sh").write_text(f"exec {command}\n")
     (tmp_path / "Snakefile").write_text(

@@ -120,6 +120,20 @@ def test_an_empty_quota_is_not_asked_again(llm):
         assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    "key", ["sk-canary\nX-Other: 1", "sk-canary…8899", "sk-canáry", "sk-canary 8899", "sk-canary\x7f"]
+)
+def test_a_key_that_can_be_none_is_neither_sent_nor_shown(llm, monkeypatch, key):
+    """The client would quote it in an error of its own, try again, or call each prompt refused."""
+    with FaultServer(fault_server.chat()) as server:
+        client = llm(server)
+        monkeypatch.setenv("TOY_KEY", key)
+        with pytest.raises(ApiError, match="TOY_KEY holds a space, a line break") as stopped:
+            client.complete("Write.")
+        assert key not in str(stopped.value) and key[:8] not in str(stopped.value)
+        assert server.requests == []
+
+
 def test_a_missing_key_is_named_before_anything_is_asked(llm, monkeypatch):
     monkeypatch.delenv("TOY_KEY")
     with FaultServer(fault_server.chat()) as server:

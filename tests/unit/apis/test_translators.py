@@ -164,7 +164,7 @@ def test_offline_the_store_alone_answers(libre, store):
 def test_an_unknown_language_ends_in_one_line(libre):
     with (
         FaultServer(fault_server.libretranslate) as server,
-        pytest.raises(ApiError, match=r"en to ca: .*Name languages it has"),
+        pytest.raises(ApiError, match=r"en to ca: .*Name languages it supports"),
     ):
         block = block_of(engine="libretranslate", url=server.url, key_variable=None, calls=CALLS)
         translator_of(block, "translators.libre", "en", "ca")
@@ -253,8 +253,8 @@ def test_apertium_names_a_direction_that_is_not_installed():
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("cat | head -1", r"gave 1 lines of 8, exit code 0"),
-        ("echo broken >&2; exit 3", r"gave 0 lines of 8, exit code 3 \(broken\)"),
+        ("cat | head -1", r"returned 1 lines for 8, exit code 0"),
+        ("echo broken >&2; exit 3", r"returned 0 lines for 8, exit code 3 \(broken\)"),
         ("exec sleep 5", r"8 sentences took more than 0\.5 s"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A small study of sealed artefacts, made by the project's own writers."""
+"""A small study of checksummed artefacts, made by the project's own writers."""
 
 import contextlib
 import shutil
@@ -8,10 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.artefacts import job_record, write_page, write_table, writing_model_folder
+from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.evaluation.scores import Score, score_table
-from workflow_scripts.provenance import Input
-from workflow_scripts.schemas import PAIRS, SENTENCES
+from workflow_scripts.provenance.artefacts import job_record, write_page, write_table, writing_model_folder
+from workflow_scripts.provenance.closure import meanings, packages
+from workflow_scripts.provenance.record import Input
 
 STUDY = "results/study"
 RUNS = [("simcse", 1), ("simcse", 2), ("plain", 1)]
@@ -25,14 +26,15 @@ def made_by(rule, outputs, *, settings=None, inputs=None, **others):
         role: Path(STUDY, path) if "resources" not in path else Path(path)
         for role, path in (inputs or {}).items()
     }
-    record = job_record(
-        "errors",
+    return job_record(
+        rule,
+        meaning=meanings("jobs.count_words"),
+        versions=packages("jobs.count_words"),
         settings=settings or {},
         inputs=paths,
         outputs=[Path(STUDY, path) for path in outputs],
         **others,
     )
-    return record.model_copy(update={"rule": rule})
 
 
 def write_dataset(score=2.5):

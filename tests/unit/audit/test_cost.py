@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from tests.unit.audit.conftest import RUNS, STUDY
-from workflow_scripts.artefacts import write_table
 from workflow_scripts.audit.cost import costs, in_all
 from workflow_scripts.audit.jobs import jobs_of, last_words
 from workflow_scripts.audit.verify import unchecked
 from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import write_table
 
 
 def leave(rule, name, seconds=None, log="done\n", memory="100.5"):
@@ -55,7 +55,7 @@ def test_every_job_has_its_own_measurements(measured):
 def test_the_cost_of_a_file_is_that_of_all_it_was_made_from(measured):
     behind = {cost.job for cost in costs(measured, [Path(STUDY)], Path(STUDY, "runs/plain/seed1/model"))}
     assert behind == {"fetch_encoder/all", "split_corpus/wiki", "train_encoder/plain/seed1"}
-    with pytest.raises(DataError, match="no artefact"):
+    with pytest.raises(DataError, match="not an artefact"):
         costs(measured, [Path(STUDY)], Path("resources/prompt.txt"))
 
 

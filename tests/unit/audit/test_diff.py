@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.artefacts import read_record, write_page, write_table, writing_model_folder
 from workflow_scripts.audit.diff import ABSENT, Change, changes, contents_equal, diff, show
-from workflow_scripts.audit.reading import console
-from workflow_scripts.closure import ROOT
+from workflow_scripts.audit.printing import console
 from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import read_record, write_page, write_table, writing_model_folder
+from workflow_scripts.provenance.closure import ROOT
 
 STUDY = "results/study"
 SCORES = Path(STUDY, "scores/sts/suite")
@@ -77,7 +77,7 @@ def test_a_difference_is_followed_from_report_to_setting(root, other_study):
 
 
 def test_where_an_input_lies_makes_no_difference(root, other_study):
-    """The seals of the two datasets differ, as a record names the place of its artefact."""
+    """The checksums of the two datasets differ, as a record names the place of its artefact."""
     name = "scores/sts/suite/plain/seed1.parquet"
     found = diff(Path(STUDY, name), Path("results/other", name), root)
     assert [change.role for change in found.inputs] == ["model"]
@@ -99,23 +99,27 @@ def test_an_input_made_anew_is_not_followed_and_says_why(root, study):
     found = diff(old, SCORES / "plain/seed1.parquet", root)
     assert [change.role for change in found.inputs] == ["model"]
     assert found.inner is None
-    assert "made anew since" in found.dead_end
+    assert "rebuilt since" in found.dead_end
     assert found.contents_equal
     assert not found.none
+
+
+WORDS = "workflow_scripts/data/words.py"
 
 
 def test_code_packages_commit_and_labels_are_compared(root):
     record = read_record(Path(STUDY, "tables/main.parquet"))
     other = record.model_copy(
         update={
-            "code": {
-                **record.code,
-                "workflow_scripts/errors.py": "0" * 64,
+            "meaning": {
+                **record.meaning,
+                "workflow_scripts/data/words.py": "0" * 64,
                 "workflow_scripts/new.py": "1" * 64,
             },
-            "packages": {"torch": "2.9"},
-            "commit": "0123",
-            "dirty": not record.dirty,
+            "packages": {**record.packages, "torch": "2.9"},
+            "origin": record.origin.model_copy(
+                update={"commit": "0123", "dirty": not record.origin.dirty, "processor": "Abacus"}
+            ),
             "labels": ["other engine"],
             "settings": {"a": {"b": [1, {"c": 2}]}, "empty": {}},
         }
@@ -124,11 +128,12 @@ def test_code_packages_commit_and_labels_are_compared(root):
     assert changes(record, other) == [
         Change("setting", "a.b", ABSENT, [1, {"c": 2}]),
         Change("setting", "empty", ABSENT, {}),
-        Change("code", "workflow_scripts/errors.py", record.code["workflow_scripts/errors.py"], "0" * 64),
+        Change("code", WORDS, record.meaning[WORDS], "0" * 64),
         Change("code", "workflow_scripts/new.py", ABSENT, "1" * 64),
         Change("package", "torch", ABSENT, "2.9"),
-        Change("commit", "", record.commit, "0123"),
-        Change("uncommitted changes", "", record.dirty, not record.dirty),
+        Change("machine", "processor", record.origin.processor, "Abacus"),
+        Change("commit", "", record.origin.commit, "0123"),
+        Change("uncommitted changes", "", record.origin.dirty, not record.origin.dirty),
         Change("label", "other engine", ABSENT, "present"),
         Change("label", "stand-in encoder", "present", ABSENT),
     ]
@@ -136,7 +141,7 @@ def test_code_packages_commit_and_labels_are_compared(root):
 
 def test_equal_contents_are_seen_under_other_records(root):
     record = read_record(Path(STUDY, "tables/main.parquet"))
-    other = record.model_copy(update={"commit": "0123"})
+    other = record.model_copy(update={"origin": record.origin.model_copy(update={"commit": "0123"})})
     rows = pa.table({"loss": [1.0, float("nan"), None]})
     for name, made in (("a", record), ("b", other)):
         write_table(Path(f"{name}.parquet"), rows, made)
@@ -164,7 +169,7 @@ def test_equal_records_and_other_contents_are_a_difference(root):
 
 def test_a_damaged_or_foreign_file_is_not_compared(root):
     table = Path(STUDY, "tables/main.parquet")
-    with pytest.raises(DataError, match=r"prompt\.txt: carries no record"):
+    with pytest.raises(DataError, match=r"prompt\.txt: not an artefact"):
         diff(table, Path("resources/prompt.txt"), root)
     damaged = bytearray(table.read_bytes())
     damaged[10] ^= 1

@@ -3,17 +3,22 @@
 import json
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from workflow_scripts.artefacts import check_seal, read_record, write_table
-from workflow_scripts.audit.explain import explain, explain_cell, parse_cell, show
-from workflow_scripts.audit.reading import console
-from workflow_scripts.closure import ROOT
+from workflow_scripts.audit import explain as explain_module
+from workflow_scripts.audit.cells import SeedScore, parse_cell
+from workflow_scripts.audit.explain import explain, explain_cell, show
+from workflow_scripts.audit.printing import console
+from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.scores import Score, score_table
+from workflow_scripts.provenance.artefacts import read_record, verify_checksum, write_table
+from workflow_scripts.provenance.closure import ROOT
 
 STUDY = "results/study"
 TABLE = Path(STUDY, "tables/main.parquet")
@@ -47,7 +52,15 @@ def test_a_node_says_what_made_it(root):
     assert node.record.rule == "train_encoder"
     assert node.record.wildcards == {"run": "simcse", "seed": "2"}
     assert node.record.labels == ["stand-in encoder"]
-    assert node.seal == check_seal(Path(STUDY, "runs/simcse/seed2/model/record.json"))
+    assert node.checksum == verify_checksum(Path(STUDY, "runs/simcse/seed2/model/record.json"))
+
+
+def test_inputs_come_in_the_order_of_the_record(root, monkeypatch):
+    """Which is that of members, where it counts."""
+    record = read_record(TABLE)
+    turned = record.model_copy(update={"inputs": dict(reversed(record.inputs.items()))})
+    monkeypatch.setattr(explain_module, "artefact_record", lambda _: turned)
+    assert [*explain(TABLE, root).inputs] == [*reversed(record.inputs)]
 
 
 def test_a_file_of_a_model_folder_stands_for_the_folder(root):
@@ -72,7 +85,7 @@ def test_an_input_that_is_no_longer_the_one_read_says_so(root, study):
     Path(STUDY, "encoders/minilm/record.json").write_text("{")
     score = explain(Path(STUDY, "scores/sts/suite/plain/seed1.parquet"), root)
     model = score.inputs["model"]
-    assert score.inputs[f"datasets/{STUDY}/datasets/stsb.parquet"].state == "made anew since"
+    assert score.inputs[f"datasets/{STUDY}/datasets/stsb.parquet"].state == "rebuilt since"
     assert model.inputs["corpus"].state == "missing"
     assert model.inputs["encoder"].state == "damaged"
 
@@ -105,6 +118,18 @@ def test_a_cell_leads_to_its_own_run_and_no_other(root):
     scores = {path for path in paths(found.chain) if path.startswith(("scores", "runs"))}
     assert scores == {"scores/sts/suite/simcse/seed2.parquet", "runs/simcse/seed2/model"}
     assert "resources/prompt.txt" in paths(found.chain)
+
+
+def test_a_row_whose_scores_are_those_of_another_run_leads_to_that_run(root, study):
+    rows = pq.read_table(TABLE).to_pylist()
+    renamed = [row | {"run": "again"} if row["run"] == "simcse" else row for row in rows]
+    record = read_record(TABLE)
+    aliased = record.model_copy(update={"settings": {**record.settings, "aliases": {"again": "simcse"}}})
+    write_table(TABLE, pa.Table.from_pylist(renamed, schema=pq.read_schema(TABLE).remove_metadata()), aliased)
+    found = explain_cell(TABLE, root, {"run": "again", "seed": "2", "metric": "spearman"})
+    assert found.narrowed and [row["run"] for row in found.rows] == ["again"]
+    assert "runs/simcse/seed2/model" in paths(found.chain)
+    assert not any(path.startswith("runs/plain") for path in paths(found.chain))
 
 
 def test_a_cell_over_several_seeds_leads_to_all_of_them(root):
@@ -144,11 +169,11 @@ def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_ch
 @pytest.mark.parametrize(
     ("cell", "complaint"),
     [
-        ({"runs": "simcse"}, r"no column 'runs'; has \['run', 'seed'"),
-        ({"run": "simsce"}, r"no row with run=simsce; has plain, simcse"),
-        ({"run": "plain", "seed": "2"}, r"no row with seed=2; has 1\."),
-        ({"seed": "one"}, r"no row with seed=one; has 1, 2"),
-        ({"value": "0.71"}, r"no row with value=0\.71; has 0\.6, 0\.7"),
+        ({"runs": "simcse"}, r"no column 'runs'; it has \['run', 'seed'"),
+        ({"run": "simsce"}, r"no row with run=simsce; it has plain, simcse"),
+        ({"run": "plain", "seed": "2"}, r"no row with seed=2; it has 1\."),
+        ({"seed": "one"}, r"no row with seed=one; it has 1, 2"),
+        ({"value": "0.71"}, r"no row with value=0\.71; it has 0\.6, 0\.7"),
     ],
 )
 def test_a_cell_that_is_not_there_is_one_line_that_says_what_is(root, cell, complaint):
@@ -169,7 +194,7 @@ def test_a_column_of_lists_is_in_nobodys_way(root, study):
 
 
 def test_cells_are_of_tables(root):
-    with pytest.raises(DataError, match=r"report\.html: no table"):
+    with pytest.raises(DataError, match=r"report\.html: not a table"):
         explain_cell(Path(STUDY, "report.html"), root, {"run": "plain"})
 
 
@@ -185,6 +210,108 @@ def test_an_empty_value_asks_for_null(root):
     assert len(found.rows) == 3
 
 
+# Tables of experiments and of the extraction study
+
+
+COLUMNS = [
+    {"heading": "Spearman", "suite": "suite", "task": "STSB", "aggregation": "all", "metric": "spearman", "scale": 100},
+    {"heading": "Pearson", "suite": "suite", "task": "STSB", "aggregation": "all", "metric": "pearson", "scale": 100},
+    {"heading": "both", "mean_of": ["Spearman", "Pearson"]},
+]  # fmt: skip
+
+
+@pytest.fixture
+def experiment(root, study):
+    """The table of an experiment in which `again`, whose scores are simcse's, is compared with plain."""
+    study.write_scores("simcse", 2, value=0.5)
+    record = study.made_by(
+        "make_table",
+        ["tables/experiment.parquet"],
+        inputs={f"scores/{STUDY}/{file}": file for file in study.score_files()},
+        settings={"experiment": {"columns": COLUMNS}, "aliases": {"again": "simcse"}},
+    )
+    cell = {"suite": "suite", "task": "STSB", "aggregation": "all", "metric": "spearman"}
+    rows = [
+        cell | {"run": run, "heading": heading, "baseline": baseline, "mean": 60.0}
+        for heading in ("Spearman", "both")
+        for run, baseline in (("again", "plain"), ("plain", None))
+    ]
+    path = Path(STUDY, "tables/experiment.parquet")
+    write_table(path, pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), record)
+    return path
+
+
+def test_a_difference_leads_to_the_scores_of_its_baseline_too(root, experiment):
+    found = explain_cell(experiment, root, {"run": "again", "heading": "Spearman"})
+    file = f"{STUDY}/scores/sts/suite"
+    assert found.scores == [
+        SeedScore("Spearman", "again", False, 1, 70.0, f"{file}/simcse/seed1.parquet"),
+        SeedScore("Spearman", "again", False, 2, 50.0, f"{file}/simcse/seed2.parquet"),
+        SeedScore("Spearman", "plain", True, 1, 70.0, f"{file}/plain/seed1.parquet"),
+    ]
+    assert found.narrowed and found.chain.left_out == 0
+    alone = explain_cell(experiment, root, {"run": "plain", "heading": "Spearman"})
+    assert [score.run for score in alone.scores] == ["plain"]
+    assert alone.chain.left_out == 2
+
+
+def test_a_mean_of_columns_leads_to_the_scores_of_each(root, experiment):
+    found = explain_cell(experiment, root, {"run": "plain", "heading": "both"})
+    assert [(score.heading, score.value) for score in found.scores] == [("Pearson", 70.0), ("Spearman", 70.0)]
+    assert found.narrowed and found.chain.left_out == 2
+
+
+def test_what_is_shown_of_a_difference_says_whose_each_score_is(root, experiment, capsys):
+    show(explain_cell(experiment, root, {"run": "again", "heading": "Spearman"}), console())
+    lines = capsys.readouterr().out.splitlines()
+    whose = [[cell.strip() for cell in line.split("│")] for line in lines if "Spearman │" in line]
+    assert whose == [
+        ["Spearman", "again", "1", "70", "the row's own"],
+        ["Spearman", "again", "2", "50", "the row's own"],
+        ["Spearman", "plain", "1", "70", "baseline's: difference and p"],
+    ]
+
+
+@pytest.fixture
+def extraction(root, study):
+    """A table of the extraction study: two representations, each scored on two tasks."""
+    files = []
+    for representation, task in product(("plain", "random"), ("a", "b")):
+        files.append(f"scores/extraction/sts/{representation}/{task}.parquet")
+        wildcards = {"kind": "sts", "representation": representation, "task": task}
+        made = study.made_by("extract_scores", files[-1:], wildcards=wildcards)
+        write_table(Path(STUDY, files[-1]), pa.table({"value": [0.5]}), made)
+    models = {"BERT": {"representation": "plain"}, "RE": {"representation": "random"}}
+    record = study.made_by(
+        "tabulate_extraction",
+        ["tables/extraction.parquet"],
+        inputs={f"scores/{STUDY}/{file}": file for file in files},
+        settings={"names": {"models": models}},
+    )
+    rows = [
+        {"run": run, "heading": heading, "suite": "sts", "task": task}
+        for run, heading, task in (("avg", "BERT", "a"), ("avg", "RE", "a, b"), ("avg: RE", "STS", "b"))
+    ]
+    path = Path(STUDY, "tables/extraction.parquet")
+    write_table(path, pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), record)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cell", "files"),
+    [
+        ({"heading": "BERT"}, ["plain/a"]),
+        ({"heading": "RE"}, ["random/a", "random/b"]),
+        ({"run": "avg: RE"}, ["random/b"]),
+    ],
+)
+def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root, extraction, cell, files):
+    found = explain_cell(extraction, root, cell)
+    sources = [node.path for node in found.chain.inputs.values()]
+    assert sources == [f"{STUDY}/scores/extraction/sts/{file}.parquet" for file in files]
+    assert found.narrowed and found.scores == []
+
+
 # What is shown
 
 
@@ -197,7 +324,7 @@ def test_what_is_shown_names_every_file_and_in_full_every_setting(root, capsys):
     assert "fetch_encoder() " in shown
     assert "[1] stand-in encoder" in shown
     assert "setting method.temperature = 0.05" in shown
-    assert f"commit {read_record(TABLE).commit}" in shown
+    assert f"commit {read_record(TABLE).origin.commit}" in shown
     assert "seed2" not in shown
 
 

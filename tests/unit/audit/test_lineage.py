@@ -53,7 +53,7 @@ def test_a_missing_or_renewed_ancestor_breaks_the_chain(root, study):
     found = lineage(f"{STUDY}/tables/main.parquet", root)
     assert {one.path: one.state for one in found.upstream}[
         f"{STUDY}/datasets/stsb.parquet"
-    ] == "made anew since"
+    ] == "rebuilt since"
     assert found.broken
     shutil.rmtree(Path(STUDY, "encoders/minilm"))
     assert lineage(f"{STUDY}/runs/plain/seed1/history.parquet", root).broken
@@ -61,5 +61,5 @@ def test_a_missing_or_renewed_ancestor_breaks_the_chain(root, study):
 
 @pytest.mark.parametrize("name", [f"{STUDY}/typo.parquet", "hub:owner/other@1", "README.md"])
 def test_a_name_that_nothing_knows_is_an_error(root, name):
-    with pytest.raises(DataError, match=r"no artefact|no record"):
+    with pytest.raises(DataError, match=r"not an artefact|no record"):
         lineage(name, root)

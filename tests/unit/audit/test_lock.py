@@ -2,14 +2,18 @@ import json
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.audit.conftest import STUDY
-from workflow_scripts.artefacts import read_record, read_seal, write_table
+from workflow_scripts.audit import lock_check
 from workflow_scripts.audit.__main__ import main
 from workflow_scripts.audit.lock import lock
+from workflow_scripts.audit.lock_check import UNEXPLAINED, check
 from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import read_checksum, read_record, write_table
 
 
 def test_a_lock_names_every_artefact_and_every_source(study):
@@ -17,7 +21,7 @@ def test_a_lock_names_every_artefact_and_every_source(study):
     tables = {path.as_posix() for path in Path(STUDY).rglob("*.parquet")}
     assert tables
     assert tables < set(found["artefacts"])
-    assert all(found["artefacts"][name] == read_seal(Path(name)) for name in tables)
+    assert all(found["artefacts"][name] == read_checksum(Path(name)) for name in tables)
     assert any(path.startswith("hub:") for path in found["sources"])
 
 
@@ -39,15 +43,16 @@ def test_equal_studies_give_equal_locks(study, tmp_path, monkeypatch):
     assert json.loads((tmp_path / "a.json").read_text())["artefacts"]
 
 
-def test_contents_are_the_same_at_another_commit_and_seals_are_not(root, monkeypatch):
+def test_a_file_made_again_at_another_commit_is_locked_as_before(root):
     before = lock(root, [Path(STUDY)])
     path = Path(STUDY, "tables/main.parquet")
     record = read_record(path)
-    write_table(path, pq.read_table(path), record.model_copy(update={"commit": "0" * 40}))
+    elsewhere = record.origin.model_copy(update={"commit": "0" * 40})
+    write_table(path, pq.read_table(path), record.model_copy(update={"origin": elsewhere}))
     after = lock(root, [Path(STUDY)])
     assert before["contents"] == after["contents"]
-    changed = {name for name in before["artefacts"] if before["artefacts"][name] != after["artefacts"][name]}
-    assert changed == {path.as_posix()}
+    assert before["artefacts"] == after["artefacts"]
+    assert before["commits"] != after["commits"]
     assert after["contents"].keys() == after["artefacts"].keys()
 
 
@@ -58,3 +63,131 @@ def test_the_lock_lies_below_results_unless_asked_otherwise(root, monkeypatch, c
     assert json.loads(text)["artefacts"]
     assert text == json.dumps(json.loads(text), indent=1, sort_keys=True) + "\n"
     assert "15 artefacts" in capsys.readouterr().out
+
+
+# Checking a tree against a lock
+
+
+@pytest.fixture
+def locked(root):
+    """The lock of a finished study."""
+    Path("lock.json").write_text(json.dumps(lock(root, [Path(STUDY)])))
+    return Path("lock.json")
+
+
+def checked(root, locked):
+    return [(one.path.removeprefix(f"{STUDY}/"), one.kind, one.why) for one in held(root, locked).differences]
+
+
+def held(root, locked):
+    return check(root, [Path(STUDY)], locked)
+
+
+def edit(lock_file, **changes):
+    content = json.loads(lock_file.read_text())
+    for table, entries in changes.items():
+        content[table] |= entries
+    lock_file.write_text(json.dumps(content))
+
+
+def test_a_tree_is_as_its_own_lock_says(root, locked):
+    found = held(root, locked)
+    assert (found.equal, found.differences, found.other_records, found.elsewhere) == (15, [], 0, "")
+
+
+def test_a_table_edited_and_sealed_again_is_found(root, locked):
+    path = Path(STUDY, "tables/main.parquet")
+    rows = pq.read_table(path)
+    at = rows.schema.get_field_index("value")
+    forged = rows.set_column(at, "value", pc.add(rows["value"], 0.01))
+    write_table(path, forged, read_record(path))
+    assert checked(root, locked) == [("tables/main.parquet", "changed", UNEXPLAINED)]
+
+
+def test_what_was_added_removed_or_damaged_is_found(root, locked, study):
+    study.write_run("plain", 2)
+    Path(STUDY, "tables/main.parquet").unlink()
+    weights = Path(STUDY, "encoders/minilm/model.safetensors")
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    broken = "its checksum is broken; see audit verify"
+    assert checked(root, locked) == [
+        ("encoders/minilm/model.safetensors", "damaged", broken),
+        ("runs/plain/seed2/history.parquet", "added", "not in the lock"),
+        ("runs/plain/seed2/model/record.json", "added", "not in the lock"),
+        ("tables/main.parquet", "removed", "in the lock alone"),
+    ]
+
+
+def test_a_change_names_what_made_it_and_a_reader_its_input(root, locked, study):
+    study.write_run("plain", 1, temperature=0.1)
+    study.write_scores("plain", 1, value=0.6)
+    assert checked(root, locked) == [
+        ("runs/plain/seed1/model/record.json", "changed", "settings"),
+        (
+            "scores/sts/suite/plain/seed1.parquet",
+            "changed",
+            f"made from {STUDY}/runs/plain/seed1/model/record.json",
+        ),
+    ]
+
+
+TABLE = "tables/main.parquet"
+CODE = "workflow_scripts/data/words.py"
+
+
+@pytest.mark.parametrize(
+    ("change", "artefact", "why"),
+    [
+        ({"code": {CODE: "0" * 64}}, TABLE, f"code {CODE}"),
+        ({"packages": {"pyarrow": "1.0"}}, TABLE, f"package pyarrow 1.0 -> {pa.__version__}"),
+        ({"sources": {"hub:owner/stsb@0123456789": "1" * 40}}, "datasets/stsb.parquet", "source hub:owner/stsb@0123456789"),
+        ({"sources": {"resources/prompt.txt": "1" * 64}}, "corpora/wiki/train.parquet", "source resources/prompt.txt"),
+        ({"machine": {"processor": "Abacus"}}, TABLE, "another machine: processor Abacus -> Loom"),
+    ],
+)  # fmt: skip
+def test_a_difference_is_put_down_to_what_made_it(root, locked, monkeypatch, change, artefact, why):
+    here = lock_check.machine() | {"processor": "Loom"}
+    monkeypatch.setattr(lock_check, "machine", lambda: here)
+    edit(locked, machine={"processor": "Loom"})
+    edit(locked, contents={f"{STUDY}/{artefact}": "0" * 64}, **change)
+    assert checked(root, locked) == [(artefact, "changed", why)]
+
+
+def test_another_record_is_no_difference_and_is_counted(root, locked):
+    path = Path(STUDY, TABLE)
+    write_table(
+        path, pq.read_table(path), read_record(path).model_copy(update={"labels": ["worded otherwise"]})
+    )
+    found = held(root, locked)
+    assert (found.differences, found.equal, found.other_records) == ([], 15, 1)
+
+
+def test_another_study_of_the_tree_or_of_the_lock_is_left_out(root, locked, study, monkeypatch):
+    monkeypatch.setattr(study, "STUDY", "results/other")
+    study.write_study()
+    assert checked(root, locked) == []
+    edit(
+        locked,
+        contents={"results/third/a.parquet": "0" * 64},
+        artefacts={"results/third/a.parquet": "0" * 64},
+    )
+    assert checked(root, locked) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"artefacts": {}, "contents": {}}'])
+def test_a_file_that_is_no_lock_is_one_line(root, text):
+    Path("lock.json").write_text(text)
+    with pytest.raises(DataError, match=r"lock\.json: not a lock"):
+        held(root, Path("lock.json"))
+    with pytest.raises(DataError, match="no such file"):
+        held(root, Path("absent.json"))
+
+
+def test_the_command_counts_and_ends_with_what_it_found(root, locked, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["audit", "lock", "--check", "lock.json"])
+    assert main() == 0
+    assert "15 artefacts as in lock.json, 0 not" in capsys.readouterr().out
+    Path(STUDY, TABLE).unlink()
+    assert main() == 1
+    assert "14 artefacts as in lock.json, 1 not" in capsys.readouterr().out
+    assert not Path("results/provenance.lock.json").exists()

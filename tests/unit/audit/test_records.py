@@ -6,12 +6,14 @@ import pyarrow as pa
 import pytest
 
 from tests.unit.audit.conftest import STUDY
-from workflow_scripts.artefacts import read_record, write_table
 from workflow_scripts.audit.export import export
-from workflow_scripts.audit.reading import record_at
+from workflow_scripts.audit.lookup import record_at
 from workflow_scripts.audit.records import records
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import Input
+from workflow_scripts.provenance import artefacts
+from workflow_scripts.provenance.artefacts import read_record, write_table
+from workflow_scripts.provenance.origin import origin_of
+from workflow_scripts.provenance.record import Input
 
 
 def faults(root):
@@ -50,7 +52,8 @@ def test_a_record_of_a_model_that_cannot_be_read_is_named(root):
 def test_uncommitted_code_is_counted(root):
     path = Path(STUDY, "tables/main.parquet")
     table, record = pa.table({"a": [1]}), read_record(path)
-    write_table(path, table, record.model_copy(update={"commit": None, "dirty": True}))
+    origin = record.origin.model_copy(update={"commit": None, "dirty": True})
+    write_table(path, table, record.model_copy(update={"origin": origin}))
     found = records(root, [Path(STUDY)])
     assert path.as_posix() in found.dirty and path.as_posix() in found.without_commit
 
@@ -70,18 +73,22 @@ HOSTILE = {
     "an output outside": {"outputs": ["../../escaped.parquet"]},
     "an output at a fixed place": {"outputs": ["/tmp/escaped.parquet"]},
     "an input outside": {"inputs": {"x": Input(path="resources/../../secret", sha256="0" * 64)}},
-    "code outside": {"code": {"../../../etc/passwd": "0" * 64}},
+    "code outside": {"meaning": {"../../../etc/passwd": "0" * 64}},
     "a file outside": {"files": {"../model.bin": "0" * 64}},
     "a rule that is a path": {"rule": "../../evil"},
     "an escape sequence": {"labels": ["\x1b]0;owned\x07"]},
     "a bell in a setting": {"settings": {"a": "\x07"}},
+    "an escape sequence in the origin": {"origin": origin_of([]).model_copy(update={"blas": "\x1b]0;owned"})},
     "a control character of Latin-1": {"wildcards": {"run": "a\x9bm"}},
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_sealed_file_with_a_strangers_record_is_refused(root, name):
-    """Everybody can compute a seal; a record decides what is read, printed and copied into a crate."""
+def test_a_checksummed_file_with_a_strangers_record_is_refused(root, name, monkeypatch):
+    """Everybody can compute a checksum; a record decides what is read, printed and copied into a crate."""
+    monkeypatch.setattr(
+        artefacts, "_check_unchanged", lambda record: None
+    )  # a stranger's program checks nothing
     path = Path(STUDY, "tables/main.parquet")
     record = read_record(path)
     write_table(path, pa.table({"a": [1]}), record.model_copy(update=HOSTILE[name]))

@@ -9,10 +9,10 @@ import pytest
 from safetensors.numpy import save_file
 
 from tests.unit.audit.conftest import STUDY
-from workflow_scripts.artefacts import read_record, write_table
 from workflow_scripts.audit.__main__ import main
 from workflow_scripts.audit.secrets import keys_of, secrets
 from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import read_record, write_table
 
 CANARY = "canary-7f3a91c2"
 

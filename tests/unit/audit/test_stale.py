@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.unit.audit.conftest import RUNS, STUDY
-from workflow_scripts.artefacts import read_record
 from workflow_scripts.audit import stale as module
 from workflow_scripts.audit.plan import Job, _job
 from workflow_scripts.audit.stale import Reason, stale
@@ -26,7 +25,9 @@ def jobs():
         values = {f"output{number}": [path] for number, path in enumerate(record.outputs)}
         values |= {name: [value] for name, value in record.wildcards.items()} | inputs
         values["speed"] = [f"benchmarks/study/{record.rule}.speed.parquet"]
-        found[record.rule, *record.outputs] = Job(record.rule, dict(record.settings), values, [])
+        found[record.rule, *record.outputs] = Job(
+            record.rule, dict(record.settings), values, dict(record.meaning), dict(record.packages), []
+        )
     return found
 
 
@@ -79,36 +80,56 @@ def test_values_that_trade_places_are_two_changes(root):
     assert {len(reasons) for reasons in own(found(root, changed)).values()} == {2}
 
 
-def test_changed_code_and_packages_are_named(root, monkeypatch):
-    monkeypatch.setattr(
-        module,
-        "_hash",
-        lambda file: "f" * 64 if file.endswith("errors.py") else module.sha256_of(module.ROOT / file),
-    )
-    outcome = found(root)
+WORDS = "workflow_scripts/data/words.py"
+
+
+def test_changed_code_is_named_file_by_file(root):
+    changed = jobs()
+    for job in changed.values():
+        job.meaning[WORDS] = "f" * 64
+    outcome = found(root, changed)
     assert len(own(outcome)) == 15
-    assert {reason.key for reasons in own(outcome).values() for reason in reasons} == {
-        "workflow_scripts/errors.py"
+    assert {reason.key for reasons in own(outcome).values() for reason in reasons} == {WORDS}
+
+
+def test_files_that_the_code_has_lost_or_gained_are_named(root):
+    changed = jobs()
+    (job,) = (job for (rule, *_), job in changed.items() if rule == "make_table")
+    del job.meaning[WORDS]
+    job.meaning["workflow_scripts/data/more_words.py"] = "1" * 64
+    reasons = own(found(root, changed))["tables/main.parquet"]
+    assert [(reason.key, reason.now) for reason in reasons] == [
+        ("workflow_scripts/data/more_words.py", "1" * 12),
+        (WORDS, module.ABSENT),
+    ]
+
+
+def test_another_version_of_a_package_is_named(root):
+    changed = jobs()
+    (job,) = (job for (rule, *_), job in changed.items() if rule == "make_table")
+    installed = job.packages["pyarrow"]
+    job.packages["pyarrow"] = "1.0"
+    assert own(found(root, changed)) == {
+        "tables/main.parquet": [Reason("package", "pyarrow", installed, "1.0")]
     }
 
 
-def test_a_file_of_the_code_that_is_gone_is_absent_now(root, monkeypatch):
-    monkeypatch.setattr(module, "ROOT", Path("nowhere"))
-    module._hash.cache_clear()
-    assert {r.now for reasons in own(found(root)).values() for r in reasons} == {module.ABSENT}
-    module._hash.cache_clear()
+def test_inputs_in_another_order_are_another_job(root):
+    changed = jobs()
+    (job,) = (job for (rule, *_), job in changed.items() if rule == "make_table")
+    assert len(job.arguments["scores"]) > 1
+    job.arguments["scores"].reverse()
+    assert own(found(root, changed)) == {
+        "tables/main.parquet": [Reason("input", "order", "another", "as configured")]
+    }
 
 
-def test_another_version_of_a_package_is_named(root, monkeypatch):
-    path = Path(STUDY, "tables/main.parquet")
-    record = read_record(path)
-    renamed = record.model_copy(update={"packages": {"pyarrow": "1.0", "not-installed-here": "2"}})
-    reasons = list(module._reasons(next(job for job in jobs().values() if job.writes(record)), renamed, root))
-    assert [(reason.kind, reason.key, reason.was) for reason in reasons] == [
-        ("package", "not-installed-here", "2"),
-        ("package", "pyarrow", "1.0"),
-    ]
-    assert reasons[0].now == module.ABSENT
+def test_numbers_that_are_spelled_otherwise_are_no_change(root):
+    changed = jobs()
+    for (rule, *_), job in changed.items():
+        if rule == "train_encoder":
+            job.settings["training"]["steps"] = float(job.settings["training"]["steps"])
+    assert not found(root, changed).red
 
 
 def test_inputs_added_left_out_and_made_anew_are_named(root, study):
@@ -119,7 +140,7 @@ def test_inputs_added_left_out_and_made_anew_are_named(root, study):
             job.arguments["scores"][0] = "resources/prompt.txt"
     reasons = own(found(root, changed))
     assert {(r.key, r.now) for r in reasons["tables/main.parquet"]} == {
-        (f"{STUDY}/{sorted(study.score_files())[0]}", module.ABSENT),
+        (f"{STUDY}/{study.score_files()[0]}", module.ABSENT),
         ("resources/prompt.txt", "read"),
     }
     assert {r.key for r in reasons["scores/sts/suite/plain/seed1.parquet"]} == {
@@ -130,7 +151,7 @@ def test_inputs_added_left_out_and_made_anew_are_named(root, study):
 def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root):
     shutil.rmtree(Path(STUDY, "runs/plain/seed1/model"))
     changed = jobs() | {
-        ("extra",): Job("extra", {}, {"record": [f"{STUDY}/runs/plain/seed1/model/record.json"]}, [])
+        ("extra",): Job("extra", {}, {"record": [f"{STUDY}/runs/plain/seed1/model/record.json"]}, {}, {}, [])
     }
     outcome = found(root, changed)
     assert outcome.missing == [f"{STUDY}/runs/plain/seed1/model/record.json"]
@@ -148,9 +169,11 @@ def test_a_configuration_without_a_study_is_an_error(root):
         stale(root, [])
 
 
-def test_a_printed_command_is_read_back():
-    text = """--config '{"name": "it'"'"'s", "x": [1, "a b"]}' --run r \\\n    --files a.parquet 'b c.parquet' --none \\\n  --out o.svg >logs/l.log """
-    job = _job("torchrun --nproc-per-node 2", "draw", text)
+def test_a_printed_command_is_read_back(tmp_path):
+    (tmp_path / "code.json").write_text('{"a.py": "1"}')
+    text = """--code code.json --packages '{"torch": "2"}' --config '{"name": "it'"'"'s", "x": [1, "a b"]}' --run r \\\n    --files a.parquet 'b c.parquet' --none \\\n  --out o.svg >logs/l.log """
+    job = _job(tmp_path, "torchrun --nproc-per-node 2", "draw", text)
+    assert (job.meaning, job.packages) == ({"a.py": "1"}, {"torch": "2"})
     assert job.settings == {"name": "it's", "x": [1, "a b"]}
     assert job.arguments == {
         "run": ["r"],
@@ -159,7 +182,7 @@ def test_a_printed_command_is_read_back():
         "out": ["o.svg"],
     }
     assert (
-        job.command[:5] == ["torchrun", "--nproc-per-node", "2", "-m", "workflow_scripts.draw"]
+        job.command[:5] == ["torchrun", "--nproc-per-node", "2", "-m", "workflow_scripts.jobs.draw"]
         and job.command[-1] == "o.svg"
     )
 

@@ -12,12 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
-from workflow_scripts import artefacts
-from workflow_scripts.audit import disk, verify
-from workflow_scripts.closure import ROOT
+from workflow_scripts.audit import disk, sources, verify
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import Input
+from workflow_scripts.provenance import artefacts
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.record import Input, sha256_of
+from workflow_scripts.training.checkpoints import Checkpoint, save_checkpoint
 
 STUDY = "results/study"
 
@@ -47,7 +49,7 @@ def test_a_study_as_it_was_made_is_green_and_counted(root):
     assert outcome.artefacts == 2 + 1 + 3 * 3 + 3
     assert outcome.bytes == sum(path.stat().st_size for path in files())
     assert outcome.outside == 2
-    assert (outcome.checkpoint_files, outcome.checkpoint_bytes) == (1, 40)
+    assert (outcome.checkpoints, outcome.checkpoint_files, outcome.checkpoint_bytes) == (0, 1, 40)
 
 
 def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
@@ -67,10 +69,10 @@ def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
     assert found(root) == []
 
 
-def test_every_byte_of_the_seal_itself_counts(root):
+def test_every_byte_of_the_checksum_itself_counts(root):
     path = Path(STUDY, "tables/main.parquet")
     content = path.read_bytes()
-    start = content.rindex(b"semblance-seal:")
+    start = content.rindex(b"semblance-checksum:")
     for position in range(start - 20, start + 80, 3):
         damaged = bytearray(content)
         damaged[position] ^= 1
@@ -84,8 +86,8 @@ def test_a_truncated_file_is_found_and_said_to_be_truncated_where_it_shows(root,
         content = path.read_bytes()
         path.write_bytes(content[: int(len(content) * share)])
         part_of_model = "model/" in str(path) or "minilm/" in str(path)
-        a_sealed_file = path.name == "record.json" or not part_of_model
-        assert found(root) == [(named(path), "truncated" if a_sealed_file or not share else "changed")]
+        a_checksummed_file = path.name == "record.json" or not part_of_model
+        assert found(root) == [(named(path), "truncated" if a_checksummed_file or not share else "changed")]
         path.write_bytes(content)
 
 
@@ -113,7 +115,7 @@ def test_what_to_do_is_commands_that_mend_it(root):
     Path("resources/prompt.txt").unlink()
     assert verify.commands(audit(root).findings) == [
         f"rm -r '{STUDY}/my notes.txt'",
-        "# bring back resources/prompt.txt",
+        "# restore resources/prompt.txt",
         f"snakemake --forcerun {STUDY}/runs/simcse/seed1/model/record.json {STUDY}/tables/main.parquet",
     ]
 
@@ -225,15 +227,98 @@ def test_a_study_without_its_report_is_unfinished(root):
     assert "unfinished" in finding.found
 
 
+# Sources from outside
+
+
+@pytest.fixture
+def from_outside(root, study, monkeypatch, tmp_path):
+    """A table that was read from one file of each kind of source, and one that nobody has."""
+    places = {
+        "local:STS/a.tsv": tmp_path / "data/STS/a.tsv",
+        "package:given==1.0/lee.cor": tmp_path / "packages/given/lee.cor",
+        f"hub:owner/set@{'a' * 40}/b.csv": tmp_path / f"hub/datasets--owner--set/snapshots/{'a' * 40}/b.csv",
+    }
+    for place in places.values():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(place.name)
+    (tmp_path / "packages/given/__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    given = {name: Input(path=name, sha256=sha256_of(place)) for name, place in places.items()}
+    given["gone"] = Input(path="local:gone.tsv", sha256="1" * 64)
+    record = study.made_by("read_dataset", ["tables/read.parquet"], foreign=given)
+    artefacts.write_table(Path(STUDY, "tables/read.parquet"), pa.table({"a": [1]}), record)
+    return places
+
+
+def with_data(root, tmp_path):
+    return verify.verify(root, [root / STUDY], data_root=tmp_path / "data")
+
+
+def test_sources_that_are_here_are_hashed_again(root, from_outside, tmp_path):
+    outcome = with_data(root, tmp_path)
+    assert outcome.findings == []
+    assert outcome.outside == 2 + 4
+    assert outcome.not_at_hand == [
+        "hub:owner/stsb@0123456789", "local:gone.tsv", "package:minilm==1.0/model.safetensors"
+    ]  # fmt: skip
+
+
+def test_a_source_with_other_bytes_is_found_and_says_what_read_it(root, from_outside, tmp_path):
+    assert len(from_outside) == 3
+    for name, place in from_outside.items():
+        content = place.read_bytes()
+        place.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+        (finding,) = with_data(root, tmp_path).findings
+        assert (finding.path, finding.kind, finding.todo, finding.affects) == (name, "changed", "restore", 1)
+        assert f"read by {STUDY}/tables/read.parquet" in finding.found
+        place.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "name", ["local:../secret", "local:/etc/hostname", "package:os.path/x", "package:__main__/x"]
+)
+def test_a_source_of_a_strangers_record_leads_nowhere(tmp_path, name):
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "data").mkdir()
+    assert sources.place_of(name, tmp_path / "data") is None
+
+
+# Checkpoints
+
+
+@pytest.fixture
+def checkpoint(root):
+    folder = Path(STUDY, "runs/plain/seed3/model.checkpoints")
+    save_checkpoint(folder, "f" * 64, Checkpoint(4, {"model": {"weight": torch.arange(10.0)}}))
+    return folder / "step00000004"
+
+
+def test_checkpoints_are_held_against_their_manifests(root, checkpoint):
+    outcome = audit(root)
+    assert outcome.findings == [] and outcome.checkpoints == 1
+    for file in ("model.safetensors", "COMPLETE.json"):
+        content = (checkpoint / file).read_bytes()
+        (checkpoint / file).write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+        (finding,) = audit(root).findings
+        assert (finding.path, finding.kind) == ((checkpoint / file).as_posix(), "changed")
+        assert verify.commands([finding]) == [f"rm -r {checkpoint}"]
+        (checkpoint / file).write_bytes(content)
+    (checkpoint / "model.safetensors").unlink()
+    assert found(root) == [(named(checkpoint / "model.safetensors"), "missing")]
+
+
+CODE = "workflow_scripts/data/words.py"
+
+
 def test_other_code_is_listed_and_is_no_failure(root, monkeypatch):
     monkeypatch.setattr(verify, "ROOT", Path("other"))
-    Path("other/workflow_scripts").mkdir(parents=True)
-    shutil.copy(ROOT / "workflow_scripts/__init__.py", "other/workflow_scripts")
-    Path("other/workflow_scripts/errors.py").write_text("changed")
+    shutil.copytree(ROOT / "workflow_scripts", "other/workflow_scripts")
+    Path("other", CODE).write_text("changed")
     outcome = audit(root)
     assert outcome.findings == []
     assert len(outcome.other_code) == outcome.artefacts
-    assert {other.files for other in outcome.other_code} == {("workflow_scripts/errors.py",)}
+    assert {other.files for other in outcome.other_code} == {(CODE,)}
 
 
 def test_damage_in_another_study_that_this_one_reads_is_found(root, study):
@@ -243,7 +328,7 @@ def test_damage_in_another_study_that_this_one_reads_is_found(root, study):
     with artefacts.writing_model_folder(model, record) as folder:
         (folder / "model.safetensors").write_bytes(b"weights")
     record = artefacts.job_record(
-        "errors", settings={}, inputs={"encoder": model}, outputs=[Path(STUDY, "tables/b.parquet")]
+        "count_words", settings={}, inputs={"encoder": model}, outputs=[Path(STUDY, "tables/b.parquet")]
     )
     artefacts.write_table(Path(STUDY, "tables/b.parquet"), pa.table({"a": [1]}), record)
     assert found(root) == []
@@ -262,7 +347,7 @@ def test_a_label_of_an_input_from_another_study_may_not_be_hidden(root, study):
     )
     reader = study.made_by("make_table", ["tables/b.parquet"])
     for labels in (["stand-in text"], []):
-        inputs = {"table": Input(path=shared.as_posix(), sha256=artefacts.check_seal(shared))}
+        inputs = {"table": Input(path=shared.as_posix(), sha256=artefacts.verify_checksum(shared))}
         record = reader.model_copy(update={"inputs": inputs, "labels": labels})
         artefacts.write_table(Path(STUDY, "tables/b.parquet"), pa.table({"a": [1]}), record)
         assert found(root) == ([] if labels else [("tables/b.parquet", "unlabelled")])
@@ -331,7 +416,7 @@ def test_the_command_prints_counts_and_fails_only_on_red(root, tmp_path):
     assert (green.returncode, green.stderr) == (0, "")
     assert "15 artefacts" in green.stdout
     assert "all as recorded" in green.stdout
-    assert "unfinished training, not judged: 40 bytes in" in green.stdout
+    assert "unfinished training: 0 complete checkpoints, 40 bytes in" in green.stdout
     damaged = Path(STUDY, "runs/simcse/seed1/model/model.safetensors")
     damaged.write_bytes(b"damaged")
     red = command("verify", "--root", str(tmp_path), str(tmp_path / STUDY), cwd="/")

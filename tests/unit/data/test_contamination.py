@@ -4,9 +4,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.data.contamination import contamination, normalised
 from workflow_scripts.data.readers import scored_pairs_tsv, stsb_csv
-from workflow_scripts.schemas import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 

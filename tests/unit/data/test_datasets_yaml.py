@@ -6,20 +6,22 @@ import inspect
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.compute as pc
 import pytest
 import yaml
 
-from workflow_scripts.closure import ROOT
-from workflow_scripts.data.sources import Dataset, FileSource, HubSource, load
+from workflow_scripts.data.sources import Dataset, DatasetBlock, FileSource, HubSource, load
 from workflow_scripts.errors import DataError, MissingError
+from workflow_scripts.graph.corpora import Corpora
+from workflow_scripts.provenance.closure import ROOT
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: no dataset to read")
 
 BLOCKS = yaml.safe_load((ROOT / "config/datasets.yaml").read_text("utf-8"))["datasets"]
-DATASETS = {name: Dataset.parse(block, f"datasets.{name}") for name, block in BLOCKS.items()}
+DATASETS = {name: DatasetBlock.parse(block, f"datasets.{name}") for name, block in BLOCKS.items()}
 LOCAL = {
     name: source
     for name, dataset in DATASETS.items()
@@ -71,6 +73,20 @@ def test_the_contracts_hold_the_published_counts():
     assert DATASETS["sts12"].contract.groups == STS12
     sst2 = DATASETS["sst2"].contract.groups
     assert (sst2["dev"], sst2["test"]) == (872, 1821)
+
+
+def test_what_a_block_says_for_people_is_no_part_of_a_jobs_settings():
+    settings = json.loads(settings_of(BLOCKS["sts12"]))["dataset"]
+    assert Dataset.parse(settings, "datasets.sts12").contract == DATASETS["sts12"].contract
+    relicensed = BLOCKS["sts12"] | {"about": BLOCKS["sts12"]["about"] | {"licence": "another"}}
+    assert relicensed != BLOCKS["sts12"]
+    assert settings_of(relicensed) == settings_of(BLOCKS["sts12"])
+
+
+def settings_of(block: dict) -> str:
+    """What the rule passes to the job that reads the dataset of ``block``."""
+    study = SimpleNamespace(config={"datasets": {"toy": block}, "corpora": {}})
+    return Corpora(study).dataset(SimpleNamespace(dataset="toy"))
 
 
 @pytest.mark.parametrize("name", [name for name in DATASETS if DATASETS[name].contract.groups])
@@ -126,11 +142,11 @@ def test_every_local_dataset_keeps_its_contract_or_is_a_known_gap(name):
         with pytest.raises(MissingError):
             load(name, offline, Path(DATA))
         return
-    reading, origin = load(name, offline, Path(DATA))
+    parsed, origin = load(name, offline, Path(DATA))
     assert set(origin) == set(LOCAL[name].files)
     text = "sentence1" if DATASETS[name].form == "pairs" else "text1"
-    blank = pc.sum(pc.equal(pc.utf8_trim_whitespace(reading.table[text]), "")).as_py()
-    assert blank == reading.dropped["kept: blank line"]
+    blank = pc.sum(pc.equal(pc.utf8_trim_whitespace(parsed.table[text]), "")).as_py()
+    assert blank == parsed.dropped["kept: blank line"]
 
 
 @needs_data
@@ -164,3 +180,14 @@ def test_sts12_without_msrvid_is_never_called_sts12(tmp_path):
     source = LOCAL["sts12"].model_copy(update={"files": {"pairs": file}})
     with pytest.raises(DataError, match=r"datasets\.sts12: rows 2358; its contract says 3108"):
         load("sts12", DATASETS["sts12"].model_copy(update={"sources": [source]}), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [("mr", ["rt-polarity.neg", "rt-polarity.pos"]), ("cr", ["custrev.neg", "custrev.pos"]),
+     ("mpqa", ["mpqa.neg", "mpqa.pos"]), ("subj", ["subj.subjective", "subj.objective"])],
+)  # fmt: skip
+def test_classes_of_two_sort_as_senteval_numbers_them(name, order):
+    """Rows are sorted by length and label before they are dealt to folds, so that the numbers decide the folds."""
+    (files,) = [source["files"] for source in BLOCKS[name]["sources"] if source["reader"] == "class_files"]
+    assert [files[label]["path"].rsplit("/", 1)[-1] for label in sorted(files)] == order

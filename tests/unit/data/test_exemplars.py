@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import tiny
-from workflow_scripts.closure import ROOT
+from workflow_scripts.columns.corpora import EXEMPLARS
 from workflow_scripts.data.exemplar_writing import prompts
 from workflow_scripts.data.exemplars import (
     ExtractivePool,
@@ -14,11 +14,11 @@ from workflow_scripts.data.exemplars import (
     lacks,
     pool_table,
     sentences_in,
-    spoken,
     token_counter,
 )
+from workflow_scripts.data.words import spoken
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.schemas import EXEMPLARS
+from workflow_scripts.provenance.closure import ROOT
 
 POOL = {
     "corpus": "toy", "encoder": "toy", "list_words": 30, "drop_capitalised": True, "sentences": 4, "uses": 2,

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.data.round_trips import (
     Limits,
     Shape,
@@ -12,7 +13,6 @@ from workflow_scripts.data.round_trips import (
     rows_of_shard,
     to_train_on,
 )
-from workflow_scripts.schemas import ROUND_TRIPS, SENTENCES, TRIPLES
 
 LIMITS = Limits(shards=4, untranslated_share=0.8, shortened_ratio=0.5, refused_share=0.01)
 SENTENCE = "The old king built a new town by the river."

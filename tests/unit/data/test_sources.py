@@ -4,10 +4,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data.sources import Dataset, check_contract, load
 from workflow_scripts.errors import DataError, MissingError
-from workflow_scripts.schemas import LABELLED, PAIRS
 
 TSV = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nB\t0\tc\td\n"
 REVISION = "0" * 40
@@ -18,8 +18,6 @@ def dataset(*sources, form="pairs", contract=None, **more):
         "form": form,
         "sources": list(sources),
         "contract": contract or {},
-        "licence": "-",
-        "origin": "-",
         **more,
     }
     return Dataset.parse(block, "datasets.toy")
@@ -95,7 +93,8 @@ def test_leaving_out_a_hash_has_to_be_written_down():
 
 def test_every_source_that_is_not_there_is_named(tmp_path):
     with pytest.raises(
-        MissingError, match=r"toy: no source is there: .*toy\.tsv does not exist; .*other\.tsv does not exist"
+        MissingError,
+        match=r"toy: no source is available: .*toy\.tsv does not exist; .*other\.tsv does not exist",
     ):
         load("toy", dataset(local(), local("other.tsv")), tmp_path)
 

@@ -23,7 +23,7 @@ def test_a_packed_file_reads_as_the_plain_one(tmp_path):
 def test_a_damaged_gzip_file_is_named(tmp_path, content):
     path = tmp_path / "texts.gz"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"texts\.gz: not a whole gzip file"):
+    with pytest.raises(DataError, match=r"texts\.gz: not a complete gzip file"):
         read_lines(path)
 
 

@@ -7,11 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflow_scripts.columns.corpora import WORD_COUNTS
+from workflow_scripts.data.exemplars import ExtractivePool, Validator
 from workflow_scripts.data.words import Words, change_rates, count_words, local_peaks, top_words
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import WORD_COUNTS
+from workflow_scripts.provenance.artefacts import job_record, write_table
+from workflow_scripts.training.data import read_auxiliary
 
 WORDS = Words(peak_window=20)
+POOL = ExtractivePool(
+    corpus="toy", encoder="toy", list_words=5, drop_capitalised=True, sentences=4, uses=2, max_tokens=12,
+    listed_share=0.5, generator="extractive", max_candidates=100,
+)  # fmt: skip
 DATA = os.environ.get("SEMBLANCE_DATA")
 WIKI1M = Path(DATA or "/nonexistent", "corpus/wiki1m_for_simcse.txt")
 HEAD = Path(DATA or "/nonexistent", "corpus/wiki1m_head.txt.gz")
@@ -79,8 +86,19 @@ def test_a_list_is_as_long_as_asked_and_may_leave_out_capitalised_doubles():
     counts = count_words(["the the the The The of of of of York York of"], WORDS)
     assert top_words(counts, 4, drop_capitalised=False) == ["of", "the", "The", "York"]
     assert top_words(counts, 3, drop_capitalised=True) == ["of", "the", "York"]
-    with pytest.raises(DataError, match="has 3 different ones; a list of 4"):
+    with pytest.raises(DataError, match="has 3 different words; the list asks for 4"):
         top_words(counts, 4, drop_capitalised=True)
+
+
+def test_methods_read_the_list_that_pools_read(tmp_path):
+    """Without "The" beside "the", punctuation, and a word's second spelling."""
+    counts = count_words(["the the the of of The - - of the, the, king King king King king"], WORDS)
+    record = job_record("count_words", settings={}, inputs={}, outputs=[])
+    write_table(tmp_path / "words.parquet", counts, record)
+    assert counts["word"].to_pylist() == ["king", "of", "the", "-", "King", "the,", "The"]
+    read = read_auxiliary([], [tmp_path / "words.parquet"], 5)
+    assert read == {"word": ["king", "of", "the"]}
+    assert Validator(POOL, top_words(counts, 5, drop_capitalised=True), len).listed == read["word"]
 
 
 @pytest.mark.skipif(not WIKI1M.exists(), reason="wiki1m_for_simcse.txt is not below SEMBLANCE_DATA")

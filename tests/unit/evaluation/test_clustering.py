@@ -2,6 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.clustering import (
     Config,
@@ -11,7 +12,6 @@ from workflow_scripts.evaluation.clustering import (
     evaluate,
     hungarian_accuracy,
 )
-from workflow_scripts.schemas import LABELLED
 
 CONFIG = Config(datasets=["toy"], max_tokens=64, seeds=3, n_init=2, label=None)
 
@@ -110,7 +110,7 @@ def test_a_dataset_that_is_not_there_is_a_gap(blobs):
     table, vectors = blobs
     scores = evaluate({"lost": LABELLED.empty_table(), "toy": table}, encoder(vectors), CONFIG)
     assert [(s.value, s.n, s.note) for s in scores if s.task == "lost"] == [
-        (None, 0, "no source of the dataset is there")
+        (None, 0, "no source of the dataset is available")
     ]
     assert len([s for s in scores if s.task == "toy"]) == 6
 

@@ -4,11 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.geometry import (
-    Cloud,
     Config,
     Positives,
+    Sample,
     alignment,
     evaluate,
     isoscore,
@@ -16,7 +17,6 @@ from workflow_scripts.evaluation.geometry import (
     mean_modulus,
     uniformity,
 )
-from workflow_scripts.schemas import PAIRS, SENTENCES
 
 
 @pytest.fixture
@@ -145,8 +145,8 @@ def encode(sentences):
 
 def measured(comparison, threshold, normalise):
     positives = Positives(dataset="sts", comparison=comparison, threshold=threshold, normalise=normalise)
-    config = Config(positives={"measure": positives}, clouds={}, max_tokens=64)
-    return evaluate(config, {"sts": PAIRS_TABLE}, encode)
+    config = Config(positives={"measure": positives}, samples={}, max_tokens=64)
+    return evaluate({"sts": PAIRS_TABLE}, encode, config)
 
 
 @pytest.mark.parametrize(
@@ -176,18 +176,18 @@ def test_no_positive_pair_is_a_gap_with_a_reason():
 
 def test_a_cloud_takes_distinct_long_enough_sentences():
     rows = {"sentence": ["a", "aa", "aa", "bb", "cc"], "document": [0] * 5, "position": range(5)}
-    cloud = Cloud(dataset="wiki", min_characters=2, max_sentences=2)
-    config = Config(positives={}, clouds={"wiki_first": cloud}, max_tokens=64)
-    scores = evaluate(config, {"wiki": pa.table(rows, schema=SENTENCES)}, encode)
+    sample = Sample(dataset="wiki", min_characters=2, max_sentences=2)
+    config = Config(positives={}, samples={"wiki_first": sample}, max_tokens=64)
+    scores = evaluate({"wiki": pa.table(rows, schema=SENTENCES)}, encode, config)
     assert [score.metric for score in scores] == ["isoscore", "mean_modulus", "mean_cosine"]
     assert {score.n for score in scores} == {2}
     assert scores[1].value == pytest.approx(2.5)
 
 
 def test_a_missing_dataset_is_a_gap():
-    cloud = Cloud(dataset="gone", min_characters=0, max_sentences=9)
-    config = Config(positives={}, clouds={"x": cloud}, max_tokens=64)
-    (found,) = evaluate(config, {}, encode)
+    sample = Sample(dataset="gone", min_characters=0, max_sentences=9)
+    config = Config(positives={}, samples={"x": sample}, max_tokens=64)
+    (found,) = evaluate({}, encode, config)
     assert found.value is None
     assert "gone" in found.note
 

@@ -90,3 +90,49 @@ def test_a_problem_that_is_not_solved_in_time_is_reported(random, monkeypatch):
     features, labels = made(random, 2)
     with pytest.raises(TrainingError, match="1 of 1 fits with C 1 are open after 1 steps"):
         solve(features, np.eye(2)[labels], np.ones((1, 300), dtype=bool), [1.0])
+
+
+def trec_like(random, rows, width, norm):
+    """Questions of six classes, one of them rare, in a space of a few strong directions, not normalised."""
+    labels = random.choice(6, size=rows, p=[0.22, 0.23, 0.22, 0.18, 0.134, 0.016])
+    strength = np.exp(-np.arange(width) / (width / 4))
+    features = (0.7 * random.normal(size=(6, width))[labels] + random.normal(size=(rows, width))) * strength
+    features = features @ np.linalg.qr(random.normal(size=(width, width)))[0]
+    features += 0.3 * np.abs(features).mean() * random.normal(size=width)
+    return (features * norm / np.linalg.norm(features, axis=1).mean()).astype(np.float32), labels
+
+
+@pytest.mark.parametrize(("rows", "width", "norm"), [(1500, 128, 10), (1500, 64, 40), (300, 768, 15)])
+def test_questions_in_raw_vectors_reach_the_optimum_up_to_a_c_of_32(rows, width, norm, random):
+    """TREC's shape, where losses are small differences of large logits."""
+    features, labels = trec_like(random, rows, width, norm)
+    masks = np.array([random.random(rows) < 0.9, np.ones(rows, dtype=bool)])
+    strengths = [2.0**power for power in range(-1, 6)]
+    for weights_PCF, strength in zip(
+        solve(features, np.eye(6)[labels], masks, strengths), strengths, strict=True
+    ):
+        for weights_CF, kept in zip(weights_PCF, masks, strict=True):
+            assert gradient_left(weights_CF, features[kept], labels[kept], strength) < 1e-3
+    model = reference(features, labels, strengths[-1])
+    theirs_CF = torch.from_numpy(np.concatenate([model.coef_, model.intercept_[:, None]], axis=1))
+    ours, theirs = (penalised_loss(w, features, labels, strengths[-1]) for w in (weights_CF, theirs_CF))
+    assert float(ours) <= float(theirs) * (1 + 1e-6)
+    found = logits_of(weights_CF, features).argmax(dim=1).numpy()
+    assert abs((found == labels).mean() - model.score(features.astype(np.float64), labels)) <= 1e-4
+
+
+def logits_of(weights_CF, features):
+    return torch.from_numpy(features).double() @ weights_CF[:, :-1].T + weights_CF[:, -1]
+
+
+def penalised_loss(weights_CF, features, labels, strength):
+    losses = torch.nn.functional.cross_entropy(
+        logits_of(weights_CF, features), torch.from_numpy(labels), reduction="sum"
+    )
+    return losses + weights_CF[:, :-1].square().sum() / (2 * strength)
+
+
+def gradient_left(weights_CF, features, labels, strength):
+    weights_CF = weights_CF.detach().clone().requires_grad_()
+    penalised_loss(weights_CF, features, labels, strength).backward()
+    return float(weights_CF.grad.abs().max())

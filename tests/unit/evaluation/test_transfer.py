@@ -5,9 +5,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
+from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.transfer import Config, evaluate, soft_classes
-from workflow_scripts.schemas import LABELLED
 
 WIDTH = 8
 
@@ -96,7 +96,7 @@ def test_nested_cross_validation_equals_a_loop_over_scikit_learn(random):
         strength, best = chosen_by_folds(features[kept], labels[kept], strengths)
         tested.append(fitted(features[kept], labels[kept], strength).score(features[left], labels[left]))
         dev.append(best)
-    found = values(evaluate(settings(), {"MR": table}, encode))
+    found = values(evaluate({"MR": table}, encode, settings()))
     assert found["accuracy"] == pytest.approx(np.mean(tested))
     assert found["dev_accuracy"] == pytest.approx(np.mean(dev), abs=1e-4)
     assert 0.6 < found["accuracy"] < 0.99
@@ -107,7 +107,7 @@ def test_a_task_with_train_and_test_chooses_by_folds_of_train(random):
     train, test = split == "train", split == "test"
     strength, dev = chosen_by_folds(features[train], labels[train], [2.0**power for power in range(-1, 6)])
     predicted = fitted(features[train], labels[train], strength).predict(features[test].astype(float))
-    found = evaluate(settings(), {"MRPC": table}, encode)
+    found = evaluate({"MRPC": table}, encode, settings())
     assert values(found) == {
         "accuracy": pytest.approx((predicted == labels[test]).mean()),
         "dev_accuracy": pytest.approx(dev, abs=1e-4),
@@ -122,7 +122,7 @@ def test_a_task_with_dev_chooses_there_and_does_not_train_on_it(random):
     models = [fitted(features[train], labels[train], 2.0**power) for power in range(-2, 4)]
     accuracies = [model.score(features[dev], labels[dev]) for model in models]
     best = models[int(np.argmax(np.round(accuracies, 4)))]
-    found = values(evaluate(settings(), {"SST5": table}, encode))
+    found = values(evaluate({"SST5": table}, encode, settings()))
     assert found == {
         "accuracy": pytest.approx(best.score(features[test], labels[test])),
         "dev_accuracy": pytest.approx(max(accuracies)),
@@ -131,7 +131,7 @@ def test_a_task_with_dev_chooses_there_and_does_not_train_on_it(random):
 
 def test_three_class_pairs_have_no_f1(random):
     table, *_ = task(random, {"train": 90, "dev": 30, "test": 30}, classes=3, pairs=True)
-    assert set(values(evaluate(settings(), {"SICK-E": table}, encode))) == {"accuracy", "dev_accuracy"}
+    assert set(values(evaluate({"SICK-E": table}, encode, settings()))) == {"accuracy", "dev_accuracy"}
 
 
 def test_a_soft_class_of_3_6_lies_between_3_and_4():
@@ -156,11 +156,11 @@ def graded_task(random):
 
 def test_a_graded_task_predicts_expected_classes(random):
     table = graded_task(random)
-    found = evaluate(settings(graded=["SICK-R"]), {"SICK-R": table}, encode)
+    found = evaluate({"SICK-R": table}, encode, settings(graded=["SICK-R"]))
     assert [score.metric for score in found] == ["spearman", "pearson", "dev_pearson"]
     assert all(0.9 < score.value <= 1 for score in found)
     assert found[0].n == 100
-    as_classes = evaluate(settings(), {"SICK-R": table}, encode)
+    as_classes = evaluate({"SICK-R": table}, encode, settings())
     assert {score.metric for score in as_classes} == {"accuracy", "dev_accuracy"}
 
 
@@ -173,12 +173,12 @@ def test_rows_are_sorted_by_words_before_folds_are_drawn(random):
     def cut(texts):
         return encode([" ".join(text.split()[:WIDTH]) for text in texts])
 
-    assert evaluate(settings(), {"CR": longer}, cut) != evaluate(settings(), {"CR": table}, cut)
+    assert evaluate({"CR": longer}, cut, settings()) != evaluate({"CR": table}, cut, settings())
 
 
 def test_the_seed_draws_other_folds(random):
     table, *_ = task(random, {"": 120}, noise=4)
-    first, second = (evaluate(settings(seed=seed), {"CR": table}, encode) for seed in (1, 2))
+    first, second = (evaluate({"CR": table}, encode, settings(seed=seed)) for seed in (1, 2))
     assert first != second
 
 
@@ -191,7 +191,7 @@ def test_standardised_features_forgive_scale_and_plain_ones_do_not(random):
 
     for standardise, same in [(True, True), (False, False)]:
         plain, stretched = (
-            evaluate(settings(standardise=standardise), {"SST5": table}, coder) for coder in (encode, scaled)
+            evaluate({"SST5": table}, coder, settings(standardise=standardise)) for coder in (encode, scaled)
         )
         assert (plain == stretched) is same
 
@@ -199,21 +199,21 @@ def test_standardised_features_forgive_scale_and_plain_ones_do_not(random):
 @pytest.mark.parametrize("classifier", ["senteval", "senteval_fast"])
 def test_sentevals_own_classifier_comes_close_to_the_exact_one(classifier, random):
     table, *_ = task(random, {"train": 1500, "dev": 200, "test": 200}, classes=3)
-    exact = values(evaluate(settings(), {"TREC": table}, encode))["accuracy"]
-    theirs = values(evaluate(settings(classifier=classifier), {"TREC": table}, encode))["accuracy"]
+    exact = values(evaluate({"TREC": table}, encode, settings()))["accuracy"]
+    theirs = values(evaluate({"TREC": table}, encode, settings(classifier=classifier)))["accuracy"]
     assert theirs == pytest.approx(exact, abs=0.06)
     assert theirs > 0.6
 
 
 def test_sentevals_classifier_runs_nested_folds(random):
     table, *_ = task(random, {"": 100})
-    found = values(evaluate(settings(classifier="senteval_fast", folds=2), {"MPQA": table}, encode))
+    found = values(evaluate({"MPQA": table}, encode, settings(classifier="senteval_fast", folds=2)))
     assert found["accuracy"] > 0.6
 
 
 def test_unknown_splits_are_a_gap(random):
     table, *_ = task(random, {"train": 20, "dev": 20})
-    (found,) = evaluate(settings(), {"SICK-E": table}, encode)
+    (found,) = evaluate({"SICK-E": table}, encode, settings())
     assert found.value is None
     assert "splits ['dev', 'train']" in found.note
 
@@ -222,4 +222,4 @@ def test_a_graded_task_with_names_for_labels_is_refused(random):
     table, *_ = task(random, {"train": 20, "dev": 20, "test": 20})
     named = table.set_column(3, "label", pa.array(["ENTAILMENT"] * 60))
     with pytest.raises(DataError, match=r"ENTAILMENT.*transfer.graded"):
-        evaluate(settings(graded=["SICK-E"]), {"SICK-E": named}, encode)
+        evaluate({"SICK-E": named}, encode, settings(graded=["SICK-E"]))

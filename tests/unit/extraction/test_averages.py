@@ -103,7 +103,7 @@ def test_sums_do_not_depend_on_the_order_of_addition():
 def test_a_sum_that_might_have_been_rounded_stops():
     sums = TokenSums.empty(1, 1, WIDTH, torch.device("cpu"))
     sums.add(torch.tensor([0]), [torch.full((1, WIDTH), 2.0**29)])
-    with pytest.raises(DataError, match="exact below"):
+    with pytest.raises(DataError, match="exact only below"):
         sums.check()
 
 

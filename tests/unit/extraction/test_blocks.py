@@ -8,7 +8,7 @@ from workflow_scripts.extraction.blocks import (
     job_settings,
     needs_averages,
     needs_documents,
-    needs_shaping,
+    needs_fitted,
     only_task,
     score_files,
     suite_of,
@@ -20,35 +20,40 @@ from workflow_scripts.extraction.study import JobSettings, plan
 EXTRACTION = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
 
 
-def kinds_of(source):
+def kinds_of(representation):
     return sorted(
-        {kind for block in EXTRACTION["blocks"] if source in block["sources"] for kind in block["kinds"]}
+        {
+            kind
+            for block in EXTRACTION["blocks"]
+            if representation in block["representations"]
+            for kind in block["kinds"]
+        }
     )
 
 
-@pytest.mark.parametrize("source", EXTRACTION["sources"])
-def test_every_job_of_the_paper_scale_is_what_the_classes_read(source):
-    kinds = [kind for kind in kinds_of(source) if kind != "isotropy"]
+@pytest.mark.parametrize("representation", EXTRACTION["representations"])
+def test_every_job_of_the_paper_scale_is_what_the_classes_read(representation):
+    kinds = [kind for kind in kinds_of(representation) if kind != "isotropy"]
     assert kinds
     for kind in kinds:
-        settings = JobSettings.parse(job_settings(EXTRACTION, kind, source), "extraction")
+        settings = JobSettings.parse(job_settings(EXTRACTION, kind, representation), "extraction")
         assert plan(settings, 12)
-    JobSettings.parse(wikitext_settings(EXTRACTION, source)["learnt"], "extraction")
+    JobSettings.parse(wikitext_settings(EXTRACTION, representation)["learnt"], "extraction")
 
 
 def test_the_papers_grid_has_its_cells():
     """Tables 6 to 19: five weightings and seven post-processings of the templates, four of the other models."""
     cells = plan(JobSettings.parse(job_settings(EXTRACTION, "clustering", "t4"), "extraction"), 12)
     own = {
-        key: shapes
-        for key, shapes in cells.items()
+        key: variants
+        for key, variants in cells.items()
         if key.layers == "last" and key.weighting != "avg_without_mask"
     }
-    assert {key.weighting: len(shapes) for key, shapes in own.items()} == {
+    assert {key.weighting: len(variants) for key, variants in own.items()} == {
         "avg": 8, "idf_wikitext": 7, "idf_task": 7, "unbiased": 7, "masks": 7
     }  # fmt: skip
     plain = plan(JobSettings.parse(job_settings(EXTRACTION, "clustering", "plain"), "extraction"), 12)
-    assert {key.share for key in plain if key.weighting == "unbiased"} == {0, 0.5, 1}
+    assert {key.mixing_weight for key in plain if key.weighting == "unbiased"} == {0, 0.5, 1}
     assert len({key.layers for key in plain}) == 16
     assert {
         key.draw
@@ -61,11 +66,11 @@ def test_a_job_needs_only_what_its_blocks_name():
     assert list(settings["weightings"]) == ["masks"]
     assert not needs_averages(settings)
     assert not needs_documents(settings)
-    assert not needs_shaping(settings)
+    assert not needs_fitted(settings)
     plain = job_settings(EXTRACTION, "sts", "plain")
     assert needs_averages(plain)
     assert needs_documents(plain)
-    assert needs_shaping(plain)
+    assert needs_fitted(plain)
     assert not needs_averages(job_settings(EXTRACTION, "sts", "t4"))
 
 
@@ -74,18 +79,20 @@ def test_only_one_task_of_a_suite_reaches_its_job():
     assert only_task(suite, "a") == {"datasets": ["a"], "graded": [], "folds": 10}
     measured = {
         "positives": {"x": {"dataset": "d"}, "y": {"dataset": "e"}},
-        "clouds": {"z": {}},
+        "samples": {"z": {}},
         "max_tokens": 5,
     }
     assert tasks_of(measured) == {"x": "d", "y": "e"}
-    assert only_task(measured, "y") == {"positives": {"y": {"dataset": "e"}}, "clouds": {}, "max_tokens": 5}
+    assert only_task(measured, "y") == {"positives": {"y": {"dataset": "e"}}, "samples": {}, "max_tokens": 5}
 
 
 def test_the_paper_scale_scores_every_task():
     config = merged_config(ROOT, "config/config.yaml")
     tasks = {kind: len(tasks_of(suite_of(config, kind))) for kind in EXTRACTION["suites"]}
     assert tasks == {"sts": 8, "clustering": 6, "transfer": 12, "geometry": 1}
-    files = score_files(config, dict.fromkeys([*EXTRACTION["suites"], "isotropy"]), EXTRACTION["sources"])
+    files = score_files(
+        config, dict.fromkeys([*EXTRACTION["suites"], "isotropy"]), EXTRACTION["representations"]
+    )
     assert len(files) == len(set(files))
     assert "extraction/scores/transfer/t3/stsb_graded.parquet" in files
     assert "extraction/scores/isotropy/plain/wikitext.parquet" in files
@@ -93,9 +100,9 @@ def test_the_paper_scale_scores_every_task():
 
 def test_a_table_reads_only_scores_of_its_models_and_measures():
     config = merged_config(ROOT, "config/config.yaml")
-    sources = ("t0", "t4", "plain", "b2s", "b2s_100", "random")
+    representations = ("t0", "t4", "plain", "b2s", "b2s_100", "random")
     assert sorted(files_of_table(config, "extraction_table11")) == sorted(
-        f"extraction/scores/sts/{source}/stsb_test.parquet" for source in sources
+        f"extraction/scores/sts/{representation}/stsb_test.parquet" for representation in representations
     )
     drawn = files_of_figure(config, "extraction_figure3")
     assert {file.split("/")[2] for file in drawn} == {"geometry"}

@@ -6,7 +6,7 @@ from tests.tiny import sentences
 from workflow_scripts.extraction.pooling import input_table, pool_layers, static_vectors
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import pooled
+from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.models.tokens import tokenise
 
 TEXTS = sentences(30)
@@ -49,7 +49,7 @@ def test_the_plain_average_of_first_and_last_is_the_pooler_of_that_name(tiny_ber
 
 
 def pooling(pooler):
-    return pooled.Config(kind="pooled", pooler=pooler, layers=None)
+    return pooling_readout.Config(kind="pooling", pooler=pooler, layers=None)
 
 
 def test_a_text_embeds_the_same_whatever_else_is_encoded(tiny_bert):

@@ -12,21 +12,22 @@ import yaml
 from benchmarks.material import minilm
 from tests import tiny
 from tests.planning import ROOT
-from tests.unit.test_evaluation_jobs import run
-from workflow_scripts.artefacts import job_record, read_table, write_table, writing_model_folder
-from workflow_scripts.data.sources import Dataset, load
+from tests.unit.jobs.test_evaluation_jobs import run
+from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
+from workflow_scripts.columns.extraction import EXTRACTION, TOKEN_AVERAGES
+from workflow_scripts.data.sources import DatasetBlock, load
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
 from workflow_scripts.extraction.opening import read_biases
+from workflow_scripts.extraction.representations import RandomRepresentation, TableVectors, random_tables
 from workflow_scripts.extraction.scoring import load_scoring
 from workflow_scripts.extraction.scoring.sts import load as load_sts
-from workflow_scripts.extraction.sources import RandomSource, TableVectors, random_tables
-from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan, represent
+from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan, sentence_vectors
 from workflow_scripts.extraction.weighting import read_vocabulary
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.schemas import EXTRACTION, LABELLED, PAIRS, SENTENCES, TOKEN_AVERAGES
+from workflow_scripts.provenance.artefacts import job_record, read_table, write_table, writing_model_folder
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 PAPER = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
@@ -35,37 +36,37 @@ TEXTS = tiny.sentences(60, seed=3)
 ALL_KINDS = ["sts", "clustering", "transfer", "geometry", "isotropy"]
 
 
-def study(sources, **axes):
+def study(representations, **axes):
     """The paper's definitions with one block."""
     block = {
-        "kinds": ALL_KINDS, "sources": sources, "shares": [0], "layers": ["last"], "weightings": ["avg"],
+        "kinds": ALL_KINDS, "representations": representations, "mixing_weights": [0], "layers": ["last"], "weightings": ["avg"],
         "postprocessings": ["none"],
     }  # fmt: skip
     return PAPER | {"blocks": [block | axes]}
 
 
-def settings_of(extraction, source, kind="sts"):
-    return JobSettings.parse(job_settings(extraction, kind, source), "extraction")
+def settings_of(extraction, representation, kind="sts"):
+    return JobSettings.parse(job_settings(extraction, kind, representation), "extraction")
 
 
 @pytest.mark.parametrize(
-    ("source", "axes", "message"),
+    ("representation", "axes", "message"),
     [
-        ("random", {}, "layers static"),
+        ("random", {}, r"layers to \[static\]"),
         ("plain", {"weightings": ["masks"]}, "no mask"),
-        ("random", {"layers": ["static"], "shares": [0.5]}, "share 0"),
+        ("random", {"layers": ["static"], "mixing_weights": [0.5]}, r"mixing_weights to \[0\]"),
         ("plain", {"layers": ["1+9"]}, "no layer of the encoder"),
     ],
 )
-def test_a_source_asked_for_what_it_has_not_is_named(source, axes, message):
+def test_a_block_that_asks_for_layers_or_masks_which_are_not_there_is_an_error(representation, axes, message):
     with pytest.raises(ConfigError, match=message):
-        plan(settings_of(study([source], **axes), source), 2)
+        plan(settings_of(study([representation], **axes), representation), 2)
 
 
 # The jobs in their order, on a tiny encoder.
 
 GRID = {
-    "shares": [0, 0.5, 1],
+    "mixing_weights": [0, 0.5, 1],
     "layers": ["0", "1+last"],
     "weightings": ["avg", "idf_wikitext", "idf_task", "unbiased"],
     "postprocessings": ["none", "normalise", "quantile_uniform_wikitext", "zscore"],
@@ -114,9 +115,9 @@ def place(tiny_bert, tmp_path_factory):
         sentences=corpus, encoder=encoder, words=[], documents=folder / "documents.parquet",
     )  # fmt: skip
     run(
-        "fit_wikitext", wikitext | wikitext_settings(study(["plain"], **GRID), "plain"), {"source": "plain"},
+        "fit_wikitext", wikitext | wikitext_settings(study(["plain"], **GRID), "plain"), {"representation": "plain"},
         encoder=encoder, biases=BIASES, sentences=corpus, words=[], documents=folder / "documents.parquet",
-        averages=folder / "averages.parquet", shaping=folder / "plain.parquet", scores=folder / "isotropy.parquet",
+        averages=folder / "averages.parquet", fitted=folder / "plain.parquet", scores=folder / "isotropy.parquet",
     )  # fmt: skip
     return folder
 
@@ -124,10 +125,10 @@ def place(tiny_bert, tmp_path_factory):
 def extract(place, kind, suite, dataset, out, task="toy"):
     run(
         "extract_scores", {"job": job_settings(study(["plain"], **GRID), kind, "plain"), "suite": suite},
-        {"kind": kind, "source": "plain", "task": task},
+        {"kind": kind, "representation": "plain", "task": task},
         encoder=place / "encoder/record.json", biases=BIASES, dataset=dataset, words=[],
         documents=place / "documents.parquet", averages=place / "averages.parquet",
-        shaping=place / "plain.parquet", scores=out,
+        fitted=place / "plain.parquet", scores=out,
     )  # fmt: skip
     return read_table(out, EXTRACTION).to_pylist()
 
@@ -153,7 +154,7 @@ def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path):
             classes,
             "accuracy",
         ),
-        "geometry": ({"positives": {"toy": measure}, "clouds": {}, "max_tokens": 32}, pairs, "alignment"),
+        "geometry": ({"positives": {"toy": measure}, "samples": {}, "max_tokens": 32}, pairs, "alignment"),
     }
     for kind, (suite, dataset, metric) in suites.items():
         rows = extract(place, kind, suite, dataset, tmp_path / f"{kind}.parquet")
@@ -165,7 +166,9 @@ def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path):
             and (kind != "sts" or row["aggregation"] == "all")
         ]
         assert (
-            len({(row["share"], row["layers"], row["weighting"], row["postprocess"]) for row in found})
+            len(
+                {(row["mixing_weight"], row["layers"], row["weighting"], row["postprocess"]) for row in found}
+            )
             == len(found)
             == CELLS
         )
@@ -179,9 +182,9 @@ def test_normalising_leaves_sts_and_moves_alignment(place, tmp_path):
     values = {}
     for row in rows:
         if (row["aggregation"], row["metric"]) == ("all", "spearman"):
-            values.setdefault((row["share"], row["layers"], row["weighting"]), {})[row["postprocess"]] = row[
-                "value"
-            ]
+            values.setdefault((row["mixing_weight"], row["layers"], row["weighting"]), {})[
+                row["postprocess"]
+            ] = row["value"]
     assert len(values) == CELLS // 4
     assert all(abs(of["none"] - of["normalise"]) < 2e-3 for of in values.values())
 
@@ -194,7 +197,7 @@ def test_isotropy_is_measured_on_wikitext_alone(place):
 
 
 def test_the_averages_of_a_job_carry_the_substitution(place, tmp_path):
-    from workflow_scripts.artefacts import read_record
+    from workflow_scripts.provenance.artefacts import read_record
 
     pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
     extract(place, "sts", {"datasets": ["toy"], "max_tokens": 32}, pairs, tmp_path / "sts.parquet")
@@ -215,16 +218,20 @@ def test_a_cell_does_not_depend_on_what_else_a_job_asks_for(place, tmp_path):
     suite = {"datasets": ["toy"], "max_tokens": 32}
     whole = extract(place, "sts", suite, pairs, tmp_path / "whole.parquet")
     one = study(
-        ["plain"], layers=["1+last"], shares=[0.5], weightings=["idf_task"], postprocessings=["zscore"]
+        ["plain"],
+        layers=["1+last"],
+        mixing_weights=[0.5],
+        weightings=["idf_task"],
+        postprocessings=["zscore"],
     )
     run(
         "extract_scores", {"job": job_settings(one, "sts", "plain"), "suite": suite},
-        {"kind": "sts", "source": "plain", "task": "toy"},
+        {"kind": "sts", "representation": "plain", "task": "toy"},
         encoder=place / "encoder/record.json", biases=BIASES, dataset=pairs, words=[], documents=[],
-        averages=place / "averages.parquet", shaping=[], scores=tmp_path / "one.parquet",
+        averages=place / "averages.parquet", fitted=[], scores=tmp_path / "one.parquet",
     )  # fmt: skip
     alone = read_table(tmp_path / "one.parquet", EXTRACTION).to_pylist()
-    wanted = {key: alone[0][key] for key in ("share", "layers", "weighting", "postprocess")}
+    wanted = {key: alone[0][key] for key in ("mixing_weight", "layers", "weighting", "postprocess")}
     same = [row for row in whole if all(row[key] == value for key, value in wanted.items())]
     assert len(alone) == len(same) > 4
     for ours, theirs in zip(alone, same, strict=True):
@@ -238,14 +245,16 @@ def random_study(weightings, draws=1, postprocessings=("none",)):
     extraction = study(
         ["random"], layers=["static"], weightings=list(weightings), postprocessings=list(postprocessings)
     )
-    extraction["sources"] = extraction["sources"] | {"random": PAPER["sources"]["random"] | {"draws": draws}}
+    extraction["representations"] = extraction["representations"] | {
+        "random": PAPER["representations"]["random"] | {"draws": draws}
+    }
     return settings_of(extraction, "random")
 
 
 def opened_random(settings):
     tokenizer = load_tokenizer(minilm())
     vocabulary = read_vocabulary(tokenizer, **read_biases(BIASES))
-    tables = random_tables(settings.source, len(vocabulary.tokens))
+    tables = random_tables(settings.representation, len(vocabulary.tokens))
     return Opened(
         TableVectors(lambda texts, most: tokenise(tokenizer, texts, most), tables), vocabulary, None, 0
     )
@@ -253,8 +262,8 @@ def opened_random(settings):
 
 def real_task(name):
     block = yaml.safe_load((ROOT / "config/datasets.yaml").read_text())["datasets"][name]
-    reading, _ = load(name, Dataset.parse(block, name), Path(DATA))
-    return load_sts(name, reading.table, {}, by_group=False)
+    parsed, _ = load(name, DatasetBlock.parse(block, name), Path(DATA))
+    return load_sts(name, parsed.table, {}, by_group=False)
 
 
 def spearman_of(name, *weightings):
@@ -269,10 +278,12 @@ def spearman_of(name, *weightings):
 
 def test_random_vectors_have_the_lengths_and_cosines_of_their_distribution():
     """O-83: E|v| is .1 sqrt(768); ten tokens average to .8764; texts that share m of n tokens have cosine m/n."""
-    source = RandomSource(kind="random", width=768, sd=0.1, draws=2, seed=0)
-    one, other = random_tables(source, 20_000)
+    representation = RandomRepresentation(kind="random", width=768, sd=0.1, draws=2, seed=0)
+    one, other = random_tables(representation, 20_000)
     assert not np.allclose(one, other)
-    np.testing.assert_array_equal(one, random_tables(source.model_copy(update={"draws": 1}), 20_000)[0])
+    np.testing.assert_array_equal(
+        one, random_tables(representation.model_copy(update={"draws": 1}), 20_000)[0]
+    )
     assert np.linalg.norm(one, axis=1).mean() == pytest.approx(2.7713, abs=0.01)
     means = one.reshape(2000, 10, 768).mean(axis=1)
     assert np.linalg.norm(means, axis=1).mean() == pytest.approx(0.8764, abs=0.01)
@@ -303,11 +314,11 @@ def test_random_embeddings_come_near_the_bag_of_wordpieces(task, plain, unbiased
     assert found["idf_task_tokens"] < found["idf_task"] - 2
 
 
-def test_every_draw_is_a_representation_of_its_own():
+def test_every_draw_has_vectors_of_its_own():
     settings = random_study(["avg"], draws=3)
     rows = [{"subset": "", "sentence1": "a town", "sentence2": "a city", "score": 1.0}] * 2
     task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), {}, by_group=False)
-    found = list(represent(settings, plan(settings, 0), task, 32, opened_random(settings)))
+    found = list(sentence_vectors(settings, plan(settings, 0), task, 32, opened_random(settings)))
     assert [one.key.draw for one in found] == [0, 1, 2]
     assert not np.allclose(found[0].vectors_UD, found[1].vectors_UD)
 
@@ -324,7 +335,7 @@ def test_texts_in_two_subsets_count_in_both_where_subsets_matter():
     assert len(together.occurrences_N) == len(apart.occurrences_N) == 4
 
 
-def test_fits_are_made_on_texts_as_often_as_they_stand():
+def test_a_repeated_text_counts_as_often_as_it_occurs_in_a_fit():
     """F13"""
     rows = [{"subset": "", "sentence1": "a town", "sentence2": "a town", "score": 1.0}] * 3
     rows += [{"subset": "", "sentence1": "a city", "sentence2": "a town", "score": 1.0}]

@@ -22,7 +22,7 @@ def test_the_papers_templates_have_its_number_of_masks():
 
 def test_a_template_of_empty_strings_and_one_mask_is_t0s_path():
     """O-88: what T4 does with a sentence is what T0 does, but for its bytes."""
-    assert fill(Template(text="[X][MASK]", dot=False), SENTENCE, "[MASK]") == f"{SENTENCE}[MASK]"
+    assert fill(Template(text="[X][MASK]", add_period=False), SENTENCE, "[MASK]") == f"{SENTENCE}[MASK]"
     assert fill(TEMPLATES["t0"], SENTENCE, "[MASK]") == f'This sentence: "{SENTENCE}" means [MASK].'
     assert fill(PLAIN, SENTENCE, None) == SENTENCE
 

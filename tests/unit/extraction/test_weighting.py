@@ -30,6 +30,7 @@ def idf_of(**changes):
         "text": "raw",
         "formula": "documents",
         "unseen": "max",
+        "repeated": "once",
     }
     return Idf(**settings | changes)
 
@@ -59,6 +60,19 @@ def test_idf_has_its_worked_values():
     np.testing.assert_allclose(idf(counts, idf_of()), [0, 6.9077553, 4.6051702, 6.9077553], atol=1e-7)
     np.testing.assert_allclose(idf(counts, idf_of(unseen="zero"))[3], 0)
     np.testing.assert_allclose(idf(counts, idf_of(formula="tokens"))[1], math.log(20_000))
+
+
+def test_a_repeated_text_is_one_document_or_so_many(tokenizer, vocabulary):
+    """Counted by hand: three texts, of which the first occurs twice and the last four times."""
+    texts, times = ["the town", "the king the", "a town"], np.array([2, 1, 4])
+    text = tokenise(tokenizer, texts, 32)
+    ids = {word: tokenizer.convert_tokens_to_ids(word) for word in ("the", "town", "king", "a", "river")}
+    once = count_documents(text, len(vocabulary.tokens))
+    each = count_documents(text, len(vocabulary.tokens), times)
+    assert (once.documents, once.tokens) == (3, 4 + 5 + 4)
+    assert (each.documents, each.tokens) == (7, 2 * 4 + 5 + 4 * 4)
+    assert [int(once.documents_V[number]) for number in ids.values()] == [2, 2, 1, 1, 0]
+    assert [int(each.documents_V[number]) for number in ids.values()] == [3, 6, 1, 4, 0]
 
 
 def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vocabulary):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.extraction.sources import WordTokeniser, word_vocabulary
+from workflow_scripts.extraction.representations import WordTokeniser, word_vocabulary
 from workflow_scripts.extraction.word_vectors import read
 
 CONTENT = "3 2\nthe 0.5 1.0 \nriver -1.0 2e-3 \n, 3.0 4.0 \n"

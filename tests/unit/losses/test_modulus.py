@@ -49,33 +49,44 @@ def test_vectors_worked_by_hand():
     torch.testing.assert_close(modulus_distance(left, right), torch.tensor([1 / 3, 0.7071068, 1.0]))
 
 
-@pytest.mark.parametrize(("halved", "expected"), [(False, 0.0235593), (True, 0.0117797)])
-def test_the_weighted_term_with_and_without_halving(halved, expected):
+@pytest.mark.parametrize(("weight", "expected"), [(1.0, 0.0235593), (0.5, 0.0117797)])
+def test_the_weighted_term_of_either_weight(weight, expected):
     """O-43: cosine .9 and k = 1."""
     left, right = pair(1, 0.9)
-    assert modulus_constraint(left, right, left, right, halved=halved).item() == pytest.approx(
+    assert modulus_constraint(left, right, left, right, weight=weight).item() == pytest.approx(
         expected, abs=1e-7
     )
 
 
-def test_a_negative_cosine_counts_as_the_smallest():
-    """O-43: -ln 1e-4 = 9.2103404, times a modulus distance of 1."""
-    last, plus = pair(1, -0.5)
+@pytest.mark.parametrize("cosine", [-0.5, 0.0, 1e-5])
+def test_a_cosine_up_to_the_smallest_counts_as_the_smallest(cosine):
+    """O-43: -ln 1e-4 = 9.2103404, times a modulus distance of 1; the code's factor is infinite at 0."""
+    last, plus = pair(1, cosine)
     pooled, opposite = pair(1, -1)
-    value = modulus_constraint(last, plus, pooled, opposite, halved=False).item()
+    value = modulus_constraint(last, plus, pooled, opposite, weight=1.0).item()
     assert value == pytest.approx(9.2103404, abs=1e-6)
+
+
+@pytest.mark.parametrize("cosine", [2e-4, 0.1, 0.9, 1.0])
+def test_above_it_the_factor_is_the_codes(cosine):
+    """Minus the logarithm of the cosine, halved, times the distance of the poolers' outputs."""
+    last, plus = pair(2, cosine)
+    pooled, other = pair(3, 0.2)
+    distance = math.sqrt(1 + 9 - 6 * 0.2) / 4
+    value = modulus_constraint(last, plus, pooled, other, weight=0.5).item()
+    assert value == pytest.approx(-math.log(cosine) * distance / 2, rel=1e-9, abs=1e-12)
 
 
 def test_equal_directions_make_the_term_vanish_whatever_the_pooler_says():
     """O-44."""
     last = torch.randn(5, 8).double()
-    value = modulus_constraint(last, 3 * last, torch.randn(5, 8), torch.randn(5, 8), halved=False)
+    value = modulus_constraint(last, 3 * last, torch.randn(5, 8), torch.randn(5, 8), weight=1.0)
     assert value.item() == pytest.approx(0, abs=1e-12)
 
 
 def test_the_term_has_finite_gradients_where_both_sides_are_one():
     last = torch.randn(4, 6).requires_grad_()
-    modulus_constraint(last, last.detach(), last, last.detach(), halved=True).backward()
+    modulus_constraint(last, last.detach(), last, last.detach(), weight=0.5).backward()
     assert torch.isfinite(last.grad).all()
 
 
@@ -102,7 +113,7 @@ def test_the_contrast_of_views_written_out():
     assert contrast_views(rows, candidates, 0.3).item() == pytest.approx(total / 6, rel=1e-12)
 
 
-def test_across_identical_towers_it_is_the_contrast_within_one():
+def test_across_identical_sub_encoders_it_is_the_contrast_within_one():
     """O-46."""
     views = torch.randn(8, 5).double()
     assert contrast_views(views, views.clone(), 0.05).item() == contrast_views(views, views, 0.05).item()

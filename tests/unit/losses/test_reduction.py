@@ -8,8 +8,8 @@ SURROGATES = ("straight_through", "soft", "frozen")
 
 
 def threshold(c, surrogate="straight_through"):
-    rate = 0.0 if surrogate == "frozen" else 1e-4
-    block = {"surrogate": surrogate, "start": None, "temperature": 0.05, "learning_rate": rate}
+    travel = 0.0 if surrogate == "frozen" else 0.75
+    block = {"surrogate": surrogate, "start": None, "temperature": 0.05, "travel": travel}
     return Threshold(ThresholdConfig.parse(block, "threshold"), c)
 
 
@@ -115,8 +115,8 @@ def test_a_threshold_below_zero_goes_back_to_it():
     assert module.c.requires_grad
 
 
-@pytest.mark.parametrize(("surrogate", "rate"), [("frozen", 1e-4), ("soft", 0.0)])
-def test_a_threshold_is_frozen_or_has_a_rate(surrogate, rate):
-    block = {"surrogate": surrogate, "start": 0.5, "temperature": 0.05, "learning_rate": rate}
-    with pytest.raises(ConfigError, match="a frozen threshold has learning_rate 0"):
+@pytest.mark.parametrize(("surrogate", "travel"), [("frozen", 0.75), ("soft", 0.0)])
+def test_a_threshold_is_frozen_or_goes_somewhere(surrogate, travel):
+    block = {"surrogate": surrogate, "start": 0.5, "temperature": 0.05, "travel": travel}
+    with pytest.raises(ConfigError, match="a frozen threshold has travel 0"):
         ThresholdConfig.parse(block, "threshold")

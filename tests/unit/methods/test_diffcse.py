@@ -9,7 +9,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import diffcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel
 from workflow_scripts.training.mlm_head import load_masked_language_model, save_head
 from workflow_scripts.training.sampler import Sampler
@@ -17,11 +17,13 @@ from workflow_scripts.training.sampler import Sampler
 TEXTS = tiny.sentences(20)
 BLOCK = {
     "module": "diffcse",
-    "readout": {"kind": "pooled", "pooler": "cls", "layers": None},
+    "readout": {"kind": "pooling", "pooler": "cls", "layers": None},
     "head_at_test": False,
     "temperature": 0.05,
     "dropout": 0.0,
-    "mask_share": 0.3,
+    "mlm_probability": 0.3,
+    "masking": "bert",
+    "generator_dropout": False,
     "weight": 0.005,
     "projector": "head",
 }
@@ -40,7 +42,7 @@ def make(folder, **changes):
     config = diffcse.Config.parse(BLOCK | changes, "methods")
     torch.manual_seed(0)
     encoder = diffcse.build(config, load_backbone(folder, **diffcse.overrides(config))).train()
-    material = Material({"anchor": TEXTS}, load_tokenizer(folder), 24, Sampler(len(TEXTS), 5, 3))
+    material = TrainingData({"anchor": TEXTS}, load_tokenizer(folder), 24, Sampler(len(TEXTS), 5, 3))
     objective = diffcse.Objective(config, encoder, material)
     objective.module.train()
     return objective
@@ -60,19 +62,43 @@ def test_the_loss_is_simcses_and_a_share_of_the_discriminators(adapted):
     torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_only_words_are_masked_and_only_masked_words_are_replaced(adapted):
-    objective = make(adapted)
+@pytest.mark.parametrize(("masking", "shares"), [("bert", (0.8, 0.1, 0.1)), ("mask", (1.0, 0.0, 0.0))])
+def test_chosen_words_become_masks_others_or_stay_and_only_they_are_replaced(adapted, masking, shares):
+    """80/10/10 over many steps, as transformers' collator; or masks alone."""
+    objective = make(adapted, masking=masking)
     batch = objective._text.batch(range(20))
-    masked, chosen = objective.mask(batch.ids_BT, 4)
     special = torch.isin(batch.ids_BT, objective._special)
-    assert chosen.any()
-    assert not (chosen & special).any()
-    assert 0.15 < chosen[~special].float().mean() < 0.45
-    assert (masked[chosen] == objective._mask_id).all()
-    filled = objective.fill(batch, masked, chosen)
+    counts, words = torch.zeros(3), 0
+    for step in range(1, 200):
+        shown, chosen = objective.mask(batch.ids_BT, step)
+        assert not (chosen & special).any()
+        assert torch.equal(shown[~chosen], batch.ids_BT[~chosen])
+        masked = shown[chosen] == objective._mask_id
+        kept = shown[chosen] == batch.ids_BT[chosen]
+        counts += torch.stack([masked.sum(), (~masked & ~kept).sum(), kept.sum()])
+        words += int((~special).sum())
+    assert (counts.sum() / words).item() == pytest.approx(0.3, abs=0.01)
+    assert (counts / counts.sum()).tolist() == pytest.approx(shares, abs=0.01)
+    filled = objective.fill(batch, shown, chosen)
     assert torch.equal(filled[~chosen], batch.ids_BT[~chosen])
-    assert torch.equal(objective.mask(batch.ids_BT, 4)[1], chosen)
-    assert not torch.equal(objective.mask(batch.ids_BT, 5)[1], chosen)
+    assert torch.equal(objective.mask(batch.ids_BT, 4)[0], objective.mask(batch.ids_BT, 4)[0])
+    assert not torch.equal(objective.mask(batch.ids_BT, 4)[1], objective.mask(batch.ids_BT, 5)[1])
+
+
+def test_the_generator_drops_out_if_it_is_to(adapted):
+    """Two passes over the same masked text differ in some of their scores; without dropout in none."""
+    differ = []
+    for dropout in (True, False):
+        objective = make(adapted, generator_dropout=dropout)
+        batch = objective._text.batch(range(20))
+        shown, chosen = objective.mask(batch.ids_BT, 1)
+        one, other = (objective._generator(shown, batch.mask_BT, chosen) for _ in range(2))
+        differ.append(not torch.equal(one, other))
+        assert objective._generator.training == dropout
+        objective.module.eval()
+        objective.module.train()
+        assert objective._generator.training == dropout
+    assert differ == [True, False]
 
 
 def test_the_discriminator_reads_the_vector_in_place_of_cls(adapted):
@@ -116,7 +142,7 @@ def test_a_generator_needs_a_head(tiny_bert):
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_heads_of_published_encoders_score_as_transformers_has_them(tiny_models, tmp_path, kind):
-    """BERT's and RoBERTa's own heads, beside AutoModelForMaskedLM."""
+    """BERT's and RoBERTa's own heads, against AutoModelForMaskedLM."""
     from transformers import AutoConfig, AutoModelForMaskedLM
 
     torch.manual_seed(0)

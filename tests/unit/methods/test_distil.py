@@ -8,7 +8,7 @@ from workflow_scripts.methods import distil
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.training.material import Material, Teacher
+from workflow_scripts.training.data import Teacher, TrainingData
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS = tiny.sentences(24)
@@ -17,7 +17,7 @@ TEXTS = tiny.sentences(24)
 def config(**changes):
     block = {
         "module": "distil",
-        "readout": {"kind": "pooled", "pooler": "cls_before_pooler", "layers": None},
+        "readout": {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None},
         "target": "sum",
         "dropout": 0.0,
     }
@@ -27,14 +27,14 @@ def config(**changes):
 def make(folder, teacher, **changes):
     settings = config(**changes)
     encoder = distil.build(settings, load_backbone(folder, **distil.overrides(settings))).train()
-    material = Material({"anchor": TEXTS}, load_tokenizer(folder), 24, Sampler(len(TEXTS), 8, 3), teacher)
+    material = TrainingData({"anchor": TEXTS}, load_tokenizer(folder), 24, Sampler(len(TEXTS), 8, 3), teacher)
     return distil.Objective(settings, encoder, material)
 
 
 def twin_vectors(folder):
     settings = config()
-    towers = [distil.build(settings, load_backbone(folder)) for _ in range(2)]
-    return encode(Ensemble(towers, (1.0, 1.0)).eval(), load_tokenizer(folder), TEXTS, 24)
+    sub_encoders = [distil.build(settings, load_backbone(folder)) for _ in range(2)]
+    return encode(Ensemble(sub_encoders, (1.0, 1.0)).eval(), load_tokenizer(folder), TEXTS, 24)
 
 
 @pytest.mark.parametrize(("target", "zero"), [("mean", True), ("sum", False)])

@@ -11,18 +11,18 @@ from workflow_scripts.methods import jtcse
 from workflow_scripts.models import cross_attention
 from workflow_scripts.models.cross_attention import cross_layers, run_twin
 from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS = tiny.sentences(40)
 JOINABLE = ("bert", "roberta")
-READINGS = ("parallel", "literal", "feedback")
+MODES = ("parallel", "literal", "feedback")
 TERMS = ("nce", "icnce", "ictm")
 DEPTH = 4
 
 
-def tower(kind, tokenizer, shift=0.0, depth=DEPTH):
-    """A tower of four layers; ``shift`` tells one from another."""
+def sub_encoder(kind, tokenizer, shift=0.0, depth=DEPTH):
+    """A sub_encoder of four layers; ``shift`` tells one from another."""
     model = tiny.make_backbone(kind, len(tokenizer), attn_implementation="eager")
     torch.manual_seed(3)
     layers = [type(model.encoder.layer[0])(model.config, layer_idx=i) for i in range(depth)]
@@ -41,14 +41,14 @@ def tower(kind, tokenizer, shift=0.0, depth=DEPTH):
 def config(**changes):
     block = {
         "module": "jtcse",
-        "readout": {"kind": "pooled", "pooler": "cls_before_pooler", "layers": None},
+        "readout": {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None},
         "temperature": 0.05,
         "dropout": None,
         "terms": list(TERMS),
         "cross_every": 2,
-        "cross_reading": "parallel",
+        "cross_mode": "parallel",
         "direction": "random",
-        "halved": True,
+        "modulus_weight": 0.5,
         "modulus_of": "pooler",
         "bypassed_layernorms": 0,
     }
@@ -58,7 +58,7 @@ def config(**changes):
 @pytest.fixture(params=JOINABLE)
 def parts(request, tiny_models):
     tokenizer = load_tokenizer(tiny_models[request.param])
-    material = Material({"anchor": TEXTS}, tokenizer, 24, Sampler(len(TEXTS), 8, 3))
+    material = TrainingData({"anchor": TEXTS}, tokenizer, 24, Sampler(len(TEXTS), 8, 3))
     return request.param, tokenizer, material
 
 
@@ -69,7 +69,7 @@ def batch_of(material, rows=range(6)):
 def make(parts, shifts=(0.0, 1.0), **changes):
     kind, tokenizer, material = parts
     settings = config(**changes)
-    encoder = jtcse.build(settings, *(tower(kind, tokenizer, shift) for shift in shifts))
+    encoder = jtcse.build(settings, *(sub_encoder(kind, tokenizer, shift) for shift in shifts))
     return jtcse.Objective(settings, encoder, material)
 
 
@@ -87,41 +87,41 @@ def test_layers_that_would_leave_the_last_one_out_are_refused():
         cross_layers(12, 5)
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("every", [1, 2, 4])
-def test_identical_towers_attend_across_as_to_themselves(parts, reading, every):
+def test_identical_sub_encoders_attend_across_as_to_themselves(parts, mode, every):
     """O-36."""
     kind, tokenizer, material = parts
-    towers = tower(kind, tokenizer), tower(kind, tokenizer)
+    sub_encoders = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer)
     with torch.inference_mode():
-        states = run_twin(towers, batch_of(material), every, reading)
+        states = run_twin(sub_encoders, batch_of(material), every, mode)
     for number in (0, 1):
         assert torch.equal(states.cross[number], states.primitive[number])
 
 
-@pytest.mark.parametrize("reading", ["parallel", "literal"])
+@pytest.mark.parametrize("mode", ["parallel", "literal"])
 @pytest.mark.parametrize("every", [None, 1, 2, 4])
-def test_the_primitive_stream_is_bit_equal_to_two_stock_encoders(parts, reading, every):
+def test_the_primitive_stream_is_bit_equal_to_two_stock_encoders(parts, mode, every):
     """O-38."""
     kind, tokenizer, material = parts
-    towers = tower(kind, tokenizer), tower(kind, tokenizer, 1.0)
+    sub_encoders = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)
     batch = batch_of(material)
     with torch.inference_mode():
-        states = run_twin(towers, batch, every, reading)
-        for encoder, found in zip(towers, states.primitive, strict=True):
+        states = run_twin(sub_encoders, batch, every, mode)
+        for encoder, found in zip(sub_encoders, states.primitive, strict=True):
             stock = encoder(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state
             assert torch.equal(found, stock)
     assert (states.cross is None) == (every is None)
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_swapping_the_towers_swaps_their_states(parts, reading):
+@pytest.mark.parametrize("mode", MODES)
+def test_swapping_the_sub_encoders_swaps_their_states(parts, mode):
     """O-38."""
     kind, tokenizer, material = parts
-    one, other = tower(kind, tokenizer), tower(kind, tokenizer, 1.0)
+    one, other = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)
     with torch.inference_mode():
-        here = run_twin((one, other), batch_of(material), 2, reading)
-        there = run_twin((other, one), batch_of(material), 2, reading)
+        here = run_twin((one, other), batch_of(material), 2, mode)
+        there = run_twin((other, one), batch_of(material), 2, mode)
     assert not torch.allclose(here.primitive[0], here.primitive[1])
     for stream in ("primitive", "cross"):
         assert torch.equal(getattr(here, stream)[0], getattr(there, stream)[1])
@@ -131,10 +131,10 @@ def test_swapping_the_towers_swaps_their_states(parts, reading):
 def test_how_often_layers_attend_across_matters_for_parallel_streams_alone(parts):
     """O-37: literally read, Eqs. 8 to 10 give the same loss for every k."""
     losses = {}
-    for reading, every in itertools.product(("literal", "parallel", "feedback"), (1, 2, 4)):
-        objective = make(parts, cross_reading=reading, cross_every=every)
+    for mode, every in itertools.product(("literal", "parallel", "feedback"), (1, 2, 4)):
+        objective = make(parts, cross_mode=mode, cross_every=every)
         objective.module.eval()
-        losses[reading, every] = objective.loss(1).item()
+        losses[mode, every] = objective.loss(1).item()
     assert len({losses["literal", every] for every in (1, 2, 4)}) == 1
     assert len({losses["parallel", every] for every in (1, 2, 4)}) == 3
     assert len({losses["feedback", every] for every in (1, 2, 4)}) == 3
@@ -142,21 +142,21 @@ def test_how_often_layers_attend_across_matters_for_parallel_streams_alone(parts
 
 
 def test_the_last_layers_cross_context_written_out(parts):
-    """Eqs. 8 to 10 by hand at the last layer of the literal reading, where no sentence is padded."""
+    """Eqs. 8 to 10 by hand at the last layer in the mode ``literal``, where no sentence is padded."""
     kind, tokenizer, material = parts
-    towers = tower(kind, tokenizer), tower(kind, tokenizer, 1.0)
+    sub_encoders = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)
     batch = batch_of(material, [0])
     with torch.inference_mode():
-        states = run_twin(towers, batch, 4, "literal")
+        states = run_twin(sub_encoders, batch, 4, "literal")
         inputs = [
             t(input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True).hidden_states[
                 -2
             ]
-            for t in towers
+            for t in sub_encoders
         ]
-        layer = towers[0].encoder.layer[-1]
+        layer = sub_encoders[0].encoder.layer[-1]
         query, key = layer.attention.self.query(inputs[0]), layer.attention.self.key(inputs[0])
-        value = towers[1].encoder.layer[-1].attention.self.value(inputs[1])
+        value = sub_encoders[1].encoder.layer[-1].attention.self.value(inputs[1])
         width = tiny.WIDTH // 4
         contexts = []
         for head in range(4):
@@ -170,18 +170,18 @@ def test_the_last_layers_cross_context_written_out(parts):
     torch.testing.assert_close(states.cross[0], expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_padding_and_batch_mates_do_not_reach_either_stream(parts, reading):
+@pytest.mark.parametrize("mode", MODES)
+def test_padding_and_batch_mates_do_not_reach_either_stream(parts, mode):
     """O-22, through the cross stream too."""
     kind, tokenizer, material = parts
-    towers = tower(kind, tokenizer), tower(kind, tokenizer, 1.0)
+    sub_encoders = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)
     text = material.tokenised("anchor")
     shortest = int(np.argmin(text.lengths))
     longest = int(np.argmax(text.lengths))
     assert text.lengths[longest] > text.lengths[shortest]
     with torch.inference_mode():
-        alone = run_twin(towers, text.batch([shortest]), 2, reading)
-        among = run_twin(towers, text.batch([shortest, longest]), 2, reading)
+        alone = run_twin(sub_encoders, text.batch([shortest]), 2, mode)
+        among = run_twin(sub_encoders, text.batch([shortest, longest]), 2, mode)
     for stream, number in itertools.product(("primitive", "cross"), (0, 1)):
         one, other = getattr(alone, stream)[number][0, 0], getattr(among, stream)[number][0, 0]
         torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
@@ -197,12 +197,12 @@ def test_the_loss_is_the_sum_of_the_terms_that_are_asked_for(parts, subset):
     for objective in (whole, some):
         objective.module.eval()
     whole.loss(1)
-    every = dict(zip(whole.quantities, whole.watched(), strict=True))
+    every = dict(zip(whole.metric_names, whole.metrics(), strict=True))
     assert all(every[name] > 0 for name in TERMS)
     expected = sum(every[name] for name in subset)
     assert some.loss(1).item() == pytest.approx(expected, rel=1e-6)
-    watched = dict(zip(some.quantities, some.watched(), strict=True))
-    assert {name for name in TERMS if np.isnan(watched[name])} == set(TERMS) - set(subset)
+    metrics = dict(zip(some.metric_names, some.metrics(), strict=True))
+    assert {name for name in TERMS if np.isnan(metrics[name])} == set(TERMS) - set(subset)
 
 
 def test_no_terms_at_all_are_refused():
@@ -220,10 +220,10 @@ def test_the_direction_is_a_function_of_seed_and_step(parts):
 
 
 def test_the_direction_decides_whose_views_are_the_candidates(parts):
-    """Eq. 12: R = 0 and R = 1 swap the towers of both ICNCE terms and nothing else."""
+    """Eq. 12: R = 0 and R = 1 swap the sub_encoders of both ICNCE terms and nothing else."""
     objective = make(parts)
     objective.module.eval()
-    states = run_twin(objective._towers, batch_of(objective and parts[2]).repeated(), 2, "parallel")
+    states = run_twin(objective._sub_encoders, batch_of(objective and parts[2]).repeated(), 2, "parallel")
     first, second = (objective._views(states, number) for number in (0, 1))
     there, back = objective.terms(first, second, True), objective.terms(first, second, False)
     swapped = objective.terms(second, first, True)
@@ -233,11 +233,11 @@ def test_the_direction_decides_whose_views_are_the_candidates(parts):
         assert there[name].item() == pytest.approx(back[name].item(), rel=1e-6)
 
 
-def test_each_tower_is_called_once_with_both_views_and_no_layer_more_than_it_must(parts):
+def test_each_sub_encoder_is_called_once_with_both_views_and_no_layer_more_than_it_must(parts):
     """Two calls with 2B rows are four forward passes; the cross stream repeats what follows the attention."""
     objective = make(parts)
     seen = {"embeddings": [], "query": [], "dense": []}
-    for encoder in objective._towers:
+    for encoder in objective._sub_encoders:
         encoder.embeddings.register_forward_hook(lambda _m, _i, out: seen["embeddings"].append(len(out)))
         for layer in encoder.encoder.layer:
             layer.attention.self.query.register_forward_hook(
@@ -250,8 +250,28 @@ def test_each_tower_is_called_once_with_both_views_and_no_layer_more_than_it_mus
     assert seen["dense"] == [16] * (2 * (DEPTH + 3))  # the cross stream forks at layer 2 of 4
 
 
+@pytest.mark.parametrize("terms", [["nce"], ["ictm"], ["nce", "ictm"]], ids="+".join)
+@pytest.mark.parametrize(
+    ("mode", "finished"), [("parallel", DEPTH), ("literal", DEPTH), ("feedback", DEPTH + 2)]
+)
+def test_without_icnce_no_cross_stream_is_computed(parts, terms, mode, finished):
+    """A quarter of the step; the losses are those beside it. ``feedback`` needs it for its primitive streams."""
+    objective = make(parts, terms=terms, cross_mode=mode)
+    whole = make(parts, cross_mode=mode)
+    for one in (objective, whole):
+        one.module.eval()
+    whole.loss(1)
+    beside = dict(zip(whole.metric_names, whole.metrics(), strict=True))
+    ran = []
+    for encoder in objective._sub_encoders:
+        for layer in encoder.encoder.layer:
+            layer.intermediate.dense.register_forward_hook(lambda _m, _i, out: ran.append(len(out)))
+    assert objective.loss(1).item() == pytest.approx(sum(beside[term] for term in terms), rel=1e-6)
+    assert ran == [16] * (2 * finished)
+
+
 @pytest.mark.parametrize("cross_every", [None, 2])
-def test_every_parameter_of_both_towers_learns(parts, cross_every):
+def test_every_parameter_of_both_sub_encoders_learns(parts, cross_every):
     objective = make(parts, cross_every=cross_every)
     objective.module.train()
     objective.loss(1).backward()
@@ -263,10 +283,10 @@ def test_nothing_is_added_to_the_parameters_of_two_encoders(parts):
     """O-50, D2."""
     objective = make(parts)
     count = sum(parameter.numel() for parameter in objective.module.parameters())
-    assert count == 2 * sum(parameter.numel() for parameter in objective._towers[0].parameters())
+    assert count == 2 * sum(parameter.numel() for parameter in objective._sub_encoders[0].parameters())
 
 
-def test_at_test_the_towers_are_two_stock_encoders_added_up(parts):
+def test_at_test_the_sub_encoders_are_two_stock_encoders_added_up(parts):
     """O-48, D11: [CLS] of each, cross-attention or not; the sum has the cosines of the mean."""
     _, _, material = parts
     objective = make(parts)
@@ -276,7 +296,7 @@ def test_at_test_the_towers_are_two_stock_encoders_added_up(parts):
         found = encoder(batch.ids_BT, batch.mask_BT)
         stock = [
             t(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state[:, 0]
-            for t in objective._towers
+            for t in objective._sub_encoders
         ]
     torch.testing.assert_close(found, stock[0] + stock[1], rtol=0, atol=1e-6)
     cosine = nn.functional.cosine_similarity
@@ -290,24 +310,66 @@ def test_layers_without_layernorms_let_the_modulus_through(parts):
     for last in (0, 1, 2):
         objective = make(parts, bypassed_layernorms=last, modulus_of="cls")
         with torch.inference_mode():
-            states = run_twin(objective._towers, batch_of(parts[2], range(20)), 2, "parallel")
+            states = run_twin(objective._sub_encoders, batch_of(parts[2], range(20)), 2, "parallel")
         norms = states.primitive[0][:, 0].norm(dim=-1)
         spread[last] = (norms.std() / norms.mean()).item()
-        assert set(objective._towers[0].state_dict()) == set(tower(*parts[:2]).state_dict())
+        assert set(objective._sub_encoders[0].state_dict()) == set(sub_encoder(*parts[:2]).state_dict())
     assert spread[1] > spread[0]
     with pytest.raises(ConfigError, match="bypassed_layernorms is 5; the encoder has 4 layers"):
         make(parts, bypassed_layernorms=5)
 
 
-def test_towers_that_cannot_be_joined_are_refused(parts, tiny_models):
+def test_sub_encoders_that_cannot_be_joined_are_refused(parts, tiny_models):
     kind, tokenizer, _ = parts
     with pytest.raises(ConfigError, match="JTCSE joins two runs; there are 1"):
-        jtcse.build(config(), tower(kind, tokenizer))
-    with pytest.raises(ConfigError, match="towers of several sizes"):
-        jtcse.build(config(), tower(kind, tokenizer), tower(kind, tokenizer, depth=2))
+        jtcse.build(config(), sub_encoder(kind, tokenizer))
+    with pytest.raises(ConfigError, match="sub-encoders of several sizes"):
+        jtcse.build(config(), sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, depth=2))
     modern = [tiny.make_backbone("modernbert", len(tokenizer)) for _ in range(2)]
     with pytest.raises(ConfigError, match="is not built as BERT"):
         jtcse.build(config(), *modern)
     with pytest.raises(ConfigError, match="cross_every is 3"):
-        jtcse.build(config(cross_every=3), tower(kind, tokenizer), tower(kind, tokenizer))
+        jtcse.build(config(cross_every=3), sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer))
     assert cross_attention.cross_layers(DEPTH, 2) == [2, 4]
+
+
+def test_a_trained_pooler_is_read_as_it_is_and_needs_no_label(parts):
+    objective = make(parts)
+    assert objective.module.labels == []
+    kind, tokenizer, _material = parts
+    for read, number in zip(objective.module.members, (0.0, 1.0), strict=True):
+        own = sub_encoder(kind, tokenizer, number)
+        assert torch.equal(read.backbone.pooler.dense.weight, own.pooler.dense.weight)
+
+
+@pytest.mark.parametrize("missing", [(0,), (0, 1)])
+def test_a_pooler_that_is_missing_is_drawn_alike_for_every_seed_and_labelled(parts, missing):
+    """RoBERTa's checkpoints have none; the official code reads what Transformers draws."""
+    kind, tokenizer, material = parts
+    drawn = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        backbones = [sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)]
+        for number in missing:
+            backbones[number].pooler = None
+        encoder = jtcse.build(config(), *backbones)
+        assert encoder.labels == [jtcse.UNTRAINED_POOLER]
+        drawn.append([member.backbone.pooler.dense.weight.clone() for member in encoder.members])
+        jtcse.Objective(config(), encoder, material).loss(1).backward()
+        assert all(b.pooler.dense.weight.grad.abs().max() > 0 for b in backbones)
+    assert all(torch.equal(one, other) for one, other in zip(*drawn, strict=True))
+    weights = drawn[0][missing[0]]
+    assert abs(weights.std() - 0.02) < 0.002  # initializer_range
+    assert len(missing) == 1 or not torch.equal(*drawn[0])
+
+
+def test_a_pooler_whose_bias_is_zero_was_never_trained(parts):
+    """all-MiniLM's."""
+    kind, tokenizer, _material = parts
+    backbones = [sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)]
+    torch.nn.init.zeros_(backbones[1].pooler.dense.bias)
+    assert jtcse.build(config(), *backbones).labels == [jtcse.UNTRAINED_POOLER]
+    for changes in ({"modulus_of": "cls"}, {"terms": ["nce", "icnce"]}):
+        backbones[0].pooler = None  # nothing reads it
+        assert jtcse.build(config(**changes), *backbones).labels == []
+        assert backbones[0].pooler is None

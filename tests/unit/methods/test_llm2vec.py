@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaModel
+from transformers import AutoModel, LlamaConfig, LlamaModel
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import llm2vec, three_r
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.training.material import Material
+from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS = tiny.sentences(24)
@@ -37,7 +38,7 @@ def decoder(tmp_path_factory):
 def block(**changes):
     made = {
         "module": "llm2vec",
-        "readout": {"kind": "pooled", "pooler": "avg", "layers": None},
+        "readout": {"kind": "pooling", "pooler": "avg", "layers": None},
         "head_at_test": False,
         "temperature": 0.05,
         "dropout": 0.3,
@@ -45,6 +46,7 @@ def block(**changes):
         "lora_rank": 4,
         "lora_alpha": 8,
         "lora_dropout": 0.0,
+        "weights": "float32",
     }
     return made | changes
 
@@ -55,7 +57,7 @@ def make(folder, **changes):
     encoder = llm2vec.build(config, load_backbone(folder, **llm2vec.overrides(config))).train()
     columns = {"anchor": TEXTS, "exemplar": tiny.sentences(6, seed=9)}
     return llm2vec.Objective(
-        config, encoder, Material(columns, load_tokenizer(folder), 24, Sampler(24, 8, 3))
+        config, encoder, TrainingData(columns, load_tokenizer(folder), 24, Sampler(24, 8, 3))
     )
 
 
@@ -111,7 +113,7 @@ def test_a_trained_decoder_is_saved_as_a_plain_one_with_the_same_vectors(decoder
         optimiser.step()
     trained = encode(encoder, tokenizer, TEXTS, 24)
     assert np.abs(trained - before).max() > 1e-3
-    llm2vec.finish(None, encoder)
+    objective.finish()
     np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 24), trained, atol=1e-5)
     encoder.backbone.save_pretrained(tmp_path)
     assert not any("lora" in name for name in encoder.backbone.state_dict())
@@ -120,20 +122,43 @@ def test_a_trained_decoder_is_saved_as_a_plain_one_with_the_same_vectors(decoder
     assert changed_first_state(again, tokenizer)
 
 
+def test_frozen_weights_in_bfloat16_are_saved_so_and_their_adapters_are_not_rounded(decoder, tmp_path):
+    """A model of seven billion parameters is 13.5 GB then, and not 27."""
+    objective = make(decoder, dropout=0.0, weights="bfloat16")
+    encoder, tokenizer = objective.module, load_tokenizer(decoder)
+    learning = [p for p in encoder.parameters() if p.requires_grad]
+    assert {p.dtype for p in learning} == {torch.float32}
+    assert {p.dtype for p in encoder.parameters() if not p.requires_grad} == {torch.bfloat16}
+    optimiser = torch.optim.AdamW(learning, lr=1e-5)
+    before = [p.clone() for p in learning]
+    objective.loss(1).backward()
+    optimiser.step()
+    changed = [not torch.equal(p, was) for p, was in zip(learning, before, strict=True)]
+    assert sum(changed) >= len(learning) // 2  # at first only the half that starts from zero has a gradient
+    objective.finish()
+    save_encoder(tmp_path / "half", encoder, tokenizer)
+    full = sum(p.numel() for p in encoder.parameters()) * 4
+    assert (tmp_path / "half/model.safetensors").stat().st_size < 0.6 * full
+    again = load_backbone(tmp_path / "half")
+    assert AutoModel.from_pretrained(tmp_path / "half").dtype == again.dtype == torch.float32
+    for name, weight in encoder.backbone.state_dict().items():
+        assert torch.equal(again.state_dict()[name], weight.float()), name
+
+
 def test_3r_reduces_the_vectors_of_a_decoder(decoder):
     """3R, Table 2: LLM2Vec + 3R."""
     settings = {
         "module": "three_r", "base": block(), "pool": "toy", "k": 2, "words": None, "identify": "batch",
         "subtract": "exemplars", "where": "after_head", "detach": False,
-        "threshold": {"surrogate": "straight_through", "start": 5.0, "temperature": 0.05, "learning_rate": 1e-3},
+        "threshold": {"surrogate": "straight_through", "start": 5.0, "temperature": 0.05, "travel": 1e-2},
     }  # fmt: skip
     config = three_r.Config.parse(settings, "methods")
     encoder = three_r.build(config, load_backbone(decoder, **three_r.overrides(config))).train()
     columns = {"anchor": TEXTS, "exemplar": tiny.sentences(6, seed=9)}
-    material = Material(columns, load_tokenizer(decoder), 24, Sampler(24, 8, 3))
+    material = TrainingData(columns, load_tokenizer(decoder), 24, Sampler(24, 8, 3))
     objective = three_r.Objective(config, encoder, material)
     objective.loss(1).backward()
-    assert objective.watched()[1] == 32
+    assert objective.metrics()[1] == 32
     assert any(p.grad is not None and p.grad.any() for p in encoder.parameters())
 
 

@@ -1,22 +1,32 @@
+import inspect
 from pathlib import Path
+from typing import get_args
 
+import numpy as np
 import pytest
+import torch
 import yaml
 
 from tests import tiny
-from workflow_scripts.closure import ROOT
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.methods import load_method
-from workflow_scripts.methods.untrained import Config, build
-from workflow_scripts.models.encoder import load_backbone
-from workflow_scripts.models.readouts.pooled import LAYERS
+from workflow_scripts.methods import base, load_method, method_names, repooled
+from workflow_scripts.methods.frozen import Config, build
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.readouts import pooling, set_mask_token
+from workflow_scripts.models.readouts.pooling import LAYERS
+from workflow_scripts.provenance.closure import ROOT
 
 BLOCKS = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
 
 
 def settings(name):
     """A block without what is not the method's own."""
-    return {key: value for key, value in BLOCKS[name].items() if key not in ("training", "readings")}
+    return {
+        key: value
+        for key, value in BLOCKS[name].items()
+        if key not in ("training", "development", "readings")
+    }
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -25,6 +35,44 @@ def test_every_block_of_the_configuration_parses(name):
     if "base" in block:
         block["base"] = settings(block["base"])
     load_method(block["module"]).Config.parse(block, f"methods.{name}")
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_method_keeps_the_contract(name):
+    """``methods.base``: names, and parameters under their names."""
+    method = load_method(name)
+    assert issubclass(method.Config, base.MethodConfig)
+    assert get_args(method.Config.model_fields["module"].annotation) == (name,)
+    assert method.__doc__
+    parameters = inspect.signature(method.build).parameters.values()
+    first, *others = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    assert first == "config"
+    if not hasattr(method, "Objective"):
+        assert others in (["backbone"], ["encoders"])
+        return
+    assert others in (["backbone"], ["backbones"])
+    assert list(inspect.signature(method.overrides).parameters) == ["config"]
+    assert base.Objective in method.Objective.__mro__
+    assert list(inspect.signature(method.Objective).parameters) == ["config", "encoder", "data"]
+    assert method.Objective.loss is not base.Objective.loss
+    assert bool(method.Objective.metric_names) == (method.Objective.metrics is not base.Objective.metrics)
+
+
+def test_the_contract_itself_is_no_method():
+    assert "base" not in method_names()
+    assert {"simcse", "jtcse", "frozen"} <= set(method_names())
+
+
+def test_labels_of_a_readout_reach_every_method_that_has_one():
+    """The code's S2Sent, whose vectors depend on their batch."""
+    named = {name: settings(name) for name in BLOCKS if "readout" in BLOCKS[name]}
+    s2sent = {**named["simcse_s2sent"]["readout"], "gate": "batch"}
+    for name, block in named.items():
+        labels = load_method(block["module"]).Config.parse(block | {"readout": s2sent}, name).labels
+        assert any("depends on the other sentences of its batch" in label for label in labels), name
+    assert len(named) >= 15
+    below = settings("simcse_3r") | {"base": named["simcse"] | {"readout": s2sent}}
+    assert len(load_method("three_r").Config.parse(below, "methods").labels) == 1
 
 
 def test_a_method_that_does_not_exist_is_an_error_of_the_configuration():
@@ -42,10 +90,81 @@ def test_a_method_whose_own_import_fails_is_not_called_missing(tmp_path, monkeyp
         load_method("broken")
 
 
-@pytest.mark.parametrize("pooler", LAYERS)
-def test_an_untrained_encoder_has_no_head(tiny_bert, pooler):
-    block = {"module": "untrained", "readout": {"kind": "pooled", "pooler": pooler, "layers": None}}
-    encoder = build(Config.parse(block, "methods"), load_backbone(tiny_bert))
+def frozen(folder, readout, **others):
+    config = Config.parse({"module": "frozen", "readout": readout} | others, "methods")
+    return build(config, load_backbone(folder)).eval()
+
+
+@pytest.mark.parametrize("pooler", [name for name in LAYERS if name != "cls"])
+def test_a_frozen_encoder_has_no_head(tiny_bert, pooler):
+    encoder = frozen(tiny_bert, {"kind": "pooling", "pooler": pooler, "layers": None})
     assert encoder.head is None
     assert encoder.described.pooler == pooler
     assert encoder.backbone.config.hidden_size == tiny.WIDTH
+
+
+CLS = {"kind": "pooling", "pooler": "cls", "layers": None}
+
+
+def test_a_frozen_encoder_is_read_through_its_own_pooler(tiny_bert):
+    """tanh of a linear map of [CLS], as transformers computes its pooler_output."""
+    encoder, tokenizer = frozen(tiny_bert, CLS), load_tokenizer(tiny_bert)
+    batch = tokenizer(tiny.sentences(4), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = load_backbone(tiny_bert).eval()(**batch).pooler_output
+        found = encoder(batch["input_ids"], batch["attention_mask"])
+    torch.testing.assert_close(found, expected)
+    assert expected.abs().max() > 0.01
+
+
+def test_a_finished_run_is_read_through_the_head_that_it_trained(tiny_bert):
+    """Official checkpoints of SimCSE have the head where BERT has its pooler."""
+    trained = SentenceEncoder(
+        load_backbone(tiny_bert), pooling.Config(**CLS), head=True, head_at_test=False
+    ).eval()
+    torch.nn.init.normal_(trained.head.dense.weight)
+    ids, mask = torch.tensor([[2, 5, 6, 3]]), torch.ones(1, 4, dtype=torch.long)
+    again = repooled.build(repooled.Config(module="repooled", readout=pooling.Config(**CLS)), [trained])
+    with torch.no_grad():
+        by_hand = torch.tanh(trained(ids, mask) @ trained.head.dense.weight.T + trained.head.dense.bias)
+        torch.testing.assert_close(again.eval()(ids, mask), by_hand)
+
+
+def test_a_finished_run_may_be_read_without_its_prompt(tiny_bert):
+    """So that JTCSE's evaluation of PromptBERT, which had none, can be repeated."""
+    prompt = {"text": 'This sentence : "[X]" means [MASK].', "add_period": False}
+    average = {"kind": "pooling", "pooler": "avg", "layers": None}
+    prompted, plain = frozen(tiny_bert, average, template=prompt), frozen(tiny_bert, average)
+    tokenizer = load_tokenizer(tiny_bert)
+    texts = tiny.sentences(3)
+    expected = {
+        True: encode(prompted, tokenizer, texts, 16),
+        False: encode(plain, tokenizer, texts, 16),
+    }
+    assert np.abs(expected[True] - expected[False]).max() > 0.01
+    for keeps, vectors in expected.items():
+        block = {"module": "repooled", "readout": average, "keeps_prompt": keeps}
+        again = repooled.build(repooled.Config.parse(block, "methods"), [prompted])
+        np.testing.assert_allclose(encode(again.eval(), tokenizer, texts, 16), vectors, atol=1e-6)
+
+
+def test_an_encoder_without_a_pooler_cannot_be_read_through_it(tiny_bert):
+    backbone = load_backbone(tiny_bert)
+    backbone.pooler = None
+    with pytest.raises(ConfigError, match="the encoder has no pooler"):
+        build(Config.parse({"module": "frozen", "readout": CLS}, "methods"), backbone)
+
+
+def test_a_frozen_encoder_reads_the_mask_of_its_prompt(tiny_bert):
+    """As SNCSE's checkpoints are read."""
+    prompt = {"text": 'This sentence : " [X] " means [MASK] .', "add_period": True}
+    encoder = frozen(tiny_bert, {"kind": "mask_token"}, template=prompt)
+    tokenizer = load_tokenizer(tiny_bert)
+    set_mask_token(encoder, tokenizer)
+    sentence = tiny.sentences(1)[0].rstrip(".")
+    filled = tokenizer(f'This sentence : " {sentence}. " means [MASK] .', return_tensors="pt")
+    with torch.no_grad():
+        states = load_backbone(tiny_bert).eval()(**filled).last_hidden_state[0]
+    (place,) = (filled["input_ids"][0] == tokenizer.mask_token_id).nonzero().flatten().tolist()
+    vectors = encode(encoder, tokenizer, [sentence], 16)
+    np.testing.assert_allclose(vectors[0], states[place].numpy(), atol=1e-5)

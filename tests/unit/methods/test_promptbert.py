@@ -1,5 +1,8 @@
+from pathlib import Path
+
 import pytest
 import torch
+import yaml
 
 from tests import tiny
 from workflow_scripts.losses.infonce import infonce
@@ -7,8 +10,9 @@ from workflow_scripts.methods import promptbert
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import set_mask_token
-from workflow_scripts.models.templates import fill
-from workflow_scripts.training.material import Material
+from workflow_scripts.models.templates import fill, pieces
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS = tiny.sentences(20)
@@ -20,20 +24,23 @@ BLOCK = {
     "dropout": 0.0,
     "denoise": True,
     "templates": [
-        {"text": 'The word of "[X]" is [MASK].', "dot": False},
-        {"text": 'The book : "[X]" is [MASK].', "dot": False},
+        {"text": 'The word of "[X]" is [MASK].', "add_period": False},
+        {"text": 'The book : "[X]" is [MASK].', "add_period": False},
     ],
-    "test_template": {"text": 'The word of "[X]" is [MASK].', "dot": True},
+    "test_template": {"text": 'The word of "[X]" is [MASK].', "add_period": True},
+    "cut": "sentence",
+    "bias_positions": "own",
+    "chosen_by": "denoised",
 }
 
 
-def make(folder, **changes):
+def make(folder, max_tokens=24, **changes):
     config = promptbert.Config.parse(BLOCK | changes, "methods")
     torch.manual_seed(0)
     encoder = promptbert.build(config, load_backbone(folder, **promptbert.overrides(config))).train()
     tokenizer = load_tokenizer(folder)
     set_mask_token(encoder.readout, tokenizer)
-    material = Material({"anchor": TEXTS}, tokenizer, 24, Sampler(len(TEXTS), 5, 3))
+    material = TrainingData({"anchor": TEXTS}, tokenizer, max_tokens, Sampler(len(TEXTS), 5, 3))
     return promptbert.Objective(config, encoder, material), tokenizer, config
 
 
@@ -59,14 +66,15 @@ def test_the_two_views_are_the_states_of_mask_in_two_templates(tiny_models, kind
 
 
 @pytest.mark.parametrize("kind", tiny.KINDS)
-def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_models, kind):
-    """One sentence at a time: the same words at positions that leave room for the sentence."""
-    objective, tokenizer, _ = make(tiny_models[kind])
+@pytest.mark.parametrize("positions", ["own", "zero"])
+def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_models, kind, positions):
+    """One sentence at a time: the same words at positions that leave room for it; the code's begin at 0."""
+    objective, tokenizer, config = make(tiny_models[kind], bias_positions=positions)
     mask_BT = objective._text.batch([0, 1, 2]).mask_BT
-    sides = objective._pieces[0]
-    biases = objective._bias(sides, mask_BT)
+    sides = pieces(config.templates[0], tokenizer)
+    biases = objective._biases[0](mask_BT)
     alone = torch.tensor([sides[0] + sides[1]])
-    first = {"bert": 0, "roberta": 2, "modernbert": 0}[kind]
+    first = 2 if (kind, positions) == ("roberta", "own") else 0
     assert len({int(length) for length in mask_BT.sum(dim=1)}) > 1
     for row in range(3):
         room = int(mask_BT[row].sum()) - alone.shape[1]
@@ -80,6 +88,59 @@ def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_mod
     before = objective.loss(1)
     objective._config = objective._config.model_copy(update={"denoise": False})
     assert abs(before.item() - objective.loss(1).item()) > 1e-4
+
+
+@pytest.mark.parametrize(("cut", "kept"), [("sentence", 6), ("with_specials", 4)])
+def test_a_training_sentence_is_cut_to_tokens_of_its_own(tiny_bert, cut, kept):
+    """The code takes the first max_tokens without [CLS] and [SEP], and puts the template around them."""
+    objective, tokenizer, config = make(tiny_bert, max_tokens=6, cut=cut)
+    cut_ones = 0
+    for number, template in enumerate(config.templates):
+        before, after = pieces(template, tokenizer)
+        for row, text in enumerate(TEXTS):
+            own = tokenizer(text, add_special_tokens=False)["input_ids"]
+            found = objective._text.batch([number * len(TEXTS) + row]).ids_BT[0].tolist()
+            assert found == before + own[:kept] + after
+            cut_ones += len(own) > kept
+    assert cut_ones > 10
+
+
+@pytest.mark.parametrize("denoise", [True, False])
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and_head(
+    tiny_models, kind, denoise
+):
+    objective, tokenizer, config = make(tiny_models[kind], denoise=denoise)
+    texts = ["the old town", "a river of stone"]
+    scored = objective.scored
+    found = torch.from_numpy(encode(scored, tokenizer, texts, 24))
+    sides = pieces(config.templates[0], tokenizer)
+    alone = torch.tensor([sides[0] + sides[1]])
+    encoder = objective.module.eval()
+    for vector, text in zip(found, texts, strict=True):
+        room = len(tokenizer(text, add_special_tokens=False)["input_ids"])
+        places = torch.arange(alone.shape[1]) + (2 if kind == "roberta" else 0)
+        places[len(sides[0]) :] += room
+        states = encoder.backbone(input_ids=alone, position_ids=places[None]).last_hidden_state
+        bias = states[alone == tokenizer.mask_token_id][0]
+        plain = at_mask(encoder, tokenizer, f'The word of "{text}" is {tokenizer.mask_token}.')[0]
+        torch.testing.assert_close(vector, plain - bias if denoise else plain, atol=1e-5, rtol=1e-4)
+    assert make(tiny_models[kind], chosen_by="test")[0].scored is None
+
+
+def test_the_templates_of_roberta_have_a_blank_before_the_sentence_at_test_alone():
+    """run.sh and what train.py and evaluation.py make of it."""
+    readings = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text())["methods"]["promptbert"][
+        "readings"
+    ]
+    for name in ("roberta", "roberta_zero"):
+        method = readings[name]["method"]
+        assert [(template["text"], template["add_period"]) for template in method["templates"]] == [
+            ("This sentence : '[X] ' means[MASK].", False),
+            ("The sentence : '[X] ' means[MASK].", False),
+        ]
+        assert method["test_template"] == {"text": "This sentence : ' [X] ' means[MASK].", "add_period": True}
+    assert readings["roberta_zero"]["method"]["bias_positions"] == "zero"
 
 
 def test_at_test_neither_bias_nor_head_is_left_and_a_full_stop_is_added(tiny_bert):

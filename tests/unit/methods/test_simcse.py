@@ -7,8 +7,8 @@ from workflow_scripts.config import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix, infonce
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.readouts.pooled import LAYERS
-from workflow_scripts.training.material import Material
+from workflow_scripts.models.readouts.pooling import LAYERS
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS = tiny.sentences(40)
@@ -17,7 +17,7 @@ TEXTS = tiny.sentences(40)
 def config(pooler="cls", layers=None, **changes):
     block = {
         "module": "simcse",
-        "readout": {"kind": "pooled", "pooler": pooler, "layers": layers},
+        "readout": {"kind": "pooling", "pooler": pooler, "layers": layers},
         "head_at_test": False,
         "temperature": 0.05,
         "dropout": 0.1,
@@ -30,7 +30,7 @@ def make(folder, batch_size=8, seed=3, **changes):
     torch.manual_seed(0)
     encoder = simcse.build(settings, load_backbone(folder, **simcse.overrides(settings))).train()
     sampler = Sampler(len(TEXTS), batch_size, seed)
-    material = Material({"anchor": TEXTS}, load_tokenizer(folder), 24, sampler)
+    material = TrainingData({"anchor": TEXTS}, load_tokenizer(folder), 24, sampler)
     return simcse.Objective(settings, encoder, material), material.tokenised("anchor")
 
 

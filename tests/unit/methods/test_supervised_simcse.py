@@ -7,19 +7,19 @@ from workflow_scripts.config import ConfigError
 from workflow_scripts.losses.infonce import infonce, infonce_with_negatives
 from workflow_scripts.methods import simcse, supervised_simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.training.material import Material
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
 ANCHORS, POSITIVES, NEGATIVES = (tiny.sentences(20, seed=seed) for seed in (1, 2, 3))
 COLUMNS = {"anchor": ANCHORS, "positive": POSITIVES, "negative": NEGATIVES}
 BLOCK = {
     "module": "supervised_simcse",
-    "readout": {"kind": "pooled", "pooler": "cls", "layers": None},
+    "readout": {"kind": "pooling", "pooler": "cls", "layers": None},
     "head_at_test": True,
     "temperature": 0.05,
     "dropout": 0.0,
     "hard_negatives": True,
-    "own_negative_weight": 0.0,
+    "hard_negative_weight": 0.0,
 }
 
 
@@ -27,7 +27,7 @@ def make(folder, columns=COLUMNS, **changes):
     config = supervised_simcse.Config.parse(BLOCK | changes, "methods")
     torch.manual_seed(0)
     encoder = supervised_simcse.build(config, load_backbone(folder, **supervised_simcse.overrides(config)))
-    material = Material(columns, load_tokenizer(folder), 24, Sampler(20, 6, 3))
+    material = TrainingData(columns, load_tokenizer(folder), 24, Sampler(20, 6, 3))
     return supervised_simcse.Objective(config, encoder.train(), material)
 
 
@@ -40,7 +40,7 @@ def vectors(objective, tokenizer, texts):
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_the_loss_is_that_of_the_three_columns_encoded_one_by_one(tiny_bert, weight):
     """LayerAttPooler, Eq. 8; O-60: without hard negatives, Eq. 6."""
-    objective, tokenizer = make(tiny_bert, own_negative_weight=weight), load_tokenizer(tiny_bert)
+    objective, tokenizer = make(tiny_bert, hard_negative_weight=weight), load_tokenizer(tiny_bert)
     encoded = [vectors(objective, tokenizer, texts) for texts in COLUMNS.values()]
     expected = infonce_with_negatives(*encoded, 0.05, weight)
     torch.testing.assert_close(objective.loss(1), expected, rtol=1e-4, atol=1e-5)
@@ -59,12 +59,12 @@ def test_equation_7_is_equation_6_of_a_sentence_with_itself(tiny_bert):
     """O-60."""
     itself = make(tiny_bert, columns={"anchor": ANCHORS, "positive": ANCHORS}, hard_negatives=False)
     shared = {
-        key: value for key, value in BLOCK.items() if key not in ("hard_negatives", "own_negative_weight")
+        key: value for key, value in BLOCK.items() if key not in ("hard_negatives", "hard_negative_weight")
     }
     config = simcse.Config.parse(shared | {"module": "simcse"}, "methods")
     torch.manual_seed(0)
     encoder = simcse.build(config, load_backbone(tiny_bert, **simcse.overrides(config))).train()
-    material = Material({"anchor": ANCHORS}, load_tokenizer(tiny_bert), 24, Sampler(20, 6, 3))
+    material = TrainingData({"anchor": ANCHORS}, load_tokenizer(tiny_bert), 24, Sampler(20, 6, 3))
     unsupervised = simcse.Objective(config, encoder, material)
     assert itself.loss(1).item() == pytest.approx(unsupervised.loss(1).item(), rel=1e-6)
 

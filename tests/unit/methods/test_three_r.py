@@ -1,15 +1,20 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import three_r
+from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.material import Material
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS, POOL = tiny.sentences(40), tiny.sentences(12, seed=9)
@@ -17,15 +22,15 @@ TRIPLES = {"anchor": TEXTS, "positive": tiny.sentences(40, seed=5), "negative": 
 BASES = {
     "simcse": {},
     "informin_cl": {"reconstruction_weight": 1.0},
-    "sscl": {"negative_layers": [-2], "readout": {"kind": "pooled", "pooler": "avg", "layers": None}},
-    "supervised_simcse": {"head_at_test": True, "hard_negatives": True, "own_negative_weight": 0.0},
+    "sscl": {"negative_layers": [-2], "readout": {"kind": "pooling", "pooler": "avg", "layers": None}},
+    "supervised_simcse": {"head_at_test": True, "hard_negatives": True, "hard_negative_weight": 0.0},
 }
 
 
 def base(module="simcse", **changes):
     block = {
         "module": module,
-        "readout": {"kind": "pooled", "pooler": "cls", "layers": None},
+        "readout": {"kind": "pooling", "pooler": "cls", "layers": None},
         "head_at_test": False,
         "temperature": 0.05,
         "dropout": 0.1,
@@ -34,7 +39,7 @@ def base(module="simcse", **changes):
 
 
 def block(start=0.3, surrogate="straight_through", under="simcse", **changes):
-    rate = 0.0 if surrogate == "frozen" else 0.01
+    travel = 0.0 if surrogate == "frozen" else 0.1
     made = {
         "module": "three_r",
         "base": base(under),
@@ -49,7 +54,7 @@ def block(start=0.3, surrogate="straight_through", under="simcse", **changes):
             "surrogate": surrogate,
             "start": start,
             "temperature": 0.05,
-            "learning_rate": rate,
+            "travel": travel,
         },
     }
     return made | changes
@@ -57,7 +62,7 @@ def block(start=0.3, surrogate="straight_through", under="simcse", **changes):
 
 def material(folder, seed=3):
     columns = TRIPLES | {"exemplar": POOL, "word": [*tiny.WORDS, "unheard"]}
-    return Material(columns, load_tokenizer(folder), 24, Sampler(len(TEXTS), 8, seed))
+    return TrainingData(columns, load_tokenizer(folder), 24, Sampler(len(TEXTS), 8, seed))
 
 
 def make(folder, seed=3, **changes):
@@ -71,7 +76,7 @@ def middle(folder):
     """A threshold that half of the first batch's deviations lie below."""
     objective = make(folder)
     torch.manual_seed(1)
-    return float(deviation(objective._base.encoder.project(objective._base.read(1))[0]).median())
+    return float(deviation(objective._base.encoder.project(objective._base.views(1))[0]).median())
 
 
 def alone(folder, under):
@@ -124,7 +129,7 @@ def supervised(**changes):
 def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(tiny_bert):
     """3R, Eqs. 3 and 5 on the h, h+ and h- of Eq. 2, written out; S is that of the anchors."""
     plain = make(tiny_bert, start=0.0, **supervised())
-    vectors = [plain._base.encoder.project(view) for view in plain._base.read(1)]
+    vectors = [plain._base.encoder.project(view) for view in plain._base.views(1)]
     anchors = [vector.tolist() for vector in vectors[0]]
     spread = [np.std([vector[d] for vector in anchors]) for d in range(tiny.WIDTH)]
     c = float(np.median(spread))
@@ -140,17 +145,17 @@ def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(
         total += (torch.logsumexp(torch.cat([near, far]), 0) - near[i]).item()
     reduced = make(tiny_bert, start=c, **supervised())
     assert reduced.loss(1).item() == pytest.approx(total / 8, rel=1e-4)
-    assert reduced.watched()[1] == low.sum()
+    assert reduced.metrics()[1] == low.sum()
     assert plain.loss(1).item() != pytest.approx(total / 8, rel=1e-3)
 
 
 @pytest.mark.parametrize(("weight", "expected"), [(0.0, 4.8520303), (1.0, 4.8653650)])
 def test_64_equal_triples_stay_equal_when_reduced(tiny_bert, monkeypatch, weight, expected):
     """O-19: ln 128, and ln(127 + e) where a row's own hard negative weighs e."""
-    objective = make(tiny_bert, start=5.0, **supervised(own_negative_weight=weight))
-    monkeypatch.setattr(objective._base, "read", lambda _step: torch.ones(3, 64, tiny.WIDTH))
+    objective = make(tiny_bert, start=5.0, **supervised(hard_negative_weight=weight))
+    monkeypatch.setattr(objective._base, "views", lambda _step: torch.ones(3, 64, tiny.WIDTH))
     assert objective.loss(1).item() == pytest.approx(expected, rel=1e-6)
-    assert objective.watched()[1] == tiny.WIDTH
+    assert objective.metrics()[1] == tiny.WIDTH
 
 
 VARIANTS = {
@@ -192,7 +197,7 @@ def test_variants_identify_different_dimensions(tiny_bert):
         objective = make(tiny_bert, start=middle(tiny_bert), **VARIANTS[name])
         torch.manual_seed(1)
         objective.loss(1)
-        found[name] = objective.watched()[1]
+        found[name] = objective.metrics()[1]
     assert found["overall subtraction"] == tiny.WIDTH
     assert 0 < found["3R"] < tiny.WIDTH
     assert found["static identification"] != found["3R"]
@@ -227,6 +232,96 @@ def test_the_threshold_starts_anywhere_between_0_and_1_by_the_seed(tiny_bert):
     assert make(tiny_bert, seed=2, start=None)._threshold.c.item() == starts[2]
 
 
+TABLE_7 = [0.865, 0.742, 0.631, 0.532, 0.446, 0.373, 0.314]
+"""c after each tenth of the first epoch, from 1.0, until it is about to stay at 0.273."""
+
+
+class Falling(Objective):
+    """Something with a threshold that every step pushes down, as one far above the deviations is."""
+
+    def __init__(self, travel):
+        self.module = torch.nn.ParameterDict({"c": torch.tensor(1.0), "weight": torch.tensor(2.0)})
+        self.travels = {"c": travel}
+        self.metric_names = ("threshold",)
+
+    def loss(self, step):
+        self._last = self.module["c"].item()
+        return 3.0 * self.module["c"] + self.module["weight"] ** 2
+
+    def metrics(self):
+        return (self._last,)
+
+
+@pytest.mark.parametrize(("steps", "within"), [(15_625 // 512, 0.03), (1000, 0.014)])
+@pytest.mark.parametrize("rate", [1.0e-5, 3.0e-5])
+def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rate(
+    tmp_path, steps, within, rate
+):
+    """As printed, a tenth of an epoch after another; the setting is that of config/methods.yaml."""
+    travel = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text())["methods"]["simcse_3r"]
+    falling = Falling(travel["threshold"]["travel"])
+    outcome = train(
+        falling,
+        tiny.training(learning_rate=rate, checkpoint_every=9999),
+        steps,
+        development=None,
+        checkpoints=tmp_path,
+        fingerprint="toy",
+    )
+    path = [*outcome.paths["threshold"], falling.module["c"].item()]
+    tenths = [path[round(steps * tenth / 10)] for tenth in range(1, 8)]
+    assert path[0] == 1.0
+    assert tenths == pytest.approx(TABLE_7, abs=within)
+
+
+def test_the_end_of_the_path_is_its_travel_under_every_schedule(tmp_path):
+    for number, changes in enumerate(
+        ({}, {"schedule": "constant"}, {"warmup_steps": 7}, {"rate_at_end": 0.9}, {"learning_rate": 1e-6})
+    ):
+        falling = Falling(0.4)
+        train(
+            falling,
+            tiny.training(checkpoint_every=99, **changes),
+            20,
+            development=None,
+            checkpoints=tmp_path / str(number),
+            fingerprint="toy",
+        )
+        assert falling.module["c"].item() == pytest.approx(0.6, abs=1e-5)
+
+
+TURNED, FALLEN = [1.0, 0.6, 0.3] + [0.27, 0.28] * 5, list(np.linspace(1, 0.3, 13))
+SOME = [5.0] * 13
+
+
+@pytest.mark.parametrize(
+    ("threshold", "reduced", "expected"),
+    [
+        (TURNED, SOME, []),
+        (FALLEN, SOME, [three_r.ON_ITS_WAY]),
+        (TURNED, [32.0, *SOME[1:]], []),
+        (TURNED, [32.0] * 2 + SOME[2:], [three_r.FULL]),
+        (FALLEN, [32.0] * 13, [three_r.FULL, three_r.ON_ITS_WAY]),
+        (TURNED, [0.0] * 5 + SOME[5:], [three_r.EMPTY]),
+        (TURNED, [0.0] * 5 + SOME[7:] + [32.0] * 2, [three_r.EMPTY, three_r.FULL]),
+        ([0.2] * 13, SOME, []),  # frozen
+    ],
+)
+def test_a_path_that_never_settled_and_a_set_that_was_empty_or_full_are_told(threshold, reduced, expected):
+    found = three_r.path_findings(np.array(threshold), np.array(reduced), 32)
+    assert sorted(found) == sorted(expected)
+
+
+def test_a_training_tells_what_became_of_its_threshold(tiny_bert, tmp_path, torch_settings):
+    objective, outcome = trained(tiny_bert, tmp_path / "high", start=50.0)
+    assert outcome.paths["reduced_dimensions"].tolist() == [tiny.WIDTH] * 10
+    assert three_r.FULL in objective.findings(outcome.paths)
+    objective, outcome = trained(tiny_bert, tmp_path / "low", start=0.0, surrogate="frozen")
+    assert objective.findings(outcome.paths) == [three_r.EMPTY]
+    objective, outcome = trained(tiny_bert, tmp_path / "all", identify="all")
+    assert objective.findings(outcome.paths) == []  # that is what it is
+
+
 def trained(folder, place, **changes):
     objective = make(folder, **changes)
     torch.manual_seed(2)
@@ -237,21 +332,21 @@ def trained(folder, place, **changes):
 
 def test_a_training_writes_the_path_of_its_threshold(tiny_bert, tmp_path, torch_settings):
     _, outcome = trained(tiny_bert, tmp_path)
-    table = outcome.watched.to_pandas()
-    path = table[table["quantity"] == "threshold"]
+    table = outcome.metrics.to_pandas()
+    path = table[table["metric"] == "threshold"]
     assert path["step"].tolist() == list(range(1, 11))
     assert path["value"].iloc[0] == pytest.approx(0.3)
     assert path["value"].nunique() == 10
     assert (path["value"] >= 0).all()
-    members = table[table["quantity"] == "reduced_dimensions"]["value"]
+    members = table[table["metric"] == "reduced_dimensions"]["value"]
     assert members.between(0, tiny.WIDTH).all()
 
 
 def test_a_frozen_threshold_stays(tiny_bert, tmp_path, torch_settings):
     """3R, Table 8."""
     objective, outcome = trained(tiny_bert, tmp_path, surrogate="frozen")
-    table = outcome.watched.to_pandas()
-    assert table[table["quantity"] == "threshold"]["value"].tolist() == [pytest.approx(0.3)] * 10
+    table = outcome.metrics.to_pandas()
+    assert table[table["metric"] == "threshold"]["value"].tolist() == [pytest.approx(0.3)] * 10
     assert not objective._threshold.c.requires_grad
 
 
@@ -268,7 +363,7 @@ def test_a_training_that_was_stopped_takes_the_same_path(tiny_bert, tmp_path, to
     torch.manual_seed(77)
     outcome = train(resumed, tiny.training(), 10, **arguments)
     assert set(outcome.seconds) == set(range(5, 11))
-    assert outcome.watched.equals(expected.watched)
+    assert outcome.metrics.equals(expected.metrics)
     assert outcome.history.equals(expected.history)
     for name, tensor in whole.module.state_dict().items():
         assert torch.equal(tensor, resumed.module.state_dict()[name]), name
@@ -289,7 +384,7 @@ def test_nothing_is_reduced_at_test(tiny_bert):
         ({"pool": None}, "give a pool where exemplars are subtracted"),
         ({"words": 20}, "give words where words are embedded"),
         ({"base": base() | {"temperature": 2.0}}, r"base\.temperature"),
-        ({"base": {"module": "untrained"}}, "untrained has no vectors to reduce"),
+        ({"base": {"module": "frozen"}}, "frozen has no vectors to reduce"),
         ({"k": 0}, r"methods\.k"),
     ],
 )

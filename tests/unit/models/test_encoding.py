@@ -8,14 +8,14 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.models import encoding
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import batches_by_length, encode
-from workflow_scripts.models.readouts import pooled
+from workflow_scripts.models.readouts import pooling as pooling_readout
 
 TEXTS = [*tiny.sentences(40), "x", "", "The town."]
 
 
 @pytest.fixture
 def encoder(tiny_bert):
-    pooling = pooled.Config(kind="pooled", pooler="avg", layers=None)
+    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
     return SentenceEncoder(load_backbone(tiny_bert), pooling, head=False, head_at_test=False)
 
 
@@ -85,7 +85,7 @@ def test_a_long_sentence_is_cut(encoder, tokenizer):
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_more_tokens_than_the_encoder_has_positions_for_are_an_error(tiny_models, kind):
-    pooling = pooled.Config(kind="pooled", pooler="avg", layers=None)
+    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
     encoder = SentenceEncoder(load_backbone(tiny_models[kind]), pooling, head=False, head_at_test=False)
     tokenizer = load_tokenizer(tiny_models[kind])
     long = "the town " * 40
@@ -95,7 +95,7 @@ def test_more_tokens_than_the_encoder_has_positions_for_are_an_error(tiny_models
 
 
 def test_rotary_positions_have_no_such_limit(tiny_models):
-    pooling = pooled.Config(kind="pooled", pooler="avg", layers=None)
+    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
     encoder = SentenceEncoder(
         load_backbone(tiny_models["modernbert"]), pooling, head=False, head_at_test=False
     )

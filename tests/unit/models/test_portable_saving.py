@@ -10,17 +10,18 @@ import torch
 from transformers import AutoModel
 
 from tests import tiny
-from workflow_scripts.artefacts import job_record, writing_model_folder
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.models.readouts import _module, set_mask_token
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.models.templates import Template
+from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.provenance.closure import PACKAGE
 
 MAX_TOKENS = 12
 TEXTS = [*tiny.sentences(9, seed=4), "x", "The school by the river " * 4]
-TEMPLATE = Template(text='The word of "[X]" is [MASK].', dot=True)
+TEMPLATE = Template(text='The word of "[X]" is [MASK].', add_period=True)
 SELECTOR = {
     "kind": "s2sent", "blocks": 2, "last_block": True, "form": "stack", "pooling": "avg", "squeeze": "dct",
     "frequencies": 4, "frequency_set": "figure", "dct": "mean", "reduction": 4, "activation": "relu",
@@ -37,7 +38,7 @@ CASES = {
     "pooler": (POOLER, True, None),
     "pooler without head": (POOLER, False, None),
     "mask token": ({"kind": "mask_token"}, False, TEMPLATE),
-    "templated average": ({"kind": "pooled", "pooler": "avg", "layers": None}, False, TEMPLATE),
+    "templated average": ({"kind": "pooling", "pooler": "avg", "layers": None}, False, TEMPLATE),
 }
 
 
@@ -49,7 +50,7 @@ def save(place, folder, block, head, template):
     set_mask_token(encoder.readout, tokenizer)
     made = job_record("train_encoder", settings={}, inputs={}, outputs=[place])
     with writing_model_folder(place, made) as inside:
-        save_encoder(inside, encoder, tokenizer, MAX_TOKENS)
+        save_encoder(inside, encoder, tokenizer)
     return encode(encoder.eval(), tokenizer, TEXTS, MAX_TOKENS)
 
 
@@ -63,6 +64,7 @@ def test_sentence_transformers_gives_the_vectors_of_the_pipeline(tiny_models, tm
     ours, tokenizer = load_encoder(tmp_path / "model")
     np.testing.assert_allclose(encode(ours, tokenizer, TEXTS, MAX_TOKENS), vectors, atol=1e-6)
     theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", trust_remote_code=True)
+    theirs.max_seq_length = MAX_TOKENS
     np.testing.assert_allclose(theirs.encode(TEXTS), vectors, atol=1e-6)
     assert theirs.get_embedding_dimension() == vectors.shape[1]
 
@@ -73,14 +75,27 @@ def test_code_of_a_folder_needs_nothing_of_this_project_and_runs_for_who_trusts_
     place = tmp_path / "model"
     vectors = save(place, tiny_bert, *CASES["templated selector"])
     code = sorted(path.name for path in place.rglob("*.py"))
-    assert code == ["semblance_prompt.py", "semblance_readout.py"]
-    assert not any("workflow_scripts" in path.read_text() for path in place.rglob("*.py"))
+    assert code == [
+        f"{name}.py"
+        for name in (
+            "own_code",
+            "prompt",
+            "prompted_transformer",
+            "readout_module",
+            "s2sent",
+            "s2sent_module",
+        )
+    ]
+    for name in code:  # verbatim
+        assert (place / name).read_bytes() == (PACKAGE / "models/portable" / name).read_bytes()
+        assert "workflow_scripts" not in (place / name).read_text()
     assert not list(place.rglob("__pycache__"))
     with pytest.raises(ValueError, match="trust_remote_code"):
         SentenceTransformer(str(place), device="cpu")
     script = (
         "import sys, json; from sentence_transformers import SentenceTransformer as S;"
-        f"v = S({str(place)!r}, device='cpu', trust_remote_code=True).encode({TEXTS!r});"
+        f"m = S({str(place)!r}, device='cpu', trust_remote_code=True); m.max_seq_length = {MAX_TOKENS};"
+        f"v = m.encode({TEXTS!r});"
         "assert 'workflow_scripts' not in sys.modules; print(json.dumps(v.tolist()))"
     )
     done = subprocess.run(
@@ -89,12 +104,18 @@ def test_code_of_a_folder_needs_nothing_of_this_project_and_runs_for_who_trusts_
     np.testing.assert_allclose(json.loads(done.stdout.splitlines()[-1]), vectors, atol=1e-6)
 
 
-def test_without_the_selector_a_folder_is_a_plain_encoder(tiny_bert, tmp_path):
+def test_an_encoder_without_its_selector_is_refused_by_auto_model_and_kept_in_a_folder_below(
+    tiny_bert, tmp_path
+):
     save(tmp_path / "model", tiny_bert, *CASES["selector"])
-    plain, before = AutoModel.from_pretrained(tmp_path / "model"), load_backbone(tiny_bert)
-    assert type(plain).__name__ == "BertModel"
+    with pytest.raises(
+        ValueError,
+        match="more than a Transformers model",
+    ):
+        AutoModel.from_pretrained(tmp_path / "model")
+    before, after = load_backbone(tiny_bert), load_backbone(tmp_path / "model")
     for name, weight in before.state_dict().items():
-        assert torch.equal(plain.state_dict()[name], weight)
+        assert torch.equal(after.state_dict()[name], weight)
 
 
 def test_long_sentences_are_cut_and_the_template_stays_whole(tiny_bert):
@@ -114,9 +135,9 @@ def test_long_sentences_are_cut_and_the_template_stays_whole(tiny_bert):
 
 def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert, tmp_path):
     """O-59: bit-equal, whatever the pooler's and the head's weights are."""
-    from workflow_scripts.models.readouts import pooled
+    from workflow_scripts.models.readouts import pooling as pooling_readout
 
-    config = pooled.Config(kind="pooled", pooler="cls_before_pooler", layers=None)
+    config = pooling_readout.Config(kind="pooling", pooler="cls_before_pooler", layers=None)
     save(tmp_path / "model", tiny_bert, *CASES["pooler"])
     encoder, tokenizer = load_encoder(tmp_path / "model", config)
     found = encode(encoder, tokenizer, TEXTS, MAX_TOKENS)
@@ -124,3 +145,70 @@ def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert,
     assert np.array_equal(found, encode(plain, tokenizer, TEXTS, MAX_TOKENS))
     own, _ = load_encoder(tmp_path / "model")
     assert np.abs(encode(own, tokenizer, TEXTS, MAX_TOKENS) - found).max() > 1e-3
+
+
+OWN = """
+from typing import Literal
+
+import torch
+from torch import nn
+
+from workflow_scripts.models.readouts import Readout, ReadoutConfig
+
+
+class Config(ReadoutConfig):
+    kind: Literal["last_token"]
+    scale: float
+
+
+class LastToken(Readout):
+    def __init__(self, width, scale):
+        super().__init__(width)
+        self.mix = nn.Linear(width, width)
+        self.scale = scale
+
+    def forward(self, hidden_states, batch):
+        last = batch.mask_BT.sum(dim=1) - 1
+        return self.scale * self.mix(hidden_states[-2][torch.arange(len(last)), last])
+
+
+def build(config, backbone_config):
+    return LastToken(backbone_config.hidden_size, config.scale)
+"""
+
+
+def test_a_readout_that_knows_nothing_of_saving_is_saved_and_needs_the_project_to_load(
+    tiny_bert, tmp_path, monkeypatch
+):
+    from sentence_transformers import SentenceTransformer
+
+    from workflow_scripts.models import readouts
+
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/last_token.py").write_text(OWN)
+    monkeypatch.setattr(readouts, "__path__", [*readouts.__path__, str(tmp_path / "own")])
+    place = tmp_path / "model"
+    vectors = save(place, tiny_bert, {"kind": "last_token", "scale": 2.0}, True, None)
+    ours, tokenizer = load_encoder(place)
+    np.testing.assert_allclose(encode(ours, tokenizer, TEXTS, MAX_TOKENS), vectors, atol=1e-6)
+    theirs = SentenceTransformer(str(place), device="cpu", trust_remote_code=True)
+    theirs.max_seq_length = MAX_TOKENS
+    np.testing.assert_allclose(theirs.encode(TEXTS), vectors, atol=1e-6)
+    script = f"from sentence_transformers import SentenceTransformer as S; S({str(place)!r}, trust_remote_code=True)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "workflow_scripts" in done.stderr.splitlines()[-1]  # which package is missing
+
+
+@pytest.mark.parametrize("case", ["templated selector", "pooler", "mask token", "templated average"])
+def test_a_folder_that_sentence_transformers_saved_again_is_the_same_model(tiny_bert, tmp_path, case):
+    from sentence_transformers import SentenceTransformer
+
+    save(tmp_path / "model", tiny_bert, *CASES[case])
+    first = SentenceTransformer(str(tmp_path / "model"), device="cpu", trust_remote_code=True)
+    first.max_seq_length = MAX_TOKENS
+    first.save_pretrained(str(tmp_path / "again"))
+    again = SentenceTransformer(str(tmp_path / "again"), device="cpu", trust_remote_code=True)
+    assert again.max_seq_length == MAX_TOKENS
+    np.testing.assert_allclose(again.encode(TEXTS), first.encode(TEXTS), atol=1e-6)

@@ -7,15 +7,15 @@ from workflow_scripts.models.templates import PLAIN, Template, pieces, tokenise_
 
 @pytest.mark.parametrize("text", ["no place", "[X] and [X]"])
 def test_a_template_has_one_place_for_the_sentence(text):
-    with pytest.raises(ConfigError, match=r"\[X\] must stand in it once"):
-        Template.parse({"text": text, "dot": False}, "template")
+    with pytest.raises(ConfigError, match=r"\[X\] must occur in it once"):
+        Template.parse({"text": text, "add_period": False}, "template")
 
 
 def test_without_a_template_sentences_are_tokenised_as_they_are(tiny_bert):
     tokenizer = load_tokenizer(tiny_bert)
     plain = tokenise_in(None, tokenizer, ["the town"], 8).batch([0]).ids_BT
     assert plain.tolist() == tokenise_in(PLAIN, tokenizer, ["the town"], 8).batch([0]).ids_BT.tolist()
-    before, after = pieces(Template(text="the [X] [MASK]", dot=False), tokenizer)
-    filled = tokenise_in(Template(text="the [X] [MASK]", dot=False), tokenizer, ["town"], 8)
+    before, after = pieces(Template(text="the [X] [MASK]", add_period=False), tokenizer)
+    filled = tokenise_in(Template(text="the [X] [MASK]", add_period=False), tokenizer, ["town"], 8)
     inside = tokenizer("town", add_special_tokens=False)["input_ids"]
     assert filled.batch([0]).ids_BT[0].tolist() == before + inside + after

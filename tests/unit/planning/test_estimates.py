@@ -6,11 +6,11 @@ import math
 import pytest
 import yaml
 
-from workflow_scripts.closure import ROOT
 from workflow_scripts.planning.estimates import Amount, Estimator, by
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.planning.rates import EncoderSize, Rates, read_rates
 from workflow_scripts.planning.summary import by_experiment, requests, rests_on, storage, summary
+from workflow_scripts.provenance.closure import ROOT
 
 
 def rate(value, basis="measured"):
@@ -32,14 +32,14 @@ RATES = Rates.parse(
         },
         "rows": {},
         "step_cost": {"simcse": rate(1), "three_r": rate(1.5), "jtcse": rate(3)},
-        "readout_cost": {"pooled": rate(1), "s2sent": rate(2)},
+        "readout_cost": {"pooling": rate(1), "s2sent": rate(2)},
         "kilobytes": {"evaluate_sts": rate(250)},
         "bytes_per_row": {"split_corpus": rate(50), "read_dataset": rate(50)},
         "characters_per_token": rate(4, "assumed"),
     },
     "rates",
 )
-POOLED = {"module": "simcse", "readout": {"kind": "pooled"}}
+POOLED = {"module": "simcse", "readout": {"kind": "pooling"}}
 TRAINING = {"epochs": 1, "max_steps": None, "batch_size": 64, "max_tokens": 20, "gpus": 1}
 """Half of its 20 tokens are filled: 10, of which one forward pass is 2 x 10 x 2 x (400 + 800 + 200) = 56,000."""
 FORWARD = 56_000
@@ -51,7 +51,7 @@ def job(rule, outputs, inputs=(), settings=None, gpus=0, minutes=60, **wildcards
 
 def training(name, inputs, method=POOLED, experiment_seed="1", **changes):
     settings = {"method": method, "training": TRAINING | changes, "development": {"every": 1000}}
-    outputs = [f"r/runs/{name}/seed1/model/record.json", f"r/runs/{name}/seed1/model/model.safetensors"]
+    outputs = [f"r/runs/{name}/seed1/model/record.json", f"r/runs/{name}/seed1/model/modules.json"]
     return job(
         "train_encoder", outputs, inputs, settings, gpus=1, minutes=480, run=name, seed=experiment_seed
     )
@@ -104,7 +104,7 @@ def test_what_nobody_knows_is_unknown_and_not_nothing():
     """An encoder, a method or a corpus without a number; a GPU rule that no rate describes."""
     runs = [
         training("encoder", ["r/encoders/huge/record.json", WIKI[1]]),
-        training("method", WIKI, {"module": "new", "readout": {"kind": "pooled"}}),
+        training("method", WIKI, {"module": "new", "readout": {"kind": "pooling"}}),
         training("corpus", [WIKI[0], "r/corpora/vague/train.parquet"]),
         job("extract_scores", ["r/extraction/scores/a.parquet"], gpus=1),
     ]
@@ -121,12 +121,12 @@ def test_a_job_without_a_gpu_takes_no_gpu_hours():
 
 
 def test_a_twin_is_saved_as_two_encoders_and_its_student_as_one():
-    towers = [training(name, WIKI) for name in ("a", "b")]
+    sub_encoders = [training(name, WIKI) for name in ("a", "b")]
     models = [f"r/runs/{name}/seed1/model/record.json" for name in ("a", "b")]
-    twin = training("twin", [*models, WIKI[1]], {"module": "jtcse", "readout": {"kind": "pooled"}})
+    twin = training("twin", [*models, WIKI[1]], {"module": "jtcse", "readout": {"kind": "pooling"}})
     student = training("student", [*WIKI, "r/teachers/twin/wiki/seed1.parquet"], POOLED)
-    found = estimator(*towers, twin, student)
-    assert found.gigabytes(towers[0]).value == pytest.approx(0.4)
+    found = estimator(*sub_encoders, twin, student)
+    assert found.gigabytes(sub_encoders[0]).value == pytest.approx(0.4)
     assert found.gigabytes(twin).value == pytest.approx(0.8)
     assert found.gigabytes(student).value == pytest.approx(0.4)
     assert found.gigabytes(SOURCES[3]).value == pytest.approx(6400 * 50 / 1e9)
@@ -211,3 +211,11 @@ def test_every_rate_has_a_source_and_assumptions_come_first():
     assert all(row["source"] for row in rows) and not any(math.isnan(row["value"]) for row in rows)
     blocks = yaml.safe_load((ROOT / "config/encoders.yaml").read_text())["encoders"]
     assert {name for name, block in blocks.items() if "fetch" in block} <= set(rates.encoders)
+
+
+def test_every_readout_of_the_configuration_has_a_rate():
+    rates = yaml.safe_load((ROOT / "config/rates.yaml").read_text())
+    methods = yaml.safe_load((ROOT / "config/methods.yaml").read_text())["methods"]
+    kinds = {block["readout"]["kind"] for block in methods.values() if "readout" in block}
+    assert {"pooling", "s2sent", "layer_attention"} <= kinds
+    assert kinds <= rates["readout_cost"].keys()

@@ -13,20 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.artefacts import job_record, write_table
-from workflow_scripts.closure import ROOT
-from workflow_scripts.dag import runs_of
+from tests.jobs import planned_code
+from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, SENTENCES, WORD_COUNTS
+from workflow_scripts.columns.scores import SIMILARITIES
+from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.evaluation.scores import Score, gap, score_table
-from workflow_scripts.schemas import (
-    CONTAMINATION,
-    DROPPED,
-    EXEMPLARS,
-    HISTORY,
-    PAIRS,
-    SENTENCES,
-    SIMILARITIES,
-    WORD_COUNTS,
-)
+from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.provenance.artefacts import job_record, write_table
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.reporting.coverage import PAPERS
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"
@@ -43,10 +38,10 @@ GRID = {
     "title": "Unsupervised SimCSE on a small encoder",
     "source": "Gao et al. 2021, Table 5",
     "seeds": [1, 2, 3],
-    "baseline": "untrained_cls.minilm_mlm",
+    "baseline": "frozen_cls.minilm_mlm",
     "suites": {"sts": ["sts"], "geometry": ["geometry"]},
     "runs": [
-        {"method": ["untrained_cls", "untrained_avg"], "encoder": "minilm_mlm"},
+        {"method": ["frozen_cls", "frozen_avg"], "encoder": "minilm_mlm"},
         {"method": ["simcse", "s2sent"], "encoder": "minilm_mlm", "corpus": "wiki_extract"},
     ],
     "columns": [
@@ -56,7 +51,7 @@ GRID = {
         {"heading": "Avg.", "mean_of": ["STS12", "STS-B"], "digits": 2},
     ],
 }
-QUALITY = {"untrained_cls": 0.627, "untrained_avg": 0.462, "simcse": 0.736, "s2sent": 0.751}
+QUALITY = {"frozen_cls": 0.627, "frozen_avg": 0.462, "simcse": 0.736, "s2sent": 0.751}
 WORDS = ("the", "of", "and", "in", "to", "a")
 
 
@@ -68,7 +63,7 @@ class Study:
     ) -> None:
         self.root, self.grid, self.labels = root, grid, labels
         self.words = WORDS
-        self.gap_reason = "no source of the dataset is there"
+        self.gap_reason = "no source of the dataset is available"
         self.runs = [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds]
 
     def write(self, path: str, table: pa.Table, rule: str = "evaluate_sts", **wildcards: str) -> Path:
@@ -124,7 +119,7 @@ class Study:
         for name, seed in self.runs:
             random = np.random.default_rng(seed)
             gold = random.uniform(0, 5, 700).round(1)
-            start, slope = (0.62, 0.05) if "untrained" in name else (0.15, 0.15)
+            start, slope = (0.62, 0.05) if "frozen" in name else (0.15, 0.15)
             noise = random.normal(0, slope * (1.9 - 1.6 * QUALITY[name.split(".")[0]]), 700)
             cosine = np.clip(start + slope * gold + noise, -1, 1)
             table = pa.table([["stsb_test"] * 700, [""] * 700, gold, cosine], schema=SIMILARITIES)
@@ -194,11 +189,9 @@ class Study:
         """Rule and command line of every job of the reporting stage, in order; writes their inputs."""
         tables, figures = self.root / "tables", self.root / "figures" / "lab"
         scores = self.scores()
-        drawn = {"title": self.grid["title"]}
-        sources = {"learning_curves": ("histories", self.histories())}
-        sources["cosine_density"] = ("similarities", self.similarities())
-        sources["alignment_uniformity"] = ("scores", scores)
         table = tables / "lab.parquet"
+        sources = {"learning_curves": self.histories(), "cosine_density": self.similarities()}
+        sources["alignment_uniformity"] = [table, *(file for file in scores if "/geometry/" in str(file))]
         jobs = [
             command(
                 "make_table",
@@ -209,17 +202,16 @@ class Study:
                 table=table,
             )
         ]
-        for name, (role, files) in sources.items():
-            settings = {"figure": REPORT["figure"], name: REPORT[name]}
-            plane = name == "alignment_uniformity"
+        for name, files in sources.items():
+            settings = figure_settings(name, REPORT[name], title=self.grid["title"])
             jobs.append(
                 command(
-                    f"draw_{name}",
-                    settings | ({"experiment": self.grid} if plane else drawn),
+                    "draw_figure",
+                    settings,
                     experiment="lab",
-                    **({"table": table} if plane else {}),
-                    **{role: files},
-                    figure=figures / f"{name}.svg",
+                    figure=name,
+                    inputs=files,
+                    svg=figures / f"{name}.svg",
                     data=figures / f"{name}.parquet",
                 )
             )
@@ -230,19 +222,33 @@ class Study:
                 template=ROOT / "resources/report/report.html.j2",
                 tables=[table],
                 extraction=[],
-                drawings=[],
                 figures=[figures / f"{name}.svg" for name in sources],
                 captions=[ROOT / f"resources/captions/{name}.rst" for name in sources],
                 **self.corpus(),
+                published=sorted((ROOT / "resources/published").glob("*.csv")),
+                ledger=[ROOT / f"resources/ledger/{paper}.yaml" for paper in PAPERS],
                 report=self.root / "report.html",
             )
         )
         return jobs
 
 
+def figure_settings(module: str, config: dict[str, Any], title: str) -> dict[str, Any]:
+    """The slice of a job that draws a figure of an experiment."""
+    style = REPORT["figure"]
+    return {
+        "module": module,
+        "runs": [],
+        "config": config,
+        "style": style,
+        "title": title,
+        "names": {},
+    }
+
+
 def command(rule: str, settings: dict[str, Any], **arguments: Any) -> tuple[str, list[str]]:
     """A rule and its entry script's command line."""
-    line = ["--config", json.dumps(settings)]
+    line = [*planned_code(rule), "--config", json.dumps(settings)]
     for name, value in arguments.items():
         line += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
     return rule, line
@@ -253,7 +259,7 @@ def run_job(rule: str, line: list[str]) -> None:
     before = sys.argv
     sys.argv = [rule, *line]
     try:
-        importlib.import_module(f"workflow_scripts.{rule}").main()
+        importlib.import_module(f"workflow_scripts.jobs.{rule}").main()
     finally:
         sys.argv = before
 

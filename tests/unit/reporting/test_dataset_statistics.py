@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
+from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.reporting.dataset_statistics import DIGITS, Statistics, build, describe, end_ratio
-from workflow_scripts.schemas import LABELLED, PAIRS
 
 
 def halves(texts):
@@ -68,5 +68,5 @@ def test_rows_take_their_split_their_printed_numbers_and_say_why_they_are_empty(
     assert (found["Set, train", "N"]["mean"], found["Set, train", "N"]["published"]) == (3, 4)
     assert found["Set, train", "vocabulary B"]["labels"] == ["stands in"]
     assert found["Set, train", "vocabulary W"]["labels"] == []
-    assert found["Gone", "N"]["note"] == "no source of the dataset is there"
+    assert found["Gone", "N"]["note"] == "no source of the dataset is available"
     assert found["Gone", "C"]["note"] == "grades, no classes"

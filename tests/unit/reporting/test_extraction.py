@@ -5,12 +5,10 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.reporting.extraction_cells import Names, Scores, Shape
-from workflow_scripts.reporting.extraction_figures import load_figure
+from workflow_scripts.columns.extraction import EXTRACTION
+from workflow_scripts.reporting.extraction_cells import Names, Scores, Variant
 from workflow_scripts.reporting.extraction_tables import ExtractionTable, build, read_printed
 from workflow_scripts.reporting.layout import lay_out
-from workflow_scripts.reporting.style import FigureStyle, figure_style, to_svg
-from workflow_scripts.schemas import EXTRACTION
 
 MEASURE = {
     "kind": "sts",
@@ -23,9 +21,9 @@ MEASURE = {
 NAMES = Names.model_validate(
     {
         "models": {
-            "BERT": {"source": "plain", "share": 0, "layers": "1+last"},
-            "RE": {"source": "random", "share": 0, "layers": "static"},
-            "B2S": {"source": "b2s", "share": 0, "layers": "static"},
+            "BERT": {"representation": "plain", "mixing_weight": 0, "layers": "1+last"},
+            "RE": {"representation": "random", "mixing_weight": 0, "layers": "static"},
+            "B2S": {"representation": "b2s", "mixing_weight": 0, "layers": "static"},
         },
         "measures": {
             "STS": MEASURE,
@@ -38,23 +36,32 @@ NAMES = Names.model_validate(
     }
 )
 TASKS = {"sts12": 0.5, "sts13": 0.7}
-SHAPES = [{"weightings": ["avg", "idf_task"], "postprocessings": ["none", "zscore"]}]
+VARIANTS = [{"weightings": ["avg", "idf_task"], "postprocessings": ["none", "zscore"]}]
 
 
 def row(
-    source, task, value, *, draw=0, share=0.0, layers="1+last", weighting="avg", postprocess="none", **more
+    representation,
+    task,
+    value,
+    *,
+    draw=0,
+    mixing_weight=0.0,
+    layers="1+last",
+    weighting="avg",
+    postprocess="none",
+    **more,
 ):
     return {
-        "source": source, "share": share, "draw": draw, "layers": layers, "weighting": weighting,
+        "representation": representation, "mixing_weight": mixing_weight, "draw": draw, "layers": layers, "weighting": weighting,
         "postprocess": postprocess, "kind": "sts", "task": task, "aggregation": "all", "metric": "spearman",
         "value": value, "n": 10, "note": None,
     } | more  # fmt: skip
 
 
 def rows():
-    for task, weighting, shape in product(TASKS, ("avg", "idf_task"), ("none", "zscore")):
-        bonus = 0.1 * (weighting == "idf_task") + 0.05 * (shape == "zscore")
-        cell = {"weighting": weighting, "postprocess": shape}
+    for task, weighting, variant in product(TASKS, ("avg", "idf_task"), ("none", "zscore")):
+        bonus = 0.1 * (weighting == "idf_task") + 0.05 * (variant == "zscore")
+        cell = {"weighting": weighting, "postprocess": variant}
         yield row("plain", task, TASKS[task] + bonus, **cell)
         yield from (
             row("random", task, TASKS[task] - 0.3 + 0.02 * draw, draw=draw, layers="static", **cell)
@@ -63,8 +70,8 @@ def rows():
         yield row(
             "plain", "wikitext", 0.1 + bonus, kind="isotropy", aggregation="", metric="isoscore", **cell
         )
-    for task, layer, share in product(TASKS, ("0", "1", "2", "10"), (0.0, 0.5)):
-        yield row("plain", task, TASKS[task] + 0.01 * int(layer) - share, layers=layer, share=share)
+    for task, layer, weight in product(TASKS, ("0", "1", "2", "10"), (0.0, 0.5)):
+        yield row("plain", task, TASKS[task] + 0.01 * int(layer) - weight, layers=layer, mixing_weight=weight)
     for task in TASKS:
         yield row(
             "b2s",
@@ -88,7 +95,7 @@ def table(**changes):
     return ExtractionTable.model_validate(
         {
             "title": "A table", "source": "a test", "columns": "models", "models": ["BERT", "RE", "B2S"],
-            "measures": ["STS"], "shapes": SHAPES, "digits": 1,
+            "measures": ["STS"], "variants": VARIANTS, "digits": 1,
         } | changes
     )  # fmt: skip
 
@@ -121,7 +128,7 @@ def test_the_papers_number_finds_its_cell(scores):
     assert built["avg.", "RE"]["published"] is None
 
 
-def test_fewer_tasks_stand_beside_the_papers_mean_of_the_same_ones(scores):
+def test_fewer_tasks_are_compared_with_the_papers_mean_of_the_same_ones(scores):
     names = NAMES.model_copy(
         update={
             "measures": NAMES.measures | {"STS": NAMES.measures["STS"].model_copy(update={"paper_tasks": 8})}
@@ -141,7 +148,7 @@ def test_what_is_not_there_says_why(scores):
     built = cells(build(table(), NAMES, scores, {}, {}, {}))
     assert built["avg.", "B2S"]["mean"] is None
     assert built["avg.", "B2S"]["note"] == "sts12: no source; sts13: no source"
-    other = scores.cell(NAMES.models["BERT"], Shape("avg", "whiten"), NAMES.measures["STS"])
+    other = scores.cell(NAMES.models["BERT"], Variant("avg", "whiten"), NAMES.measures["STS"])
     assert other.notes == ("not in the study's grid",)
 
 
@@ -150,7 +157,7 @@ def test_rows_may_be_models_and_columns_measures(scores):
         columns="measures",
         measures=["STS", "STS12"],
         models=["BERT", "RE"],
-        shapes=[{"weightings": ["avg"], "postprocessings": ["none"]}],
+        variants=[{"weightings": ["avg"], "postprocessings": ["none"]}],
     )
     built = cells(build(turned, NAMES, scores, {("", "BERT", "STS12"): (48.0, "Table 1")}, {}, {}))
     assert built["BERT", "STS12"]["mean"] == pytest.approx(50)
@@ -161,60 +168,9 @@ def test_rows_may_be_models_and_columns_measures(scores):
 
 
 def test_a_file_with_one_group_answers_whatever_the_group_is_called():
-    content = b'group,row,column,value,run,heading,source,note\n"x, y",T0,STS,63.4,,,Table 1,\n'
+    content = b'group,row,column,value,grid,run,heading,source,note\n"x, y",T0,STS,63.4,,,,Table 1,\n'
     assert read_printed(content, "a file") == {("", "T0", "STS"): (63.4, "Table 1")}
-
-
-FIGURES = {
-    "shape_scatter": {
-        "x": "IsoScore", "y": "STS", "y_scale": "linear", "note": None, "models": ["BERT", "RE"], "shapes": SHAPES, "correlation": True,
-    },
-    "layer_lines": {"measures": ["STS"], "series": [{"panel": "plain", "source": "plain", "weighting": "avg"}, {"panel": "plain", "source": "random", "weighting": "avg"}], "sums": ["1+last"]},
-    "share_map": {"measures": ["STS"], "split": True, "source": "plain", "weighting": "avg", "shares": [0, 0.5]},
-}  # fmt: skip
-COUNTS = {"shape_scatter": 4, "layer_lines": 5 + 5, "share_map": 4 * 2 * 2 + 2}
-
-
-@pytest.mark.parametrize("kind", FIGURES)
-def test_a_figure_shows_what_was_scored_and_is_drawn_the_same_each_time(scores, kind):
-    module = load_figure(kind)
-    config = module.Config.model_validate({"kind": kind, "title": "T", "below": "x"} | FIGURES[kind])
-    points = module.points(config, NAMES, scores)
-    assert len(points) == COUNTS[kind]
-    svgs = []
-    for _ in range(2):
-        with figure_style():
-            svgs.append(
-                to_svg(module.draw(points, config, FigureStyle(width_inches=7.3), ["note"]), "f", "T", "d")
-            )
-    assert svgs[0] == svgs[1]
-    nothing = points.slice(0, 0)
-    with figure_style():
-        assert "<svg" in to_svg(
-            module.draw(nothing, config, FigureStyle(width_inches=7.3), []), "f", "T", "d"
-        )
 
 
 def test_layers_are_in_their_order(scores):
     assert scores.layers("plain") == ["0", "1", "2", "10", "1+last"]
-
-
-def scatter(scores, **changes):
-    """A scatter of isotropy and score as SVG."""
-    module = load_figure("shape_scatter")
-    config = module.Config.model_validate(
-        {"kind": "shape_scatter", "title": "T", "below": "x"} | FIGURES["shape_scatter"] | changes
-    )
-    with figure_style():
-        figure = module.draw(module.points(config, NAMES, scores), config, FigureStyle(width_inches=7.3), [])
-        return to_svg(figure, "f", "T", "d")
-
-
-def test_the_correlation_of_isotropy_and_score_is_one_where_both_rise_together(scores):
-    assert "BERT (r = 1.00)" in scatter(scores)
-
-
-def test_a_logarithmic_axis_has_plain_numbers_and_the_note_stands_below(scores):
-    svg = scatter(scores, y_scale="log", note="Mind the scale.")
-    assert "Mind the scale." in svg
-    assert "mathdefault" not in svg

@@ -7,13 +7,13 @@ import pytest
 from workflow_scripts.errors import DataError
 from workflow_scripts.reporting.published_means import Cell, Means, check, read_printed
 
-HEAD = "group,row,column,value,run,heading,source,note\n"
+HEAD = "group,row,column,value,grid,run,heading,source,note\n"
 NONE = {"columns": [], "rows": [], "tables": []}
 
 
 def table(*cells, notes=("",)):
     """A table of ``group row column value`` lines; the note stands in the last one."""
-    lines = [",".join([*cell.split(), "", "", "s", ""]) for cell in cells]
+    lines = [",".join([*cell.split(), "", "", "", "s", ""]) for cell in cells]
     lines[-1] += notes[0]
     return read_printed(HEAD + "\n".join(lines) + "\n", "t.csv")
 
@@ -88,7 +88,7 @@ def test_a_table_of_means_is_checked_cell_by_cell_against_its_tasks():
     [
         (("g r A 1.00", "g r Avg 1.00"), "no cell g, r, B"),
         (("g r A 1.00", "g r B 1.00"), "no mean Avg"),
-        (("g r A 1.00", "g r A 1.00"), "stands twice"),
+        (("g r A 1.00", "g r A 1.00"), "occurs twice"),
         (("g r A 1.O0", "g r B 1.00"), "'1.O0' is no number"),
     ],
 )

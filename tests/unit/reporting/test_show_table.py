@@ -4,23 +4,27 @@ import csv
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from workflow_scripts.closure import ROOT
+from tests.unit.reporting.conftest import SIGNIFICANCE, command, inside, run_job
+from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation.scores import Score, score_table
+from workflow_scripts.provenance.artefacts import job_record, read_record, write_table
+from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import lay_out, number, p_text, score_text
 from workflow_scripts.reporting.terminal import show
-from workflow_scripts.schemas import TABLE
-from workflow_scripts.show_table import load
+from workflow_scripts.tools.show_table import load
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
-RUNS = ("untrained_cls.mini", "simcse.mini.wiki")
+RUNS = ("frozen_cls.mini", "simcse.mini.wiki")
 
 
 def sheet(rows=None, headings=("A",), alpha=0.05):
@@ -30,7 +34,7 @@ def sheet(rows=None, headings=("A",), alpha=0.05):
         seeds=[1, 2],
         baseline=RUNS[0],
         suites={"sts": ["sts"]},
-        runs=[{"method": "untrained_cls", "encoder": "mini"}],
+        runs=[{"method": "frozen_cls", "encoder": "mini"}],
         columns=[COLUMN | {"heading": heading} for heading in headings],
     )
     table = pa.Table.from_pylist(rows or [row(run, name) for run in RUNS for name in headings], schema=TABLE)
@@ -38,7 +42,8 @@ def sheet(rows=None, headings=("A",), alpha=0.05):
 
 
 def row(run, heading="A", **changes):
-    trained = {"difference": 8.125, "p_value": 0.0421, "detectable": 9.5} if run != RUNS[0] else {}
+    tested = {"baseline": RUNS[0], "difference": 8.125, "p_value": 0.0421, "detectable": 9.5}
+    trained = tested if run != RUNS[0] else {}
     values = {"run": run, "heading": heading, "mean": 58.1049, "sd": 0.14, "seeds": 2, "n": 1225}
     return values | {"labels": []} | COLUMN | trained | changes
 
@@ -78,6 +83,27 @@ def test_a_cell_shows_score_star_difference_p_and_the_number_of_seeds():
     assert [line.split()[1] for line in text.split("\n") if line.startswith(" simcse")] == ["2"]
 
 
+def test_rows_with_different_baselines_name_theirs_by_letter():
+    others = ("frozen_cls.large", "simcse.large.wiki")
+    rows = [
+        row(RUNS[0]),
+        row(RUNS[1]),
+        row(others[0], **dict.fromkeys(["baseline", "difference", "p_value"])),
+    ]
+    rows.append(row(others[1], baseline=others[0], difference=-1.0))
+    found = sheet(rows)[0]
+    text = printed(found)
+    assert f"base: A is {RUNS[0]}, B is {others[0]}" in text
+    assert "below it the difference to the run that column base names" in text
+    bases = [line.split()[:2] for line in text.split("\n") if line.startswith((" simcse", " frozen"))]
+    assert bases == [[RUNS[0], "(A)"], [RUNS[1], "A"], [others[0], "(B)"], [others[1], "B"]]
+
+
+def test_one_baseline_of_all_rows_takes_no_column():
+    text = printed(sheet()[0])
+    assert f"below it the difference to {RUNS[0]}" in text and "base" not in text
+
+
 def test_the_star_follows_alpha():
     text = printed(sheet(alpha=0.01)[0])
     assert "58.10 ± 0.14" in text
@@ -104,16 +130,18 @@ def test_a_note_that_a_whole_column_shares_stands_at_its_heading():
 def test_every_substitution_is_printed_and_marked_on_the_runs_it_reached():
     rows = [row(RUNS[0], labels=["MiniLM for BERT"]), row(RUNS[1], labels=["MiniLM for BERT", "a surrogate"])]
     text = printed(sheet(rows)[0])
-    assert "untrained_cls.mini (a) " in text
+    assert "frozen_cls.mini (a) " in text
     assert "simcse.mini.wiki (a,b)" in text
     assert "(a) substitution: MiniLM for BERT" in text
     assert "(b) substitution: a surrogate" in text
 
 
 def test_a_missing_dataset_is_printed_as_a_gap_and_not_as_a_substitution():
-    rows = [row(run, labels=["MiniLM for BERT", "gap: datasets.sts16: no source is there"]) for run in RUNS]
+    rows = [
+        row(run, labels=["MiniLM for BERT", "gap: datasets.sts16: no source is available"]) for run in RUNS
+    ]
     text = printed(sheet(rows)[0])
-    assert "\ngap: datasets.sts16: no source is there" in text
+    assert "\ngap: datasets.sts16: no source is available" in text
     assert "(a) substitution: MiniLM for BERT" in text
     assert text.count("substitution") == 1 and "(b)" not in text
 
@@ -152,12 +180,50 @@ def test_a_spreadsheet_computes_nothing_from_the_csv():
 
 def test_the_command_prints_tables_and_writes_csv(finished, tmp_path):
     table, out = finished / "tables/lab.parquet", tmp_path / "lab.csv"
-    line = [sys.executable, "-m", "workflow_scripts.show_table", table]
+    line = [sys.executable, "-m", "workflow_scripts.tools.show_table", table]
     shown = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "simcse.minilm_mlm.wiki_extract" in shown.stdout
     assert "substitution: all-MiniLM-L6-v2 stands in for BERT-base" in shown.stdout
     subprocess.run([*line, "--csv", out], cwd=ROOT, check=True)
     assert len(out.read_text().splitlines()) == 1 + 4 * 4
+
+
+def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path):
+    """The job itself lays them out; the rest is the same experiment without them."""
+    measured = COLUMN | {
+        "heading": "ms",
+        "aggregation": "ivf",
+        "metric": "retrieval_ms",
+        "measured": True,
+        "scale": 1,
+    }
+    experiment = {
+        "title": "A title", "source": "A paper", "seeds": [1], "baseline": None, "suites": {"search": ["sts"]},
+        "runs": [{"method": "frozen_cls", "encoder": "mini"}],
+        "columns": [measured, COLUMN | {"heading": "A"}],
+    }  # fmt: skip
+    settings = {"experiment": experiment, "significance": SIGNIFICANCE}
+    with inside(tmp_path):
+        scores = {
+            "table": Score("a", "all", "spearman", 0.5, 7),
+            "times": Score("a", "ivf", "retrieval_ms", 1.25, 7),
+        }
+        outputs = {"table": "results/s/tables/t.parquet", "times": "benchmarks/s/tabulate_times/t.parquet"}
+        for part, rule in (("table", "make_table"), ("times", "tabulate_times")):
+            file = Path(f"{part}.parquet")
+            made = job_record("evaluate_search", settings={}, inputs={}, outputs=[file])
+            write_table(file, score_table([scores[part]], run=RUNS[0], seed="0", suite="sts"), made)
+            Path(outputs[part]).parent.mkdir(parents=True)
+            line = command(rule, settings, experiment="t", scores=[file], published=[], table=outputs[part])
+            run_job(*line)
+            assert read_record(Path(outputs[part])).rule == rule
+        line = [sys.executable, "-m", "workflow_scripts.tools.show_table", Path(outputs["table"]).absolute()]
+    shown = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "1.25 " in shown and "50.00" in shown and shown.index("ms") < shown.index("50.00")
+    assert "[1] measured on this machine" in shown
+    subprocess.run([*line, "--csv", tmp_path / "t.csv"], cwd=ROOT, check=True)
+    kept = list(csv.DictReader((tmp_path / "t.csv").open()))
+    assert [row["heading"] for row in kept] == ["A"]
 
 
 def test_a_file_that_is_no_table_is_refused(finished):

@@ -5,15 +5,17 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns.training import METRICS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.scores import Score, gap, score_table
 from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import Published, ScoreFile, build, read_published
-from workflow_scripts.schemas import TABLE
 
 SIGNIFICANCE = Significance(alpha=0.05, power=0.8, permutations=1000, resamples=100, seed=0)
-BASE, OURS, OTHER = "untrained_cls.mini", "simcse.mini.wiki", "s2sent.mini.wiki"
+BASE, OURS, OTHER = "frozen_cls.mini", "simcse.mini.wiki", "s2sent.mini.wiki"
 VALUES = {BASE: {0: 0.60}, OURS: {1: 0.70, 2: 0.73, 3: 0.72}, OTHER: {1: 0.71, 2: 0.73, 3: 0.75}}
 
 
@@ -27,7 +29,7 @@ def grid(baseline=BASE, **changes):
         "baseline": baseline,
         "suites": {"sts": ["sts"]},
         "runs": [
-            {"method": "untrained_cls", "encoder": "mini"},
+            {"method": "frozen_cls", "encoder": "mini"},
             {"method": ["simcse", "s2sent"], "encoder": "mini", "corpus": "wiki"},
         ],
         "columns": [column, column | {"heading": "B", "task": "b"}],
@@ -73,7 +75,7 @@ def test_rows_come_in_the_order_of_the_grid_whatever_the_order_of_the_files():
     assert table.equals(backwards)
 
 
-def test_against_an_untrained_baseline_the_test_is_the_one_sample_t_test():
+def test_against_an_frozen_baseline_the_test_is_the_one_sample_t_test():
     found = cell(built(), OURS)
     assert found["difference"] == pytest.approx(found["mean"] - 60)
     assert found["p_value"] == pytest.approx(stats.ttest_1samp([70, 73, 72], 60).pvalue)
@@ -98,7 +100,7 @@ def test_one_seed_gives_a_difference_and_neither_sd_nor_p():
     assert (found["sd"], found["p_value"], found["detectable"]) == (None, None, None)
 
 
-def test_an_untrained_run_stands_against_every_seed_of_a_trained_baseline():
+def test_an_frozen_run_stands_against_every_seed_of_a_trained_baseline():
     found = cell(built(grid(baseline=OURS)), BASE)
     assert found["p_value"] == pytest.approx(stats.ttest_1samp([70, 73, 72], 60).pvalue)
     assert found["difference"] < 0
@@ -140,6 +142,81 @@ def test_an_average_is_taken_seed_by_seed():
     assert cell(built(experiment, opposite), OURS, "A")["sd"] > 1
 
 
+def with_columns(*more, **changes):
+    return grid(columns=[*(column.model_dump() for column in grid().columns), *more], **changes)
+
+
+def test_a_ratio_is_taken_seed_by_seed():
+    """B is half of A for every seed, so the sd of A over B is 0 while both have one."""
+    table = built(with_columns({"heading": "A / B", "ratio_of": ["A", "B"], "digits": 2}))
+    found = cell(table, OURS, "A / B")
+    assert (found["mean"], found["seeds"], found["n"]) == (pytest.approx(2), 3, 100)
+    assert found["sd"] == pytest.approx(0, abs=1e-9)
+    assert (found["task"], found["metric"]) == ("A over B", "spearman")
+
+
+def test_a_gain_is_the_difference_to_the_baseline_seed_by_seed():
+    """By hand: .71 - .70, .73 - .73 and .75 - .72, in points; OURS itself is compared with nothing."""
+    table = built(with_columns({"heading": "gain", "gain_of": "A", "digits": 2}, baseline=OURS))
+    found = cell(table, OTHER, "gain")
+    assert found["mean"] == pytest.approx((1 + 0 + 3) / 3)
+    assert found["sd"] == pytest.approx(np.std([1, 0, 3], ddof=1))
+    assert found["task"] == "A less that of the baseline"
+    itself = cell(table, OURS, "gain")
+    assert (itself["mean"], itself["note"]) == (None, "nothing that it is compared with")
+
+
+def test_a_gain_over_a_frozen_baseline_is_that_of_every_seed():
+    found = cell(built(with_columns({"heading": "gain", "gain_of": "A", "digits": 2})), OURS, "gain")
+    assert (found["mean"], found["seeds"]) == (pytest.approx((10 + 13 + 12) / 3), 3)
+
+
+def test_a_ratio_or_gain_of_a_mean_is_that_of_the_mean():
+    mean = {"heading": "Avg.", "mean_of": ["A", "B"], "digits": 2}
+    ratio = {"heading": "r", "ratio_of": ["Avg.", "A"], "digits": 2}
+    gain = {"heading": "g", "gain_of": "Avg.", "digits": 2}
+    table = built(with_columns(ratio, gain, mean))
+    assert cell(table, OURS, "r")["mean"] == pytest.approx(0.75)
+    assert cell(table, OURS, "g")["mean"] == pytest.approx(0.75 * (10 + 13 + 12) / 3)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"heading": "r", "ratio_of": ["A", "C"], "digits": 2}, r"r reads \['C'\]"),
+        ({"heading": "g", "gain_of": "C", "digits": 2}, r"g reads \['C'\]"),
+        ({"heading": "r", "ratio_of": ["A"], "digits": 2}, "ratio_of"),
+    ],
+)
+def test_a_computed_column_of_nothing_is_refused(column, message):
+    with pytest.raises(ConfigError, match=message):
+        with_columns(column)
+
+
+def test_a_path_shows_a_metric_of_training_at_one_step():
+    def history(run, seed, value):
+        rows = [
+            {"step": step, "metric": metric, "value": value + step / 100}
+            for step in (1, 2, 3)
+            for metric in ("threshold", "other")
+        ]
+        return RunTable(run, seed, pa.Table.from_pylist(rows, schema=METRICS))
+
+    histories = [history(OURS, seed, seed / 10) for seed in (2, 1, 3)]
+    paths = [{"heading": f"c {step}", "path_of": "threshold", "step": step, "digits": 3} for step in (2, 4)]
+    table = build(with_columns(*paths), files(), {}, SIGNIFICANCE, "experiments.t", {}, histories)
+    found = cell(table, OURS, "c 2")
+    assert (found["mean"], found["seeds"], found["n"]) == (pytest.approx(0.22), 3, 1)
+    assert (found["suite"], found["task"], found["metric"]) == ("training", "step 2", "threshold")
+    for run, heading, step in ((OURS, "c 4", 4), (OTHER, "c 2", 2)):
+        gap_of = cell(table, run, heading)
+        assert (gap_of["mean"], gap_of["note"]) == (None, f"its training has no threshold of step {step}")
+    renamed = build(
+        with_columns(*paths), files(), {}, SIGNIFICANCE, "experiments.t", {OTHER: OURS}, histories
+    )
+    assert cell(renamed, OTHER, "c 2")["mean"] == pytest.approx(0.22)  # the same run by another name
+
+
 def test_labels_stay_with_the_runs_they_reached():
     assert cell(built(), OURS)["labels"] == [f"label of {OURS}"]
 
@@ -162,6 +239,80 @@ def test_a_column_that_nothing_fills_is_an_error_that_names_it(change, message):
     column = grid().columns[0].model_dump() | change
     with pytest.raises(ConfigError, match=f"experiments.t.columns, A: {message}"):
         built(grid(columns=[column]))
+
+
+MEASURED = {"heading": "ms", "suite": "sts", "task": "a", "aggregation": "batch:2", "metric": "latency_ms"}
+MEASURED |= {"measured": True, "scale": 1, "digits": 1}
+
+
+def with_times():
+    columns = [column.model_dump() for column in grid().columns]
+    return grid(columns=[columns[0], MEASURED, columns[1]])
+
+
+def test_measured_columns_are_a_table_of_their_own_and_say_so():
+    experiment = with_times()
+    times = files(extra=lambda run, seed, value: [Score("a", "batch:2", "latency_ms", 3.0, 20, "cpu")])
+    table = built(experiment.part(measured=True), times)
+    assert set(table["heading"].to_pylist()) == {"ms"}
+    found = cell(table, OURS, "ms")
+    assert (found["mean"], found["seeds"], found["difference"]) == (3.0, 3, 0.0)
+    assert found["note"] == "measured on this machine; cpu"
+    assert built(experiment.part(measured=False)).equals(built())
+
+
+def test_figures_are_coloured_by_no_measured_column():
+    columns = [column.model_dump() for column in grid().columns]
+    with pytest.raises(ConfigError, match="ms is measured; figures show what every run gives again"):
+        grid(columns=[*columns, MEASURED], headline="ms")
+
+
+def test_a_mean_takes_no_measured_column():
+    columns = [column.model_dump() for column in grid().columns]
+    mean = {"heading": "mean", "mean_of": ["A", "ms"], "digits": 2}
+    with pytest.raises(ConfigError, match=r"mean averages \['ms'\], no columns of scores"):
+        grid(columns=[*columns, MEASURED, mean])
+
+
+def test_a_row_whose_scores_are_another_runs_stands_under_its_own_name():
+    given = [file for file in files() if file.scores["run"][0].as_py() != OTHER]
+    table = build(grid(), given, {}, SIGNIFICANCE, "experiments.t", {OTHER: OURS})
+    named = cell(table, OTHER)
+    assert named == cell(table, OURS) | {"run": OTHER}
+    assert named["labels"] == [f"label of {OURS}"]
+
+
+def blocks(**ours):
+    trained = {"encoder": "mini", "corpus": "wiki"}
+    return [
+        {"method": "frozen_cls", "encoder": "mini"},
+        {"method": "simcse", **trained},
+        {"method": "s2sent", **trained, **ours},
+    ]
+
+
+def test_each_row_is_tested_against_the_baseline_of_its_block():
+    table = built(grid(runs=blocks(baseline=OURS)))
+    assert [cell(table, run)["baseline"] for run in (BASE, OURS, OTHER)] == [None, BASE, OURS]
+    assert cell(table, OTHER) == cell(built(grid(baseline=OURS)), OTHER)
+    assert cell(table, OURS) == cell(built(), OURS)
+
+
+def test_axes_in_a_baseline_are_those_of_the_run_that_is_compared():
+    table = built(grid(runs=blocks(), baseline="simcse.{encoder}.wiki"))
+    assert [cell(table, run)["baseline"] for run in (BASE, OURS, OTHER)] == [OURS, None, OURS]
+
+
+def test_a_baseline_with_an_axis_that_is_none_is_an_error():
+    with pytest.raises(
+        ConfigError, match=r"T: baseline simcse\.\{size\}: 'size' is no axis; there are method"
+    ):
+        built(grid(runs=blocks(baseline="simcse.{size}")))
+
+
+def test_a_run_with_two_baselines_is_an_error():
+    with pytest.raises(ConfigError, match=r"T: run s2sent\.mini\.wiki has two baselines"):
+        built(grid(runs=[*blocks(), blocks(baseline=OURS)[-1]]))
 
 
 def test_a_baseline_outside_the_grid_is_an_error():
@@ -195,7 +346,7 @@ def test_two_values_for_one_seed_are_refused():
             [{"heading": "Avg.", "mean_of": ["A", "C"], "digits": 2}],
             "averages .'A', 'C'., no columns of scores",
         ),
-        ([grid().columns[0].model_dump()] * 2, "a heading stands twice"),
+        ([grid().columns[0].model_dump()] * 2, "a heading occurs twice"),
     ],
 )
 def test_headings_of_a_grid_are_checked(columns, message):
@@ -211,8 +362,12 @@ def test_a_headline_must_be_a_heading():
 
 
 def test_published_numbers_stand_in_their_cells():
-    content = f"source,heading,row,run,value\nTable 1,A,BERT,{OURS},76.25\nTable 1,,BERT large,,78.00\n"
-    numbers = read_published({"published/t.csv": content.encode()}, grid())
+    content = (
+        "source,heading,row,run,value,grid\n"
+        f"Table 1,A,BERT,{OURS},76.25,t\nTable 1,,BERT large,,78.00,\nTable 1,A,BERT,{OURS},75.00,another\n"
+        f"Table 1,figure: sweep,BERT,{OURS},75.00,t\n"
+    )
+    numbers = read_published({"published/t.csv": content.encode()}, grid(), "t")
     assert numbers == {(OURS, "A"): Published(76.25, "Table 1")}
     table = built(published=numbers)
     assert (cell(table, OURS)["published"], cell(table, OURS)["published_source"]) == (76.25, "Table 1")
@@ -222,18 +377,21 @@ def test_published_numbers_stand_in_their_cells():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (f"run,heading,value\n{OURS},A,1\n", "source"),
-        (f"run,heading,value,source\n{OURS},C,1,x\n", "heading C: not in the grid"),
-        (f"run,heading,value,source\n{OURS},A,1,x\n{OURS},A,2,x\n", "stands twice"),
-        (f"run,heading,value,source\n{OURS},A,n/a?,x\n", "n/a?"),
+        (f"grid,run,heading,value\nt,{OURS},A,1\n", "source"),
+        (f"run,heading,value,source\n{OURS},A,1,x\n", "grid"),
+        (f"grid,run,heading,value,source\nt,{OURS},C,1,x\n", "heading C: not in the grid"),
+        (f"grid,run,heading,value,source\nt,{OURS},A,1,x\nt,{OURS},A,2,x\n", "has two values"),
+        (f"grid,run,heading,value,source\nt,{OURS},A,n/a?,x\n", "n/a?"),
     ],
 )
 def test_published_files_that_do_not_fit_are_refused(content, message):
     with pytest.raises(DataError, match=f"published/t.csv: .*{message}".replace("?", r"\?")):
-        read_published({"published/t.csv": content.encode()}, grid())
+        read_published({"published/t.csv": content.encode()}, grid(), "t")
 
 
-def test_two_papers_for_one_cell_are_refused():
-    content = f"run,heading,value,source\n{OURS},A,1,x\n".encode()
-    with pytest.raises(DataError, match=r"second\.csv: .*stands twice"):
-        read_published({"first.csv": content, "second.csv": content}, grid())
+def test_two_numbers_for_one_cell_are_refused_unless_they_agree():
+    first, second = (f"grid,run,heading,value,source\nt,{OURS},A,{value},x\n".encode() for value in (1, 2))
+    with pytest.raises(DataError, match=r"second\.csv: .*has two values"):
+        read_published({"first.csv": first, "second.csv": second}, grid(), "t")
+    numbers = read_published({"first.csv": first, "second.csv": first.replace(b",x", b",y")}, grid(), "t")
+    assert numbers == {(OURS, "A"): Published(1, "x")}

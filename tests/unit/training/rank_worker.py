@@ -10,8 +10,8 @@ from tests import tiny
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.training import ranks
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.material import Material
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare
 
@@ -26,14 +26,14 @@ class CutOffError(Exception):
 def objective_of(folder: Path, dropout: float) -> simcse.Objective:
     block = {
         "module": "simcse",
-        "readout": {"kind": "pooled", "pooler": "cls", "layers": None},
+        "readout": {"kind": "pooling", "pooler": "cls", "layers": None},
         "head_at_test": False,
         "temperature": 0.05,
         "dropout": dropout,
     }
     config = simcse.Config.parse(block, "methods.simcse")
     encoder = simcse.build(config, load_backbone(folder / "encoder", **simcse.overrides(config)))
-    material = Material(
+    material = TrainingData(
         {"anchor": TEXTS}, load_tokenizer(folder / "encoder"), 16, Sampler(len(TEXTS), BATCH, seed=3)
     )
     return simcse.Objective(config, encoder, material)

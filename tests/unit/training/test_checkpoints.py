@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from workflow_scripts.training.checkpoints import MANIFEST, Checkpoint, load_checkpoint, save_checkpoint
+from workflow_scripts.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from workflow_scripts.training.manifests import MANIFEST
 
 OURS = "f" * 64
 

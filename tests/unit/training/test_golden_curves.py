@@ -13,8 +13,8 @@ from tests import tiny
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.material import Material
 from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare
@@ -36,15 +36,15 @@ METHOD = {"module": "simcse", "head_at_test": False, "temperature": 0.05, "dropo
 
 def simcse_objective(folder, pooler):
     config = simcse.Config.parse(
-        METHOD | {"readout": {"kind": "pooled", "pooler": pooler, "layers": None}}, "methods.simcse"
+        METHOD | {"readout": {"kind": "pooling", "pooler": pooler, "layers": None}}, "methods.simcse"
     )
     encoder = simcse.build(config, load_backbone(folder, **simcse.overrides(config)))
-    material = Material({"anchor": tiny.sentences(40)}, load_tokenizer(folder), 16, Sampler(40, 8, SEED))
+    material = TrainingData({"anchor": tiny.sentences(40)}, load_tokenizer(folder), 16, Sampler(40, 8, SEED))
     return simcse.Objective(config, encoder, material)
 
 
 def mlm_objective(folder):
-    block = {"mask_share": 0.15, "seed": SEED, "training": tiny.TRAINING | SETTINGS}
+    block = {"mlm_probability": 0.15, "seed": SEED, "training": tiny.TRAINING | SETTINGS}
     tokenizer = load_tokenizer(folder)
     text = tokenise(tokenizer, tiny.sentences(40), 16)
     model = MaskedLanguageModel(load_backbone(folder))

@@ -10,8 +10,8 @@ import pytest
 
 from tests.interruptions import BETWEEN, TRY_AGAIN, cases
 from tests.jobs import STEPS
-from workflow_scripts.closure import ROOT
-from workflow_scripts.schemas import HISTORY
+from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.provenance.closure import ROOT
 
 CASES = cases()
 WHOLE = {"train_encoder": "nothing", "continue_mlm": "mlm: nothing"}
@@ -48,7 +48,7 @@ def test_there_is_something_to_compare(outcomes):
             "record.json",
             "history",
         } <= files.keys()
-        assert all(file for kind, file in files.items() if kind != "watched" or not name.startswith("mlm"))
+        assert all(file for kind, file in files.items() if kind != "metrics" or not name.startswith("mlm"))
         assert outcomes[name]["steps"] == list(range(1, STEPS + 1))
     one, other = (outcomes[name]["files"] for name in ("nothing", "nothing, other settings"))
     for file in ("model.safetensors", "record.json", "history"):
@@ -61,9 +61,9 @@ def test_the_result_is_that_of_a_training_left_in_peace(outcomes, name):
     found, case = outcomes[name], CASES[name]
     assert found["code"] == 0, found["log"]
     assert found["files"] == expected_files(outcomes, case)
-    watched = ["watched.parquet"] if case.rule == "train_encoder" else []
-    assert found["left"] == ["history.parquet", "model", *watched]
-    assert "Traceback" not in found["log"]
+    metrics = ["metrics.parquet"] if case.rule == "train_encoder" else []
+    assert found["left"] == sorted(["history.parquet", "model", *metrics])
+    assert "Traceback" not in found["log"] and "-inf" not in found["log"]
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.interruptions])
@@ -79,7 +79,7 @@ def test_it_went_on_where_the_last_whole_checkpoint_was(outcomes, name):
     assert outcomes[name]["steps"] == list(range(CASES[name].start, STEPS + 1))
 
 
-@pytest.mark.parametrize("name", ["asked to stop", "mlm: asked to stop"])
+@pytest.mark.parametrize("name", ["asked to stop", "Ctrl-C", "mlm: asked to stop"])
 def test_a_request_to_stop_leaves_a_checkpoint_and_no_model(outcomes, name):
     between = outcomes[name]["between"]
     assert between == {"codes": [TRY_AGAIN], "model": False, "checkpoints": [f"step{BETWEEN:08d}"]}

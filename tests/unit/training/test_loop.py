@@ -8,15 +8,16 @@ import torch
 from torch import nn
 
 from tests.tiny import training as settings
+from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import TrainingError
-from workflow_scripts.schemas import HISTORY
+from workflow_scripts.methods.base import Objective
 from workflow_scripts.training import loop
 from workflow_scripts.training.loop import Preempted, train
 
 STEPS = 10
 
 
-class Toy:
+class Toy(Objective):
     """A layer with dropout that learns to give zero; records the steps it was asked for."""
 
     def __init__(self, spoil=None):

@@ -18,7 +18,7 @@ TEXTS = tiny.sentences(200)
 
 def make(folder, texts=TEXTS, batch_size=50, seed=3, share=SHARE, tokenizer=None, max_tokens=24):
     tokenizer = tokenizer or load_tokenizer(folder)
-    block = {"mask_share": share, "seed": seed, "training": tiny.TRAINING | {"batch_size": batch_size}}
+    block = {"mlm_probability": share, "seed": seed, "training": tiny.TRAINING | {"batch_size": batch_size}}
     torch.manual_seed(0)
     model = MaskedLanguageModel(load_backbone(folder))
     text = tokenise(tokenizer, texts, max_tokens)

@@ -9,11 +9,11 @@ from scipy import stats
 
 from tests import tiny
 from tests.tiny import training as settings
-from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError
+from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, one_line_errors
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import pooled
-from workflow_scripts.schemas import PAIRS
+from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.training.loop import Preempted
 from workflow_scripts.training.session import development_score, prepare, try_again_when_stopped, write_speed
 
@@ -28,7 +28,7 @@ def pairs(count=12):
 def make_encoder(folder):
     return SentenceEncoder(
         load_backbone(folder),
-        pooled.Config(kind="pooled", pooler="avg", layers=None),
+        pooling_readout.Config(kind="pooling", pooler="avg", layers=None),
         head=False,
         head_at_test=False,
     )
@@ -94,3 +94,10 @@ def test_speed_is_sentences_a_second_of_each_step(tmp_path):
         "step": [5, 6],
         "sentences_per_second": [16.0, 32.0],
     }
+
+
+def test_ctrl_c_outside_the_steps_asks_for_another_try_too(capsys):
+    with pytest.raises(SystemExit) as left, one_line_errors(), try_again_when_stopped():
+        raise KeyboardInterrupt
+    assert left.value.code == EXIT_TRY_AGAIN
+    assert capsys.readouterr().err.count("\n") == 1

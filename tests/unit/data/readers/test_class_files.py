@@ -6,8 +6,8 @@ from workflow_scripts.data.readers.class_files import read
 
 
 def read_one(path, escapes):
-    reading = read({"positive": path}, escapes=escapes)
-    return reading.table["text1"].to_pylist(), reading.dropped
+    parsed = read({"positive": path}, escapes=escapes)
+    return parsed.table["text1"].to_pylist(), parsed.dropped
 
 
 def test_the_role_is_the_label_and_the_order_of_the_configuration_does_not_matter(tmp_path):

@@ -6,8 +6,8 @@ from workflow_scripts.data.readers import label_space_text, text_tab_label
 from workflow_scripts.errors import DataError
 
 
-def rows(reading):
-    return [tuple(row.values()) for row in reading.table.to_pylist()]
+def rows(parsed):
+    return [tuple(row.values()) for row in parsed.table.to_pylist()]
 
 
 def write(path, text):

@@ -6,8 +6,8 @@ from workflow_scripts.data.readers.labelled_tsv import read
 from workflow_scripts.errors import DataError
 
 
-def rows(reading):
-    return [tuple(row.values()) for row in reading.table.to_pylist()]
+def rows(parsed):
+    return [tuple(row.values()) for row in parsed.table.to_pylist()]
 
 
 def test_quotes_are_text_and_the_part_is_the_split(tmp_path):

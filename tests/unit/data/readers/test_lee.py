@@ -4,9 +4,9 @@ import gensim
 import numpy as np
 import pytest
 
+from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.data.readers.lee import read
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import PAIRS
 
 PACKAGE = Path(gensim.__file__).parent / "test/test_data"
 

@@ -13,8 +13,8 @@ def files(tmp_path):
     return {"train": tmp_path / "train.txt", "dev": tmp_path / "trial.txt"}
 
 
-def rows(reading):
-    return [tuple(row.values()) for row in reading.table.to_pylist()]
+def rows(parsed):
+    return [tuple(row.values()) for row in parsed.table.to_pylist()]
 
 
 def test_one_file_gives_relatedness_graded_labels_and_entailment(files):
@@ -34,5 +34,5 @@ def test_one_file_gives_relatedness_graded_labels_and_entailment(files):
 
 def test_a_score_that_is_no_number_is_named_by_its_line(files):
     files["dev"].write_text(HEADER + "2\ta\tb\t4.5\tNEUTRAL\n3\ta\tb\tNA\tNEUTRAL\n", "utf-8")
-    with pytest.raises(DataError, match=r"trial\.txt:3: score 'NA' is no number"):
+    with pytest.raises(DataError, match=r"trial\.txt:3: score 'NA' is not a number"):
         read(files, target="relatedness")

@@ -1,8 +1,8 @@
 import pytest
 
+from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.data.readers.stsb_csv import read
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import LABELLED, PAIRS
 
 
 def write(path, text):
@@ -38,7 +38,7 @@ def test_graded_labels_are_the_scores_as_text_with_their_split(tmp_path):
     [
         ("a,b,1\n\n", "dev.csv:2: 0 columns"),
         ("a,b,1\na,b\n", "dev.csv:2: 2 columns"),
-        ("a,b,high\n", "dev.csv:1: score 'high' is no number"),
+        ("a,b,high\n", "dev.csv:1: score 'high' is not a number"),
         ('a,b,1\n"open,b,1\n', "dev.csv:2: broken quoting"),
     ],
 )

@@ -2,18 +2,18 @@ import gzip
 
 import pytest
 
+from workflow_scripts.columns.corpora import TRIPLES
 from workflow_scripts.data.readers.triples_csv import read
 from workflow_scripts.errors import DataError
-from workflow_scripts.schemas import TRIPLES
 
 HEADER = b"sent0,sent1,hard_neg\n"
 
 
 def rows(tmp_path, content, name="nli.csv", negative="hard_neg"):
     (tmp_path / name).write_bytes(content)
-    reading = read({"triples": tmp_path / name}, anchor="sent0", positive="sent1", negative=negative)
-    assert reading.table.schema == TRIPLES
-    return [tuple(row.values()) for row in reading.table.to_pylist()], dict(reading.dropped)
+    parsed = read({"triples": tmp_path / name}, anchor="sent0", positive="sent1", negative=negative)
+    assert parsed.table.schema == TRIPLES
+    return [tuple(row.values()) for row in parsed.table.to_pylist()], dict(parsed.dropped)
 
 
 def test_quotes_commas_line_feeds_and_words_that_look_like_nothing_are_text(tmp_path):
@@ -40,7 +40,7 @@ def test_a_row_with_an_empty_text_is_dropped_and_counted(tmp_path):
     [
         (b"sent0,sent1\na,b\n", r"nli\.csv:1: Column 'hard_neg' .*Correct the block's options"),
         (HEADER + b"a,b\n", r"nli\.csv: .*Expected 3 columns, got 2"),
-        (HEADER + b'"a,b\n', "Get the file again"),
+        (HEADER + b'"a,b\n', "Download the file again"),
         (HEADER + b"\xff,b,c\n", "invalid UTF8"),
         (b"", "Empty CSV file"),
     ],
@@ -52,5 +52,5 @@ def test_a_damaged_file_ends_in_one_line(tmp_path, content, message):
 
 
 def test_a_cut_archive_is_no_whole_file(tmp_path):
-    with pytest.raises(DataError, match=r"Truncated compressed stream\. Get the file again"):
+    with pytest.raises(DataError, match=r"Truncated compressed stream\. Download the file again"):
         rows(tmp_path, gzip.compress(HEADER + b"a,b,c\n")[:-9], "nli.csv.gz")

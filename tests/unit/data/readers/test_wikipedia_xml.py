@@ -63,7 +63,7 @@ def write(folder, *pages):
 
 
 @pytest.fixture
-def reading(tmp_path):
+def parsed(tmp_path):
     files = write(
         tmp_path,
         page("Talk:River", "A sentence of a talk page that should not be here.", namespace="1"),
@@ -76,8 +76,8 @@ def reading(tmp_path):
     return read(files, min_words=4, max_words=50)
 
 
-def test_running_text_is_kept_and_markup_is_not(reading):
-    rows = [(row["sentence"], row["document"]) for row in reading.table.to_pylist()]
+def test_running_text_is_kept_and_markup_is_not(parsed):
+    rows = [(row["sentence"], row["document"]) for row in parsed.table.to_pylist()]
     assert rows == [
         ("The Great River is a river in the north of the country.", 0),
         ("It flows to the sea in summer.", 0),
@@ -90,8 +90,8 @@ def test_running_text_is_kept_and_markup_is_not(reading):
     ]
 
 
-def test_what_was_dropped_is_counted(reading):
-    assert reading.dropped == {
+def test_what_was_dropped_is_counted(parsed):
+    assert parsed.dropped == {
         "redirect, empty or no article": 4,
         "paragraph of list, table or heading": 4,
         "no end of sentence": 1,
@@ -102,9 +102,9 @@ def test_what_was_dropped_is_counted(reading):
     }
 
 
-def test_positions_count_every_sentence_of_a_document(reading):
+def test_positions_count_every_sentence_of_a_document(parsed):
     """So that sentences that followed each other are known, also where one between them was dropped."""
-    rows = [(row["document"], row["position"]) for row in reading.table.to_pylist()]
+    rows = [(row["document"], row["position"]) for row in parsed.table.to_pylist()]
     assert rows == [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (0, 8), (1, 0)]
 
 
@@ -114,14 +114,14 @@ def test_a_table_in_a_table_and_a_link_in_a_caption_go_as_a_whole(tmp_path):
         "Rivers run.\n"
         "{| class=x\n| A cell of it.\n{|\n| An inner cell of it.\n|}\n| A last cell of it.\n|}\nTowns stand."
     )
-    reading = read(write(tmp_path, page("River", text)), min_words=1, max_words=50)
-    assert reading.table["sentence"].to_pylist() == ["Rivers run.", "Towns stand."]
+    parsed = read(write(tmp_path, page("River", text)), min_words=1, max_words=50)
+    assert parsed.table["sentence"].to_pylist() == ["Rivers run.", "Towns stand."]
 
 
 @pytest.mark.parametrize("content", [b"", b"no bz2", bz2.compress(b""), bz2.compress(b"<mediawiki><page>")])
 def test_a_file_that_is_no_dump_is_one_error_that_names_it(tmp_path, content):
     (tmp_path / "dump.bz2").write_bytes(content)
-    with pytest.raises(DataError, match=r"dump\.bz2: no readable MediaWiki dump"):
+    with pytest.raises(DataError, match=r"dump\.bz2: not a readable MediaWiki dump"):
         read({"dump": tmp_path / "dump.bz2"}, min_words=1, max_words=50)
 
 
@@ -130,13 +130,13 @@ def test_a_dump_that_breaks_off_is_an_error_and_not_half_a_corpus(tmp_path):
     content = files["dump"].read_bytes()
     for damaged in (content[:-8], content[: len(content) // 2], content[:200] + b"\0\0" + content[202:]):
         files["dump"].write_bytes(damaged)
-        with pytest.raises(DataError, match=r"dump\.bz2: no readable MediaWiki dump"):
+        with pytest.raises(DataError, match=r"dump\.bz2: not a readable MediaWiki dump"):
             read(files, min_words=1, max_words=50)
 
 
 def test_a_dump_without_articles_gives_no_sentences(tmp_path):
-    reading = read(write(tmp_path, page("Big River", "#REDIRECT [[Great River]]")), min_words=1, max_words=50)
-    assert len(reading.table) == 0
+    parsed = read(write(tmp_path, page("Big River", "#REDIRECT [[Great River]]")), min_words=1, max_words=50)
+    assert len(parsed.table) == 0
 
 
 @pytest.fixture(scope="module")

@@ -8,23 +8,23 @@ from workflow_scripts.data.readers.wikitext import read
 LINES = """ \n = Heading = \n \n The first <unk> is 1 @.@ 5 m long . It was well @-@ known . No .\n = = Part = = \n One more , here .\n"""
 
 
-def rows(reading):
-    return [tuple(row.values()) for row in reading.table.to_pylist()]
+def rows(parsed):
+    return [tuple(row.values()) for row in parsed.table.to_pylist()]
 
 
 def test_paragraphs_become_sentences_and_headings_go(tmp_path):
     (tmp_path / "text.txt.gz").write_bytes(gzip.compress(LINES.encode()))
-    reading = read({"train": tmp_path / "text.txt.gz"}, unknown="[UNK]", min_characters=10)
-    assert rows(reading) == [
+    parsed = read({"train": tmp_path / "text.txt.gz"}, unknown="[UNK]", min_characters=10)
+    assert rows(parsed) == [
         ("The first [UNK] is 1.5 m long .", 0, 0),
         ("It was well-known .", 0, 1),
         ("One more , here .", 1, 0),
     ]
-    assert reading.dropped == {"blank": 2, "heading": 2, "under 10 characters": 1}
+    assert parsed.dropped == {"blank": 2, "heading": 2, "under 10 characters": 1}
 
 
 def test_the_hubs_files_are_columns_of_lines(tmp_path):
     pq.write_table(pa.table({"text": [f"{line}\n" for line in LINES.split("\n")]}), tmp_path / "a.parquet")
-    reading = read({"train": tmp_path / "a.parquet"}, unknown=None, min_characters=1)
-    assert [row[0] for row in rows(reading)][:1] == ["The first <unk> is 1.5 m long ."]
-    assert len(rows(reading)) == 4
+    parsed = read({"train": tmp_path / "a.parquet"}, unknown=None, min_characters=1)
+    assert [row[0] for row in rows(parsed)][:1] == ["The first <unk> is 1.5 m long ."]
+    assert len(rows(parsed)) == 4

@@ -21,11 +21,28 @@ BATCH = TokenBatch(torch.full_like(MASK, 7), MASK)
 ATTENTIVE = [name for name, (sides, _) in POOLINGS.items() if sides]
 
 
-def make(width=8, depth=12, **changes):
+def fresh(width=8, depth=12, **changes):
     torch.manual_seed(0)
     config = layer_attention.Config.parse(BLOCK | changes, "readout")
     backbone = BertConfig(hidden_size=width, num_hidden_layers=depth, num_attention_heads=1)
     return layer_attention.build(config, backbone).double().eval()
+
+
+def make(*arguments, **changes):
+    """With weights ten times as wide as they start, so that layers differ."""
+    readout = fresh(*arguments, **changes)
+    for weight in readout.core.parameters():
+        weight.data *= 10
+    return readout
+
+
+def test_weights_start_as_in_the_code():
+    """Normal with deviation .02, whatever the width."""
+    core = fresh(width=384).core
+    for layer in (core.query, core.key, core.value):
+        assert layer.weight.std().item() == pytest.approx(0.02, rel=0.02)
+        assert abs(layer.weight.mean().item()) < 0.0003
+        assert layer.bias is None
 
 
 def states(depth=12, width=8, seed=0):
@@ -157,7 +174,7 @@ def test_the_divisor_is_the_number_of_layers():
 
 
 def test_the_nine_poolings_of_table_2():
-    """Each beside a hand-made version; those with attention beside their own queries and keys."""
+    """Each against a version made by hand; those with attention against their own queries and keys."""
     hidden = states()
     cls, avg = means(hidden)
     ends = (avg[:, 0] + avg[:, -1]) / 2

@@ -9,6 +9,7 @@ from transformers import BertConfig
 
 from tests import tiny
 from workflow_scripts.config import ConfigError
+from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.portable import s2sent as core
@@ -20,7 +21,7 @@ from workflow_scripts.models.portable.s2sent import (
     squeeze,
     token_basis,
 )
-from workflow_scripts.models.readouts import s2sent
+from workflow_scripts.models.readouts import s2sent, set_mask_token
 from workflow_scripts.models.tokens import TokenBatch
 
 CPU = torch.device("cpu")
@@ -35,11 +36,19 @@ CODE = {
 }  # fmt: skip
 
 
-def make(width=16, depth=4, **changes):
+def fresh(width=16, depth=4, **changes):
     torch.manual_seed(0)
     config = s2sent.Config.parse(BLOCK | changes, "readout")
     backbone = BertConfig(hidden_size=width, num_hidden_layers=depth, num_attention_heads=1)
     return s2sent.build(config, backbone).double().eval()
+
+
+def make(*arguments, **changes):
+    """With weights ten times as wide as they start, so that gates differ."""
+    readout = fresh(*arguments, **changes)
+    for layer in (readout.core.reduce, readout.core.expand):
+        layer.weight.data *= 10
+    return readout
 
 
 def states(depth=4, sentences=2, tokens=5, width=16, seed=0):
@@ -168,19 +177,34 @@ def test_pooling_into_cells_weighs_edges_less_unless_six_divides_the_length():
     torch.testing.assert_close(cells(12, CPU).mean(dim=0), torch.full((12,), 1 / 12))
 
 
-@pytest.mark.parametrize("name", FREQUENCIES)
-def test_frequency_sets_are_nested_and_have_the_sizes_of_figure_4(name):
-    """O-35."""
-    full = FREQUENCIES[name]
-    assert len(set(full)) == 16
-    assert full[0] == (0, 0)
-    assert set(full[:2]) == {(0, 0), (0, 1)}
-    assert set(full[:4]) == {(0, 0), (0, 1), (1, 0), (1, 1)}
-    assert set(full[4:8]) == {(0, 2), (1, 2), (2, 0), (2, 1)}
-    upper = {(0, 3), (0, 4), (1, 3), (1, 4), (2, 2), (3, 0), (3, 1), (4, 0)}
-    if name == "fcanet":
-        upper = upper - {(1, 4)} | {(0, 5)}
-    assert set(full[8:]) == upper
+FIGURE_4 = [
+    (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (1, 2), (2, 0), (2, 1),
+    (0, 3), (0, 4), (1, 3), (1, 4), (2, 2), (3, 0), (3, 1), (4, 0),
+]  # fmt: skip
+FCANET = [
+    (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (2, 1), (1, 2),
+    (2, 2), (0, 3), (3, 0), (4, 0), (0, 4), (1, 3), (3, 1), (0, 5),
+]  # fmt: skip
+
+
+def test_frequencies_have_the_order_of_figure_4_and_of_the_code():
+    """O-35: sequences, since each frequency acts on its own part of the features."""
+    assert list(FREQUENCIES["figure"]) == FIGURE_4
+    assert list(FREQUENCIES["fcanet"]) == FCANET
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize(("name", "order"), [("figure", FIGURE_4), ("fcanet", FCANET)])
+def test_each_frequency_squeezes_its_own_part_of_the_features(name, order, count):
+    """O-35: the readout's squeeze, part by part, against Eq. 5 entry by entry."""
+    readout = make(frequencies=count, frequency_set=name)
+    stack = torch.stack(states(depth=6)[1:], dim=1)
+    found = squeeze(stack, batch_of(5, 5).mask_BT, readout.core.frequencies, "sum")
+    wide = 16 // count
+    for part in range(count):
+        features = slice(part * wide, (part + 1) * wide)
+        weighted = stack[..., features] * alpha(*order[part], 6, 5)[None, :, :, None]
+        torch.testing.assert_close(found[:, features], weighted.sum(dim=(1, 2)), rtol=1e-5, atol=1e-5)
 
 
 # Spatial selection
@@ -402,6 +426,42 @@ def difference_by_batch(encoder, tokenizer, *, normalised=False):
 def test_settings_that_an_encoder_cannot_meet_are_refused(changes, complaint):
     with pytest.raises(ConfigError, match=complaint):
         make(**changes)
+
+
+def test_weights_start_as_in_the_code():
+    """Normal with deviation .02, biases 0; gates of unit features then differ by less than a thousandth."""
+    core = fresh(width=768, depth=12, reduction=12, bias=True).core
+    for layer, inputs in ((core.reduce, 768), (core.expand, 64)):
+        assert layer.weight.shape[1] == inputs
+        assert layer.weight.std().item() == pytest.approx(0.02, rel=0.02)
+        assert abs(layer.weight.mean().item()) < 0.0003
+        assert not layer.bias.any()
+    features = torch.randn(32, 768, generator=torch.Generator().manual_seed(1)).double() * 0.05
+    assert core.excite(features).std().item() < 0.001  # PyTorch's own weights: .013, mostly of biases
+
+
+@pytest.mark.parametrize(("pooling", "head"), [("avg", False), ("cls", True), ("mask", True)])
+def test_cls_and_mask_are_followed_by_the_head_and_an_average_is_not(tiny_bert, pooling, head):
+    """The code's cl_init and PromptBERT's; trained with, and left out at test where that is asked for."""
+    readout = BLOCK | {"blocks": 2, "pooling": pooling}
+    block = {
+        "module": "simcse", "readout": readout, "head_at_test": False, "temperature": 0.05, "dropout": 0.0,
+    }  # fmt: skip
+    config = simcse.Config.parse(block, "methods")
+    encoder = simcse.build(config, load_backbone(tiny_bert, **simcse.overrides(config)))
+    tokenizer = load_tokenizer(tiny_bert)
+    set_mask_token(encoder, tokenizer)
+    mask = tokenizer.mask_token
+    tokens = tokenizer([f"the town {mask}", f"a king {mask} ."], padding=True, return_tensors="pt")
+    vectors = encoder.eval().read(tokens.input_ids, tokens.attention_mask)
+    assert torch.equal(encoder(tokens.input_ids, tokens.attention_mask), vectors)
+    projected = encoder.train().project(vectors)
+    assert (encoder.head is not None) == head
+    if head:
+        dense = encoder.head.dense
+        torch.testing.assert_close(projected, torch.tanh(vectors @ dense.weight.T + dense.bias))
+    else:
+        assert torch.equal(projected, vectors)
 
 
 def test_a_width_that_parts_do_not_divide_is_refused():

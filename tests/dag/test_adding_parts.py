@@ -1,0 +1,58 @@
+"""The recipes of docs/adding for a method, a readout and an evaluation, followed to the letter in a copy."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tests import docs
+from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, pretend_finished
+
+PAGES = ROOT / "docs/adding"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """The project without results, with its tests."""
+    shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    return copy_tree(tmp_path)
+
+
+def follow(page: str, clone: Path) -> list[docs.Step]:
+    """Do what a page says; it may ask for two files and no more."""
+    steps = docs.follow(PAGES / page, clone)
+    assert len({step.note for step in steps if step.use in ("write", "append")}) == 2
+    for step in steps:
+        if step.use == "write":
+            assert step.text.startswith(f"# {step.note}\n")
+    return steps
+
+
+def test_a_method_is_added_as_its_page_says_and_its_own_runs_are_all_that_starts(clone):
+    pretend_finished(clone)
+    assert planned_jobs(clone) == {}
+    steps = follow("method.md", clone)
+    assert planned_jobs(clone) == {}
+    (line,) = [step.text for step in steps if step.use == "read"]
+    grid = clone / "config/experiments/demo.yaml"
+    described = yaml.safe_load(grid.read_text())
+    described["runs"] += yaml.safe_load(line)
+    grid.write_text(yaml.safe_dump(described))
+    planned = planned_jobs(clone, configfile=DEMO)
+    trained = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2}
+    assert {rule: count for rule, count in planned.items() if rule in trained} == trained
+    assert not {"continue_mlm", "pool_encoder", "split_corpus", "read_dataset"} & set(planned)
+
+
+def test_a_readout_is_added_as_its_page_says(clone):
+    follow("readout.md", clone)
+
+
+def test_an_evaluation_is_added_as_its_page_says_and_scores_a_run(clone):
+    follow("evaluation.md", clone)
+    file = clone / "results/demo/scores/kendall/lee_order/frozen_avg.minilm/seed0.parquet"
+    (row,) = pq.read_table(file).to_pylist()
+    assert (row["task"], row["metric"], row["n"]) == ("lee", "kendall", 1225)
+    assert row["value"] == pytest.approx(0.35, abs=0.05)  # Spearman is 0.508

@@ -1,0 +1,752 @@
+"""Deliberate mistakes, each found before the first job, in one line: where, what was found, what to do.
+
+Most are asked of the check itself, which the Snakefile makes whenever it is read; the last tests ask Snakemake.
+"""
+
+import copy
+import functools
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.planning import DEMO, ROOT, copy_tree, merged_config, snakemake
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.checks import content_findings, study_findings
+from workflow_scripts.graph.needs import Needed, need_findings
+from workflow_scripts.graph.runs import read_experiments
+from workflow_scripts.graph.targets import target_findings
+from workflow_scripts.graph.yaml_files import read_yaml
+
+STEPS = {"training": {"epochs": None}}
+"""For methods whose block has epochs, where the demo has steps."""
+BLOCK = {"encoder": "minilm_mlm", "corpus": "wiki_extract", "tag": "wrong"}
+SCORES = {"suite": "lee", "task": "lee", "aggregation": "all", "scale": 1, "digits": 2}
+RUN = "experiments/demo.yaml: run {0}.minilm_mlm.wiki_extract.wrong: "
+
+
+@functools.cache
+def study(overlay=DEMO):
+    """A sound study: its configuration and grids, not to be changed."""
+    config = merged_config(ROOT, overlay)
+    return config, read_experiments(config, ROOT / "config/experiments")
+
+
+def findings(change, overlay=DEMO, data_root=None):
+    """What is found once ``change(config, grids)`` is made."""
+    config, grids = copy.deepcopy(study(overlay))
+    change(config, grids)
+    found = list(content_findings(config, grids, ROOT / "config"))
+    return found or list(study_findings(config, grids, ROOT, data_root))
+
+
+def put(path, value):
+    """A change of one key of the configuration, ``grid.`` in front of one of the demo's grid."""
+
+    def change(config, grids):
+        *keys, last = path.split("/")
+        part = config | {"grid": grids["demo"]} if path.startswith("grid/") else config
+        for key in keys:
+            part = part[int(key)] if isinstance(part, list) else part.setdefault(key, {})
+        part[last] = value
+
+    return change
+
+
+def run(method, **block):
+    """A run more in the demo's grid."""
+    return lambda _config, grids: grids["demo"]["runs"].append(BLOCK | {"method": method} | block)
+
+
+def method_of(name, **settings):
+    """A run more whose method is overridden."""
+    return run(name, overrides={"method": settings})
+
+
+def training_of(name, **settings):
+    return run(name, overrides={"training": settings})
+
+
+def column(**changes):
+    """A column more in the demo's grid."""
+    column = SCORES | {"heading": "wrong", "metric": "spearman"} | changes
+    return lambda _config, grids: grids["demo"]["columns"].append(column)
+
+
+def timed_column(**changes):
+    """A column more in the demo's grid, of a time."""
+    time = {
+        "suite": "cost",
+        "task": "cost",
+        "aggregation": "batch:32",
+        "metric": "latency_ratio",
+        "measured": True,
+    }
+    return both(put("grid/suites/cost", ["cost"]), column(**time | changes))
+
+
+def both(*changes):
+    def change(config, grids):
+        for one in changes:
+            one(config, grids)
+
+    return change
+
+
+def twin(*runs, method="jtcse", **settings):
+    """A method on an encoder that consists of ``runs``."""
+    return both(
+        put("encoders/wrong_twin", {"label": None, "runs": list(runs)}),
+        run(method, encoder="wrong_twin", overrides={"method": settings}),
+    )
+
+
+SIMCSE = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
+OTHER = SIMCSE | {"tag": "other"}
+
+MISTAKES = {
+    # overrides, readings and sweeps: keys, types, ranges
+    "a misspelt key of the training": (
+        training_of("simcse", max_step=5),
+        RUN.format("simcse") + "training.max_step: unknown key. Did you mean max_steps?",
+    ),
+    "a misspelt key of the method": (
+        method_of("simcse", temprature=0.05),
+        RUN.format("simcse") + "method.temprature: unknown key. Did you mean temperature?",
+    ),
+    "a misspelt key of the readout": (
+        method_of("simcse_s2sent", readout={"freqencies": 4}),
+        RUN.format("simcse_s2sent") + "method.readout.freqencies: unknown key. Did you mean frequencies?",
+    ),
+    "a temperature out of range": (
+        method_of("simcse", temperature=5),
+        "method.temperature: 5 is greater than the maximum of 1",
+    ),
+    "a number of frequencies that does not exist": (
+        method_of("simcse_s2sent", readout={"frequencies": 3}),
+        "method.readout.frequencies: 3 is none of 1, 2, 4, 8, 16.",
+    ),
+    "text for a number": (
+        training_of("simcse", learning_rate="small"),
+        "training.learning_rate: 'small' is not of type 'number' (Peak learning rate of AdamW.).",
+    ),
+    "a batch of one sentence": (
+        training_of("simcse", batch_size=1),
+        "training.batch_size: 1 is less than or equal to the minimum of 1",
+    ),
+    "a dropout of everything": (
+        method_of("simcse", dropout=1),
+        "method.dropout: 1 is greater than or equal to the maximum of 1",
+    ),
+    "an unknown schedule": (
+        training_of("simcse", schedule="linaer"),
+        "training.schedule: 'linaer' is none of linear, constant. Did you mean linear?",
+    ),
+    "an unknown module": (
+        method_of("simcse", module="simce"),
+        "method.module: simce is not defined. Did you mean simcse?",
+    ),
+    "an unknown kind of readout": (
+        method_of("simcse", readout={"kind": "s2snt"}),
+        "method.readout.kind: 's2snt' is none of layer_attention, mask_token, pooling, s2sent. Did you mean s2sent?",
+    ),
+    "a number for a readout": (method_of("simcse", readout=5), "method.readout: 5 is not of type 'object'"),
+    "another kind of readout with the keys of the first": (
+        method_of("simcse", readout={"kind": "mask_token"}),
+        "method.readout.layers, pooler: unknown keys. Known: kind.",
+    ),
+    "a sweep over a key that is none": (
+        run("simcse_s2sent", sweep={"method.readout.block": [1, 2]}),
+        "simcse_s2sent.minilm_mlm.wiki_extract.wrong.block2: method.readout.block: unknown key. Did you mean blocks?",
+    ),
+    "a sweep with a value out of range": (
+        run("simcse", sweep={"method.temperature": [0.05, 2]}),
+        "wrong.temperature2: method.temperature: 2 is greater than the maximum of 1",
+    ),
+    "a key of a method underneath": (
+        method_of("simcse_3r", base={"temprature": 1}),
+        "method.base.temprature: unknown key. Did you mean temperature?",
+    ),
+    "a reading that the method lacks": (
+        run("simcse", reading="more_droput"),
+        "reading: more_droput is no reading of methods.simcse. Did you mean more_dropout?",
+    ),
+    "a reading of a method without any": (
+        run("frozen_cls", reading="paper", corpus=None),
+        "reading: paper is no reading of methods.frozen_cls. Known: none.",
+    ),
+    "a reading with a section that nobody reads": (
+        both(put("methods/simcse/readings/odd", {"mehtod": {"dropout": 0.1}}), run("simcse", reading="odd")),
+        "mehtod: unknown key. Did you mean method?",
+    ),
+    "a reading with an unknown key": (
+        both(put("methods/simcse/readings/odd", {"method": {"droput": 0.1}}), run("simcse", reading="odd")),
+        "method.droput: unknown key. Did you mean dropout?",
+    ),
+    "a mistake in the runs behind an encoder": (
+        twin(SIMCSE, OTHER | {"overrides": {"training": {"max_step": 5}}}),
+        "encoders.wrong_twin.runs: run simcse.minilm_mlm.wiki_extract.other: training.max_step: unknown key.",
+    ),
+    # settings that exclude each other
+    "epochs with max_steps by an override": (
+        training_of("simcse", epochs=2),
+        "training.epochs: 2 with training.max_steps 60, after merging. Give one of them",
+    ),
+    "neither epochs nor max_steps": (
+        training_of("simcse", max_steps=None),
+        "training.epochs: None with training.max_steps None, after merging.",
+    ),
+    "epochs with max_steps by merging an encoder's settings": (
+        both(put("encoders/minilm_mlm/training", {"epochs": 1}), run("simcse")),
+        "training.epochs: 1 with training.max_steps 60, after merging.",
+    ),
+    "an interval of a method that is none": (
+        both(put("methods/simcse/development", {"every": 0}), run("simcse")),
+        "development.every: 0 is less than or equal to the minimum of 0",
+    ),
+    "a development set of a run's own": (
+        run("simcse", overrides={"development": {"dataset": "lee"}}),
+        "development.dataset: one for all runs of a study. Leave it out here.",
+    ),
+    "a batch that the GPUs cannot share": (
+        training_of("simcse", gpus=3),
+        "training.batch_size: 32 sentences for 3 GPUs. Make it a multiple.",
+    ),
+    "a frozen threshold that learns": (
+        method_of("simcse_3r", threshold={"surrogate": "frozen"}),
+        "method.threshold.travel: 0.75 with surrogate frozen. A frozen threshold has 0",
+    ),
+    "a learning threshold that goes nowhere": (
+        method_of("simcse_3r", threshold={"travel": 0}),
+        "method.threshold.travel: 0 with surrogate straight_through.",
+    ),
+    "exemplars from no pool": (
+        method_of("simcse_3r", pool=None),
+        "method.pool: None with method.subtract exemplars. Give a pool",
+    ),
+    "a pool that nothing reads": (
+        method_of("simcse_3r", subtract="own"),
+        "method.pool: wiki_extract_extractive with method.subtract own.",
+    ),
+    "words that nothing reads": (method_of("simcse_3r", words=300), "method.words: 300 with identify batch"),
+    "no words where they are read": (
+        method_of("simcse_3r", identify="words_at_start"),
+        "method.words: None with identify words_at_start",
+    ),
+    "a pool that is not defined": (
+        method_of("simcse_3r", pool="wiki_extract_extractiv"),
+        "method.pool: wiki_extract_extractiv is not defined. Did you mean wiki_extract_extractive?",
+    ),
+    "more exemplars than the pool has": (
+        method_of("simcse_3r", k=100),
+        "method.k: 100 exemplars a step; pool wiki_extract_extractive has 64. Lower it.",
+    ),
+    "batch_norm without a squeeze": (
+        method_of("simcse_s2sent", readout={"squeeze": "none", "batch_norm": True}),
+        "method.readout.batch_norm: true with squeeze none",
+    ),
+    "a projector of batch_norm at test": (
+        run("diffcse", overrides=STEPS | {"method": {"head_at_test": True}}),
+        "method.projector: batch_norm is no part of an embedding.",
+    ),
+    "[MASK] without a template": (
+        method_of("simcse_s2sent", readout={"pooling": "mask"}),
+        "method.readout.pooling: mask reads [MASK], and the method puts no template around sentences.",
+    ),
+    "[MASK] of a frozen encoder": (
+        both(
+            put("methods/frozen_mask", {"module": "frozen", "readout": {"kind": "mask_token"}}),
+            run("frozen_mask", corpus=None),
+        ),
+        "method.readout.kind: mask_token reads [MASK]",
+    ),
+    # the encoder's depth and width
+    "more blocks than layers": (
+        method_of("simcse_s2sent", readout={"blocks": 12}),
+        "method.readout.blocks: 12; minilm_mlm has 6 layers. Lower it.",
+    ),
+    "a bottleneck wider than the encoder": (
+        method_of("simcse_s2sent", readout={"reduction": 500}),
+        "method.readout.reduction: 500; minilm_mlm is 384 wide. Lower it.",
+    ),
+    "a layer that the encoder lacks": (
+        method_of("simcse", readout={"pooler": "avg", "layers": [0, 12]}),
+        "method.readout.layers: 12; minilm_mlm has hidden states 0 to 6.",
+    ),
+    "a layer of negatives that the encoder lacks": (
+        method_of("sscl", negative_layers=[-9]),
+        "method.negative_layers: -9; minilm_mlm has hidden states 0 to 6.",
+    ),
+    "SSCL with two layers": (
+        method_of("sscl", readout={"layers": [1, 2]}),
+        "method.readout: sscl pools one layer as it pools others.",
+    ),
+    "cross-attention in every fifth of six layers": (
+        twin(SIMCSE, OTHER, cross_every=5),
+        "method.cross_every: 5; the 6 layers of wrong_twin are no multiple of it. Use one of 1, 2, 3, 6, or null.",
+    ),
+    "more LayerNorms left out than layers": (
+        twin(SIMCSE, OTHER, bypassed_layernorms=7),
+        "method.bypassed_layernorms: 7; wrong_twin has 6 layers.",
+    ),
+    # what a run starts from
+    "JTCSE on one encoder": (
+        run("jtcse"),
+        "encoder: jtcse joins two different runs; minilm_mlm consists of no runs. Name two in its `runs`.",
+    ),
+    "JTCSE on one run": (
+        twin(SIMCSE),
+        "encoder: jtcse joins two different runs; wrong_twin consists of 1 run.",
+    ),
+    "JTCSE on one run twice": (
+        twin(SIMCSE, SIMCSE),
+        "encoder: jtcse joins two different runs; wrong_twin consists of 1 run.",
+    ),
+    "JTCSE on encoders of two sizes": (
+        twin(SIMCSE, {"method": "frozen_cls", "encoder": "bert_base"}),
+        "encoder: the runs of wrong_twin have encoders of several sizes: 6 layers of 384, 12 layers of 768.",
+    ),
+    "SimCSE on two runs": (
+        twin(SIMCSE, OTHER, method="simcse"),
+        "encoder: simcse starts from one encoder; wrong_twin consists of 2 runs.",
+    ),
+    "an ensemble of no runs": (
+        run("ensemble", corpus=None),
+        "encoder: ensemble adds up runs; minilm_mlm consists of none.",
+    ),
+    "weights for two of three runs": (
+        both(
+            put("encoders/wrong_three", {"label": None, "runs": [SIMCSE, OTHER, SIMCSE | {"tag": "third"}]}),
+            run("uc_bert", encoder="wrong_three", corpus=None, of_seeds=True),
+        ),
+        "method.weights: 2 weights; wrong_three consists of 3 runs.",
+    ),
+    "another readout of two runs": (
+        run("pooled_avg", encoder="demo_twin", corpus=None, of_seeds=True),
+        "encoder: repooled reads one run anew; demo_twin consists of 2 runs.",
+    ),
+    "an encoder that starts from itself": (
+        put("encoders/circle", {"label": None, "runs": [SIMCSE | {"encoder": "circle"}]}),
+        "encoders.circle: it starts from itself",
+    ),
+    "SimCSE without a corpus": (run("simcse", corpus=None), "corpus: simcse trains, and no corpus is named."),
+    "a frozen encoder with a corpus": (
+        run("frozen_cls"),
+        "corpus: frozen trains nothing; wiki_extract is named.",
+    ),
+    "supervised SimCSE on plain sentences": (
+        run("supervised_simcse", overrides=STEPS),
+        "corpus: supervised_simcse reads the column positive; wiki_extract has anchor.",
+    ),
+    "hard negatives of round trips": (
+        run("supervised_simcse", corpus="wiki_spa", overrides=STEPS),
+        "corpus: supervised_simcse reads the column negative; wiki_spa has anchor, positive.",
+    ),
+    "SimCSE on pairs with plain sentences": (
+        run("simcse_round_trips"),
+        "corpus: simcse_pairs reads the column positive; wiki_extract has anchor.",
+    ),
+    "3R on a method without pairs": (
+        both(
+            put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "diffcse"}),
+            run("odd_3r", overrides=STEPS),
+        ),
+        "method.base: diffcse compares no pairs of vectors that could be reduced. Name a block of informin_cl, ",
+    ),
+    "distillation without a teacher": (
+        run("distil"),
+        "teacher: distil learns the vectors of a teacher, and none is named.",
+    ),
+    "a teacher that nobody learns from": (
+        both(put("encoders/one", {"label": None, "runs": [OTHER]}), run("simcse", teacher="one")),
+        "teacher: simcse learns from no teacher; one is named.",
+    ),
+    "a teacher of another width": (
+        both(
+            put("encoders/wide", {"label": None, "runs": [{"method": "frozen_cls", "encoder": "bert_base"}]}),
+            run("distil", teacher="wide"),
+        ),
+        "teacher: the vectors of wide have 768 entries, the student's 384.",
+    ),
+    "an encoder that is not defined": (
+        run("simcse", encoder="minilm_mml"),
+        "experiments/demo.yaml: runs.4.encoder: minilm_mml is not defined. Did you mean minilm_mlm?",
+    ),
+    # columns, figures
+    "a metric that no suite writes": (
+        column(metric="spearmann"),
+        "columns.5 (wrong).metric: suite lee writes no spearmann of lee. Did you mean spearman?",
+    ),
+    "a task that is not in the suite": (
+        column(task="le"),
+        "columns.5 (wrong).task: le is no task of suite lee. Did you mean lee?",
+    ),
+    "an aggregation that nobody writes": (
+        column(aggregation="al"),
+        'columns.5 (wrong).aggregation: suite lee has no "al" of spearman. Known: "all", "mean"',
+    ),
+    "a metric of another measure": (
+        column(suite="lee_space", aggregation="", metric="isoscore"),
+        "suite lee_space writes no isoscore of lee. Known: alignment, uniformity.",
+    ),
+    "a suite that the grid does not ask for": (
+        column(suite="sts"),
+        "columns.5 (wrong).suite: sts is not defined.",
+    ),
+    "a heading twice": (
+        column(heading="Spearman"),
+        "columns.5 (Spearman).heading: another column has that heading.",
+    ),
+    "a mean of a column that is none": (
+        lambda _config, grids: grids["demo"]["columns"].append(
+            {"heading": "mean", "mean_of": ["Spearman", "Pearsn"], "digits": 2}
+        ),
+        "columns.5 (mean).mean_of: Pearsn is not defined. Did you mean Pearson?",
+    ),
+    "a ratio of a column that is none": (
+        lambda _config, grids: grids["demo"]["columns"].append(
+            {"heading": "ratio", "ratio_of": ["Pearsn", "Spearman"], "digits": 2}
+        ),
+        "columns.5 (ratio).ratio_of: Pearsn is not defined. Did you mean Pearson?",
+    ),
+    "a gain in a column that is none": (
+        lambda _config, grids: grids["demo"]["columns"].append(
+            {"heading": "gain", "gain_of": "Pearsn", "digits": 2}
+        ),
+        "columns.5 (gain).gain_of: Pearsn is not defined. Did you mean Pearson?",
+    ),
+    "a headline that is no column": (
+        put("grid/headline", "Spearmann"),
+        "experiments/demo.yaml: headline: Spearmann is not defined. Did you mean Spearman?",
+    ),
+    "a scatter of no column": (
+        put("grid/scatter", {"x": "Spearman", "y": "uniformty"}),
+        "scatter.y: uniformty is not defined. Did you mean uniformity?",
+    ),
+    "a plot of a setting that nobody sweeps": (
+        put("grid/sweep/plots", [{"setting": "method.temperature", "label": "t"}]),
+        "sweep.plots.0.setting: method.temperature is not defined. Known: none.",
+    ),
+    "a plot of no column": (
+        both(
+            run("simcse", sweep={"method.temperature": [0.1]}),
+            put("grid/sweep/plots", [{"setting": "method.temperature", "label": "t", "heading": "Pearsn"}]),
+        ),
+        "sweep.plots.0.heading: Pearsn is not defined. Did you mean Pearson?",
+    ),
+    "words compared in a run that is not there": (
+        put("grid/token_similarity/runs", ["simcse.minilm.wiki_extract"]),
+        "token_similarity.runs: simcse.minilm.wiki_extract is not defined. Did you mean simcse.minilm_mlm",
+    ),
+    "a baseline that is no run": (
+        put("grid/baseline", "frozen_cls.minilm_mml"),
+        "baseline: frozen_cls.minilm_mml is not defined. Did you mean frozen_cls.minilm_mlm?",
+    ),
+    "a baseline of a block that is no run": (
+        run("simcse", baseline="frozen_csl.{encoder}"),
+        "baseline: frozen_csl.minilm_mlm is not defined. Did you mean frozen_cls.minilm_mlm?",
+    ),
+    "a baseline with an axis that is none": (
+        run("simcse", baseline="frozen_cls.{encodr}"),
+        "baseline frozen_cls.{encodr}: 'encodr' is no axis; there are method, encoder, corpus, reading, teacher.",
+    ),
+    "a time that is not said to be measured": (
+        timed_column(measured=False),
+        "columns.5 (wrong).measured: latency_ratio of suite cost is a time. Write measured: true.",
+    ),
+    "a score that is said to be measured": (
+        column(measured=True),
+        "columns.5 (wrong).measured: spearman of suite lee is no time. Write measured: false.",
+    ),
+    "a time of a batch that is not timed": (
+        timed_column(aggregation="batch:7"),
+        'columns.5 (wrong).aggregation: suite cost has no "batch:7" of latency_ratio. Known: "batch:1", "batch:32".',
+    ),
+    "a headline that is measured": (
+        both(timed_column(), put("grid/headline", "wrong")),
+        "headline: wrong is not defined.",
+    ),
+    "a scatter of a measured column": (
+        both(timed_column(), put("grid/scatter", {"x": "wrong", "y": "uniformity"})),
+        "scatter.x: wrong is not defined.",
+    ),
+    "two runs of one name": (
+        both(run("simcse"), training_of("simcse", max_steps=3)),
+        "two runs are named simcse.minilm_mlm.wiki_extract.wrong. Give one of them a tag.",
+    ),
+    "a plane of a suite that is not there": (
+        put("report/alignment_uniformity/suite", "lee_spaces"),
+        "report.alignment_uniformity.suite: lee_spaces is not defined. Did you mean lee_space?",
+    ),
+    "a plane of a task without positive pairs": (
+        put("report/alignment_uniformity/task", "documents"),
+        "report.alignment_uniformity.task: documents is not defined. Known: lee.",
+    ),
+    "densities of a task that is not there": (
+        put("report/cosine_density/task", "leee"),
+        "report.cosine_density.task: leee is not defined. Did you mean lee?",
+    ),
+    "maps of layers that the encoder lacks": (
+        put("grid/suites/attention", ["attention"]),
+        "experiments/demo.yaml: suites.attention.attention.maps.layers: 7; minilm",
+    ),
+    # no target without a producer
+    "a list of tokens that is not there": (
+        put("extraction/bias_list", "bert_typo"),
+        "extraction.bias_list: no file resources/tokens/bert_typo.json. Did you mean bert?",
+    ),
+    "a printed table that is not there": (
+        put("grid/published", ["jtcse_table99"]),
+        "experiments/demo.yaml: published: no file resources/published/jtcse_table99.csv. Did you mean jtcse_table9?",
+    ),
+    "a prompt that is not there": (
+        put("exemplars/wiki1m_300/prompt", "three_r_exemplar"),
+        "exemplars.wiki1m_300.prompt: no file resources/prompts/three_r_exemplar.txt. Did you mean three_r_exemplars?",
+    ),
+    "a name of a dataset that cannot be a file": (
+        put("datasets/lee-2", study()[0]["datasets"]["lee"]),
+        "datasets.lee-2: not a name. Use small letters, digits and underscores.",
+    ),
+    "a name of a suite that cannot be a file": (
+        put("suites/sts/lee-docs", study()[0]["suites"]["sts"]["lee"]),
+        "suites.sts.lee-docs: not a name.",
+    ),
+    "a seed below zero": (
+        put("grid/seeds", [-1]),
+        "experiments/demo.yaml: seeds.0: -1 is less than the minimum of 0",
+    ),
+    "a table of the extraction study that is not there": (
+        put("extraction/show/tables", ["extraction_table99"]),
+        "extraction.show.tables: extraction_table99 is not defined. Did you mean extraction_table9?",
+    ),
+    # bad values
+    "a number that is none": (
+        put("training/weight_decay", float("nan")),
+        "training.weight_decay: nan is no number to compute with.",
+    ),
+    "an infinite number": (
+        put("training/max_gradient_norm", float("inf")),
+        "training.max_gradient_norm: inf is no number to compute with.",
+    ),
+    "an infinite number in a grid": (
+        put("grid/columns/0/scale", float("inf")),
+        "experiments/demo.yaml: columns.0.scale: inf is no number to compute with.",
+    ),
+    "an encoder outside the study": (
+        lambda config, _grids: config["encoders"].update({"../x": config["encoders"]["minilm"]}),
+        "encoders.../x: not a name.",
+    ),
+    "answers outside the study": (
+        put("answers", "../answers.sqlite"),
+        "answers: ../answers.sqlite is outside the study's folder.",
+    ),
+    "answers at the root": (put("answers", "/tmp/answers.sqlite"), "answers: /tmp/answers.sqlite is outside"),
+    "a data root that is not there": (
+        put("data_root", "/nowhere"),
+        "data_root: /nowhere is no folder. Name the folder of local data, or none.",
+    ),
+}
+
+SEVERAL = {
+    MISTAKES[name][1]
+    for name in (
+        "epochs with max_steps by merging an encoder's settings",  # each of the settings that it is merged with
+        "maps of layers that the encoder lacks",  # each encoder
+    )
+}
+"""Mistakes with several lines."""
+
+
+def test_a_sound_study_is_found_sound():
+    assert findings(lambda config, grids: None) == []
+
+
+@pytest.mark.parametrize(("change", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(change, message, monkeypatch):
+    monkeypatch.delenv("SEMBLANCE_DATA", raising=False)
+    root = Path("/nowhere") if "/nowhere" in message else None
+    found = findings(change, data_root=root)
+    assert any(message in line for line in found), found
+    assert len(found) == 1 or message in SEVERAL, found
+    assert all("\n" not in line for line in found)
+
+
+def test_all_mistakes_are_found_at_once():
+    changes = [MISTAKES[name] for name in ("a misspelt key of the training", "a metric that no suite writes")]
+    more = [MISTAKES["a list of tokens that is not there"], MISTAKES["SimCSE without a corpus"]]
+    found = findings(both(*(change for change, _ in [*changes, *more])))
+    assert len(found) == 4
+    for _, message in [*changes, *more]:
+        assert any(message in line for line in found), message
+
+
+def test_a_mistake_of_many_runs_is_one_line():
+    encoders = ["minilm", "minilm_mlm"]
+    found = findings(run(["simcse", "sscl"], encoder=encoders, overrides={"training": {"max_step": 1}}))
+    assert len(found) == 1
+    assert (
+        "run simcse.minilm.wiki_extract.wrong, simcse.minilm_mlm.wiki_extract.wrong and 2 more: " in found[0]
+    )
+
+
+@pytest.mark.parametrize("overlay", ["config/config.yaml", "config/minilm.yaml"])
+def test_the_studies_of_this_repository_are_sound(overlay):
+    assert findings(lambda config, grids: None, overlay) == []
+
+
+# Only what is asked for is required: keys, engines, data of the jobs that are to run.
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """An environment without data and keys."""
+    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "DEEPSEEK_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def needs(*jobs, data_root=None):
+    return list(need_findings(study("config/config.yaml")[0], [Needed(*job) for job in jobs], data_root))
+
+
+def test_a_key_is_asked_for_by_the_job_that_needs_it_alone(bare):
+    assert needs(("train_encoder", ""), ("make_table", "")) == []
+    (found,) = needs(("write_exemplars", "wiki1m_300"), ("write_exemplars", "wiki1m_300"))
+    assert found.startswith(
+        "llms.deepseek_v3: pool wiki1m_300 needs it, and environment variable DEEPSEEK_API_KEY"
+    )
+    bare.setenv("SEMBLANCE_OFFLINE", "1")
+    assert needs(("write_exemplars", "wiki1m_300")) == []
+
+
+def test_an_engine_is_asked_for_by_the_job_that_needs_it_alone(bare):
+    bare.setenv("PATH", "/nowhere")
+    (found,) = needs(("translate_shard", "wiki_spa"))
+    assert found.startswith("translators.apertium: corpus wiki_spa needs apertium, which is not installed.")
+
+
+def test_data_is_asked_for_by_the_job_that_reads_it_alone(bare, tmp_path):
+    (found,) = needs(("read_dataset", "wiki_sentences"))
+    assert found.startswith(
+        "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "
+    )
+    (found,) = needs(("read_dataset", "wiki_sentences"), data_root=tmp_path)
+    assert f"{tmp_path}/corpus/wiki_sentences.txt.gz does not exist" in found
+    assert needs(("read_dataset", "wiki1m"), ("read_dataset", "lee"), ("fetch_encoder", "bert_base")) == []
+    (found,) = needs(
+        ("fetch_encoder", "consert_bert"), ("fetch_encoder", "esimcse_bert")
+    )  # on a drive; on the Hub
+    assert found.startswith("encoders.consert_bert: no source is there")
+
+
+# Files that cannot be read
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: [1, 2\nc: 3\n", ":3: did not find expected ',' or ']'. Fix the YAML."),
+        ("a: 1\na: 2\n", ":2: key 'a' occurs twice. Fix the YAML."),
+        ("a: !!python/object:os.system x\n", ":1: could not determine a constructor for the tag"),
+        ("a: !secret x\n", ":1: could not determine a constructor for the tag '!secret'. Fix the YAML."),
+        ("a:\n\t- 1\n", ":2: found character that cannot start any token. Fix the YAML."),
+    ],
+)
+def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path, text, message):
+    file = tmp_path / "overlay.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        read_yaml(file)
+    assert str(error.value).startswith(f"{file}{message}")
+
+
+# Asked of Snakemake itself
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the repository to make mistakes in."""
+    return copy_tree(tmp_path_factory.mktemp("mistakes"))
+
+
+def plan(tree, *arguments, overlay=None):
+    if overlay is not None:
+        (tree / "config/overlay.yaml").write_text(yaml.safe_dump(overlay))
+    files = ["--configfile", DEMO, *(["config/overlay.yaml"] if overlay is not None else [])]
+    return snakemake(tree, "-n", "--quiet", "all", *files, *arguments)
+
+
+def test_snakemake_stops_with_all_mistakes_before_the_graph(tree):
+    code, printed = plan(tree, overlay={"extraction": {"bias_list": "brt"}, "answers": "/x"})
+    assert code == 1 and "Building DAG" not in printed and "Traceback" not in printed
+    assert "ConfigError: answers: /x is outside the study's folder." in printed
+    assert "\nextraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?" in printed
+
+
+def test_a_grid_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):
+    grid = tree / "config/experiments/demo.yaml"
+    before = grid.read_text()
+    grid.write_text(before + "tail: [1,\n")
+    code, printed = plan(tree)
+    grid.write_text(before)
+    assert code == 1 and f"experiments/demo.yaml:{len(before.splitlines()) + 2}: " in printed
+
+
+def test_a_part_of_the_configuration_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):
+    part = tree / "config/methods.yaml"
+    before = part.read_text()
+    part.write_text("methods: !new {}\n")
+    code, printed = plan(tree)
+    part.write_text(before)
+    assert (
+        code == 1 and "config/methods.yaml:1: could not determine a constructor for the tag '!new'" in printed
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("dmo", "ConfigError: dmo: no rule makes it. Did you mean demo?"),
+        (
+            "results/demo/tables/dem.parquet",
+            "no rule makes it. Did you mean results/demo/tables/demo.parquet?",
+        ),
+        ("README.md", "ConfigError: README.md: no rule makes it."),
+    ],
+)
+def test_an_unknown_target_is_refused_though_such_a_file_may_be_there(tree, target, message):
+    code, printed = plan(tree, "--", target)
+    assert code == 1 and message in printed
+
+
+def test_words_and_nested_numbers_on_the_command_line_are_what_they_are_in_a_file(tree):
+    given = ["--config", "offline=true", "training={max_steps: 7, learning_rate: 1.0e-4}", "data_root=null"]
+    code, printed = plan(tree, *given)
+    assert code == 0, printed
+    code, printed = plan(tree, "--config", "training={max_steps: seven}")
+    assert code == 1 and "ConfigError: training.max_steps: 'seven' is not valid" in printed
+
+
+def test_a_caption_that_is_not_there_is_missed_before_the_graph(tree):
+    caption = tree / "resources/captions/cosine_density.rst"
+    before = caption.read_text()
+    caption.unlink()
+    code, printed = plan(tree)
+    caption.write_text(before)
+    assert code == 1 and "Traceback" not in printed
+    assert "figure cosine_density: no file resources/captions/cosine_density.rst." in printed
+
+
+def test_targets_are_rules_or_what_rules_make():
+    class Rule:
+        name, input = "all", ["<results>/report.html"]
+
+        def is_producer(self, target):
+            return target == "results/demo/report.html"
+
+        def has_wildcards(self):
+            return False
+
+    assert list(target_findings(["all", "results/demo/report.html"], [Rule()], "results/demo")) == []
+    (found,) = target_findings(["results/demo/raport.html"], [Rule()], "results/demo")
+    assert found.endswith("Did you mean results/demo/report.html?")

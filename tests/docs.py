@@ -1,0 +1,108 @@
+"""Doing what the documentation says: its fenced blocks, in their order, in a folder where the demo has run.
+
+Besides what ``tests.recipes`` knows (files to write, text to append, ``sh`` to run), a block may be ``python``, which is
+run as a script, ``sh dry``, whose long commands are only planned, or ``sh untried: REASON``, which no test can run. Text,
+tables and the like are there to be read.
+"""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tests import recipes
+from tests.planning import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+RECIPES = sorted(ROOT.glob("docs/adding/*.md"))
+RUN_LANGUAGES = {"sh", "python"}
+READ_LANGUAGES = {"text"}
+_FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PLANNED = {"make": "--dry-run", "snakemake": "--dry-run --quiet all"}
+"""What makes a program say what it would do, and do nothing."""
+
+Use = Literal["write", "append", "run", "plan", "script", "untried", "read"]
+
+
+class Step(NamedTuple):
+    """One fenced block: what is done with it, the path or reason of its info string, its language and text."""
+
+    use: Use
+    note: str
+    language: str
+    text: str
+
+
+def steps(page: str) -> list[Step]:
+    """The fenced blocks of a page, in their order."""
+    return [_step(*found) for found in _FENCE.findall(page)]
+
+
+def _step(language: str, info: str, text: str) -> Step:
+    info = info.strip()
+    if named := re.match(r"(title|append)=(\S+)$", info):
+        return Step("write" if named[1] == "title" else "append", named[2], language, text)
+    if untried := re.match(r"untried: *(.*)", info):
+        return Step("untried", untried[1], language, text)
+    assert info in ("", "dry"), f"{language} {info}: neither dry, untried, title nor append"
+    uses: dict[str, Use] = {"sh": "plan" if info else "run", "python": "script"}
+    return Step(uses.get(language, "read"), "", language, text)
+
+
+def planned(commands: str) -> str:
+    """Commands that say what ``commands`` would do.
+
+    Raises:
+        AssertionError: if there is no such thing for one of them.
+    """
+    return "\n".join(_planned(line) for line in commands.splitlines() if line.strip())
+
+
+def _planned(line: str) -> str:
+    words = shlex.split(line, comments=True)
+    program = next(number for number, word in enumerate(words) if "=" not in word)
+    if words[program] == "python":
+        assert words[program + 1] == "-m", f"{line}: cannot be planned"
+        return shlex.join([*words[: program + 3], "--help"])
+    option = _PLANNED[words[program]].split()
+    return shlex.join([*words[: program + 1], *option, *words[program + 1 :]])
+
+
+def follow(page: Path, folder: Path) -> list[Step]:
+    """Do in ``folder`` what ``page`` says; returns the steps that were done.
+
+    Raises:
+        AssertionError: if a command fails, with what it printed.
+    """
+    found = steps(page.read_text("utf-8"))
+    for step in found:
+        if step.use == "write":
+            assert not (folder / step.note).exists(), f"{page}: {step.note} is there already"
+            (folder / step.note).parent.mkdir(parents=True, exist_ok=True)
+            (folder / step.note).write_text(step.text, "utf-8")
+        elif step.use == "append":
+            with (folder / step.note).open("a") as file:
+                file.write(step.text)
+        elif step.use == "script":
+            recipes.run(f"{shlex.quote(sys.executable)} -c {shlex.quote(step.text)}", folder)
+        elif step.use in ("run", "plan"):
+            recipes.run(planned(step.text) if step.use == "plan" else step.text, folder)
+    return found
+
+
+def prose(page: str) -> str:
+    """A page without its fenced blocks."""
+    return _FENCE.sub("", page)
+
+
+def links(page: str) -> list[str]:
+    """Targets of a page's links and pictures."""
+    text = prose(page)
+    return re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'src="([^"]+)"', text)
+
+
+def anchors(page: str) -> set[str]:
+    """What a link may name of a page: its headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ +(.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

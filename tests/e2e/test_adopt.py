@@ -1,0 +1,66 @@
+"""After ``audit adopt`` Snakemake plans what the records say, whatever became of its own notes and of dates."""
+
+import json
+import os
+import shutil
+
+import pytest
+import yaml
+
+from tests.e2e.test_whole_graph import CONFIGS
+from tests.planning import planned_jobs, run
+
+TEMPLATE = "resources/report/report.html.j2"
+WARMER = {"methods": {"simcse_3r": {"k": 3}}}
+"""A setting that 3R alone reads."""
+
+
+def plan(folder, *files):
+    return planned_jobs(folder, *CONFIGS[1:], *files, configfile=CONFIGS[0])
+
+
+def audit(folder, command, *files):
+    asked = run(folder, "-m", "workflow_scripts.audit", command, "--json", "--configfile", *CONFIGS, *files)
+    assert asked.stdout, asked.stderr
+    return json.loads(asked.stdout)
+
+
+def stale_rules(found):
+    return {name.split("(")[0] for name in (entry["job"] for entry in found["stale"].values())}
+
+
+@pytest.fixture
+def restored(smoke_copy):
+    """The finished study with new dates, and nothing that Snakemake knew."""
+    shutil.rmtree(smoke_copy / ".snakemake")
+    return smoke_copy
+
+
+def test_a_copied_study_is_up_to_date(restored):
+    assert plan(restored)  # by dates, all that is older than the list of its code
+    done = audit(restored, "adopt")
+    assert done["taken_away"] == done["missing"] == [] and len(done["noted"]) > 40
+    assert plan(restored) == {}
+
+
+def test_a_setting_that_was_changed_meanwhile_is_planned(restored):
+    file = restored / "overlay.yaml"
+    file.write_text(yaml.safe_dump(WARMER))
+    expected = stale_rules(audit(restored, "stale", "overlay.yaml"))
+    done = audit(restored, "adopt", "overlay.yaml")
+    planned = plan(restored, "overlay.yaml")
+    assert set(planned) == expected
+    assert planned["train_encoder"] == 1 and "write_report" in planned and "continue_mlm" not in planned
+    (kept,) = (restored / "results/demo/runs").glob("*simcse_3r*/seed1/.kept/model")
+    assert (kept / "model/record.json").exists() and len(done["taken_away"]) > 5
+    assert audit(restored, "adopt", "overlay.yaml")["taken_away"] == []
+
+
+def test_an_input_that_was_edited_under_its_old_date_is_planned(smoke_copy):
+    template = smoke_copy / TEMPLATE
+    date = (smoke_copy / "results/demo/report.html").stat().st_mtime - 60
+    template.write_text(template.read_text().replace("</body>", "<!-- another --></body>"))
+    os.utime(template, (date, date))
+    assert plan(smoke_copy) == {}
+    assert audit(smoke_copy, "adopt")["taken_away"] == ["results/demo/report.html"]
+    assert plan(smoke_copy) == {"write_report": 1}

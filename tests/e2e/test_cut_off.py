@@ -1,0 +1,73 @@
+"""A wave of jobs stops where nothing has changed, though Snakemake has planned it to the end."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_whole_graph import CONFIGS, plan
+from tests.planning import planned_jobs, run
+from workflow_scripts.provenance.artefacts import identity, read_record
+
+COUNTS = Path("results/demo/corpora/wiki_extract/words.parquet")
+READERS = {"pick_exemplars": 1, "train_encoder": 1, "make_table": 1, "write_report": 1}
+"""Some of the jobs behind the counts, which 3R reads."""
+
+
+def commit(folder: Path, message: str) -> None:
+    """Commit everything but what runs made, or nothing."""
+    git = ["git", "-C", str(folder), "-c", "user.name=test", "-c", "user.email=test@example.org"]
+    (folder / ".gitignore").write_text("results/\nlogs/\nbenchmarks/\n.snakemake/\n__pycache__/\n")
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    subprocess.run([*git, "add", "--all"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", message], check=True)
+
+
+def artefacts(folder: Path) -> dict[str, bytes]:
+    """Every file below results but what is kept."""
+    files = (path for path in (folder / "results").rglob("*") if path.is_file() and ".kept" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def count_again(folder: Path) -> None:
+    """Make the counts anew, whatever is kept of them, and all that Snakemake plans behind them."""
+    shutil.rmtree(folder / COUNTS.parent / ".kept" / COUNTS.name)
+    finished = run(
+        folder, "-m", "snakemake", "--cores", "2", "--quiet", "host", "--forcerun", "count_words",
+        "--configfile", *CONFIGS,
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr[-3000:]
+
+
+@pytest.mark.parametrize("change", ["an empty commit", "a comment"])
+def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_copy, change):
+    before, was = artefacts(smoke_copy), identity(smoke_copy / COUNTS)
+    if change == "a comment":
+        module = smoke_copy / "workflow_scripts/data/words.py"
+        module.write_text(f"{module.read_text()}\n# nothing that Python runs\n")
+    commit(smoke_copy, change)
+    planned = planned_jobs(smoke_copy, CONFIGS[1], "--forcerun", "count_words", configfile=CONFIGS[0])
+    assert READERS.items() <= planned.items()
+    count_again(smoke_copy)
+    after = artefacts(smoke_copy)
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    assert changed == {COUNTS.as_posix()}
+    assert identity(smoke_copy / COUNTS) == was
+    made = read_record(smoke_copy / COUNTS)
+    assert made is not None and made.origin.commit is not None
+    (log,) = (smoke_copy / "logs/demo/train_encoder").rglob("*simcse_3r*/seed1.log")
+    assert "done before by the same job, put back from" in log.read_text()
+    assert plan(smoke_copy) == {}
+
+
+def test_other_counts_are_another_training(smoke_copy):
+    """Else the test above could pass on a job that is always put back."""
+    module = smoke_copy / "workflow_scripts/data/words.py"
+    module.write_text(f"{module.read_text()}\nEDITED = True\n")
+    before = artefacts(smoke_copy)
+    count_again(smoke_copy)
+    after = artefacts(smoke_copy)
+    assert {"results/demo/report.html", COUNTS.as_posix()} <= {
+        name for name in before if before[name] != after[name]
+    }

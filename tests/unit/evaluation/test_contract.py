@@ -1,0 +1,26 @@
+"""Evaluators that rule evaluate_suite runs keep ``evaluation.base``."""
+
+import importlib
+import inspect
+
+import pytest
+
+from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.evaluation.base import Evaluator, SuiteConfig
+from workflow_scripts.graph.evaluators import evaluators
+
+
+@pytest.mark.parametrize("kind", evaluators())
+def test_every_evaluator_keeps_the_contract(kind):
+    module = importlib.import_module(f"workflow_scripts.evaluation.{kind}")
+    assert evaluators()[kind] == module.FORM
+    assert module.FORM in FORMS
+    assert issubclass(module.Config, SuiteConfig)
+    asked = list(inspect.signature(Evaluator.evaluate).parameters)[1:]
+    given = inspect.signature(module.evaluate).parameters.values()
+    assert [p.name for p in given if p.default is p.empty] == asked
+
+
+def test_kinds_are_found_by_their_form():
+    assert {"clustering": "labelled", "transfer": "labelled"}.items() <= evaluators().items()
+    assert "sts" not in evaluators()  # a rule of its own

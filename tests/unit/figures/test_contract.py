@@ -1,0 +1,73 @@
+"""Every module of figures that declares needs is one that the job can draw, found without a list."""
+
+import inspect
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.planning import ROOT
+from workflow_scripts.config import Settings
+from workflow_scripts.figures import sweep
+from workflow_scripts.figures.base import FigureModule, load_figure, of_pattern
+from workflow_scripts.graph.figures import declared_figures
+from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.reporting.settings import Grid
+
+FIGURES = list(declared_figures())
+
+
+def test_figures_are_found():
+    assert {"learning_curves", "scatter", "mixing_map"} <= {*FIGURES}
+    assert not {"base", "style", "curves", "extraction", "named_points"} & {*FIGURES}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_what_the_graph_reads_is_what_the_module_says(name):
+    assert declared_figures()[name] == load_figure(name).NEEDS
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_all_that_the_contract_asks_for(name):
+    module = load_figure(name)
+    assert isinstance(module.COLUMNS, pa.Schema) and issubclass(module.Config, Settings)
+    assert (module.Config is Settings) == (module.NEEDS.config is None)
+    fields = dict.fromkeys(module.Config.model_fields, "...")
+    for text in (module.TITLE, module.DESCRIPTION):
+        assert text.format_map(fields | {"title": "..."})
+    for function in ("points", "draw"):
+        own, asked = (
+            list(inspect.signature(getattr(one, function)).parameters) for one in (module, FigureModule)
+        )
+        assert own == [name for name in asked if name != "self"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "config/experiments").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_what_a_grid_asks_of_its_figures_is_in_its_columns_and_runs(path):
+    grid = Grid.parse(read_yaml(path), path.stem)
+    if grid.sweep:
+        sweep.check_plots(grid.sweep, grid)
+    if grid.scatter:
+        assert {grid.scatter.x, grid.scatter.y} <= {column.heading for column in grid.columns}
+    if grid.token_similarity:
+        assert {*grid.token_similarity.runs} <= {*runs_of(read_yaml(path))}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_a_caption(name):
+    assert (ROOT / f"resources/captions/{name}.rst").read_text("utf-8").strip()
+
+
+def test_files_find_their_roles_by_their_paths():
+    scores = "<results>/scores/geometry/{suite}/{run}/seed{seed}.parquet"
+    paths = [
+        Path("results/demo/tables/demo.parquet"),
+        Path("results/demo/scores/geometry/space/simcse.a.b/seed1.parquet"),
+        Path("results/demo/scores/geometry/space/simcse.a.b/seed1.pairs.parquet"),
+        Path("results/demo/scores/sts/space/simcse.a.b/seed1.parquet"),
+    ]
+    assert of_pattern(scores, paths) == [paths[1]]
+    assert of_pattern("<results>/tables/{experiment}.parquet", paths) == [paths[0]]

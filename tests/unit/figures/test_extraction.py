@@ -1,0 +1,68 @@
+"""Figures of the extraction study, made of scores that are known."""
+
+import pyarrow as pa
+import pytest
+
+from tests.unit.reporting.test_extraction import NAMES, VARIANTS, rows
+from workflow_scripts.columns.extraction import EXTRACTION
+from workflow_scripts.figures.base import Request, load_figure
+from workflow_scripts.figures.extraction import UNITS
+from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.provenance.artefacts import job_record, write_table
+
+FIGURES = {
+    "variant_scatter": {
+        "x": "IsoScore", "y": "STS", "y_scale": "linear", "note": None, "models": ["BERT", "RE"], "variants": VARIANTS, "correlation": True,
+    },
+    "layer_lines": {"measures": ["STS"], "series": [{"panel": "plain", "representation": "plain", "weighting": "avg"}, {"panel": "plain", "representation": "random", "weighting": "avg"}], "sums": ["1+last"]},
+    "mixing_map": {"measures": ["STS"], "split": True, "representation": "plain", "weighting": "avg", "mixing_weights": [0, 0.5]},
+}  # fmt: skip
+COUNTS = {"variant_scatter": 4, "layer_lines": 5 + 5, "mixing_map": 4 * 2 * 2 + 2}
+
+
+@pytest.fixture
+def scores(tmp_path):
+    """A file of all scores."""
+    file = tmp_path / "scores.parquet"
+    record = job_record("extract_scores", settings={}, inputs={}, outputs=[file])
+    write_table(file, pa.Table.from_pylist(list(rows()), schema=EXTRACTION), record)
+    return file
+
+
+def request_of(kind, scores, **changes):
+    block = {"kind": kind, "title": "T", "below": "x"} | FIGURES[kind] | changes
+    config = load_figure(kind).Config.model_validate(block)
+    return Request(config, {"scores": [scores]}, NAMES.model_dump())
+
+
+def svg_of(kind, points, request):
+    with figure_style():
+        figure = load_figure(kind).draw(points, request, FigureStyle(width_inches=7.3), "T", ["a stand-in"])
+        return to_svg(figure, "f", "T", "d")
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_a_figure_shows_what_was_scored_and_is_drawn_the_same_each_time(scores, kind):
+    request = request_of(kind, scores)
+    points = load_figure(kind).points(request)
+    assert len(points) == COUNTS[kind]
+    svg = svg_of(kind, points, request)
+    assert svg == svg_of(kind, points, request)
+    assert svg.index(UNITS) < svg.index("a stand-in")
+    assert "<svg" in svg_of(kind, points.slice(0, 0), request)
+
+
+def scatter(scores, **changes):
+    """A scatter of isotropy and score as SVG."""
+    request = request_of("variant_scatter", scores, **changes)
+    return svg_of("variant_scatter", load_figure("variant_scatter").points(request), request)
+
+
+def test_the_correlation_of_isotropy_and_score_is_one_where_both_rise_together(scores):
+    assert "BERT (r = 1.00)" in scatter(scores)
+
+
+def test_a_logarithmic_axis_has_plain_numbers_and_the_note_is_printed(scores):
+    svg = scatter(scores, y_scale="log", note="Mind the scale.")
+    assert "Mind the scale." in svg
+    assert "mathdefault" not in svg

@@ -1,0 +1,339 @@
+"""Figures: what is drawn is what the data says, and the SVG can be read by all."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_scripts.columns.scores import SCORES, SIMILARITIES
+from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.figures import alignment_uniformity, cosine_density, learning_curves
+from workflow_scripts.figures.alignment_uniformity import Headline, draw_plane, plane
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.cosine_density import densities, kernel_density
+from workflow_scripts.figures.learning_curves import curves
+from workflow_scripts.figures.style import (
+    COLOURS,
+    INK,
+    FigureStyle,
+    figure_style,
+    line_look,
+    short_names,
+    spread,
+    to_svg,
+)
+from workflow_scripts.provenance.artefacts import read_record, read_table, verify_checksum
+from workflow_scripts.reporting.records import RunTable
+
+FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
+STYLE = FigureStyle(width_inches=7.3)
+CURVES = Request(learning_curves.Config(loss_blocks=10))
+DENSITY = cosine_density.Config(task="lee", edges=[0, 1, 2], bandwidth=0.05)
+PLANE = alignment_uniformity.Config(suite="geometry", task="lee")
+HOSTILE = '</svg><script>alert("x")</script> $\\frac{1$ & <b>'
+
+
+def history(losses, dev=None, run="simcse.mini.wiki", seed=1):
+    steps = range(1, len(losses) + 1)
+    columns = [steps, losses, losses, losses, dev or [None] * len(losses)]
+    return RunTable(run, seed, pa.table(columns, names=HISTORY.names).cast(HISTORY))
+
+
+def similarities(gold, cosine, run="simcse.mini.wiki", seed=1, task="lee"):
+    table = pa.table([[task] * len(gold), [""] * len(gold), gold, cosine], names=SIMILARITIES.names)
+    return RunTable(run, seed, table.cast(SIMILARITIES))
+
+
+def geometry(run, seed, alignment, uniformity):
+    measured = {"alignment": alignment, "uniformity": uniformity}
+    rows = [
+        {
+            "run": run, "seed": seed, "suite": "geometry", "task": "lee", "aggregation": "",
+            "metric": metric, "value": value, "n": 9, "note": "lee, score > 4",
+        }
+        for metric, value in measured.items()
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=SCORES)
+
+
+def svg_of(draw, title="Title", footnotes=()):
+    with figure_style():
+        return to_svg(draw(title, footnotes), "figure", title, "What it shows.")
+
+
+def texts(svg):
+    return ["".join(node.itertext()) for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+# Learning curves
+
+
+def test_a_short_history_is_drawn_step_by_step():
+    found = curves([history([3.0, 2.0, 1.0])], learning_curves.Config(loss_blocks=10))
+    assert found.schema.equals(learning_curves.COLUMNS)
+    assert (found["step"].to_pylist(), found["value"].to_pylist()) == ([1, 2, 3], [3, 2, 1])
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=2, max_size=200), st.integers(2, 50))
+def test_blocks_cover_every_step_once(losses, blocks):
+    found = curves([history(losses)], learning_curves.Config(loss_blocks=blocks))
+    assert len(found) == min(blocks, len(losses))
+    sizes = [len(block) for block in np.array_split(losses, len(found))]
+    assert np.average(found["value"].to_numpy(), weights=sizes) == pytest.approx(np.mean(losses))
+    assert np.average(found["step"].to_numpy(), weights=sizes) == pytest.approx((len(losses) + 1) / 2)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"), [(10, "every step."), (12, "means of blocks of 1 to 2 steps."), (40, "of 4 steps.")]
+)
+def test_the_figure_says_how_the_loss_was_averaged(steps, said):
+    data = curves([history([1.0] * steps)], learning_curves.Config(loss_blocks=10))
+    svg = svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text))
+    assert any(text.startswith("One seed. Loss: ") and said in text for text in texts(svg))
+
+
+def test_development_scores_are_drawn_where_they_were_measured():
+    found = curves([history([3, 2, 1, 1], [None, 0.5, None, 0.7])], learning_curves.Config(loss_blocks=2))
+    dev = found.filter(pc.equal(found["metric"], "dev_score"))
+    assert (dev["step"].to_pylist(), dev["value"].to_pylist()) == ([2, 4], [0.5, 0.7])
+
+
+def test_many_runs_each_keep_a_name_that_covers_no_other():
+    histories = [
+        history(np.linspace(3, 1, 20), [0.7] * 20, f"method{n}.mini.wiki", seed)
+        for n in range(20)
+        for seed in (1, 2)
+    ]
+    data = curves(histories, learning_curves.Config(loss_blocks=10))
+    svg = svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text))
+    assert all(texts(svg).count(f"method{n}") == 2 for n in range(20))
+    heights = {}
+    for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
+        if node.text.startswith("method"):
+            x, y = re.search(r"translate\(([\d.]+) ([\d.]+)\)|^", node.get("transform", "")).groups() or (
+                0,
+                0,
+            )
+            heights.setdefault(x or node.get("x"), []).append(float(y or node.get("y")))
+    assert sum(map(len, heights.values())) == 40
+    gaps = [np.diff(sorted(ys)) for ys in heights.values() if len(ys) > 1]
+    assert gaps and min(map(np.min, gaps)) > 7  # points of the names' size
+
+
+def test_an_experiment_without_training_says_so():
+    data = curves([], learning_curves.Config(loss_blocks=10))
+    assert "No run of this experiment is trained." in texts(
+        svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text))
+    )
+
+
+# Densities
+
+
+def test_a_density_integrates_to_one_even_at_the_end_of_the_scale():
+    grid = np.linspace(-1, 1, 2001)
+    for values in ([0.99, 1.0, 0.98], [-1.0, -0.97], [0.1, 0.4]):
+        assert np.trapezoid(kernel_density(np.array(values), grid, 0.05), grid) == pytest.approx(1, abs=2e-3)
+
+
+def test_a_density_is_the_kernel_written_out():
+    expected = np.mean([np.exp(-((0.3 - v) ** 2) / 0.005) for v in (0.2, 0.5)]) / (0.05 * np.sqrt(2 * np.pi))
+    assert kernel_density(np.array([0.2, 0.5]), np.array([0.3]), 0.05)[0] == pytest.approx(expected)
+
+
+def test_every_pair_falls_into_one_group_edges_included():
+    gold = [0.0, 0.5, 1.0, 1.0001, 2.0]
+    found = densities([similarities(gold, [0.1, 0.2, 0.3, 0.4, 0.5])], DENSITY)
+    assert found.schema.equals(cosine_density.COLUMNS)
+    groups = {row["lower"]: row["pairs"] for row in found.to_pylist()}
+    assert groups == {0: 3, 1: 2}
+
+
+def test_seeds_are_pooled_and_pairs_counted_once():
+    both = densities([similarities([0.5, 1.5], [0.1, 0.9], seed=s) for s in (1, 2)], DENSITY)
+    one = densities([similarities([0.5, 1.5], [0.1, 0.9])], DENSITY)
+    assert set(both["pairs"].to_pylist()) == {1}
+    assert set(both["seeds"].to_pylist()) == {2}
+    np.testing.assert_allclose(both["density"].to_numpy(), one["density"].to_numpy())
+
+
+def test_a_judgement_outside_the_edges_is_an_error():
+    with pytest.raises(ConfigError, match=r"edges: \[0.0, 1.0, 2.0\]; judgements of lee reach from 0 to 2.5"):
+        densities([similarities([0, 2.5], [0.1, 0.2])], DENSITY)
+
+
+def test_edges_must_rise():
+    with pytest.raises(ConfigError, match="edges must rise"):
+        cosine_density.Config.parse({"task": "a", "edges": [0, 2, 1], "bandwidth": 0.1}, "report")
+
+
+def test_an_empty_group_is_shown_as_empty():
+    data = densities([similarities([0.5, 0.7], [0.1, 0.2])], DENSITY)
+    assert data.filter(pc.is_null(data["density"])).to_pylist()[0]["pairs"] == 0
+    svg = svg_of(lambda *text: cosine_density.draw(data, Request(DENSITY), STYLE, *text))
+    assert "1 to 2" in " ".join(texts(svg))
+
+
+def test_a_task_that_nobody_was_scored_on_says_so():
+    data = densities([similarities([0.5], [0.1], task="other")], DENSITY)
+    svg = svg_of(lambda *text: cosine_density.draw(data, Request(DENSITY), STYLE, *text))
+    assert "No run of this experiment was scored on this task." in texts(svg)
+
+
+# Plane
+
+
+def test_points_are_means_and_sds_over_seeds():
+    scores = [geometry("a.mini", s, 0.1 * s, -s) for s in (1, 2, 3)]
+    found = plane(scores, Headline("A", {"a.mini": 71.0}), PLANE)
+    assert found.schema.equals(alignment_uniformity.COLUMNS)
+    point = found.to_pylist()[0]
+    assert (point["seeds"], point["score"], point["note"]) == (3, 71.0, "lee, score > 4")
+    assert (point["alignment"], point["uniformity"]) == (pytest.approx(0.2), pytest.approx(-2))
+    assert (point["alignment_sd"], point["uniformity_sd"]) == (pytest.approx(0.1), pytest.approx(1))
+
+
+def test_a_run_without_a_score_stays_in_the_plane():
+    scores = [geometry("a.mini", 1, 0.1, -1), geometry("b.mini", 1, 0.3, -2)]
+    data = plane(scores, Headline("A", {"a.mini": 71.0, "b.mini": None}), PLANE)
+    svg = svg_of(lambda *text: draw_plane(data, "A", STYLE, *text))
+    assert {"a", "b"} <= set(texts(svg))
+
+
+def test_gaps_everywhere_give_a_figure_that_says_so():
+    data = plane([geometry("a.mini", 1, None, None)], Headline("A", {"a.mini": 1.0}), PLANE)
+    svg = svg_of(lambda *text: draw_plane(data, "A", STYLE, *text))
+    assert "Alignment and uniformity are gaps for every run." in texts(svg)
+
+
+def test_a_measurement_that_is_not_there_is_an_error():
+    with pytest.raises(ConfigError, match="no scores of task stsb in suite geometry"):
+        plane([geometry("a.mini", 1, 0.1, -1)], Headline("A", {}), PLANE.model_copy(update={"task": "stsb"}))
+
+
+# Style
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.01, 0.2))
+def test_spread_names_are_apart_and_keep_their_order(wanted, gap):
+    placed = spread(wanted, gap)
+    order = np.argsort(wanted, kind="stable")
+    assert np.all(np.diff(np.array(placed)[order]) >= gap - 1e-9)
+    if (len(wanted) - 1) * gap <= 1:
+        assert min(placed) >= 0 and max(placed) <= 1 + 1e-9
+
+
+def test_names_that_do_not_overlap_stay_where_they_are():
+    assert spread([0.9, 0.1, 0.5], 0.1) == [0.9, 0.1, 0.5]
+
+
+def test_names_leave_out_what_all_runs_share_unless_that_leaves_nothing():
+    runs = ["simcse.mini.wiki", "s2sent.mini.wiki"]
+    assert list(short_names(runs).short.values()) == ["simcse", "s2sent"]
+    assert short_names(runs).footnotes == ["Names leave out what all runs share: mini, wiki."]
+    for alone in (["simcse.mini"], ["simcse.mini", "simcse.mini.paper"]):
+        assert list(short_names(alone).short.values()) == alone
+        assert short_names(alone).footnotes == []
+
+
+def test_twenty_four_lines_look_different():
+    looks = {(look["color"], str(look["linestyle"])) for look in map(line_look, range(24))}
+    assert len(looks) == 24
+
+
+def luminance(colour):
+    channels = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_colours_stand_out_from_light_and_from_dark_paper(colour):
+    """WCAG asks for a contrast of 3 for graphics."""
+    light, dark = luminance("#ffffff"), luminance("#16181c")
+    assert (light + 0.05) / (luminance(colour) + 0.05) > 3.8
+    assert (luminance(colour) + 0.05) / (dark + 0.05) > 3.6
+
+
+# The files
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_checksummed_named_and_prints_every_substitution(finished, name):
+    path = finished / f"figures/lab/{name}.svg"
+    verify_checksum(path)
+    record = read_record(path)
+    assert record.labels == read_record(path.with_suffix(".parquet")).labels
+    assert len(record.labels) == 2
+    shown = " ".join(" ".join(texts(path.read_text())).split())
+    assert all(f"Substitution: {label}." in shown for label in record.labels)
+    root = ET.fromstring(path.read_text())
+    assert root.get("role") == "img"
+    spoken = {node.get("id"): node.text for node in root if node.tag.endswith(("title", "desc"))}
+    assert all(spoken[name] for name in root.get("aria-labelledby").split())
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_readable_at_the_width_of_a_page(finished, name):
+    root = ET.fromstring((finished / f"figures/lab/{name}.svg").read_text())
+    assert float(root.get("width").removesuffix("pt")) * 96 / 72 == pytest.approx(700, abs=5)
+    sizes = [
+        float(size)
+        for node in root.iter("{http://www.w3.org/2000/svg}text")
+        for size in re.findall(r"([\d.]+)px", node.get("style", ""))
+    ]
+    assert sizes and min(sizes) >= 6.5  # points
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_ink_takes_the_colour_of_the_page_around_it(finished, name):
+    svg = (finished / f"figures/lab/{name}.svg").read_text()
+    assert svg.count("currentColor") > 10
+    drawn = svg[: svg.rindex("</svg>")]
+    assert INK not in drawn and "#000000" not in drawn
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_reference_in_a_figure_leads_to_one_element(finished, name):
+    svg = (finished / f"figures/lab/{name}.svg").read_text()
+    ids = re.findall(r'\bid="([^"]+)"', svg)
+    assert len(ids) == len(set(ids)) > 10
+    assert all(identifier.startswith(name.replace("_", "-") + "-lab-") for identifier in ids)
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg)) <= set(ids)
+
+
+def test_a_figure_drawn_again_and_again_has_the_same_bytes():
+    """Layout by a solver that orders by memory address differs in its last digits, now and then."""
+    files = [similarities([0.5, 1.5], [0.1, 0.9], run=f"method{n}.mini") for n in range(4)]
+    data = densities(files, DENSITY)
+    kept, drawn = [], set()
+    for turn in range(12):
+        kept.append([bytearray(977) for _ in range(1000 * (turn % 3))])  # other addresses every time
+        drawn.add(svg_of(lambda *text: cosine_density.draw(data, Request(DENSITY), STYLE, *text)))
+    assert len(drawn) == 1
+
+
+def test_hostile_text_stays_text():
+    data = curves([history([3, 2, 1], [0.1, 0.2, 0.3])], learning_curves.Config(loss_blocks=10))
+    svg = svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text), HOSTILE, [HOSTILE])
+    root = ET.fromstring(svg)
+    assert not [node for node in root.iter() if node.tag.endswith(("script", "}b"))]
+    assert " ".join(texts(svg)).count("$\\frac{1$ & <b>") == 2
+
+
+def test_the_data_of_every_figure_is_beside_it(finished):
+    schemas = dict(
+        zip(
+            FIGURES,
+            (figure.COLUMNS for figure in (learning_curves, cosine_density, alignment_uniformity)),
+            strict=True,
+        )
+    )
+    for name, schema in schemas.items():
+        assert len(read_table(finished / f"figures/lab/{name}.parquet", schema)) > 3

@@ -1,0 +1,59 @@
+import math
+
+import pytest
+
+from tests.unit.reporting.conftest import command, figure_settings, inside, run_job
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.modulus_surface import COLUMNS, Config, points
+from workflow_scripts.provenance.artefacts import read_record, read_table, verify_checksum
+
+REQUEST = Request(Config(longest=10, steps=101))  # steps of .1 and .02
+
+
+def loss_at(k, t):
+    rows = points(REQUEST).to_pylist()
+    nearest = min(rows, key=lambda row: abs(row["k"] - k) + abs(row["t"] - t))
+    assert nearest["k"] == pytest.approx(k) and nearest["t"] == pytest.approx(t)
+    return nearest["loss"]
+
+
+@pytest.mark.parametrize(
+    ("k", "t", "expected"),
+    [
+        (1, 1, 0),
+        (1, 0, 0.7071068),
+        (1, -1, 1),
+        (2, 1, 1 / 3),
+        (3, 1, 0.5),
+        (10, 1, 0.8181818),
+        (2, 0, 0.7453560),
+    ],
+)
+def test_the_surface_has_the_values_of_the_closed_form(k, t, expected):
+    """O-40: L_TMC(k, t) = sqrt(1 + k^2 - 2kt) / (1 + k)."""
+    assert loss_at(k, t) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_surface_is_the_closed_form_everywhere_and_least_where_both_are_one():
+    """JTCSE, Eq. 5."""
+    rows = points(REQUEST).to_pylist()
+    assert len(rows) == 101**2
+    for row in rows:
+        k, t = row["k"], row["t"]
+        assert row["loss"] == pytest.approx(math.sqrt(max(0, 1 + k * k - 2 * k * t)) / (1 + k), abs=1e-7)
+    least = min(rows, key=lambda row: row["loss"])
+    assert (least["k"], least["t"]) == (pytest.approx(1), pytest.approx(1))
+
+
+def test_the_job_draws_what_it_writes(tmp_path):
+    settings = figure_settings("modulus_surface", {"longest": 3.0, "steps": 40}, title="A grid")
+    with inside(tmp_path):
+        files = {"svg": tmp_path / "modulus_surface.svg", "data": tmp_path / "modulus_surface.parquet"}
+        place = {"experiment": "lab", "figure": "modulus_surface"}
+        run_job(*command("draw_figure", settings, inputs=[], **place, **files))
+    svg = files["svg"].read_text()
+    verify_checksum(files["svg"])
+    assert read_record(files["svg"]).wildcards == {"experiment": "lab", "figure": "modulus_surface"}
+    assert len(read_table(files["data"], COLUMNS)) == 1600
+    for text in ("Modulus constraint: A grid", "k, ratio of the moduli", "t, cosine", ">0.5<"):
+        assert text in svg

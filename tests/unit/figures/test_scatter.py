@@ -1,0 +1,63 @@
+import pytest
+
+from tests.unit.reporting.conftest import command, figure_settings, inside, run_job
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.scatter import COLUMNS, Config, both_scores, draw
+from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+
+SHOWN = Config(x="energy", y="STS")
+STYLE = FigureStyle(width_inches=7.3)
+
+
+def table(*scores):
+    """Rows of runs a, b, c, ... with an energy and an STS score each."""
+    return [
+        {"run": f"{name}.x", "heading": heading, "mean": mean, "sd": 0.1}
+        for name, pair in zip("abcdefghij", scores, strict=False)
+        for heading, mean in zip(("energy", "STS", "other"), (*pair, 7.0), strict=True)
+    ]
+
+
+def svg_of(data):
+    with figure_style():
+        return to_svg(
+            draw(data, Request(SHOWN), STYLE, "A title", ["a stand-in"]), "scatter", "A title", "About"
+        )
+
+
+def test_a_point_is_a_run_with_both_scores():
+    data = both_scores(table((0.1, 70), (0.2, None), (0.3, 80)), SHOWN)
+    assert data.schema == COLUMNS
+    assert data.to_pylist() == [
+        {"run": "a.x", "x": 0.1, "x_sd": 0.1, "y": 70.0, "y_sd": 0.1},
+        {"run": "c.x", "x": 0.3, "x_sd": 0.1, "y": 80.0, "y_sd": 0.1},
+    ]
+    assert "Pearson" not in svg_of(data)  # two points always lie on a line
+
+
+def test_the_figure_says_how_the_columns_correlate():
+    """By hand: x = 1, 2, 3 and y = 1, 3, 2 have Pearson and Spearman 0.5."""
+    svg = svg_of(both_scores(table((1, 1), (2, 3), (3, 2)), SHOWN))
+    for text in ("energy", "STS", "Over 3 runs: Pearson 0.50, Spearman 0.50", "a stand-in", ">b<"):
+        assert text in svg
+
+
+def test_no_run_with_both_scores_says_so():
+    assert "No run has both energy and STS." in svg_of(both_scores(table((1, None)), SHOWN))
+
+
+def test_a_column_that_is_not_there_is_refused():
+    with pytest.raises(ConfigError, match=r"scatter: gain is no heading; has \['energy', 'STS', 'other'\]"):
+        both_scores(table((1, 1)), Config(x="gain", y="STS"))
+
+
+def test_the_job_draws_two_columns_of_the_table(finished, tmp_path):
+    settings = figure_settings("scatter", {"x": "STS12", "y": "STS-B"}, title="A grid")
+    files = {"svg": tmp_path / "scatter.svg", "data": tmp_path / "scatter.parquet"}
+    with inside(finished.parent.parent):
+        place = {"experiment": "lab", "figure": "scatter"}
+        run_job(*command("draw_figure", settings, inputs="results/demo/tables/lab.parquet", **place, **files))
+    svg = files["svg"].read_text()
+    for text in ("Two scores of every run: A grid", "STS12", "frozen_cls", "Substitution"):
+        assert text in svg

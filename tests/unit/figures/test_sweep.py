@@ -1,0 +1,158 @@
+import pytest
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.sweep import COLUMNS, HOW_DRAWN, Config, draw_panels, rows_of
+from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.reporting.experiment import Experiment
+
+STYLE = FigureStyle(width_inches=7.3)
+COLUMN = {"suite": "s", "task": "t", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
+GRID = {
+    "title": "Blocks",
+    "source": "-",
+    "seeds": [1, 2],
+    "baseline": None,
+    "suites": {"sts": ["s"]},
+    "runs": [
+        {"method": "base", "encoder": "x"},
+        {
+            "method": ["s2sent", "promptbert"],
+            "encoder": "x",
+            "corpus": "c",
+            "sweep": {"method.blocks": [1, 3], "method.frequencies": [1, 4, 16]},
+        },
+    ],
+    "columns": [{"heading": "STS-B", **COLUMN}, {"heading": "Other", **COLUMN}],
+}
+PLOTS = [
+    {"setting": "method.blocks", "label": "blocks n"},
+    {"setting": "method.frequencies", "label": "frequencies m"},
+]
+
+
+def table(missing=()):
+    config, experiment = Config.parse({"plots": PLOTS}, "grid"), Experiment.parse(GRID, "grid")
+    rows = []
+    for method in ("s2sent", "promptbert"):
+        for blocks in (1, 3):
+            for m in (1, 4, 16):
+                run = f"{method}.x.c.blocks{blocks}-frequencies{m}"
+                score = None if run in missing else 70.0 + blocks + m / 100
+                rows += [{"run": run, "heading": "STS-B", "mean": score, "sd": 0.1, "seeds": 2}]
+                rows += [{"run": run, "heading": "Other", "mean": 0.0, "sd": 0.0, "seeds": 2}]
+    rows.append({"run": "base.x", "heading": "STS-B", "mean": 1.0, "sd": None, "seeds": 1})
+    return (config, experiment), rows_of(config, experiment, rows)
+
+
+def test_every_swept_run_stands_once_for_each_setting_at_its_value():
+    _, data = table()
+    assert data.schema == COLUMNS
+    assert len(data) == 2 * 12
+    rows = data.to_pylist()
+    assert {row["heading"] for row in rows} == {"STS-B"}
+    assert "base.x" not in {row["run"] for row in rows}
+    (row,) = [
+        r
+        for r in rows
+        if r["run"] == "s2sent.x.c.blocks3-frequencies4" and r["setting"] == "method.frequencies"
+    ]
+    assert (row["value"], row["place"], row["series"], row["mean"]) == ("4", 1, "s2sent.x.c", 73.04)
+
+
+def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series():
+    asked, data = table(missing=["s2sent.x.c.blocks1-frequencies1"])
+    with figure_style():
+        svg = to_svg(draw_panels(data, *asked, STYLE, "A title", ["a stand-in"]), "sweep", "A title", "About")
+    for text in ("blocks n", "frequencies m", "STS-B", "s2sent", "promptbert", "a stand-in", HOW_DRAWN[:20]):
+        assert text in svg
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_sweep_without_scores_says_so(everything):
+    asked, data = table(missing=table()[1]["run"].to_pylist() if everything else ())
+    with figure_style():
+        svg = to_svg(draw_panels(data, *asked, STYLE, "A title", []), "sweep", "A title", "About")
+    assert ("No run of the sweep has a score." in svg) == everything
+
+
+def placed(setting="method.k", heading="Other"):
+    """A swept k beside a run that says where it lies, and a run that lies nowhere."""
+    block = {"method": "three_r", "encoder": "x", "corpus": "c"}
+    grid = GRID | {
+        "baseline": "base.x",
+        "runs": [
+            {"method": "base", "encoder": "x"},
+            block | {"at": {"method.k": 6}},
+            block | {"sweep": {"method.k": [16, 2]}},
+            block | {"tag": "none", "overrides": {"method": {"k": 3}}, "at": {"method.k": None}},
+        ],
+    }
+    plots = [
+        {"setting": "method.k", "label": "exemplars"},
+        {"setting": setting, "label": "exemplars", "heading": heading},
+    ]
+    config, experiment = Config.parse({"plots": plots}, "grid"), Experiment.parse(grid, "grid")
+    runs = ["base.x", "three_r.x.c", "three_r.x.c.k16", "three_r.x.c.k2", "three_r.x.c.none"]
+    rows = [
+        {"run": run, "heading": heading, "mean": mean + place, "sd": 0.1, "seeds": 2}
+        for heading, mean in (("STS-B", 70.0), ("Other", 5.0))
+        for place, run in enumerate(runs)
+    ]
+    return (config, experiment), rows_of(config, experiment, rows)
+
+
+def test_numbers_stand_in_their_order_and_runs_that_differ_in_tag_alone_are_one_series():
+    _, data = placed()
+    rows = [row for row in data.to_pylist() if row["heading"] == "STS-B" and row["place"] is not None]
+    found = {row["place"]: (row["value"], row["run"], row["mean"]) for row in rows}
+    assert found == {
+        0: ("2", "three_r.x.c.k2", 73.0),
+        1: ("6", "three_r.x.c", 71.0),
+        2: ("16", "three_r.x.c.k16", 72.0),
+        3: ("None", "three_r.x.c.none", 74.0),
+    }
+    assert {row["series"] for row in rows} == {"three_r.x.c"}
+
+
+def test_a_panel_may_show_another_column_and_every_panel_has_the_baseline():
+    asked, data = placed()
+    lines = [row for row in data.to_pylist() if row["place"] is None]
+    assert [(row["run"], row["heading"], row["mean"]) for row in lines] == [
+        ("base.x", "STS-B", 70.0),
+        ("base.x", "Other", 5.0),
+    ]
+    with figure_style():
+        svg = to_svg(draw_panels(data, *asked, STYLE, "A title", []), "sweep", "A title", "About")
+    for text in ("STS-B", "Other", "exemplars", "baseline"):
+        assert text in svg
+
+
+def test_series_with_different_baselines_have_a_line_each():
+    swept = {"corpus": "c", "sweep": {"method.k": [2, 6]}}
+    runs = [{"method": "base", "encoder": ["x", "y"]}, {"method": "three_r", "encoder": ["x", "y"]} | swept]
+    config = Config.parse({"plots": [{"setting": "method.k", "label": "k"}]}, "grid")
+    experiment = Experiment.parse(GRID | {"baseline": "base.{encoder}", "runs": runs}, "grid")
+    rows = [
+        {"run": run, "heading": "STS-B", "mean": 70.0 + place, "sd": None, "seeds": 1}
+        for place, run in enumerate(runs_of(experiment.model_dump()))
+    ]
+    lines = [row for row in rows_of(config, experiment, rows).to_pylist() if row["place"] is None]
+    assert [(row["run"], row["series"]) for row in lines] == [
+        ("base.x", "three_r.x.c"),
+        ("base.y", "three_r.y.c"),
+    ]
+    with figure_style():
+        drawn = draw_panels(rows_of(config, experiment, rows), config, experiment, STYLE, "A title", [])
+        svg = to_svg(drawn, "sweep", "A title", "About")
+    assert "one for each series" in svg
+
+
+def test_a_panel_of_a_column_that_is_not_there_is_refused():
+    with pytest.raises(ConfigError, match="STS12 is no heading"):
+        placed(heading="STS12")
+
+
+def test_a_plot_of_what_nobody_sweeps_is_refused():
+    with pytest.raises(ConfigError, match=r"no run sweeps method\.blocks; swept are \['method\.k'\]"):
+        placed(setting="method.blocks")

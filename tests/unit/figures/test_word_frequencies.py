@@ -1,0 +1,44 @@
+import csv
+
+import pyarrow as pa
+
+from workflow_scripts.columns.corpora import WORD_COUNTS
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.word_frequencies import COLUMNS, Config, beside, draw, printed_words
+from workflow_scripts.provenance.closure import ROOT
+
+PRINTED = ROOT / "resources/published/three_r_table5.csv"
+WORDS = pa.Table.from_pylist(
+    [
+        dict.fromkeys(WORD_COUNTS.names)
+        | {"rank": rank, "word": f"w{rank}", "count": 2000 - rank, "change_rate": rank / 1000, "peak": False}
+        for rank in range(1, 401)
+    ],
+    schema=WORD_COUNTS,
+)
+
+
+def test_the_papers_words_stand_beside_ours_of_the_same_rank():
+    table = beside(WORDS, printed_words(PRINTED), 200)
+    assert table.schema == COLUMNS and len(table) == 200
+    rows = {row["rank"]: list(row.values())[1:] for row in table.to_pylist()}
+    assert rows[103] == ["w103", 1897, 0.103, "second", 13874, 0.0105]
+    assert rows[197] == ["w197", 1803, 0.197, "word not legible", 8143, None]
+    assert rows[99] == ["w99", 1901, 0.099, None, None, None]
+
+
+def test_every_number_of_the_printed_table_is_read():
+    numbers = [len(row) - 1 for row in printed_words(PRINTED).values()]
+    assert sum(numbers) == len(list(csv.DictReader(PRINTED.open(encoding="utf-8", newline="")))) == 29
+
+
+def test_the_figure_draws_both():
+    table = beside(WORDS, printed_words(PRINTED), 400)
+    with figure_style():
+        figure = draw(table, Request(Config(words=400)), FigureStyle(width_inches=7.3), "A title", ["a note"])
+        above, below = figure.axes
+        assert [len(line.get_xdata()) for line in above.lines] == [400, 15]
+        assert [len(line.get_xdata()) for line in below.lines] == [400, 14]
+        svg = to_svg(figure, "word_frequencies", "A title", "About")
+    assert "3R, Table 5" in svg and "a note" in svg

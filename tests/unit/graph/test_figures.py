@@ -1,0 +1,207 @@
+"""Which figures the demo has and what each reads, written out; and what a module's declaration can say."""
+
+import copy
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.figures.base import Needs
+from workflow_scripts.graph import code
+from workflow_scripts.graph.figures import Figures, declared_figures, without_figures
+from workflow_scripts.graph.study import open_study
+
+OF_DEMO = [
+    "alignment_uniformity",
+    "cosine_density",
+    "layer_attention",
+    "learning_curves",
+    "threshold_path",
+    "token_similarity",
+]
+SIMCSE, THREE_R = (f"{method}.minilm_mlm.wiki_extract" for method in ("simcse", "simcse_3r"))
+POOLER = "simcse_layerattpooler.minilm_mlm.wiki_extract"
+
+
+@pytest.fixture
+def study(monkeypatch):
+    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
+        monkeypatch.setenv(name, "before")  # so that it is put back
+        monkeypatch.delenv(name)
+    return open_study(merged_config(ROOT, DEMO), [], ROOT)
+
+
+@pytest.fixture
+def figures(study):
+    return Figures(study)
+
+
+def asking(study, **grid):
+    """The study with other keys of the demo's grid."""
+    changed = copy.deepcopy(study.grids)
+    changed["demo"] |= grid
+    return Figures(type(study)(study.config, changed, study.runs, study.root))
+
+
+def job(figure, experiment="demo"):
+    return SimpleNamespace(experiment=experiment, figure=figure)
+
+
+def test_an_experiment_has_the_figures_whose_inputs_it_makes_and_whose_block_it_holds(figures):
+    assert figures.of("demo") == OF_DEMO
+    assert figures.of("extraction") == ["extraction_figure4"]
+
+
+def test_a_block_in_a_grid_asks_for_its_figure(study):
+    grid = {"scatter": {"x": "alignment", "y": "Spearman"}, "token_similarity": None}
+    assert asking(study, **grid).of("demo") == sorted({*OF_DEMO, "scatter"} - {"token_similarity"})
+
+
+def test_a_figure_whose_suite_or_runs_are_not_there_is_not_drawn(study):
+    assert asking(study, suites={"sts": ["lee"]}).of("demo") == OF_DEMO[1:]
+    assert asking(study, suites={"geometry": ["lee_space"]}).of("demo") == [OF_DEMO[0], *OF_DEMO[2:]]
+    frozen = asking(study, runs=study.grids["demo"]["runs"][:2], token_similarity=None)
+    assert frozen.of("demo") == ["alignment_uniformity", "cosine_density"]
+
+
+def test_pictures_are_those_of_a_paper_or_of_all(figures):
+    of_demo = [f"<results>/figures/demo/{figure}.svg" for figure in OF_DEMO]
+    of_extraction = ["<results>/figures/extraction/extraction_figure4.svg"]
+    assert figures.pictures() == of_demo + of_extraction
+    assert figures.pictures("demo") == of_demo
+    assert figures.pictures("extraction") == of_extraction
+
+
+def seeds(path, *runs):
+    return [path.format(run=run, seed=seed) for run in runs for seed in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("figure", "inputs"),
+    [
+        ("threshold_path", seeds("<results>/runs/{run}/seed{seed}/metrics.parquet", THREE_R)),
+        ("token_similarity", seeds("<results>/runs/{run}/seed{seed}/model/record.json", SIMCSE, THREE_R)),
+        ("layer_attention", seeds("<results>/runs/{run}/seed{seed}/model/record.json", POOLER)),
+    ],
+)
+def test_a_figure_reads_the_runs_that_its_module_asks_for(figures, figure, inputs):
+    assert figures.inputs(job(figure)) == inputs
+
+
+def test_files_of_runs_are_in_the_order_of_the_grid(figures):
+    trained = [
+        SIMCSE,
+        "simcse_s2sent.minilm_mlm.wiki_extract",
+        POOLER,
+        THREE_R,
+        "jtcse.demo_twin.wiki_extract",
+    ]
+    histories = seeds("<results>/runs/{run}/seed{seed}/history.parquet", *trained)
+    assert figures.inputs(job("learning_curves")) == histories
+    read = figures.inputs(job("alignment_uniformity"))
+    assert read[:2] == [
+        "<results>/tables/demo.parquet",
+        "<results>/scores/geometry/lee_space/frozen_avg.minilm/seed0.parquet",
+    ]
+    assert len(read) == 1 + 13 and len(figures.inputs(job("cosine_density"))) == 13
+
+
+def test_a_figure_of_the_extraction_study_reads_the_scores_that_its_block_names(figures):
+    assert figures.inputs(job("extraction_figure4", "extraction")) == [
+        "<results>/extraction/scores/sts/plain/lee.parquet",
+        "<results>/extraction/scores/sts/random/lee.parquet",
+    ]
+
+
+def test_a_job_is_told_its_module_its_block_and_what_all_figures_share(figures):
+    told = json.loads(figures.settings(job("learning_curves")))
+    assert told.pop("runs")[0] == SIMCSE
+    assert told == {
+        "module": "learning_curves",
+        "title": "Unsupervised SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE on Lee and Pincombe's documents",
+        "config": {"loss_blocks": 50},
+        "names": {},
+        "style": {"width_inches": 7.3},
+    }
+    drawing = json.loads(figures.settings(job("extraction_figure4", "extraction")))
+    assert drawing["module"] == drawing["config"]["kind"] == "layer_lines"
+    assert drawing["title"] == drawing["config"]["title"]
+    assert set(drawing["names"]) == {"models", "measures", "weightings", "postprocessings"}
+
+
+def modules_of(file):
+    return set(json.loads(open(file).read()))  # noqa: PTH123
+
+
+def test_the_code_of_a_figure_is_its_module_and_the_readouts_of_what_it_loads(figures, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code.code_of.cache_clear()
+    curves, attention, similarity, lines = (
+        modules_of(figures.code(job(*which)))
+        for which in (
+            ("learning_curves",),
+            ("layer_attention",),
+            ("token_similarity",),
+            ("extraction_figure4", "extraction"),
+        )
+    )
+    figure = "workflow_scripts/figures/{}.py".format
+    readout = "workflow_scripts/models/readouts/{}.py".format
+    for files, own in (
+        (curves, "learning_curves"),
+        (attention, "layer_attention"),
+        (similarity, "token_similarity"),
+        (lines, "layer_lines"),
+    ):
+        assert {figure(own), figure("style"), "workflow_scripts/jobs/draw_figure.py"} <= files
+        assert not files & {figure(name) for name in {*declared_figures()} - {own}}
+    assert readout("layer_attention") in attention and readout("pooling") not in attention
+    assert readout("pooling") in similarity and readout("layer_attention") not in similarity
+    assert not any("/models/" in file for file in curves)
+    code.code_of.cache_clear()
+
+
+def test_every_figure_has_a_caption_that_names_what_it_is_of(figures):
+    texts = figures.captions()
+    assert list(texts["demo"]) == OF_DEMO
+    assert all(" demo" in text and "{{" not in text for text in texts["demo"].values())
+    assert "extraction_figure4" in texts["extraction"]["extraction_figure4"]
+    assert figures.caption_files() == [
+        f"resources/captions/{module}.rst" for module in sorted([*OF_DEMO, "layer_lines"])
+    ]
+
+
+def test_a_table_reads_a_grid_without_the_blocks_of_figures(study):
+    grid = study.grids["demo"]
+    assert {*grid} - {*without_figures(grid)} == {"token_similarity"}
+
+
+def test_a_module_that_assigns_needs_is_a_figure_and_another_is_not(tmp_path):
+    (tmp_path / "helper.py").write_text("import matplotlib\n")
+    (tmp_path / "dots.py").write_text(
+        'NEEDS = Needs(inputs={"table": "<results>/t.parquet"}, trained=True)\n'
+    )
+    assert declared_figures(tmp_path) == {"dots": Needs({"table": "<results>/t.parquet"}, trained=True)}
+
+
+@pytest.mark.parametrize("value", ["inputs=paths()", "input={}"])
+def test_a_declaration_that_cannot_be_read_is_one_line(tmp_path, value):
+    (tmp_path / "dots.py").write_text(f"NEEDS = Needs({value})\n")
+    with pytest.raises(ConfigError, match=r"dots\.py: NEEDS: .*Write fields of figures\.base\.Needs"):
+        declared_figures(tmp_path)
+
+
+def test_the_graph_loads_nothing_that_draws_or_computes():
+    """Every job of a cluster builds the graph anew."""
+    asked = (
+        "import sys; from workflow_scripts.graph.figures import declared_figures; assert declared_figures();"
+        "print({'matplotlib', 'numpy', 'pyarrow', 'torch', 'transformers'} & sys.modules.keys())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "set()"

@@ -1,0 +1,49 @@
+"""Memory that jobs ask for."""
+
+from types import SimpleNamespace
+from typing import ClassVar
+
+from workflow_scripts.graph.memory import Memory
+from workflow_scripts.graph.sizes import Size
+
+LLAMA, BERT = Size(layers=32, width=4096), Size(layers=12, width=768)
+
+
+class Study:
+    """Four runs of one encoder each, and a teacher of two."""
+
+    runs: ClassVar = {
+        "small": SimpleNamespace(encoder="bert"),
+        "adapted": SimpleNamespace(encoder="llama"),
+        "whole": SimpleNamespace(encoder="llama"),
+        "unknown": SimpleNamespace(encoder="not_fetched_yet"),
+    }
+    sizes = SimpleNamespace(
+        behind=lambda encoder: {
+            "bert": [BERT], "llama": [LLAMA], "not_fetched_yet": [None], "two": [LLAMA, LLAMA],
+        }[encoder]
+    )  # fmt: skip
+
+    def method(self, run):
+        frozen = {"module": "llm2vec", "weights": "bfloat16"}
+        return {"adapted": {"module": "three_r", "base": frozen}}.get(run, {"module": "simcse"})
+
+
+def wildcards(run):
+    return SimpleNamespace(run=run)
+
+
+def test_encoders_of_usual_size_take_what_their_rule_says():
+    assert Memory(Study()).reading(8)(wildcards("small")) == "8GB"
+    assert Memory(Study()).training(16)(wildcards("small")) == "16GB"
+    assert Memory(Study()).reading(8)(wildcards("unknown")) == "8GB"
+
+
+def test_seven_billion_parameters_take_their_own_size():
+    """12 * 32 * 4096^2 + 65,536 * 4096 = 6.71e9 parameters: 26.8 GB in float32, four times that to be trained."""
+    assert LLAMA.parameters == 6_710_886_400
+    memory = Memory(Study())
+    assert memory.reading(8)(wildcards("adapted")) == "31GB"
+    assert memory.training(16)(wildcards("adapted")) == "31GB"
+    assert memory.training(16)(wildcards("whole")) == "112GB"
+    assert memory.encoding(16)(SimpleNamespace(teacher="two")) == "58GB"

@@ -1,0 +1,238 @@
+"""What the Snakefile looks up, for the demo: every list written out."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.graph import code
+from workflow_scripts.graph.corpora import Corpora
+from workflow_scripts.graph.evaluation import Evaluation
+from workflow_scripts.graph.extraction import Extraction
+from workflow_scripts.graph.reporting import Reporting
+from workflow_scripts.graph.runs import all_runs
+from workflow_scripts.graph.slices import config_slice, one_of
+from workflow_scripts.graph.study import Study, open_study
+from workflow_scripts.graph.training import Training
+
+SIMCSE = "simcse.minilm_mlm.wiki_extract"
+MORE_DROPOUT = f"{SIMCSE}.more_dropout"
+THREE_R = "simcse_3r.minilm_mlm.wiki_extract"
+JTCSE = "jtcse.demo_twin.wiki_extract"
+FROZEN = ["frozen_avg.minilm", "frozen_cls.minilm_mlm", "frozen_avg.minilm_mlm"]
+
+
+class Wildcards(SimpleNamespace):
+    """Wildcards by attribute, and as a mapping as Snakemake's are."""
+
+    def keys(self):
+        return vars(self).keys()
+
+    def items(self):
+        return vars(self).items()
+
+
+@pytest.fixture
+def study(monkeypatch):
+    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
+        monkeypatch.setenv(name, "before")  # so that it is put back
+        monkeypatch.delenv(name)
+    return open_study(merged_config(ROOT, DEMO), [], ROOT)
+
+
+def test_runs_are_trained_joined_or_frozen(study):
+    assert list(study.frozen) == FROZEN
+    assert list(study.joined) == []
+    assert sorted(study.trained) == sorted(
+        [
+            SIMCSE,
+            MORE_DROPOUT,
+            THREE_R,
+            JTCSE,
+            "simcse_s2sent.minilm_mlm.wiki_extract",
+            "simcse_layerattpooler.minilm_mlm.wiki_extract",
+        ]
+    )
+
+
+def test_encoders_are_fetched_adapted_or_made_of_runs(study):
+    assert "minilm" in study.encoders("fetch")
+    assert study.encoders("adapt") == ["minilm_mlm"]
+    assert "demo_twin" in study.encoders("runs")
+    assert list(study.members("demo_twin")) == [SIMCSE, MORE_DROPOUT]
+
+
+def test_a_twin_reads_the_models_of_its_members_in_order(study):
+    training = Training(study)
+    assert training.encoder(Wildcards(run=JTCSE, seed="2")) == [
+        f"<results>/runs/{SIMCSE}/seed2/model/record.json",
+        f"<results>/runs/{MORE_DROPOUT}/seed2/model/record.json",
+    ]
+    assert training.encoder(Wildcards(run=SIMCSE, seed="2")) == "<results>/encoders/minilm_mlm/record.json"
+
+
+def test_a_run_reads_what_its_method_asks_for(study):
+    training = Training(study)
+    reduced, plain = Wildcards(run=THREE_R, seed="1"), Wildcards(run=SIMCSE, seed="1")
+    assert training.exemplars(reduced) == ["<results>/exemplars/wiki_extract_extractive.parquet"]
+    assert training.exemplars(plain) == training.words(plain) == training.teacher(plain) == []
+    assert training.corpus(plain) == "<results>/corpora/wiki_extract/train.parquet"
+    assert training.development(plain) == "<results>/corpora/wiki_extract/dev.parquet"
+    assert training.launcher(plain) == "python -m"
+    assert training.gpus(plain) == 1
+
+
+def test_settings_of_a_run_are_one_string_with_sorted_keys(study):
+    text = Training(study).settings(Wildcards(run=JTCSE, seed="1"))
+    settings = json.loads(text)
+    assert text == json.dumps(settings, sort_keys=True)
+    assert list(settings) == ["development", "labels", "members", "method", "training"]
+    assert settings["members"] == [SIMCSE, MORE_DROPOUT]
+    assert settings["method"]["module"] == "jtcse"
+
+
+def test_an_adapted_encoder_starts_from_its_base_and_corpus(study):
+    training, wildcards = Training(study), Wildcards(encoder="minilm_mlm")
+    assert training.adapted_base(wildcards) == "<results>/encoders/minilm/record.json"
+    assert training.adapted_corpus(wildcards) == "<results>/corpora/wiki_extract/train.parquet"
+
+
+def test_corpora_are_cut_from_datasets(study):
+    corpora = Corpora(study)
+    assert "wiki_extract" in corpora.cut
+    assert corpora.sentences(Wildcards(corpus="wiki_extract")) == "<results>/datasets/wiki_extract.parquet"
+    assert corpora.also(Wildcards(corpus="wiki_extract")) == []
+    assert "wiki_extract_extractive" in corpora.pools("extractive")
+    pool = Wildcards(pool="wiki_extract_extractive")
+    assert corpora.pool_words(pool) == "<results>/corpora/wiki_extract/words.parquet"
+    assert corpora.pool_sentences(pool) == "<results>/corpora/wiki_extract/train.parquet"
+
+
+def test_scores_of_an_experiment_go_suite_by_suite_and_run_by_run(study):
+    files = Reporting(study).scores(Wildcards(experiment="demo"))
+    assert len(files) == len(set(files)) == 2 * 13
+    assert files[0] == f"<results>/scores/sts/lee/{FROZEN[0]}/seed0.parquet"
+    suites = [file.split("/")[2] for file in files]
+    assert suites == sorted(suites, reverse=True) == ["sts"] * 13 + ["geometry"] * 13
+
+
+def test_a_suite_reads_its_datasets_and_costs_the_encoder_behind_a_twin(study):
+    evaluation = Evaluation(study)
+    assert evaluation.datasets("sts")(Wildcards(suite="lee")) == ["<results>/datasets/lee.parquet"]
+    assert evaluation.single_encoder(Wildcards(run=JTCSE)) == "<results>/encoders/minilm_mlm/record.json"
+    assert evaluation.contamination_sets() == ["<results>/datasets/lee.parquet"]
+
+
+def test_the_report_reads_what_the_study_made(study):
+    reporting = Reporting(study)
+    assert reporting.papers == ["demo"]
+    assert reporting.tables() == reporting.tables("demo") == ["<results>/tables/demo.parquet"]
+    assert reporting.tables("jtcse") == []
+    assert reporting.datasets(".parquet") == [
+        "<results>/datasets/lee.parquet",
+        "<results>/datasets/wiki_extract.parquet",
+    ]
+    assert reporting.corpora("words.parquet") == ["<results>/corpora/wiki_extract/words.parquet"]
+    assert reporting.exemplars() == ["<results>/exemplars/wiki_extract_extractive.parquet"]
+
+
+def test_an_extraction_reads_averages_and_frequencies_where_it_uses_them(study):
+    extraction = Extraction(study)
+    plain, random = (Wildcards(representation=name, kind="sts", task="lee") for name in ("plain", "random"))
+    assert extraction.averages(plain) == ["<results>/extraction/averages.parquet"]
+    assert extraction.averages(random) == []
+    assert extraction.documents(plain) == ["<results>/extraction/documents/pieces.parquet"]
+    assert extraction.words(plain) == []
+    assert extraction.dataset(plain) == "<results>/datasets/lee.parquet"
+    assert extraction.table_scores(Wildcards(table="extraction_demo"))
+
+
+def test_settings_that_decide_no_result_reach_jobs_by_the_environment(study):
+    assert os.environ["SEMBLANCE_ANSWERS"] == study.config["answers"]
+    assert "SEMBLANCE_OFFLINE" not in os.environ
+
+
+def test_a_wildcard_matches_the_names_and_no_other():
+    assert one_of(["a.b", "c"]) == r"a\.b|c"
+    assert one_of([]) == "(?!)"
+
+
+def test_a_slice_holds_what_is_named_and_fills_in_wildcards():
+    config = {"a": {"x": {"k": 1, "b": 2}}, "z": 0}
+    assert config_slice(config, one="a.{name}")(Wildcards(name="x")) == '{"one": {"b": 2, "k": 1}}'
+
+
+def test_code_is_written_once_and_again_only_when_its_meaning_changes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(code, "meanings", lambda *modules: dict.fromkeys(modules, "0"))
+    path = code.code_of.__wrapped__("jobs.count_words")
+    assert path == ".snakemake/code/count_words/meaning.json"
+    assert json.loads((tmp_path / path).read_text()) == {"jobs.count_words": "0"}
+    os.utime(path, (1, 1))
+    code.code_of.__wrapped__("jobs.count_words")
+    assert Path(path).stat().st_mtime == 1
+    monkeypatch.setattr(code, "meanings", lambda *modules: dict.fromkeys(modules, "1"))
+    code.code_of.__wrapped__("jobs.count_words")
+    assert Path(path).stat().st_mtime > 1
+    assert [file.name for file in (tmp_path / path).parent.iterdir()] == ["meaning.json"]
+
+
+def test_code_of_other_modules_has_another_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(code, "meanings", lambda *modules: dict.fromkeys(modules, "0"))
+    files = [
+        code.code_of.__wrapped__("jobs.a", *others) for others in ((), ("b",), ("c",), ("b", "c"), ("c", "b"))
+    ]
+    assert len(set(files)) == 4
+    assert files[3] == files[4]
+
+
+# Runs that are the same
+
+
+@pytest.fixture
+def twice(monkeypatch):
+    """The demo's grid with two further names for what it has, and a run of other settings."""
+    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
+        monkeypatch.setenv(name, "before")
+        monkeypatch.delenv(name)
+    config = merged_config(ROOT, DEMO)
+    study = open_study(config, [], ROOT)
+    block = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
+    selector = {"method": "simcse_s2sent", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
+    frequencies = {"method": {"readout": {"frequency_set": "fcanet"}}}
+    more = [
+        block | {"tag": "again"},
+        selector | {"tag": "other-set", "overrides": frequencies},
+        block | {"tag": "hot", "overrides": {"method": {"temperature": 0.1}}},
+    ]
+    grid = study.grids["demo"]
+    grids = {"demo": grid | {"runs": [*grid["runs"], *more]}}
+    return Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
+
+
+S2SENT = "simcse_s2sent.minilm_mlm.wiki_extract"
+SAME = {f"{SIMCSE}.again": SIMCSE, f"{S2SENT}.other-set": S2SENT}
+
+
+def test_the_first_of_several_names_is_trained_for_all(twice):
+    assert twice.aliases(twice.runs) == SAME
+    assert not set(SAME) & set(twice.trained)
+    assert f"{SIMCSE}.hot" in twice.trained
+    assert twice.model(f"{SIMCSE}.again", 2) == f"<results>/runs/{SIMCSE}/seed2/model/record.json"
+
+
+def test_files_that_runs_share_are_read_once(twice):
+    reporting, wildcards = Reporting(twice), Wildcards(experiment="demo")
+    files = reporting.scores(wildcards)
+    assert len(files) == len(set(files)) == 2 * 15
+    assert not any("again" in file for file in files)
+    assert json.loads(reporting.table_settings(wildcards))["aliases"] == SAME
+
+
+def test_a_study_without_such_names_says_nothing_of_them(study):
+    assert study.aliases(study.runs) == {}
+    assert "aliases" not in json.loads(Reporting(study).table_settings(Wildcards(experiment="demo")))

@@ -1,0 +1,193 @@
+"""What the graph says that suites write is what their evaluators write."""
+
+from fnmatch import fnmatchcase
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from transformers import AutoModel, AutoTokenizer
+
+from tests import tiny
+from workflow_scripts.columns.corpora import LABELLED, PAIRS
+from workflow_scripts.evaluation import (
+    attention,
+    clustering,
+    cost,
+    geometry,
+    mteb_tasks,
+    search,
+    sts,
+    transfer,
+)
+from workflow_scripts.graph.suites import column_findings, timed, written
+from workflow_scripts.tools.write_schema import Suites
+
+TEXTS = tiny.sentences(60)
+
+
+def encode(texts):
+    """Distinct vectors that the texts determine."""
+    return np.array([np.random.default_rng(len(text)).normal(size=8) + sum(map(ord, text)) % 97 for text in texts],
+                    dtype=np.float32)  # fmt: skip
+
+
+def pairs(subsets=("one", "two")):
+    rows = range(20)
+    columns = [
+        [subsets[row % len(subsets)] for row in rows],
+        TEXTS[:20],
+        TEXTS[20:40],
+        [row % 6 for row in rows],
+    ]
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, PAIRS, strict=True)], schema=PAIRS
+    )
+
+
+def labelled(splits=("train", "dev", "test"), second=True, labels="01"):
+    rows = [
+        {
+            "split": splits[row % len(splits)],
+            "text1": TEXTS[row],
+            "text2": TEXTS[row + 1] if second else None,
+            "label": labels[row // 3 % len(labels)],
+        }
+        for row in range(54)
+    ]
+    return pa.Table.from_pylist(rows, schema=LABELLED)
+
+
+def of_sts(suite):
+    return sts.evaluate({"pairs": pairs()}, encode)[0]
+
+
+def of_geometry(suite):
+    return geometry.evaluate({"pairs": pairs()}, encode, geometry.Config(**suite))
+
+
+def of_clustering(suite):
+    return clustering.evaluate({"texts": labelled(second=False)}, encode, clustering.Config(**suite))
+
+
+def of_search(suite):
+    return search.evaluate({"texts": labelled()}, encode, search.Config(**suite))[0]
+
+
+def of_transfer(suite):
+    config = transfer.Config(**suite)
+    return transfer.evaluate({"texts": labelled(), "grades": labelled(labels="12345")}, encode, config)
+
+
+def of_cost(suite):
+    model = tiny.make_backbone("bert", 50)
+    scores = cost.evaluate(
+        cost.Config(**suite), model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
+    )
+    counts = scores + cost.of_base(scores)
+    return [*counts, cost.added_parameters(counts)]
+
+
+TRANSFER = {
+    "graded": ["grades"],
+    "grades": (1, 5),
+    "classifier": "exact",
+    "folds": 2,
+    "seed": 0,
+    "standardise": False,
+}
+POSITIVE = {"dataset": "pairs", "comparison": "above", "threshold": 2, "normalise": True}
+CASES = {
+    "sts": (of_sts, {"datasets": ["pairs"], "max_tokens": 16}),
+    "geometry": (
+        of_geometry,
+        {
+            "max_tokens": 16,
+            "positives": {"near": POSITIVE},
+            "samples": {"all": {"dataset": "pairs", "min_characters": 0, "max_sentences": 40}},
+        },
+    ),
+    "clustering": (
+        of_clustering,
+        {"datasets": ["texts"], "max_tokens": 16, "seeds": 2, "n_init": 1, "label": None},
+    ),
+    "search": (
+        of_search,
+        {"datasets": ["texts"], "max_tokens": 16, "corpus": "all", "max_pairs": None, "nlist": 1, "nprobe": 1,
+         "readout": None},
+    ),
+    "transfer": (of_transfer, {"datasets": ["texts", "grades"], "max_tokens": 16} | TRANSFER),
+    "cost": (of_cost, {"tokens": 8, "batch_sizes": [1], "repeats": 1, "warmup": 0}),
+}  # fmt: skip
+
+
+def held_against(scores, tasks):
+    """Every score is declared, and every declared cell is a score."""
+    found = {(score.task, score.aggregation, score.metric) for score in scores if score.value is not None}
+    assert found
+    for task, aggregation, metric in found:
+        column = {"suite": "s", "task": task, "aggregation": aggregation, "metric": metric}
+        assert list(column_findings(column, tasks, {}, "column")) == []
+    for task, cells in tasks.items():
+        for pattern, metric in cells:
+            assert any(
+                (one, name) == (task, metric) and fnmatchcase(aggregation, pattern)
+                for one, aggregation, name in found
+            ), f"{task} {pattern} {metric} is declared and not written"
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_suite_writes_what_is_declared_and_nothing_else(kind):
+    evaluate, suite = CASES[kind]
+    held_against(evaluate(suite), written(kind, suite, {}))
+
+
+def test_the_times_of_a_suite_are_what_is_declared_and_nothing_else():
+    model = tiny.make_backbone("bert", 50)
+    encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
+    _, suite = CASES["cost"]
+    held_against(cost.time_against_base(cost.Config(**suite), encoder, encoder), timed("cost", suite))
+    _, suite = CASES["search"]
+    _, times = search.evaluate({"texts": labelled()}, encode, search.Config(**suite))
+    held_against(times, timed("search", suite))
+    assert timed("sts", CASES["sts"][1]) == {}
+
+
+def test_a_kind_of_suite_that_was_just_added_may_write_anything():
+    column = {"suite": "s", "task": "t", "aggregation": "any", "metric": "new"}
+    assert list(column_findings(column, written("new", {"datasets": ["t"]}, {}), {}, "column")) == []
+
+
+def test_an_attention_suite_writes_what_is_declared_and_nothing_else(tiny_bert):
+    suite = {"energy": {"dataset": "texts", "max_sentences": 4, "max_tokens": 16, "batch_size": 2}}
+    model = AutoModel.from_pretrained(tiny_bert, attn_implementation="eager")
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    scores = attention.cls_energy(model, tokenizer, TEXTS, attention.Energy(**suite["energy"]))
+    held_against(scores, written("attention", suite, {}))
+
+
+def test_an_mteb_suite_writes_what_is_declared_and_nothing_else():
+    class Metadata:
+        descriptive_stats = None
+
+    class Task:
+        metadata = Metadata()
+
+    class Result:
+        task_name, mteb_version, dataset_revision = "STS22.v2", "0", "0"
+        scores = {"test": [{"hf_subset": "en", "main_score": 0.5, "cosine_spearman": 0.5, "other": 0.1}]}  # noqa: RUF012
+
+        def get_score(self):
+            return 0.5
+
+    suite = {"lists": ["mine"], "metrics": ["cosine_spearman"]}
+    lists = {"mine": {"STS22": "STS22.v2"}}
+    more = {"max_tokens": 16, "batch_size": 1, "device": "cpu", "missing_data": "gap"}
+    scores = mteb_tasks._scores(Task(), Result(), suite["metrics"])
+    means = mteb_tasks.means_of_lists(
+        scores, mteb_tasks.Lists(lists=lists, not_in_this_mteb={}), mteb_tasks.Config(**suite, **more)
+    )
+    held_against([*scores, *means], written("mteb", suite, lists))
+
+
+def test_every_kind_of_suite_is_declared():
+    assert {*CASES, "attention", "mteb"} == set(Suites.model_fields)

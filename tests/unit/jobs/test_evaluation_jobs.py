@@ -1,0 +1,336 @@
+"""The entry scripts of evaluation, whole, on a tiny encoder: what they write, and what becomes of absent data."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests import tiny
+from tests.jobs import planned_code
+from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
+from workflow_scripts.columns.scores import ATTENTION, SCORES
+from workflow_scripts.errors import DataError
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.provenance.artefacts import (
+    job_record,
+    read_record,
+    read_table,
+    verify_checksum,
+    write_table,
+    writing_model_folder,
+)
+
+TEXTS = tiny.sentences(40, seed=7)
+WILDCARDS = {"suite": "demo", "run": "frozen_avg.tiny", "seed": "0"}
+GONE = "no source of the dataset is available"
+
+
+@pytest.fixture(scope="module")
+def model(tiny_bert, tmp_path_factory):
+    """The record of a run's model."""
+    folder = tmp_path_factory.mktemp("run") / "model"
+    encoder = SentenceEncoder(
+        load_backbone(tiny_bert),
+        pooling_readout.Config(kind="pooling", pooler="avg", layers=None),
+        head=False,
+        head_at_test=False,
+    )
+    with writing_model_folder(folder, made(folder)) as place:
+        save_encoder(place, encoder, load_tokenizer(tiny_bert))
+    return folder / "record.json"
+
+
+def made(path):
+    return job_record("pool_encoder", settings={}, inputs={}, outputs=[path])
+
+
+def dataset(folder, name, schema, rows=()):
+    """A table of the dataset ``name``, of a missing one where there are no rows."""
+    path = folder / f"{name}.parquet"
+    write_table(path, pa.Table.from_pylist(list(rows), schema=schema), made(path))
+    return path
+
+
+def classes(folder):
+    rows = [{"split": "", "text1": text, "text2": None, "label": f"{n % 2}"} for n, text in enumerate(TEXTS)]
+    return dataset(folder, "classes", LABELLED, rows)
+
+
+def run(rule, settings, wildcards=WILDCARDS, **files):
+    line = [*planned_code(rule), "--config", json.dumps(settings)]
+    for name, value in (wildcards | files).items():
+        line += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
+    before = sys.argv
+    sys.argv = [rule, *line]
+    try:
+        importlib.import_module(f"workflow_scripts.jobs.{rule}").main()
+    finally:
+        sys.argv = before
+
+
+def scores_in(path):
+    rows = read_table(path, SCORES).to_pylist()
+    assert {(row["suite"], row["run"], row["seed"]) for row in rows} == {("demo", "frozen_avg.tiny", 0)}
+    return rows
+
+
+def gaps_of(rows):
+    return {row["task"]: row["note"] for row in rows if row["value"] is None}
+
+
+CLUSTERING = {"datasets": ["classes", "gone"], "max_tokens": 32, "seeds": 2, "n_init": 1, "label": None}
+
+
+def test_clustering_scores_what_is_there_and_lists_what_is_not(model, tmp_path):
+    datasets = [classes(tmp_path), dataset(tmp_path, "gone", LABELLED)]
+    scores = tmp_path / "scores.parquet"
+    run(
+        "evaluate_suite",
+        {"suite": CLUSTERING},
+        WILDCARDS | {"kind": "clustering"},
+        model=model,
+        datasets=datasets,
+        scores=scores,
+    )
+    rows = scores_in(scores)
+    assert gaps_of(rows) == {"gone": GONE}
+    assert {row["metric"] for row in rows if row["task"] == "classes"} == {"accuracy", "nmi", "v_measure"}
+
+
+def test_clustering_of_nothing_at_all_is_gaps(model, tmp_path):
+    scores = tmp_path / "scores.parquet"
+    absent = dataset(tmp_path, "gone", LABELLED)
+    run(
+        "evaluate_suite",
+        {"suite": CLUSTERING},
+        WILDCARDS | {"kind": "clustering"},
+        model=model,
+        datasets=[absent],
+        scores=scores,
+    )
+    assert gaps_of(scores_in(scores)) == {"gone": GONE}
+
+
+TRANSFER = {
+    "datasets": ["classes", "gone"],
+    "graded": [],
+    "grades": [1, 5],
+    "classifier": "exact",
+    "folds": 2,
+    "seed": 1,
+    "standardise": False,
+    "max_tokens": 32,
+}
+
+
+def test_transfer_scores_what_is_there_and_lists_what_is_not(model, tmp_path):
+    datasets = [classes(tmp_path), dataset(tmp_path, "gone", LABELLED)]
+    scores = tmp_path / "scores.parquet"
+    run(
+        "evaluate_suite",
+        {"suite": TRANSFER},
+        WILDCARDS | {"kind": "transfer"},
+        model=model,
+        datasets=datasets,
+        scores=scores,
+    )
+    rows = scores_in(scores)
+    assert gaps_of(rows) == {"gone": GONE}
+    assert {row["metric"] for row in rows if row["task"] == "classes"} == {"accuracy", "dev_accuracy"}
+
+
+SEARCH = {
+    "datasets": ["questions", "gone"],
+    "max_tokens": 32,
+    "corpus": "question2",
+    "max_pairs": None,
+    "nlist": 1,
+    "nprobe": 1,
+    "readout": None,
+}
+
+
+def test_search_keeps_times_out_of_the_scores_with_a_record_of_their_own(model, tmp_path):
+    rows = [
+        {"split": "", "text1": one, "text2": two, "label": f"{n % 2}"}
+        for n, (one, two) in enumerate(zip(TEXTS, reversed(TEXTS), strict=True))
+    ]
+    datasets = [dataset(tmp_path, "questions", LABELLED, rows), dataset(tmp_path, "gone", LABELLED)]
+    scores, times = tmp_path / "scores.parquet", tmp_path / "bench" / "times.parquet"
+    run("evaluate_search", {"suite": SEARCH}, model=model, datasets=datasets, scores=scores, times=times)
+    found = scores_in(scores)
+    assert set(gaps_of(found)) == {"gone"}
+    assert {"mrr@10", "index_bytes"} <= {row["metric"] for row in found}
+    assert not [row for row in found if row["metric"].endswith("_ms")]
+    assert {row["metric"] for row in pq.read_table(times).to_pylist() if row["value"]} == {"retrieval_ms"}
+    assert verify_checksum(times)
+    assert read_record(times).outputs == [str(times)]
+    assert read_record(scores).outputs == [str(scores)]
+    assert read_record(times).inputs == read_record(scores).inputs
+
+
+COST = {"tokens": 8, "batch_sizes": [2], "repeats": 2, "warmup": 0}
+
+
+def test_costs_stand_beside_those_of_the_base_encoder(model, tiny_bert, tmp_path, capsys):
+    base = tmp_path / "tiny"
+    backbone = load_backbone(tiny_bert)
+    backbone.encoder.layer = backbone.encoder.layer[:1]
+    backbone.config.num_hidden_layers = 1
+    with writing_model_folder(base, made(base)) as place:
+        backbone.save_pretrained(place)
+    scores, times = tmp_path / "scores.parquet", tmp_path / "times.parquet"
+    run("evaluate_cost", {"suite": COST}, model=model, base=base / "record.json", scores=scores, times=times)
+    rows = scores_in(scores)
+    count = {row["aggregation"]: row["value"] for row in rows if row["metric"] == "gmac_linear"}
+    assert count[""] > 1.5 * count["base"]  # two layers against one
+    assert {row["metric"] for row in rows} == {
+        "parameters",
+        "gmac_linear",
+        "gmac_total",
+        "added_parameters_percent",
+    }
+    parameters = {row["aggregation"]: row["value"] for row in rows if row["metric"] == "parameters"}
+    (added,) = (row["value"] for row in rows if row["metric"] == "added_parameters_percent")
+    assert added == pytest.approx(100 * (parameters[""] - parameters["base"]) / parameters["base"])
+    measured = {row["metric"]: row["value"] for row in pq.read_table(times).to_pylist()}
+    assert measured["latency_ms"] > 0
+    assert measured["added_latency_percent"] == pytest.approx(100 * (measured["latency_ratio"] - 1))
+    assert read_record(times).rule == "evaluate_cost"
+    assert "frozen_avg.tiny: parameters 1." in capsys.readouterr().out
+    assert set(read_record(scores).inputs) == {"model", "base"}
+
+
+ATTENTION_SUITE = {
+    "energy": {"dataset": "text", "max_sentences": 5, "max_tokens": 32, "batch_size": 2},
+    "maps": {"sentences": [TEXTS[0]], "layers": [2], "max_tokens": 32},
+}
+
+
+def run_attention(model, folder, table):
+    scores, maps = folder / "scores.parquet", folder / "maps.parquet"
+    run("map_attention", {"suite": ATTENTION_SUITE}, model=model, dataset=table, scores=scores, maps=maps)
+    return scores_in(scores), read_table(maps, ATTENTION)
+
+
+@pytest.mark.parametrize(
+    ("schema", "columns"), [(SENTENCES, ["sentence"]), (PAIRS, ["sentence1", "sentence2"])]
+)
+def test_attention_is_measured_on_sentences_or_pairs(model, tmp_path, schema, columns):
+    rows = [dict.fromkeys(schema.names) | dict.fromkeys(columns, text) for text in TEXTS]
+    scores, maps = run_attention(model, tmp_path, dataset(tmp_path, "text", schema, rows))
+    assert [(row["aggregation"], row["n"]) for row in scores] == [("layer:1", 5), ("layer:2", 5), ("mean", 5)]
+    assert set(maps["layer"].to_pylist()) == {2}
+
+
+def test_attention_is_drawn_where_the_sentences_of_the_energy_are_missing(model, tmp_path):
+    scores, maps = run_attention(model, tmp_path, dataset(tmp_path, "text", SENTENCES))
+    assert gaps_of(scores) == {"text": GONE}
+    assert len(maps) > 0
+
+
+MTEB = {
+    "lists": ["mine"],
+    "max_tokens": 32,
+    "batch_size": 8,
+    "device": "cpu",
+    "metrics": [],
+    "missing_data": "gap",
+}
+
+
+@pytest.fixture
+def mteb_task(monkeypatch):
+    """A task of mteb with data of its own, under the name STSBenchmark; counts its runs."""
+    from datasets import Dataset, DatasetDict
+    from mteb.abstasks import AbsTaskSTS
+    from mteb.tasks.sts.eng.sts_benchmark_sts import STSBenchmarkSTS
+
+    from workflow_scripts.evaluation import mteb_tasks
+
+    class Local(AbsTaskSTS):
+        metadata = STSBenchmarkSTS.metadata
+        loads = 0
+
+        def load_data(self, **_):
+            type(self).loads += 1
+            half = len(TEXTS) // 2
+            columns = {
+                "sentence1": TEXTS[:half],
+                "sentence2": TEXTS[half:],
+                "score": [float(n % 5) for n in range(half)],
+            }
+            self.dataset = DatasetDict({"test": Dataset.from_dict(columns)})
+            self.data_loaded = True
+
+    monkeypatch.setattr(mteb_tasks, "find_tasks", lambda names: [Local() for _ in names])
+    return Local
+
+
+def test_mteb_goes_on_where_a_job_was_stopped_and_its_cache_is_not_judged(model, tmp_path, mteb_task):
+    scores = tmp_path / "results/demo/scores/mteb/demo/run/seed0.parquet"
+    lists = {"lists": {"mine": {"STS-B": "STSBenchmark"}}, "not_in_this_mteb": {}}
+    files = {"model": model, "scores": scores}
+    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
+    first = scores.read_bytes()
+    assert mteb_task.loads == 1
+    scores.unlink()
+    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
+    assert mteb_task.loads == 1
+    assert scores.read_bytes() == first  # no time or date is in it
+
+    from workflow_scripts.audit.disk import collect
+
+    tree = collect(tmp_path, [tmp_path / "results/demo"])
+    assert list(tree.sizes) == ["results/demo/scores/mteb/demo/run/seed0.parquet"]
+    assert tree.checkpoint_files > 0
+
+
+def test_contamination_reads_every_form_and_absent_data(tmp_path):
+    train = dataset(tmp_path, "train", SENTENCES, [{"sentence": TEXTS[0], "document": 0, "position": 0}])
+    datasets = [
+        classes(tmp_path),
+        dataset(
+            tmp_path,
+            "pairs",
+            PAIRS,
+            [{"subset": "", "sentence1": TEXTS[0], "sentence2": TEXTS[1], "score": 1.0}],
+        ),
+        dataset(tmp_path, "gone", PAIRS),
+    ]
+    table = tmp_path / "table.parquet"
+    settings = {"contamination": {"examples": 1}}
+    run(
+        "measure_contamination",
+        settings,
+        {"corpus": "wiki"},
+        train=train,
+        datasets=datasets,
+        table=table,
+    )
+    rows = [row for row in read_table(table, CONTAMINATION).to_pylist() if row["match"] == "exact"]
+    assert {row["task"]: (row["shared_texts"], row["share"]) for row in rows} == {
+        "classes": (1, 1 / 40),
+        "pairs": (1, 1 / 2),
+        "gone": (0, None),
+    }
+
+
+def test_a_dataset_of_another_form_stops_the_job(model, tmp_path):
+    wrong = dataset(tmp_path, "classes", PAIRS)
+    with pytest.raises(DataError, match=r"classes\.parquet: columns .* expected"):
+        run(
+            "evaluate_suite",
+            {"suite": CLUSTERING},
+            WILDCARDS | {"kind": "clustering"},
+            model=model,
+            datasets=[wrong],
+            scores=tmp_path / "scores.parquet",
+        )
+    assert not Path(tmp_path / "scores.parquet").exists()

@@ -1,0 +1,299 @@
+"""write_exemplars and pick_exemplars as their rules start them, on the words of real text and MiniLM's tokeniser."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.material import minilm, wikipedia_sentences
+from tests import fault_server
+from tests.fault_server import HANG, FaultServer, fault
+from tests.jobs import planned_code
+from workflow_scripts.columns.corpora import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
+from workflow_scripts.data.words import Words, count_words, spoken, top_words
+from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.provenance.artefacts import (
+    job_record,
+    read_record,
+    read_table,
+    verify_checksum,
+    write_table,
+    writing_model_folder,
+)
+from workflow_scripts.provenance.closure import ROOT
+
+KEY = "sk-canary-04d6e2a9c1"
+POOL = {
+    "corpus": "toy", "encoder": "toy", "list_words": 300, "drop_capitalised": True, "sentences": 64, "uses": 2,
+    "max_tokens": 32, "listed_share": 0.5,
+}  # fmt: skip
+LLM_POOL = POOL | {
+    "generator": "llm", "llm": "toy", "prompt": "toy", "words_per_call": 50, "sentences_per_call": 5, "max_calls": 120,
+    "seed": 0, "label": None,
+}  # fmt: skip
+CALLS = {
+    "timeout_seconds": 0.8, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "per_second": None,
+}  # fmt: skip
+PROMPT = (ROOT / "resources/prompts/three_r_exemplars.txt").read_text()
+
+
+def obedient(asked):
+    """Five numbered sentences of twenty words each, most of them from the list; one more that breaks the rules."""
+    words = re.search(r'provided are: "(.*)"', asked["messages"][0]["content"])[1].split(", ")
+    draw = random.Random(words[0])
+    twice = [*draw.sample(words, len(words)), *draw.sample(words, len(words))]
+    lines = [f"{n + 1}. {' '.join(twice[n * 20 : n * 20 + 18])} such things." for n in range(5)]
+    return "\n".join(["Here are 5 sentences:", *lines, "6. Wholly unrelated vocabulary everywhere."])
+
+
+class Workshop:
+    """A folder with words, text and a tokeniser, in which both jobs are started."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+        texts = wikipedia_sentences(4000)
+        columns = [texts, range(len(texts)), [0] * len(texts)]
+        sentences = pa.table(
+            [pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], schema=SENTENCES
+        )
+        write_table(folder / "train.parquet", sentences, record)
+        write_table(folder / "words.parquet", count_words(texts, Words(peak_window=20)), record)
+        with writing_model_folder(folder / "encoder", record) as encoder:
+            for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
+                shutil.copy(minilm() / name, encoder / name)
+        (folder / "prompt.txt").write_text(PROMPT)
+        self.environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "SEMBLANCE_ANSWERS": str(folder / "answers/answers.sqlite"),
+            "TOY_KEY": KEY,
+            "GIT_DIR": os.devnull,
+        }
+
+    def start(self, server, llm=(), **pool):
+        block = {
+            "base_url": f"{server.url}v1", "model": "deepseek-chat", "answers_as": ["deepseek-chat"], "key_variable": "TOY_KEY",
+            "temperature": 1.0, "seed": None, "max_completion_tokens": 512, "calls": CALLS,
+            "price": {"input_usd_per_million": 0.27, "output_usd_per_million": 1.1, "as_of": "2025-02-09"},
+        }  # fmt: skip
+        settings = {"pool": LLM_POOL | pool, "llm": block | dict(llm)}
+        return self._job(
+            "write_exemplars", settings, words="words.parquet", prompt="prompt.txt", usage="usage.parquet"
+        )
+
+    def pick(self, **pool):
+        settings = {"pool": POOL | {"generator": "extractive", "max_candidates": 5000} | pool}
+        return finish(self._job("pick_exemplars", settings, words="words.parquet", sentences="train.parquet"))
+
+    def _job(self, rule, settings, **files):
+        files |= {"encoder": "encoder/record.json", "exemplars": "pool.parquet", "dropped": "dropped.parquet"}
+        arguments = [part for name, value in files.items() for part in (f"--{name}", value)]
+        return subprocess.Popen(
+            [sys.executable, "-m", f"workflow_scripts.jobs.{rule}", *planned_code(rule), "--config", json.dumps(settings), "--pool", "toy", *arguments],
+            cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def holds(self, text):
+        """Files below the folder that hold ``text``, compressed tables read as text."""
+        files = sorted(path for path in self.folder.rglob("*") if path.is_file())
+        content = {
+            p: p.read_bytes()
+            + (str(pq.read_table(p).to_pylist()).encode() if p.suffix == ".parquet" else b"")
+            for p in files
+        }
+        return [path.name for path, held in content.items() if text.encode() in held]
+
+
+def finish(process):
+    printed, _ = process.communicate()
+    return process.returncode, printed
+
+
+def one_line(code, printed):
+    assert code == 1
+    assert "Traceback" not in printed
+    errors = [line for line in printed.replace("\r", "\n").splitlines() if "Error:" in line]
+    assert len(errors) == 1
+    return errors[0]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return Workshop(tmp_path_factory.mktemp("exemplars"))
+
+
+@pytest.fixture
+def shop(made, tmp_path):
+    """A folder of its own for every test; making one takes seconds."""
+    copy = Workshop.__new__(Workshop)
+    copy.folder = tmp_path / "shop"
+    shutil.copytree(made.folder, copy.folder)
+    copy.environment = made.environment | {"SEMBLANCE_ANSWERS": str(copy.folder / "answers/answers.sqlite")}
+    return copy
+
+
+def assert_covers(folder, list_words, share=0.5):
+    """O-68, looked at from outside."""
+    pool = read_table(folder / "pool.parquet", EXEMPLARS)
+    sentences = pool["sentence"].to_pylist()
+    assert len(sentences) == len(set(sentences)) == 64
+    tokenizer = load_tokenizer(folder / "encoder")
+    assert max(len(ids) for ids in tokenizer(sentences)["input_ids"]) <= 32
+    listed = {
+        spoken(word)
+        for word in top_words(
+            read_table(folder / "words.parquet", WORD_COUNTS), list_words, drop_capitalised=True
+        )
+    }
+    used = [spoken(word) for sentence in sentences for word in sentence.split()]
+    assert len(listed - {""}) > 0.9 * list_words
+    assert all(used.count(word) >= 2 for word in listed - {""})
+    assert all(sum(spoken(w) in listed for w in s.split()) >= share * len(s.split()) for s in sentences)
+    return pool
+
+
+def test_a_model_writes_a_pool_that_covers_its_list(shop):
+    with FaultServer(fault_server.chat(obedient)) as server:
+        code, printed = finish(shop.start(server))
+        assert code == 0, printed
+        calls = len(server.requests)
+        assert 13 <= calls < 120
+        pool = assert_covers(shop.folder, 300)
+        assert set(pool["source"].to_pylist()) == {"deepseek-chat"}
+        dropped = {
+            row["reason"]: row["count"]
+            for row in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
+        }
+        assert dropped["under 50% listed words"] == calls or dropped.get("repeated", 0) == calls - 1
+        (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
+        assert usage["calls"] == calls
+        assert usage["cost_usd"] == pytest.approx((100 * calls * 0.27 + 50 * calls * 1.1) / 1e6)
+        assert read_record(shop.folder / "pool.parquet").labels == []
+        first = {
+            name: verify_checksum(shop.folder / name)
+            for name in ("pool.parquet", "dropped.parquet", "usage.parquet")
+        }
+        finish(shop.start(server))
+        assert len(server.requests) == calls  # all answers were there
+    shop.environment["SEMBLANCE_OFFLINE"] = "1"
+    del shop.environment["TOY_KEY"]
+    assert finish(shop.start(server))[0] == 0
+    assert {name: verify_checksum(shop.folder / name) for name in first} == first
+    (shop.folder / "prompt.txt").write_text(f"Be brief. {PROMPT}")
+    assert "an answer is not in the store, and the study is offline" in one_line(*finish(shop.start(server)))
+
+
+def test_kill_9_costs_at_most_the_call_in_flight(shop):
+    with FaultServer(fault_server.chat(obedient)) as server:
+        finish(shop.start(server))
+        whole, calls = (shop.folder / "pool.parquet").read_bytes(), len(server.requests)
+        (shop.folder / "pool.parquet").unlink()
+        shutil.rmtree(shop.folder / "answers")
+        server.requests.clear()
+        process = shop.start(server)
+        while len(server.requests) < 8:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert not (shop.folder / "pool.parquet").exists()
+        assert finish(shop.start(server))[0] == 0
+        assert len(server.requests) <= calls + 1
+    assert (shop.folder / "pool.parquet").read_bytes() == whole
+    assert shop.holds(KEY) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (
+            [fault(401, f'{{"error": {{"message": "Incorrect API key provided: {KEY}"}}}}')],
+            "key is wrong or missing",
+        ),
+        ([fault(429, '{"error": {"code": "insufficient_quota", "message": "no"}}')], "quota is used up"),
+        ([fault(500)] * 3, "HTTP 500, 3 attempts in a row"),
+        ([HANG] * 3, "APITimeoutError, 3 attempts in a row"),
+        ([fault(200, "<html>Log in.</html>")] * 99, "5 calls in a row. Finished answers are kept"),
+        ([fault(200, '{"choices": [{"mess')] * 99, "5 calls in a row. Finished answers are kept"),
+    ],
+    ids=["key", "quota", "500", "hang", "portal", "cut"],
+)
+def test_a_fault_is_one_line_calls_are_kept_and_the_key_is_nowhere(shop, script, message):
+    with FaultServer(fault_server.chat(obedient), [None] * 4 + script) as server:
+        server.hang_seconds = 1.5
+        code, printed = finish(shop.start(server))
+        assert message in one_line(code, printed)
+        assert KEY not in printed
+        assert shop.holds(KEY) == []
+        assert list(shop.folder.glob("*pool*")) == []
+        before = len(server.requests)
+        server.script.clear()
+        assert finish(shop.start(server))[0] == 0
+        calls = read_table(shop.folder / "usage.parquet", USAGE)["calls"][0].as_py()
+        assert len(server.requests) - before == calls - 4
+
+
+def test_a_model_that_is_not_up_to_it_ends_with_a_clear_count(shop):
+    with FaultServer(fault_server.chat()) as server:  # the same sentence over and over
+        message = one_line(*finish(shop.start(server, max_calls=8)))
+        assert len(server.requests) == 8
+    assert re.search(
+        r"exemplars\.toy: after 8 calls with 1 usable sentences, 1 of 64 sentences use 1 of 2\d\d words 2 times",
+        message,
+    )
+    assert "'repeated': 7" in message
+
+
+def test_empty_refused_and_cut_completions_are_counted_and_never_become_sentences(shop):
+    bad = [fault_server.chat(lambda asked: "", finish="stop")(None), fault_server.chat(lambda asked: None, finish="content_filter")(None),
+           fault_server.chat(lambda asked: "1. The old town is", finish="length")(None)]  # fmt: skip
+    with FaultServer(fault_server.chat(obedient), [fault(200, body) for body in bad]) as server:
+        assert finish(shop.start(server))[0] == 0
+    assert_covers(shop.folder, 300)
+    dropped = {
+        row["reason"]: row["count"]
+        for row in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
+    }
+    assert (
+        dropped["empty completion"]
+        == dropped["completion ended by content_filter"]
+        == dropped["completion ended by length"]
+        == 1
+    )
+
+
+def test_cost_is_unknown_where_the_server_does_not_count(shop):
+    with FaultServer(fault_server.chat(obedient, usage=False)) as server:
+        assert finish(shop.start(server, label="a toy stands in for DeepSeek-V3"))[0] == 0
+    (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
+    assert usage["cost_usd"] is usage["prompt_tokens"] is None
+    assert "did not count" in usage["note"]
+    assert read_record(shop.folder / "pool.parquet").labels == ["a toy stands in for DeepSeek-V3"]
+
+
+def test_without_a_key_nothing_is_asked(shop):
+    del shop.environment["TOY_KEY"]
+    with FaultServer(fault_server.chat(obedient)) as server:
+        assert "environment variable TOY_KEY is not set" in one_line(*finish(shop.start(server)))
+        assert server.requests == []
+
+
+def test_a_corpus_gives_a_pool_of_its_own_sentences_that_says_so(shop):
+    code, printed = shop.pick(list_words=103)
+    assert code == 0, printed
+    pool = assert_covers(shop.folder, 103)
+    texts = read_table(shop.folder / "train.parquet", SENTENCES)["sentence"].to_pylist()
+    assert [texts[place] for place in pool["place"].to_pylist()] == pool["sentence"].to_pylist()
+    assert read_record(shop.folder / "pool.parquet").labels == [
+        "sentences of the corpus toy stand in for exemplars of a language model"
+    ]
+    assert "usable sentences, 64 of 64 sentences use" in one_line(*shop.pick(list_words=300))

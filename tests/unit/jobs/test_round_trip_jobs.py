@@ -1,0 +1,284 @@
+"""translate_shard and gather_round_trips as their rules start them, against a scripted server and the real Apertium."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pytest
+
+from tests import tiny
+from tests.fault_server import HANG, RESET, FaultServer, fault
+from tests.jobs import planned_code
+from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.provenance.artefacts import job_record, read_record, read_table, write_table
+from workflow_scripts.provenance.closure import ROOT
+
+KEY = "canary-77f0aa12bc"
+LABEL = "a toy stands in for Google"
+LIMITS = {"shards": 2, "untranslated_share": 0.8, "shortened_ratio": 0.5, "refused_share": 0.05}
+CALLS = {
+    "timeout_seconds": 0.5, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "per_second": None,
+}  # fmt: skip
+needs_apertium = pytest.mark.skipif(
+    shutil.which("apertium") is None, reason="no command apertium (apt-get install apertium apertium-eng-spa)"
+)
+
+
+def cipher(asked):
+    """Each word back to front, so that two legs give the sentence back; "town" becomes "city" on the way home."""
+    words = " ".join(word[::-1] for word in asked["q"].split())
+    return json.dumps({"translatedText": words.replace("town", "city") if asked["target"] == "en" else words})
+
+
+class Workshop:
+    """A folder with a corpus, in which both jobs are started."""
+
+    def __init__(self, folder, sentences):
+        self.folder = folder
+        columns = [sentences, list(range(len(sentences))), [0] * len(sentences)]
+        table = pa.table(
+            [pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], schema=SENTENCES
+        )
+        write_table(
+            folder / "base.parquet",
+            table,
+            job_record("split_corpus", settings={}, inputs={}, outputs=[folder / "base.parquet"]),
+        )
+        self.environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "SEMBLANCE_ANSWERS": str(folder / "answers/answers.sqlite"),
+            "LIBRE_KEY": KEY,
+            "GIT_DIR": os.devnull,
+        }
+
+    def settings(self, server_url, **translation):
+        if server_url is None:
+            translator = {"engine": "apertium", "batch_sentences": 500, "timeout_seconds": 300}
+            languages = {"source": "eng", "via": "spa"}
+        else:
+            translator = {
+                "engine": "libretranslate",
+                "url": server_url,
+                "key_variable": "LIBRE_KEY",
+                "calls": CALLS,
+            }
+            languages = {"source": "en", "via": "es"}
+        base = {"corpus": "toy", "translator": "libre", "max_sentences": None}
+        return {"translation": base | languages | translation, "translator": translator, "limits": LIMITS}
+
+    def start(self, rule, settings, **files):
+        arguments = [part for name, value in files.items() for part in (f"--{name}", *value.split())]
+        return subprocess.Popen(
+            [sys.executable, "-m", f"workflow_scripts.jobs.{rule}", *planned_code(rule), "--config", json.dumps(settings), *arguments],
+            cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def translate(self, settings, item="1-of-1"):
+        return self.start(
+            "translate_shard", settings, corpus="toy", scatteritem=item, sentences="base.parquet", trips=f"trips/{item}.parquet"
+        )  # fmt: skip
+
+    def translated(self, settings, item="1-of-1"):
+        process = self.translate(settings, item)
+        printed, _ = process.communicate()
+        return process.returncode, printed
+
+    def gather(self, items, form="pairs", unchanged="drop", max_sentences=None):
+        settings = {
+            "shape": {"form": form, "unchanged": unchanged},
+            "max_sentences": max_sentences,
+            "label": LABEL,
+        }
+        files = " ".join(f"trips/{item}.parquet" for item in items)
+        process = self.start(
+            "gather_round_trips", settings, corpus="toy_es", sentences="base.parquet", trips=files,
+            train="train.parquet", dropped="dropped.parquet",
+        )  # fmt: skip
+        printed, _ = process.communicate()
+        return process.returncode, printed
+
+    def holds(self, text):
+        """Files below the folder that hold ``text``, compressed tables read as text."""
+        found = []
+        for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
+            content = path.read_bytes()
+            if path.suffix == ".parquet":
+                content += str(pa.parquet.read_table(path).to_pylist()).encode()
+            if text.encode() in content:
+                found.append(path.name)
+        return found
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return Workshop(tmp_path, tiny.sentences(40))
+
+
+def one_line(code, printed):
+    assert code == 1
+    assert "Traceback" not in printed
+    errors = [line for line in printed.replace("\r", "\n").splitlines() if "Error:" in line]
+    assert len(errors) == 1
+    return errors[0]
+
+
+def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
+    with FaultServer(cipher) as server:
+        for item in ("1-of-2", "2-of-2"):
+            assert shop.translated(shop.settings(server.url), item)[0] == 0
+        asked = len(server.requests)
+    assert asked == 80  # 40 sentences, all different, both ways
+    assert shop.gather(["2-of-2", "1-of-2"])[0] == 0  # in any order
+    pairs, dropped = (
+        read_table(shop.folder / "train.parquet", TRIPLES),
+        read_table(shop.folder / "dropped.parquet", DROPPED),
+    )
+    with_town = [sentence for sentence in tiny.sentences(40) if "town" in sentence]
+    assert 0 < len(with_town) < 40
+    assert pairs["anchor"].to_pylist() == with_town
+    assert pairs["positive"].to_pylist() == [sentence.replace("town", "city") for sentence in with_town]
+    assert pairs["negative"].null_count == len(pairs)
+    assert dropped.to_pylist() == [{"reason": "unchanged", "count": 40 - len(with_town)}]
+    record = read_record(shop.folder / "train.parquet")
+    assert record.labels == [LABEL]
+    trips = read_record(shop.folder / "trips/1-of-2.parquet")
+    assert trips.inputs["forth"].path.startswith("translator:libretranslate http://127.0.0.1")
+
+
+def test_a_second_run_asks_nothing_and_gives_the_same_bytes(shop):
+    with FaultServer(cipher) as server:
+        settings = shop.settings(server.url)
+        shop.translated(settings)
+        first = (shop.folder / "trips/1-of-1.parquet").read_bytes()
+        asked = len(server.requests)
+        shop.translated(settings)
+        assert len(server.requests) == asked
+    assert (shop.folder / "trips/1-of-1.parquet").read_bytes() == first
+    shop.environment["SEMBLANCE_OFFLINE"] = "1"  # and the server is gone
+    assert shop.translated(settings)[0] == 0
+    assert (shop.folder / "trips/1-of-1.parquet").read_bytes() == first
+    message = one_line(*shop.translated(shop.settings(server.url, via="fr")))
+    assert "40 of 40 answers are not in the store, and the study is offline" in message
+
+
+def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
+    shop = Workshop(tmp_path, tiny.sentences(1500))
+    with FaultServer(cipher) as server:
+        settings = shop.settings(server.url)
+        for stop_at in (300, 900, 2000):
+            process = shop.translate(settings)
+            while len(server.requests) < stop_at:
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        assert not (tmp_path / "trips").exists() or list((tmp_path / "trips").glob("*.parquet")) == []
+        assert shop.translated(settings)[0] == 0
+        assert len(server.requests) <= 2 * 1500 + 3  # one a kill
+    assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 1500
+    assert shop.holds(KEY) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ([None] * 9 + [fault(401, f"bad key {KEY}")] * 9, "key is wrong or missing"),
+        ([None] * 9 + [fault(429, "quota exceeded")] * 9, "quota is used up"),
+        ([None] * 9 + [fault(503)] * 9, "HTTP 503, 3 attempts in a row"),
+        ([None] * 9 + [HANG] * 3, "ReadTimeout, 3 attempts in a row"),
+        ([None] * 9 + [RESET] * 9, "ConnectionError, 3 attempts in a row"),
+        ([None] * 9 + [fault(200, "<html>Log in.</html>")] * 99, "no translation of 3 of 12 sentences"),
+    ],
+    ids=["key", "quota", "503", "hang", "reset", "portal"],
+)
+def test_a_fault_is_one_line_rows_are_kept_and_the_key_is_nowhere(shop, script, message):
+    with FaultServer(cipher, script) as server:
+        server.hang_seconds = 1.0
+        code, printed = shop.translated(shop.settings(server.url))
+        assert message in one_line(code, printed)
+        assert KEY not in printed
+        assert shop.holds(KEY) == []
+        assert list(shop.folder.glob("trips/*")) == []
+        server.script.clear()
+        before = len(server.requests)
+        assert shop.translated(shop.settings(server.url))[0] == 0
+        assert len(server.requests) - before == 80 - 9
+
+
+def test_without_a_key_nothing_is_asked(shop):
+    del shop.environment["LIBRE_KEY"]
+    with FaultServer(cipher) as server:
+        assert "environment variable LIBRE_KEY is not set" in one_line(
+            *shop.translated(shop.settings(server.url))
+        )
+        assert server.requests == []
+
+
+MODES = {
+    "same": (lambda asked: json.dumps({"translatedText": asked["q"]}), "untranslated"),
+    "empty": (lambda asked: '{"translatedText": ""}', "empty"),
+    "half": (
+        lambda asked: json.dumps({"translatedText": " ".join(word[::-1] for word in asked["q"].split()[: len(asked["q"].split()) // 2])}),
+        "shortened",
+    ),
+    "back as it was": (lambda asked: json.dumps({"translatedText": " ".join(w[::-1] for w in asked["q"].split())}), "unchanged"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("proper", "outcome"), MODES.values(), ids=MODES)
+def test_what_is_no_paraphrase_is_never_a_pair(shop, proper, outcome):
+    with FaultServer(proper) as server:
+        assert shop.translated(shop.settings(server.url))[0] == 0
+    trips = read_table(shop.folder / "trips/1-of-1.parquet", ROUND_TRIPS)
+    assert set(trips["outcome"].to_pylist()) == {outcome}
+    message = one_line(*shop.gather(["1-of-1"]))
+    assert "no round trip may be trained on" in message
+    assert f"'{outcome}': 40" in message
+    assert not (shop.folder / "train.parquet").exists()
+
+
+def test_a_missing_or_foreign_part_is_noticed(shop):
+    with FaultServer(cipher) as server:
+        shop.translated(shop.settings(server.url), "1-of-2")
+        shop.translated(shop.settings(server.url, max_sentences=30), "2-of-2")
+    for items in (["1-of-2"], ["1-of-2", "2-of-2"], ["1-of-2", "1-of-2"]):
+        assert "the corpus has 40, or others. Delete the folder" in one_line(*shop.gather(items))
+
+
+def test_nothing_of_the_server_is_asked_twice_by_two_jobs_at_once(shop):
+    """Both translate all rows; each request is answered in the same way for both, whoever came first."""
+    with FaultServer(
+        lambda asked: json.dumps({"translatedText": f"{time.monotonic_ns()} {asked['q'][::-1]}"})
+    ) as server:
+        processes = [shop.translate(shop.settings(server.url)) for _ in range(2)]
+        assert [process.communicate() and process.returncode for process in processes] == [0, 0]
+        shop.environment["SEMBLANCE_OFFLINE"] = "1"
+        before = (shop.folder / "trips/1-of-1.parquet").read_bytes()
+        assert shop.translated(shop.settings(server.url))[0] == 0
+    assert (shop.folder / "trips/1-of-1.parquet").read_bytes() == before
+
+
+@needs_apertium
+def test_apertium_makes_two_thousand_pairs_of_wikipedia(tmp_path):
+    """The real engine: every row accounted for, few unchanged, positives that share words with their anchor."""
+    from benchmarks.material import wikipedia_sentences
+
+    shop = Workshop(tmp_path, wikipedia_sentences(2000))
+    code, printed = shop.translated(shop.settings(None))
+    assert code == 0, printed
+    assert shop.gather(["1-of-1"])[0] == 0
+    pairs, dropped = (
+        read_table(tmp_path / "train.parquet", TRIPLES),
+        read_table(tmp_path / "dropped.parquet", DROPPED),
+    )
+    counts = {row["reason"]: row["count"] for row in dropped.to_pylist()}
+    assert len(pairs) + sum(counts.values()) == 2000
+    assert len(pairs) > 1700
+    assert counts.keys() <= {"unchanged", "untranslated", "shortened"}
+    shared = [len({*a.split()} & {*p.split()}) / len({*a.split()}) for a, p in zip(*(pairs[c].to_pylist() for c in ("anchor", "positive")), strict=True)]  # fmt: skip
+    assert 0.5 < sum(shared) / len(shared) < 0.95

@@ -1,0 +1,382 @@
+"""The entry scripts train_encoder, continue_mlm and pool_encoder, run in this process."""
+
+import importlib
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests import jobs, tiny
+from workflow_scripts.columns.corpora import PAIRS, SENTENCES
+from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.methods import method_modules, simcse
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.provenance import origin
+from workflow_scripts.provenance.artefacts import (
+    check_model_folder,
+    job_record,
+    read_record,
+    read_table,
+    verify_checksum,
+    write_table,
+    writing_model_folder,
+)
+from workflow_scripts.training.session import development_score
+
+RULES = ("train_encoder", "continue_mlm")
+HISTORY_FILE = Path("run/history.parquet")
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch, torch_settings):
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(origin, "git_state", lambda: (None, False))  # somebody may commit meanwhile
+    return tmp_path
+
+
+def write_corpus(texts):
+    rows = [{"sentence": text, "document": number, "position": 0} for number, text in enumerate(texts)]
+    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    write_table(Path("corpus/train.parquet"), pa.Table.from_pylist(rows, schema=SENTENCES), record)
+
+
+def stopped(rule, settings):
+    """The line with which a job that cannot go on leaves."""
+    with pytest.raises(SystemExit) as left:
+        jobs.run_here(rule, settings)
+    line = str(left.value.code)
+    assert "\n" not in line
+    assert not jobs.MODEL.exists()
+    assert not HISTORY_FILE.exists()
+    return line
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_training_writes_checksummed_outputs_and_leaves_nothing_else(workshop, rule):
+    jobs.make_inputs(workshop)
+    jobs.run_here(rule, jobs.config(rule))
+    record = check_model_folder(jobs.MODEL)
+    verify_checksum(HISTORY_FILE)
+    assert record.rule == rule
+    metrics = ["metrics.parquet"] if rule == "train_encoder" else []
+    named = [f"run/{name}" for name in metrics]
+    assert record.outputs == ["run/history.parquet", *named, "run/model/record.json"]
+    assert (
+        set(record.inputs) == {"encoder/encoder/record.json", "corpus", "dev"}
+        if rule == "train_encoder"
+        else {"base", "corpus"}
+    )
+    left = [".kept", "history.parquet", "model", *metrics]
+    assert sorted(path.name for path in Path("run").iterdir()) == sorted(left)
+    method = "workflow_scripts/methods/simcse.py"
+    assert (method in record.meaning) == (rule == "train_encoder")
+    assert {"torch", "transformers"} <= record.packages.keys()
+    history = read_table(HISTORY_FILE, HISTORY)
+    assert history["step"].to_pylist() == list(range(1, jobs.STEPS + 1))
+    assert pq.read_table("speed.parquet").column_names == ["step", "sentences_per_second"]
+    assert load_backbone(jobs.MODEL).config.hidden_size == tiny.WIDTH
+    labels = ["a tiny encoder stands in for a real one"] if rule == "continue_mlm" else []
+    assert read_record(HISTORY_FILE).labels == labels
+
+
+def test_the_checkpoint_that_scored_best_is_the_one_that_is_saved(workshop):
+    jobs.make_inputs(workshop)
+    jobs.run_here("train_encoder", jobs.config("train_encoder", learning_rate=0.03))
+    scores = read_table(HISTORY_FILE, HISTORY)["dev_score"].to_pylist()
+    evaluated = {step: score for step, score in enumerate(scores, start=1) if score is not None}
+    assert list(evaluated) == [3, 6, 9, 12]
+    assert max(evaluated.values()) > evaluated[12]  # else the last would do
+    encoder, tokenizer = load_encoder(jobs.MODEL)
+    again = development_score(encoder, tokenizer, read_table(Path("corpus/dev.parquet"), PAIRS), 16)()
+    assert again == max(evaluated.values())
+
+
+def test_a_method_can_have_something_else_scored_than_its_encoder(workshop, monkeypatch):
+    """Vectors that are all the same, whose correlation counts as 0."""
+
+    class Constant(SentenceEncoder):
+        def forward(self, ids, _mask):
+            return torch.ones(len(ids), self.width)
+
+    class Same(simcse.Objective):
+        @property
+        def scored(self):
+            encoder = self.encoder
+            return Constant(encoder.backbone, encoder.described, head=False, head_at_test=False)
+
+    jobs.make_inputs(workshop)
+    monkeypatch.setattr(simcse, "Objective", Same)
+    jobs.run_here("train_encoder", jobs.config("train_encoder"))
+    scores = [
+        score for score in read_table(HISTORY_FILE, HISTORY)["dev_score"].to_pylist() if score is not None
+    ]
+    assert scores == [0.0] * 4
+
+
+def test_what_the_metrics_tell_of_a_run_goes_with_its_model_and_its_path(workshop, monkeypatch):
+    jobs.make_inputs(workshop)
+    seen = []
+
+    def findings(_self, paths):
+        seen.append(dict(paths))
+        return ["it went wrong"]
+
+    monkeypatch.setattr(simcse.Objective, "findings", findings)
+    jobs.run_here("train_encoder", jobs.config("train_encoder"))
+    assert seen == [{}]  # SimCSE has no metrics
+    for file in (jobs.MODEL / "record.json", HISTORY_FILE, HISTORY_FILE.with_name("metrics.parquet")):
+        assert read_record(file).labels == ["it went wrong"]
+    jobs.run_here("train_encoder", jobs.config("train_encoder"))
+    assert len(seen) == 1  # put back, not trained again
+
+
+def test_the_head_that_was_trained_is_saved_and_not_used_at_test(workshop):
+    jobs.make_inputs(workshop)
+    jobs.run_here("train_encoder", jobs.config("train_encoder"))
+    encoder, tokenizer = load_encoder(jobs.MODEL)
+    bare = encode(encoder, tokenizer, ["The town."], 16)
+    encoder.head_at_test = True
+    assert np.abs(encode(encoder, tokenizer, ["The town."], 16) - bare).max() > 1e-3
+
+
+def test_continued_training_changes_the_encoder_and_not_its_pooler(workshop):
+    jobs.make_inputs(workshop)
+    jobs.run_here("continue_mlm", jobs.config("continue_mlm"))
+    before, after = (load_file(folder / "model.safetensors") for folder in (Path("encoder"), jobs.MODEL))
+    assert before.keys() == after.keys()
+    same = {name for name in before if torch.equal(before[name], after[name])}
+    assert same == {"pooler.dense.weight", "pooler.dense.bias"}
+    history = read_table(HISTORY_FILE, HISTORY)
+    assert history["dev_score"].null_count == jobs.STEPS
+    assert load_file(jobs.MODEL / "mlm_head.safetensors").keys() == {
+        "bias", "dense.weight", "dense.bias", "norm.weight", "norm.bias",
+    }  # fmt: skip
+
+
+def test_seeds_give_different_encoders_and_a_seed_the_same_bytes(workshop, monkeypatch):
+    jobs.make_inputs(workshop)
+    made = []
+    for seed in ("1", "1", "2"):
+        monkeypatch.setattr(jobs, "SEED", seed)
+        shutil.rmtree("run/.kept", ignore_errors=True)  # else it would be put back
+        jobs.run_here("train_encoder", jobs.config("train_encoder"))
+        made.append(jobs.files_of(Path("run")))
+    assert made[0] == made[1]
+    assert made[0]["model/model.safetensors"] != made[2]["model/model.safetensors"]
+
+
+# What was made before
+
+
+def snakemake_deletes_outputs():
+    """What Snakemake does before it starts a job: the files that the rule names, and no other."""
+    for name in ("model/record.json", "model/model.safetensors", "history.parquet", "metrics.parquet"):
+        Path("run", name).unlink(missing_ok=True)
+    Path("speed.parquet").unlink()
+
+
+def no_training(monkeypatch, rule):
+    module = importlib.import_module(f"workflow_scripts.jobs.{rule}")
+    monkeypatch.setattr(module, "train", lambda *_, **__: pytest.fail("it trains"))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_job_that_fails_leaves_the_model_that_was_there_and_another_brings_it_back(
+    workshop, monkeypatch, rule
+):
+    jobs.make_inputs(workshop)
+    jobs.run_here(rule, jobs.config(rule))
+    before = jobs.files_of(Path("run"))
+    speed = Path("speed.parquet").read_bytes()
+    snakemake_deletes_outputs()
+    with pytest.raises(SystemExit, match="batch_size"):
+        jobs.run_here(rule, jobs.config(rule, batch_size=1))
+    assert not (jobs.MODEL / "record.json").exists()
+    assert check_model_folder(Path("run/.kept/model/model")).rule == rule
+    with monkeypatch.context() as patch:
+        no_training(patch, rule)
+        jobs.run_here(rule, jobs.config(rule))
+    assert jobs.files_of(Path("run")) == before
+    assert Path("speed.parquet").read_bytes() == speed
+
+
+def test_other_settings_are_trained_and_take_the_kept_models_place(workshop):
+    jobs.make_inputs(workshop)
+    jobs.run_here("train_encoder", jobs.config("train_encoder"))
+    first = check_model_folder(jobs.MODEL)
+    jobs.run_here("train_encoder", jobs.config("train_encoder", learning_rate=0.001))
+    second = check_model_folder(jobs.MODEL)
+    assert second.files["model.safetensors"] != first.files["model.safetensors"]
+    assert check_model_folder(Path("run/.kept/model/model")) == second
+
+
+def test_a_kept_model_that_was_damaged_is_trained_anew(workshop):
+    jobs.make_inputs(workshop)
+    jobs.run_here("train_encoder", jobs.config("train_encoder"))
+    before = jobs.files_of(Path("run"))
+    weights = Path("run/.kept/model/model/model.safetensors")
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    snakemake_deletes_outputs()
+    jobs.run_here("train_encoder", jobs.config("train_encoder"))
+    assert jobs.files_of(Path("run")) == before
+
+
+def test_kept_files_are_links_or_copies_where_there_are_none(workshop, monkeypatch):
+    jobs.make_inputs(workshop)
+    jobs.run_here("train_encoder", jobs.config("train_encoder"))
+    kept_weights = Path("run/.kept/model/model/model.safetensors")
+    assert kept_weights.samefile(jobs.MODEL / "model.safetensors")
+    shutil.rmtree("run/.kept")
+    monkeypatch.setattr("os.link", lambda *_: (_ for _ in ()).throw(OSError("no links here")))
+    jobs.run_here("train_encoder", jobs.config("train_encoder"))
+    assert not kept_weights.samefile(jobs.MODEL / "model.safetensors")
+    assert check_model_folder(Path("run/.kept/model/model")) == check_model_folder(jobs.MODEL)
+
+
+# What stops a training
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_loss_that_is_no_number_ends_in_one_line_without_a_model(workshop, rule):
+    jobs.make_inputs(workshop)
+    weights = load_file("encoder/model.safetensors")
+    weights["encoder.layer.1.output.dense.weight"][0, 0] = float("nan")
+    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    with writing_model_folder(Path("encoder"), record) as place:
+        tiny.write_model(place, "bert")
+        save_file(weights, place / "model.safetensors", metadata={"format": "pt"})
+    line = stopped(rule, jobs.config(rule))
+    assert line.startswith("TrainingError: ")
+    assert "nan" in line
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("texts", "complaint"), [(7, "7 rows, fewer than a batch of 8"), (0, "0 rows, fewer than a batch of 8")]
+)
+def test_a_corpus_smaller_than_a_batch_ends_in_one_line(workshop, rule, texts, complaint):
+    jobs.make_inputs(workshop, texts=texts)
+    line = stopped(rule, jobs.config(rule))
+    assert line == f"TrainingError: training: {complaint}. Lower batch_size."
+
+
+def test_a_development_set_without_pairs_ends_in_one_line(workshop):
+    jobs.make_inputs(workshop, pairs=0)
+    assert stopped("train_encoder", jobs.config("train_encoder")).startswith(
+        "DataError: development set: no pairs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"training": {"learning_rat": 1.0}}, r"training.learning_rat"),
+        ({"training": {"batch_size": 1}}, r"training.batch_size"),
+        ({"method": {"temperature": 2.0}}, r"methods (simcse).temperature"),
+        ({"method": {"module": "simce"}}, "workflow_scripts/methods/simce.py"),
+        ({"development": {"every": 0}}, "development.every"),
+        ({"training": {"max_tokens": 100}, "development": {"max_tokens": 100}}, "the encoder takes 64"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_named_in_one_line(workshop, change, complaint):
+    jobs.make_inputs(workshop)
+    write_corpus(["the town " * (40 + number) for number in range(9)])
+    settings = jobs.config("train_encoder")
+    for section, values in change.items():
+        settings[section] |= values
+    line = stopped("train_encoder", settings)
+    assert line.startswith("ConfigError: ")
+    assert complaint in line
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("damaged", ["encoder/model.safetensors", "corpus/train.parquet"])
+def test_an_input_that_changed_since_it_was_written_is_refused(workshop, rule, damaged):
+    jobs.make_inputs(workshop)
+    content = bytearray(Path(damaged).read_bytes())
+    content[len(content) // 2] ^= 1
+    Path(damaged).write_bytes(content)
+    line = stopped(rule, jobs.config(rule))
+    assert line.startswith("DataError: ")
+    assert damaged in line
+
+
+# Frozen runs
+
+
+def pool(settings):
+    from workflow_scripts.jobs.pool_encoder import main
+
+    arguments = {
+        "config": json.dumps(settings),
+        "run": "frozen_avg",
+        "seed": "1",
+        "encoder": "encoder/record.json",
+    }
+    arguments["record"] = str(jobs.MODEL / "record.json")
+    code = jobs.planned_code("pool_encoder", *method_modules(settings["method"]))
+    before, sys.argv = (
+        sys.argv,
+        ["pool_encoder", *code, *(p for k, v in arguments.items() for p in (f"--{k}", v))],
+    )
+    try:
+        with one_line_errors():
+            main()
+    finally:
+        sys.argv = before
+
+
+FROZEN = {"module": "frozen", "readout": {"kind": "pooling", "pooler": "avg", "layers": None}}
+
+
+def test_an_frozen_run_is_the_encoder_with_a_pooler(workshop):
+    jobs.make_inputs(workshop)
+    pool({"method": FROZEN})
+    assert check_model_folder(jobs.MODEL).rule == "pool_encoder"
+    before, after = (load_file(folder / "model.safetensors") for folder in (Path("encoder"), jobs.MODEL))
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    encoder, _ = load_encoder(jobs.MODEL)
+    assert (encoder.described.pooler, encoder.head) == ("avg", None)
+
+
+def test_a_frozen_run_keeps_its_prompt_and_knows_its_mask(workshop):
+    jobs.make_inputs(workshop)
+    template = {"text": 'This sentence : "[X]" means [MASK].', "add_period": False}
+    pool({"method": {"module": "frozen", "readout": {"kind": "mask_token"}, "template": template}})
+    encoder, tokenizer = load_encoder(jobs.MODEL)
+    assert encoder.template.model_dump() == template
+    assert int(encoder.readout.core.mask_id) == tokenizer.mask_token_id
+
+
+def test_a_frozen_run_keeps_the_pooler_of_its_encoder(workshop):
+    jobs.make_inputs(workshop)
+    pool({"method": FROZEN | {"readout": {"kind": "pooling", "pooler": "cls", "layers": None}}})
+    encoder, _ = load_encoder(jobs.MODEL)
+    before = load_file(Path("encoder/model.safetensors"))
+    assert encoder.head_at_test
+    assert torch.equal(encoder.head.dense.weight, before["pooler.dense.weight"])
+
+
+def test_an_frozen_run_refuses_layers_that_are_not_there(workshop):
+    jobs.make_inputs(workshop)
+    with pytest.raises(SystemExit, match=r"DataError: readout\.layers \(9,\): .*0 to 2"):
+        pool(
+            {
+                "method": FROZEN | {"readout": {"kind": "pooling", "pooler": "avg", "layers": [9]}},
+                "max_tokens": 16,
+            }
+        )
+    assert not jobs.MODEL.exists()

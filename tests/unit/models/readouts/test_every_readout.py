@@ -1,0 +1,70 @@
+"""What holds of every readout that a block of config/methods.yaml names, or one of its readings."""
+
+import pytest
+import torch
+
+from tests import tiny, walk
+from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.readouts import Readout, readout_kinds
+from workflow_scripts.models.templates import tokenise_in
+
+READOUTS = walk.readouts()
+LABEL = "a vector depends on the other sentences of its batch"
+OF_BATCH = {
+    "simcse_s2sent.code": LABEL,
+    "simcse_s2sent.code_dct": LABEL,
+    "simcse_s2sent.code_gate": LABEL,
+}
+"""Readings of a paper's code whose vectors change with the batch, and the part of their label that says so."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("encoders")
+
+
+def test_every_kind_is_walked():
+    assert {readout["kind"] for readout in READOUTS.values()} == set(readout_kinds())
+    assert len(READOUTS) >= 15
+
+
+@pytest.mark.parametrize("name", READOUTS)
+def test_vectors_are_as_wide_as_the_readout_says(folder, name):
+    encoder = walk.encoder_with(folder, READOUTS[name])
+    assert isinstance(encoder.readout, Readout)
+    text = tokenise_in(encoder.template, load_tokenizer(walk.bert(folder)), walk.TEXTS[:3], walk.TOKENS)
+    vectors = encoder.read(*text.batch(range(3)))
+    assert vectors.shape == (3, encoder.readout.width)
+    assert encoder.readout.width % tiny.WIDTH == 0
+    assert (vectors[0] - vectors[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", READOUTS)
+def test_neither_padding_nor_other_sentences_change_a_vector_unless_a_label_says_so(folder, name):
+    encoder = walk.encoder_with(folder, READOUTS[name])
+    dependent = walk.depends_on_batch(encoder, load_tokenizer(walk.bert(folder)))
+    assert dependent == (name in OF_BATCH)
+    assert dependent == any(LABEL in label for label in encoder.described.labels)
+
+
+@pytest.mark.parametrize("name", READOUTS)
+def test_a_gradient_reaches_every_parameter_of_a_readout(folder, name):
+    encoder = walk.encoder_with(folder, READOUTS[name]).train()
+    text = tokenise_in(encoder.template, load_tokenizer(walk.bert(folder)), walk.TEXTS[:6], walk.TOKENS)
+    torch.manual_seed(0)
+    vectors = encoder.read(*text.batch(range(6)))
+    (vectors * torch.randn_like(vectors)).sum().backward()
+    still = [n for n, p in encoder.readout.named_parameters() if p.grad is None or not p.grad.any()]
+    assert still == []
+
+
+@pytest.mark.parametrize("name", READOUTS)
+def test_a_readout_that_says_that_it_reads_the_last_state_alone_does(folder, name):
+    encoder = walk.encoder_with(folder, READOUTS[name])
+    tokenizer = load_tokenizer(walk.bert(folder))
+    text = tokenise_in(encoder.template, tokenizer, walk.TEXTS[:3], walk.TOKENS)
+    batch = text.batch(range(3))
+    before = encoder.read(*batch)
+    if encoder.readout.last_only:
+        encoder.readout.last_only = False
+        torch.testing.assert_close(encoder.read(*batch), before)

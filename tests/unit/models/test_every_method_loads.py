@@ -1,0 +1,493 @@
+"""Every method and reading of config/methods.yaml: trained, saved, and loaded by others in a process of their own."""
+
+import copy
+import inspect
+import json
+import re
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from datasets import Dataset, DatasetDict
+from huggingface_hub import HfApi, ModelCard
+from mteb.abstasks import AbsTaskSTS
+from mteb.abstasks.task_metadata import TaskMetadata
+from transformers import AutoModel, LlamaConfig, LlamaModel
+
+from tests import docs, jobs, tiny
+from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
+from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.columns.training import TEACHER
+from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation import mteb_tasks, sts
+from workflow_scripts.evaluation.correlation import cosine, spearman
+from workflow_scripts.graph.runs import Run, run_settings
+from workflow_scripts.methods import load_method
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.provenance import origin
+from workflow_scripts.provenance.artefacts import (
+    job_record,
+    read_record,
+    verify_checksum,
+    write_table,
+    writing_model_folder,
+)
+from workflow_scripts.tools.export_model import export_model
+
+CONFIG = merged_config(ROOT, DEMO)
+RUNS = [
+    (name, reading)
+    for name, block in CONFIG["methods"].items()
+    for reading in ("default", *block.get("readings", {}))
+]
+NAMES = [f"{name}-{reading}" for name, reading in RUNS]
+TRAINING = jobs.CONFIGS["train_encoder"]["training"] | {"max_steps": 2, "batch_size": 4, "max_tokens": 16}
+ROWS = 12
+LIMIT = 128
+# One batch for whoever encodes them: two readings of S2Sent look at the whole batch. Longer than a training reads.
+TEXTS = [*tiny.sentences(6, seed=7), *(" and ".join(tiny.sentences(3, seed=seed)) for seed in range(6))]
+GOLD = np.random.default_rng(1).random(len(TEXTS) // 2)
+
+
+def make_encoder(folder, kind):
+    """A tiny encoder of four layers, with the length of its positions as its limit."""
+    record = job_record("fetch_encoder", settings={}, inputs={}, outputs=[])
+    with writing_model_folder(folder, record) as place:
+        tiny.write_model(place, "bert", num_hidden_layers=4, max_position_embeddings=LIMIT)
+        if kind == "decoder":
+            sizes = {"hidden_size": tiny.WIDTH, "intermediate_size": 64, "num_attention_heads": 4}
+            vocabulary = len(tiny.make_tokenizer("bert"))
+            config = LlamaConfig(
+                vocab_size=vocabulary, num_hidden_layers=2, max_position_embeddings=LIMIT, **sizes
+            )
+            torch.manual_seed(0)
+            LlamaModel(config).save_pretrained(place)
+        tokenizer = tiny.make_tokenizer("bert")
+        tokenizer.model_max_length = LIMIT
+        tokenizer.save_pretrained(place)
+
+
+def make_inputs(folder):
+    """Everything that any method reads."""
+    record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
+    jobs.make_inputs(folder)  # a corpus of sentences, and development pairs
+    columns = [tiny.sentences(ROWS, seed=seed) for seed in (1, 2, 3)]
+    write_table(Path("triples.parquet"), pa.table(columns, schema=TRIPLES), record)
+    rows = [dict.fromkeys(EXEMPLARS.names, 0) | {"sentence": t, "source": "toy"} for t in columns[2]]
+    write_table(Path("pool.parquet"), pa.Table.from_pylist(rows, schema=EXEMPLARS), record)
+    words = [
+        {"rank": n, "word": w, "count": 9, "change_rate": 1.0, "peak": False}
+        for n, w in enumerate(tiny.WORDS)
+    ]
+    write_table(Path("words.parquet"), pa.Table.from_pylist(words, schema=WORD_COUNTS), record)
+    vectors = np.random.default_rng(0).normal(size=(ROWS, tiny.WIDTH)).astype(np.float32)
+    teacher = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), tiny.WIDTH)
+    table = pa.table(
+        [teacher.cast(TEACHER.field("vector").type), pa.array([2] * ROWS, pa.int32())], schema=TEACHER
+    )
+    write_table(Path("vectors.parquet"), table, record)
+    make_encoder(Path("plain"), "encoder")
+    make_encoder(Path("decoder"), "decoder")
+    mlm = jobs.config("continue_mlm", max_steps=1)
+    files = {"base": "plain/record.json", "corpus": "corpus/train.parquet", "record": "encoder/record.json"}
+    jobs.call(
+        "continue_mlm",
+        mlm,
+        checkpoint_every="4",
+        encoder="toy",
+        **files,
+        history="mlm.parquet",
+        speed="mlm.speed.parquet",
+    )
+
+
+def train(name, method, encoders):
+    settings = {"method": method, "training": TRAINING, "development": {"every": 2, "max_tokens": 16}}
+    outputs = {what: f"{name}/{what}.parquet" for what in ("history", "metrics", "speed")}
+    auxiliary = {"exemplars": ["pool.parquet"], "teacher": ["vectors.parquet"]}
+    if method.get("words"):
+        auxiliary["words"] = ["words.parquet"]
+    files = {"corpus": "triples.parquet", "dev": "corpus/dev.parquet", "record": f"{name}/model/record.json"}
+    jobs.call(
+        "train_encoder",
+        settings,
+        checkpoint_every="4",
+        run=name,
+        seed="1",
+        encoder=encoders,
+        **files,
+        **auxiliary,
+        **outputs,
+    )
+
+
+def settings_of(name, reading):
+    """The method of a run, as the rules hand it to its job."""
+    run = Run(name, "minilm", None, reading, {}, (1,))
+    return run_settings(copy.deepcopy(CONFIG), run)["method"]
+
+
+def make(name, method):
+    """Make one run: what its module asks for says which job does."""
+    module = load_method(method["module"])
+    encoder = "decoder" if "lora_rank" in str(method) else "encoder"
+    if hasattr(module, "Objective"):
+        several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(module.build).parameters.values())
+        train(
+            name,
+            method,
+            ["one/model/record.json", "two/model/record.json"] if several else f"{encoder}/record.json",
+        )
+        return
+    outputs = {"run": name, "seed": "1", "record": f"{name}/model/record.json"}
+    if method["module"] == "frozen":
+        jobs.call("pool_encoder", {"method": method}, encoder="encoder/record.json", **outputs)
+        return
+    members = ["one/model/record.json", "two/model/record.json"]
+    joined = members if "weights" in method else ["jtcse-default/model/record.json"]
+    jobs.call("join_encoders", {"method": method}, encoder=joined, **outputs)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """The model folders of all runs, made here, and what a process that lacks this project made of them."""
+    folder = tmp_path_factory.mktemp("every_method")
+    patch = pytest.MonkeyPatch()
+    patch.chdir(folder)
+    patch.setattr(origin, "git_state", lambda: (None, False))
+    make_inputs(folder)
+    first = settings_of("simcse", "default")
+    for name in ("one", "two"):
+        make(name, first)
+    for (name, reading), run in zip(RUNS, NAMES, strict=True):
+        make(run, settings_of(name, reading))
+    Path("asked.json").write_text(json.dumps({"folders": [f"{run}/model" for run in NAMES], "texts": TEXTS}))
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    yield json.loads(Path("answers.json").read_text())
+    patch.undo()
+
+
+ELSEWHERE = """
+import json, sys
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel
+
+asked = json.load(open("asked.json"))
+answers = {}
+for folder in asked["folders"]:
+    answer = answers[folder.split("/")[0]] = {"refused": "", "auto": ""}
+    try:
+        model = SentenceTransformer(folder, device="cpu", local_files_only=True)
+    except ValueError as error:
+        answer["refused"] = str(error)
+        model = SentenceTransformer(folder, device="cpu", local_files_only=True, trust_remote_code=True)
+    answer["length"] = model.max_seq_length
+    answer["vectors"] = model.encode(asked["texts"]).tolist()
+    answer["alone"] = model.encode(asked["texts"][:1]).tolist()
+    model.max_seq_length = 12
+    answer["cut"] = model.encode(asked["texts"]).tolist()
+    try:
+        AutoModel.from_pretrained(folder)
+    except ValueError as error:
+        answer["auto"] = str(error)
+    ours = [name for name in sys.modules if name.startswith("workflow_scripts")]
+    answer["needs_project"] = bool(ours)
+    for name in ours:
+        del sys.modules[name]
+json.dump(answers, open("answers.json", "w"))
+"""
+
+
+def score(vectors):
+    """Spearman with made-up judgements, as tables print it."""
+    vectors = np.asarray(vectors, dtype=np.float64)
+    return f"{100 * spearman(GOLD, cosine(vectors[::2], vectors[1::2])):.2f}"
+
+
+@pytest.mark.parametrize("run", NAMES)
+def test_sentence_transformers_gives_the_vectors_and_the_score_of_the_pipeline(models, run):
+    encoder, tokenizer = load_encoder(Path(run, "model"))
+    answer = models[run]
+    tokens = [len(ids) for ids in tokenizer(TEXTS)["input_ids"]]
+    assert TRAINING["max_tokens"] < max(tokens) <= answer["length"] <= LIMIT
+    assert answer["length"] == LIMIT or encoder.template is not None
+    expected = encode(encoder, tokenizer, TEXTS, answer["length"])
+    np.testing.assert_allclose(answer["vectors"], expected, atol=1e-5)
+    assert score(answer["vectors"]) == score(expected)
+    alone = encode(encoder, tokenizer, TEXTS[:1], answer["length"])  # without padding
+    np.testing.assert_allclose(answer["alone"], alone, atol=1e-5)
+    cut = encode(encoder, tokenizer, TEXTS, 12)
+    np.testing.assert_allclose(answer["cut"], cut, atol=1e-5)
+    assert np.abs(cut - expected).max() > 1e-3
+
+
+@pytest.mark.parametrize("run", NAMES)
+def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_half_a_model(models, run):
+    encoder, tokenizer = load_encoder(Path(run, "model"))
+    built_in = (
+        isinstance(encoder, SentenceEncoder)
+        and encoder.described.kind == "pooling"
+        and encoder.template is None
+    )
+    assert ("trust_remote_code=True" in models[run]["refused"]) == (not built_in)
+    plain = any(
+        not leaf.readout.sentence_modules() for leaf in encoder.leaves
+    )  # no module that travels along
+    assert models[run]["needs_project"] == plain
+    if not built_in or encoder.head_at_test:
+        assert "load it with sentence_transformers.SentenceTransformer" in models[run]["auto"]
+        return
+    assert not models[run]["auto"]
+    model = AutoModel.from_pretrained(Path(run, "model"))
+    batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        states = model(
+            input_ids=batch.input_ids, attention_mask=batch.attention_mask, output_hidden_states=True
+        )
+    chosen = torch.stack([states.hidden_states[index] for index in encoder.described.indices]).mean(dim=0)
+    weight = batch.attention_mask.unsqueeze(-1)
+    pooled = chosen[:, 0] if encoder.described.takes_cls else (chosen * weight).sum(1) / weight.sum(1)
+    np.testing.assert_allclose(pooled, encode(encoder, tokenizer, TEXTS, LIMIT), atol=1e-5)
+
+
+def test_every_method_and_every_readout_of_the_project_is_among_them(models):
+    folder = ROOT / "workflow_scripts"
+    methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "base"}
+    readouts = {path.stem for path in (folder / "models/readouts").glob("*.py")} - {"__init__"}
+    used = [load_encoder(Path(run, "model"))[0] for run in NAMES]
+    assert {block["module"] for block in CONFIG["methods"].values()} == methods
+    assert {leaf.described.kind for encoder in used for leaf in encoder.leaves} == readouts
+
+
+PAIRS_OF_STS = list(zip(tiny.sentences(24, seed=20), tiny.sentences(24, seed=21), strict=True))
+JUDGEMENTS = np.random.default_rng(2).integers(0, 6, size=24) / 1.0
+
+
+class TinySTS(AbsTaskSTS):
+    """A task of mteb's own kind on local data."""
+
+    metadata = TaskMetadata(
+        name="TinySTS",
+        dataset={"path": "local/tiny", "revision": "first"},
+        description="Twenty-four pairs.",
+        type="STS",
+        category="t2t",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score="cosine_spearman",
+    )
+
+    def load_data(self, num_proc=None, *, timer=None, **_):
+        left, right = zip(*PAIRS_OF_STS, strict=True)
+        columns = {"sentence1": left, "sentence2": right, "score": JUDGEMENTS}
+        self.dataset = DatasetDict({"test": Dataset.from_dict(columns)})
+        self.data_loaded = True
+
+
+@pytest.mark.parametrize("max_tokens", [12, 80])
+@pytest.mark.parametrize(
+    "run",
+    [
+        f"{name}-default"
+        for name in ("simcse", "simcse_s2sent", "simcse_layerattpooler", "jtcse", "simcse_3r", "distil", "ensemble",
+                     "promptbert", "llm2vec", "frozen_avg")
+    ],
+)  # fmt: skip
+def test_mteb_gives_the_number_of_the_pipelines_own_evaluation(models, tmp_path, run, max_tokens):
+    config = mteb_tasks.Config(
+        lists=["none"], max_tokens=max_tokens, batch_size=8, device="cpu", metrics=[], missing_data="stop"
+    )
+    found = mteb_tasks.evaluate(Path(run, "model"), [TinySTS()], config, run=run, cache_folder=tmp_path)
+    left, right = zip(*PAIRS_OF_STS, strict=True)
+    rows = [[""] * len(left), left, right, JUDGEMENTS]
+    table = pa.table(
+        [pa.array(row, field.type) for row, field in zip(rows, PAIRS, strict=True)], schema=PAIRS
+    )
+    encoder, tokenizer = load_encoder(Path(run, "model"))
+    scores, _pairs = sts.evaluate({"tiny": table}, partial(encode, encoder, tokenizer, max_tokens=max_tokens))
+    own = next(s for s in scores if (s.metric, s.aggregation) == ("spearman", "all"))
+    assert f"{100 * found[0].value:.2f}" == f"{100 * own.value:.2f}"
+
+
+def test_mteb_runs_no_code_of_a_folder_whose_record_does_not_hold(models, tmp_path):
+    folder = Path(shutil.copytree("jtcse-default/model", tmp_path / "model"))
+    config = mteb_tasks.Config(
+        lists=["none"], max_tokens=12, batch_size=8, device="cpu", metrics=[], missing_data="stop"
+    )
+    code = folder / "encoder_sum.py"
+    code.write_text(f"{code.read_text()}\nraise SystemExit('foreign code ran')\n")
+    with pytest.raises(DataError, match=r"encoder_sum\.py: changed since it was written"):
+        mteb_tasks.evaluate(folder, [TinySTS()], config, run="x", cache_folder=tmp_path / "cache")
+    (folder / "record.json").unlink()
+    with pytest.raises(ValueError, match="trust_remote_code"):
+        mteb_tasks.evaluate(folder, [TinySTS()], config, run="x", cache_folder=tmp_path / "cache")
+
+
+def score_file(run, seed, value):
+    """Scores as an evaluation of one run and seed leaves them."""
+    record = job_record(
+        "evaluate_sts", settings={}, inputs={}, outputs=[], wildcards={"run": run, "seed": str(seed)}
+    )
+    rows = [
+        ("lee", "all", "spearman", value),
+        ("lee", "subset:x", "spearman", 0.1),
+        ("gone", "all", "spearman", None),
+    ]
+    table = [
+        {"run": run, "seed": seed, "suite": "lee", "task": task, "aggregation": over, "metric": metric,
+         "value": number, "n": 9, "note": ""}
+        for task, over, metric, number in rows
+    ]  # fmt: skip
+    path = f"{run}.seed{seed}.parquet"
+    write_table(Path(path), pa.Table.from_pylist(table, schema=SCORES), record)
+    return path
+
+
+def write_card(run):
+    """The card of one run, from its folder, two seeds' scores and its history."""
+    source = {"name": "minilm", "licence": "Apache-2.0", "origin": "a package", "hub": "some/encoder"}
+    data = {"name": "wiki", "licence": "CC BY-SA", "origin": "Wikipedia", "citation": "its authors"}
+    method = settings_of(*run.split("-", 1))
+    settings = {"encoders": [source], "data": [data], "method": method, "training": TRAINING}
+    scores = [score_file(run, 1, 0.5729), score_file(run, 2, 0.5529)]
+    files = {"model": f"{run}/model/record.json", "card": f"{run}/README.md", "scores": scores}
+    history = [f"{run}/history.parquet"] if Path(run, "history.parquet").exists() else []
+    jobs.call("write_model_card", settings, run=run, seed="1", history=history, **files)
+    return Path(run, "README.md")
+
+
+@pytest.mark.parametrize(
+    "run", ["simcse-default", "jtcse-default", "promptbert-default", "frozen_avg-default"]
+)
+def test_a_card_says_what_a_model_is_and_leaves_its_folder_alone(models, run):
+    before = jobs.files_of(Path(run, "model"))
+    path = write_card(run)
+    assert jobs.files_of(Path(run, "model")) == before
+    assert verify_checksum(path) and read_record(path).rule == "write_model_card"
+    card = ModelCard.load(path)
+    data = card.data
+    assert (data.license, data.base_model, data.library_name) == (
+        "apache-2.0", ["some/encoder"], "sentence-transformers",
+    )  # fmt: skip
+    assert [(r.dataset_name, r.metric_type, r.metric_value) for r in data.eval_results] == [
+        ("lee", "spearman_all", 0.5729)
+    ]
+    assert "| lee | lee | all | spearman | 0.5729 | 0.5629 ± 0.0141 (2) |" in card.text
+    assert "| data | wiki | Wikipedia | CC BY-SA | its authors |" in card.text
+    assert verify_checksum(Path(run, "model/record.json")) in card.text
+    trained = run != "frozen_avg-default"
+    assert (
+        "2 steps; the checkpoint of step 2 is kept, the best on the development set" in card.text
+    ) == trained
+    assert ("trust_remote_code=True" in card.text) == (run.split("-")[0] in ("jtcse", "promptbert"))
+    assert ("AutoModel` loads the encoder alone" in card.text) == (
+        run.split("-")[0] in ("simcse", "frozen_avg")
+    )
+    for label in read_record(Path(run, "model")).labels:
+        assert f"- {label}" in card.text
+
+
+SHARED = [
+    "simcse-default",
+    "simcse_s2sent-default",
+    "simcse_layerattpooler-default",
+    "promptbert-default",
+    "jtcse-default",
+]
+
+
+@pytest.mark.parametrize("run", SHARED)
+def test_a_model_that_is_exported_and_pushed_to_the_hub_comes_back_the_same(
+    models, tmp_path, monkeypatch, run
+):
+    from sentence_transformers import SentenceTransformer
+
+    card = write_card(run)
+    export_model(Path(run), tmp_path / "exported")
+    assert (tmp_path / "exported/README.md").read_bytes() == card.read_bytes()
+    exported = SentenceTransformer(str(tmp_path / "exported"), device="cpu", trust_remote_code=True)
+    np.testing.assert_allclose(exported.encode(TEXTS), models[run]["vectors"], atol=1e-6)
+
+    class Uploaded:
+        commit_url = "https://example.org/commit"
+
+    def upload_folder(self, *, folder_path, **_):
+        shutil.copytree(folder_path, tmp_path / "hub")
+        return Uploaded
+
+    monkeypatch.setattr(HfApi, "create_repo", lambda self, repo_id, **_: SimpleNamespace(repo_id=repo_id))
+    monkeypatch.setattr(HfApi, "upload_folder", upload_folder)
+    assert exported.push_to_hub("me/model", replace_model_card=True) == Uploaded.commit_url
+    pushed = SentenceTransformer(str(tmp_path / "hub"), device="cpu", trust_remote_code=True)
+    np.testing.assert_allclose(pushed.encode(TEXTS), models[run]["vectors"], atol=1e-6)
+    assert "| lee | lee | all | spearman | 0.5729 |" in (tmp_path / "hub/README.md").read_text()
+
+
+def test_a_model_without_a_card_is_exported_with_how_to_load_it_and_a_changed_one_is_not(models, tmp_path):
+    run = "diffcse-default"
+    export_model(Path(run), tmp_path / "exported")
+    assert 'SentenceTransformer("path/to/this/folder")' in (tmp_path / "exported/README.md").read_text()
+    with pytest.raises(DataError, match=r"exported: exists"):
+        export_model(Path(run), tmp_path / "exported")
+    shutil.copytree(run, tmp_path / "changed")
+    (tmp_path / "changed/model/modules.json").write_text("[]")
+    with pytest.raises(DataError, match=r"modules\.json: changed since it was written"):
+        export_model(tmp_path / "changed", tmp_path / "second")
+
+
+def test_the_page_about_using_a_model_gives_what_it_says(models, tmp_path, monkeypatch):
+    """tests/e2e follows it on the demo; here its scripts' results are looked at."""
+    page = (ROOT / "docs/using_a_model.md").read_text()
+    scripts = [step.text for step in docs.steps(page) if step.use == "script"]
+    runs = Path.cwd()
+    for name in {*re.findall(r"results/demo/runs/(\S+?)/seed1", page)}:
+        shutil.copytree(runs / f"{name.split('.')[0]}-default", tmp_path / f"results/demo/runs/{name}/seed1")
+    monkeypatch.chdir(tmp_path)
+    encoded, cut, trusted, ours, searched, scored = [run_script(text) for text in scripts]
+    assert encoded["vectors"].shape == (3, tiny.WIDTH)
+    assert cut["model"].max_seq_length == 256
+    np.testing.assert_allclose(
+        ours["vectors"], trusted["twin"].encode(["The river rose after the rain."]), atol=1e-5
+    )
+    assert searched["rows"].shape == (1, 2)
+    vectors = scored["model"].encode(scored["sentences"])
+    expected = spearman(np.array([1.0, 5.0, 1.5]), cosine(vectors, vectors[::-1]))
+    assert scored["result"].task_results[0].get_score() == pytest.approx(expected, abs=1e-6)
+
+
+def run_script(text):
+    """The names that a script leaves."""
+    names = {}
+    exec(text, names)
+    return names
+
+
+def test_the_page_names_the_kinds_that_run_code_of_their_own(models):
+    """Its table, against what loading did."""
+    page = (ROOT / "docs/using_a_model.md").read_text()
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE)[2:]
+    said = {kind: (how, auto) for kind, how, auto in rows}
+    examples = {
+        "simcse-default": "SimCSE, 3R", "distil-default": "students", "llm2vec-default": "LLM2Vec", "frozen_avg-default": "frozen",
+        "supervised_simcse-default": "supervised SimCSE", "simcse_s2sent-default": "S2Sent",
+        "simcse_layerattpooler-default": "LayerAttPooler", "promptbert-default": "PromptBERT", "jtcse-default": "JTCSE",
+        "ensemble-default": "ensembles",
+    }  # fmt: skip
+    for run, words in examples.items():
+        (row,) = [kind for kind in said if words in kind and ("supervised" in kind) == ("supervised" in run)]
+        how, auto = said[row]
+        assert ("trust_remote_code" in how) == bool(models[run]["refused"]), run
+        assert (auto == "refused") == bool(models[run]["auto"]), run

@@ -1,0 +1,592 @@
+"""Artefacts are whole or absent, say what made them, and notice a single changed byte."""
+
+import errno
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from workflow_scripts.columns.corpora import SENTENCES, WORD_COUNTS
+from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.provenance.artefacts import (
+    RECORD_FILE,
+    atomic,
+    check_model_folder,
+    identity,
+    job_record,
+    read_checksum,
+    read_record,
+    read_table,
+    verify_checksum,
+    write_page,
+    write_table,
+    writing_model_folder,
+    writing_table,
+)
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.origin import WIDTH
+from workflow_scripts.provenance.record import Input, sha256_of
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>Spearman</text></svg>'
+HTML = "<!doctype html><html><body><p>Report</p></body></html>"
+
+
+def record(*outputs, **changes):
+    described = {"settings": {"temperature": 0.05, "seed": 1}, "inputs": {}, **changes}
+    return job_record("count_words", outputs=[Path(output) for output in outputs], **described)
+
+
+def sentences(count=3, seed=0):
+    words = np.random.default_rng(seed).integers(0, 10**9, (count, 8))
+    rows = [" ".join(map(str, row)) for row in words.tolist()]
+    return pa.table([rows, [0] * count, list(range(count))], schema=SENTENCES)
+
+
+def write_folder(folder, made, weights=b"weights" * 100):
+    with writing_model_folder(folder, made) as inside:
+        (inside / "model.safetensors").write_bytes(weights)
+        (inside / "1_Pooling").mkdir()
+        (inside / "1_Pooling" / "config.json").write_text("{}")
+
+
+def write_all(folder):
+    made = record("results/study/table.parquet")
+    write_table(folder / "table.parquet", sentences(), made)
+    write_page(folder / "figure.svg", SVG, made)
+    write_page(folder / "report.html", HTML, made)
+    write_folder(folder / "model", made)
+
+
+def files_below(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+@contextmanager
+def files_limited_to(size):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+# Bytes
+
+
+def test_equal_inputs_give_equal_bytes(tmp_path):
+    write_all(tmp_path / "one")
+    write_all(tmp_path / "two")
+    assert len(files_below(tmp_path / "one")) == 6
+    assert files_below(tmp_path / "one") == files_below(tmp_path / "two")
+
+
+def test_bytes_depend_neither_on_hash_seeds_nor_on_the_order_of_settings(tmp_path):
+    program = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from workflow_scripts.provenance import origin
+from workflow_scripts.provenance.artefacts import job_record, write_page, write_table
+origin.git_state = lambda: ("0123", False)  # a commit between the two runs is no matter of order
+folder, order = Path(sys.argv[1]), sys.argv[2]
+settings = {"b": {"y": 1, "x": 2}, "a": [1]} if order == "forward" else {"a": [1], "b": {"x": 2, "y": 1}}
+labels = {"stand-in encoder", "other engine", "extractive exemplars"}
+made = job_record("count_words", settings=settings, inputs={}, outputs=[Path("b"), Path("a")], labels=labels)
+write_table(folder / "table.parquet", pa.table({"a": [1, 2]}), made)
+write_page(folder / "figure.svg", "<svg/>", made)
+"""
+    for seed, order in (("1", "forward"), ("2", "backward")):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": "."}
+        arguments = [sys.executable, "-c", program, str(tmp_path / seed), order]
+        subprocess.run(arguments, env=environment, check=True)
+    assert files_below(tmp_path / "1") == files_below(tmp_path / "2")
+
+
+def test_metadata_that_pandas_leaves_does_not_reach_the_bytes(tmp_path):
+    made = record("table.parquet")
+    from_pandas = sentences().replace_schema_metadata({"pandas": "{}"})
+    write_table(tmp_path / "one.parquet", sentences(), made)
+    write_table(tmp_path / "two.parquet", from_pandas, made)
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
+
+
+# Checksums
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("written")
+    write_all(folder)
+    return folder
+
+
+SEALED = ["table.parquet", "figure.svg", "report.html", "model/record.json"]
+
+
+@pytest.mark.parametrize("name", SEALED)
+def test_the_checksum_holds_and_survives_a_copy(written, tmp_path, name):
+    copy = Path(shutil.copy(written / name, tmp_path / "copy"))
+    assert verify_checksum(copy) == verify_checksum(written / name) == read_checksum(copy)
+
+
+@pytest.mark.parametrize("name", SEALED)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_changed_byte_breaks_the_checksum(written, tmp_path, name, data):
+    content = bytearray((written / name).read_bytes())
+    position = data.draw(st.integers(0, len(content) - 1))
+    content[position] ^= data.draw(st.integers(1, 255))
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(content)
+    with pytest.raises(DataError, match=str(damaged)):
+        verify_checksum(damaged)
+
+
+@pytest.mark.parametrize("name", SEALED)
+def test_what_is_made_at_another_commit_on_another_machine_is_the_same_file(written, tmp_path, name):
+    """Its readers know it by a checksum that leaves the origin out, though every byte of that is checked too."""
+    here = record("results/study/table.parquet")
+    changes = {"commit": "f" * 40, "dirty": not here.origin.dirty, "processor": "another", "threads": 64}
+    elsewhere = here.model_copy(update={"origin": here.origin.model_copy(update=changes)})
+    write_table(tmp_path / "table.parquet", sentences(), elsewhere)
+    write_page(tmp_path / "figure.svg", SVG, elsewhere)
+    write_page(tmp_path / "report.html", HTML, elsewhere)
+    write_folder(tmp_path / "model", elsewhere)
+    assert (tmp_path / name).read_bytes() != (written / name).read_bytes()
+    assert verify_checksum(tmp_path / name) == verify_checksum(written / name)
+    assert read_record(tmp_path / name).origin == elsewhere.origin
+
+
+@pytest.mark.parametrize("name", SEALED)
+def test_a_changed_byte_of_the_origin_is_noticed(written, tmp_path, name):
+    content = (written / name).read_bytes()
+    start = content.index(b"semblance-origin:")
+    end = content.index(b" semblance-checksum:")
+    assert end - start == len("semblance-origin:") + WIDTH + 16
+    for position in range(start, end):
+        damaged = bytearray(content)
+        damaged[position] ^= 1
+        (tmp_path / "damaged").write_bytes(damaged)
+        with pytest.raises(DataError, match="damaged"):
+            verify_checksum(tmp_path / "damaged")
+
+
+def test_the_longest_names_leave_room_for_the_rest_of_the_origin():
+    packages = {f"{'p' * 20}{number}": "1" * 12 for number in range(10)}
+    names = dict.fromkeys(("processor", "capability", "blas", "python"), "--é(" * 100)
+    made = record().origin.model_copy(update={"packages": packages, "commit": "f" * 40, **names})
+    assert len(made.to_text()) == WIDTH and "--" not in made.to_text()
+    assert type(made).from_text(made.to_text()).packages == packages
+
+
+@pytest.mark.parametrize("name", SEALED)
+def test_no_beginning_of_a_file_passes_for_the_file(written, tmp_path, name):
+    content = (written / name).read_bytes()
+    damaged = tmp_path / "damaged"
+    for length in {*range(0, len(content), 97), *range(len(content) - 100, len(content))}:
+        damaged.write_bytes(content[:length])
+        with pytest.raises(DataError):
+            verify_checksum(damaged)
+
+
+def test_a_record_longer_than_the_near_end_is_read_back(tmp_path):
+    made = record("report.html", settings={"prompts": ["x" * 1000] * 300})
+    write_page(tmp_path / "report.html", HTML, made)
+    write_table(tmp_path / "table.parquet", sentences(), made)
+    for name in ("report.html", "table.parquet"):
+        verify_checksum(tmp_path / name)
+        assert read_record(tmp_path / name) == made
+
+
+# Identity
+
+
+def test_a_checksummed_file_is_known_by_its_checksum_and_any_other_by_its_hash(written, tmp_path):
+    (tmp_path / "prompt.txt").write_text("A sentence means")
+    assert identity(written / "table.parquet") == verify_checksum(written / "table.parquet")
+    assert identity(written / "model") == verify_checksum(written / "model" / RECORD_FILE)
+    assert identity(written / "model" / RECORD_FILE) == identity(written / "model")
+    assert identity(tmp_path / "prompt.txt") == sha256_of(tmp_path / "prompt.txt")
+
+
+def test_source_code_that_names_the_checksum_is_a_file_like_any_other():
+    source = Path("workflow_scripts/provenance/artefacts.py")
+    assert b"semblance-checksum:" in source.read_bytes()
+    assert identity(source) == sha256_of(source)
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "figure.svg", "report.html"])
+def test_a_file_that_lost_its_checksum_does_not_pass_for_a_foreign_one(written, tmp_path, name):
+    content = (written / name).read_bytes()
+    (tmp_path / name).write_bytes(content.replace(b"semblance-checksum:", b"semblance-meal:"))
+    with pytest.raises(DataError, match="no checksum"):
+        identity(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["model", "model/record.json"])
+def test_the_identity_of_a_model_vouches_for_its_weights(written, tmp_path, name):
+    shutil.copytree(written / "model", tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(DataError, match=r"model\.safetensors: changed"):
+        identity(tmp_path / name)
+
+
+def test_a_missing_input_is_named_with_the_command_that_makes_it(tmp_path):
+    with pytest.raises(DataError, match=r"pairs\.parquet: no such file.*snakemake"):
+        identity(tmp_path / "pairs.parquet")
+
+
+# Failures while writing
+
+
+class StoppedError(Exception):
+    pass
+
+
+def stop_while_writing_a_table(folder):
+    with writing_table(folder / "table.parquet", SENTENCES, record("table.parquet")) as writer:
+        writer.write_table(sentences())
+        raise StoppedError
+
+
+def stop_while_writing_a_folder(folder):
+    with writing_model_folder(folder / "model", record("model")) as inside:
+        (inside / "model.safetensors").write_bytes(b"half")
+        raise StoppedError
+
+
+def stop_while_writing_any_file(folder):
+    with atomic(folder / "figure.svg") as temporary:
+        temporary.write_text("half")
+        raise StoppedError
+
+
+@pytest.mark.parametrize(
+    "write", [stop_while_writing_a_table, stop_while_writing_a_folder, stop_while_writing_any_file]
+)
+def test_a_failure_leaves_the_old_artefact_and_nothing_else(tmp_path, write):
+    write_all(tmp_path)
+    before = files_below(tmp_path)
+    with pytest.raises(StoppedError):
+        write(tmp_path)
+    assert files_below(tmp_path) == before
+
+
+LARGE = 300_000
+
+
+def fill_table(folder):
+    write_table(folder / "table.parquet", sentences(LARGE // 40, seed=1), record("table.parquet"))
+
+
+def fill_page(folder):
+    write_page(folder / "figure.svg", SVG + " " * LARGE + "<!-- -->", record("figure.svg"))
+
+
+def fill_folder(folder):
+    write_folder(folder / "model", record("model"), weights=b"w" * LARGE)
+
+
+def fill_folder_with_tensors(folder):
+    with writing_model_folder(folder / "model", record("model")) as inside:
+        save_file({"weight": np.zeros(LARGE, dtype=np.float32)}, inside / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("fill", "name"),
+    [
+        (fill_table, "table.parquet"),
+        (fill_page, "figure.svg"),
+        (fill_folder, "model"),
+        (fill_folder_with_tensors, "model"),
+    ],
+)
+def test_a_full_disk_is_one_line_that_names_the_artefact(tmp_path, fill, name):
+    write_all(tmp_path)
+    before = files_below(tmp_path)
+    with pytest.raises(SystemExit) as stopped, one_line_errors(), files_limited_to(LARGE // 4):
+        fill(tmp_path)
+    line = str(stopped.value)
+    assert str(tmp_path / name) in line
+    assert os.strerror(errno.EFBIG) in line
+    assert "\n" not in line
+    assert files_below(tmp_path) == before
+    fill(tmp_path)  # the limit was the only thing in the way
+    assert files_below(tmp_path) != before
+
+
+def test_a_disk_that_fills_while_syncing_names_the_artefact(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as stopped:
+        write_page(tmp_path / "report.html", HTML, record("report.html"))
+    assert stopped.value.filename == str(tmp_path / "report.html")
+    assert files_below(tmp_path) == {}
+
+
+@pytest.mark.parametrize("read", [pq.read_table, Path.read_text])
+def test_an_input_that_is_not_there_is_not_blamed_on_the_output(tmp_path, read):
+    output, absent = tmp_path / "table.parquet", tmp_path / "absent"
+    with (
+        pytest.raises(FileNotFoundError, match="absent") as stopped,
+        writing_table(output, SENTENCES, record("table.parquet")),
+    ):
+        read(absent)
+    assert str(output) not in str(stopped.value)
+
+
+def test_a_model_folder_is_replaced_as_a_whole(tmp_path):
+    write_folder(tmp_path / "model", record("model"))
+    with writing_model_folder(tmp_path / "model", record("model")) as inside:
+        (inside / "config.json").write_text("{}")
+    assert set(files_below(tmp_path)) == {"model/config.json", "model/record.json"}
+    assert set(check_model_folder(tmp_path / "model").files) == {"config.json"}
+
+
+# Reading
+
+
+def test_a_table_is_read_back_without_the_metadata_of_its_file(tmp_path):
+    write_table(tmp_path / "sentences.parquet", sentences(), record("sentences.parquet"))
+    assert read_table(tmp_path / "sentences.parquet", SENTENCES) == sentences()
+    assert read_table(tmp_path / "sentences.parquet", SENTENCES).schema.metadata is None
+    assert read_table(tmp_path / "sentences.parquet", SENTENCES, ["sentence"]).column_names == ["sentence"]
+
+
+def test_batches_make_one_table(tmp_path):
+    with writing_table(tmp_path / "sentences.parquet", SENTENCES, record("sentences.parquet")) as writer:
+        for batch in sentences(10).to_batches(max_chunksize=3):
+            writer.write_batch(batch)
+    assert read_table(tmp_path / "sentences.parquet", SENTENCES) == sentences(10)
+
+
+def test_a_table_of_another_kind_is_refused_with_both_lists_of_columns(tmp_path):
+    write_table(tmp_path / "table.parquet", sentences(), record("table.parquet"))
+    with pytest.raises(DataError, match=r"table\.parquet: columns sentence string.*expected rank int32"):
+        read_table(tmp_path / "table.parquet", WORD_COUNTS)
+
+
+def test_a_table_without_a_checksum_is_refused(tmp_path):
+    pq.write_table(sentences(), tmp_path / "table.parquet")
+    with pytest.raises(DataError, match="no checksum"):
+        read_table(tmp_path / "table.parquet", SENTENCES)
+    with pytest.raises(DataError, match="no such file"):
+        read_table(tmp_path / "absent.parquet", SENTENCES)
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "figure.svg", "report.html", "model"])
+def test_every_kind_of_artefact_gives_its_record_back(written, name):
+    found = read_record(written / name)
+    assert found is not None
+    assert found.model_copy(update={"files": {}}) == record("results/study/table.parquet")
+
+
+def test_a_file_of_anyone_elses_has_no_record(tmp_path):
+    pq.write_table(sentences(), tmp_path / "table.parquet")
+    (tmp_path / "page.html").write_text(HTML)
+    assert read_record(tmp_path / "table.parquet") is None
+    assert read_record(tmp_path / "page.html") is None
+
+
+# Pages
+
+
+class Comments(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_comment(self, data):
+        self.found.append(data)
+
+
+@pytest.mark.parametrize("text", ["--", "-->", "<!--", "---", "----->", "-", "--!>", "é --> 語", '"--"\n--'])
+def test_hyphens_in_a_record_do_not_end_the_comment_of_a_page(tmp_path, text):
+    made = record("report.html", settings={text: [text, text + text]}, labels=[f"engine {text}"])
+    write_page(tmp_path / "report.html", HTML, made)
+    write_page(tmp_path / "figure.svg", SVG, made)
+    parser = Comments()
+    parser.feed((tmp_path / "report.html").read_text("utf-8"))
+    (comment,) = parser.found
+    assert "--" not in comment
+    ET.parse(tmp_path / "figure.svg")
+    assert read_record(tmp_path / "report.html") == read_record(tmp_path / "figure.svg") == made
+
+
+def test_a_report_with_a_figure_drawn_into_it_keeps_its_own_record(tmp_path):
+    figure, report = record("figure.svg"), record("report.html", labels=["stand-in encoder"])
+    write_page(tmp_path / "figure.svg", SVG, figure)
+    write_page(tmp_path / "report.html", f"<html>{(tmp_path / 'figure.svg').read_text()}</html>", report)
+    assert read_record(tmp_path / "report.html") == report
+    verify_checksum(tmp_path / "report.html")
+
+
+# Model folders
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"other"), "model.safetensors: changed"),
+        (lambda folder: (folder / "1_Pooling/config.json").unlink(), "config.json: missing"),
+        (lambda folder: (folder / "1_Pooling/extra.json").write_text("{}"), "extra.json: not listed"),
+        (lambda folder: (folder / RECORD_FILE).unlink(), "no record.json"),
+        (lambda folder: (folder / ".snakemake_timestamp").write_text("x"), "snakemake_timestamp: not listed"),
+    ],
+)
+def test_a_damaged_model_folder_is_refused_by_the_name_of_the_file(tmp_path, damage, complaint):
+    write_folder(tmp_path / "model", record("model"))
+    assert set(check_model_folder(tmp_path / "model").files) == {"model.safetensors", "1_Pooling/config.json"}
+    damage(tmp_path / "model")
+    with pytest.raises(DataError, match=complaint):
+        check_model_folder(tmp_path / "model")
+
+
+def test_the_file_in_which_snakemake_keeps_the_date_of_a_folder_is_no_damage(tmp_path):
+    write_folder(tmp_path / "model", record("model"))
+    (tmp_path / "model" / ".snakemake_timestamp").touch()
+    check_model_folder(tmp_path / "model")
+
+
+# Records
+
+
+def test_labels_of_inputs_are_inherited_through_every_kind_of_artefact(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table, model, figure, prompt = Path("a.parquet"), Path("model"), Path("figure.svg"), Path("prompt.txt")
+    prompt.write_text("A sentence means")
+    write_table(table, sentences(), record(table, labels=["other engine"]))
+    write_folder(model, record(model, inputs={"sentences": table}, labels=["stand-in encoder"]))
+    write_page(figure, SVG, record(figure, inputs={"model": model, "prompt": prompt}))
+    last = record("b.parquet", inputs={"figure": figure}, labels=["extractive exemplars"])
+    assert last.labels == ["extractive exemplars", "other engine", "stand-in encoder"]
+
+
+def test_a_record_names_inputs_by_checksum_and_sources_as_they_were_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = Path("results/a.parquet")
+    write_table(table, sentences(), record(table))
+    source = Input(path="hub:owner/name@0123", sha256="0" * 40)
+    made = record("b", "a", inputs={"sentences": table}, foreign={"hub": source})
+    assert made.inputs == {
+        "sentences": Input(path="results/a.parquet", sha256=verify_checksum(table)),
+        "hub": source,
+    }
+    assert made.outputs == ["a", "b"]
+    assert {"workflow_scripts/jobs/count_words.py", "workflow_scripts/data/words.py"} <= set(made.meaning)
+    assert json.loads(made.to_json())["settings"] == {"temperature": 0.05, "seed": 1}
+
+
+# Places
+
+
+@pytest.mark.parametrize("role", ["model", "record.json"])
+def test_the_models_of_two_seeds_that_trade_places_are_refused(tmp_path, monkeypatch, role):
+    monkeypatch.chdir(tmp_path)
+    models = [Path(f"runs/seed{seed}/model") for seed in (1, 2)]
+    for model in models:
+        write_folder(model, record(model / RECORD_FILE, wildcards={"seed": str(model.parent.name)}))
+    first = models[0] if role == "model" else models[0] / RECORD_FILE
+    assert record("scores.parquet", inputs={"model": first}).inputs["model"].path == str(first)
+    for source, target in (("seed1", "away"), ("seed2", "seed1"), ("away", "seed2")):
+        Path("runs", source).rename(Path("runs", target))
+    with pytest.raises(
+        DataError, match=r"^runs/seed1/model.*: copied or moved here.*runs/seed2/model/record"
+    ) as error:
+        record("scores.parquet", inputs={"model": first})
+    assert "\n" not in str(error.value)
+
+
+def test_a_table_is_read_in_its_place_and_one_without_a_place_anywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("a.parquet"), sentences(), record("a.parquet"))
+    shutil.copy("a.parquet", "b.parquet")
+    record(inputs={"sentences": Path("a.parquet")})
+    with pytest.raises(DataError, match=r"^b\.parquet: copied or moved here.*names a\.parquet"):
+        record(inputs={"sentences": Path("b.parquet")})
+    record(inputs={"sentences": Path("b.parquet").absolute()})
+    write_table(Path("c.parquet"), sentences(), record())
+    record(inputs={"sentences": Path("c.parquet")})
+
+
+# What killed writers leave
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from workflow_scripts.provenance.artefacts import atomic, job_record, writing_model_folder
+writing = {"model": lambda path: writing_model_folder(path, job_record("count_words", settings={}, inputs={}, outputs=[])),
+           "table.parquet": atomic}
+for name in ("model", "table.parquet"):
+    if os.fork() == 0:
+        with writing[name](Path(name)) as place:
+            (place / "weights" if place.is_dir() else place).write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+"""
+
+
+def left_behind(folder):
+    return sorted(path.name.rsplit(".", 2)[0] for path in folder.iterdir() if path.name.startswith("."))
+
+
+def test_what_a_killed_writer_left_is_swept_by_the_next_write_of_the_same_target(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, check=True)
+    assert left_behind(tmp_path) == [".model", ".table.parquet"]
+    write_table(tmp_path / "other.parquet", sentences(), record())
+    assert left_behind(tmp_path) == [".model", ".table.parquet"]
+    write_table(tmp_path / "table.parquet", sentences(), record())
+    write_folder(tmp_path / "model", record())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "other.parquet", "table.parquet"]
+
+
+def test_a_killed_replacement_of_a_folder_is_swept_too(tmp_path):
+    write_folder(tmp_path / "model", record())
+    shutil.copytree(tmp_path / "model", tmp_path / ".model.x1.old")
+    write_folder(tmp_path / "model", record())
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_what_a_living_writer_writes_is_left_alone(tmp_path):
+    with atomic(tmp_path / "table.parquet") as first:
+        first.write_text("first")
+        with atomic(tmp_path / "table.parquet") as second:
+            second.write_text("second")
+        assert first.read_text() == "first"
+    assert (tmp_path / "table.parquet").read_text() == "first"
+
+
+@pytest.mark.parametrize("mask", [0o002, 0o022, 0o077])
+def test_what_is_written_has_the_permissions_that_the_umask_leaves(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        write_table(tmp_path / "table.parquet", sentences(), record())
+        with writing_model_folder(tmp_path / "model", record()) as place:
+            (place / "below").mkdir()
+            save_file({"w": np.zeros(2)}, place / "below/model.safetensors")
+    finally:
+        os.umask(before)
+    found = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert len(found) == 5
+    for path, mode in found.items():
+        assert mode == (0o777 if path.is_dir() else 0o666) & ~mask, path

@@ -1,0 +1,262 @@
+"""The closure of a module is every project file that runs when it is imported, and nothing else."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.provenance import closure
+
+NO_JOBS = {"tools.write_schema", "reporting.settings", "extraction.settings", "audit.records"}
+"""Run by hand, or imported by what is, and import modules by name."""
+
+MODULES = sorted(
+    path.relative_to(closure.PACKAGE).with_suffix("").as_posix().replace("/", ".")
+    for path in closure.PACKAGE.rglob("*.py")
+    if path.name not in ("__init__.py", "__main__.py")
+)
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A function that writes the modules of a package in place of this project's."""
+
+    def write(**modules):
+        for name, text in modules.items():
+            file = tmp_path.joinpath("pkg", *name.split("__")).with_suffix(".py")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        for folder in {folder for file in tmp_path.rglob("pkg/**/*.py") for folder in file.parents}:
+            if tmp_path in folder.parents:
+                (folder / "__init__.py").touch()
+
+    monkeypatch.setattr(closure, "ROOT", tmp_path)
+    monkeypatch.setattr(closure, "PACKAGE", tmp_path / "pkg")
+    closure._closure.cache_clear()
+    closure._files.cache_clear()
+    yield write
+    closure._closure.cache_clear()
+    closure._files.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import pkg.library",
+        "import pkg.library as other",
+        "from pkg import library",
+        "from pkg.library import function",
+        "def later():\n    from pkg.library import function",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pkg.library",
+    ],
+)
+def test_an_import_is_followed_however_it_is_written(package, statement):
+    package(entry=statement, library="", unused="")
+    assert closure.code_files("entry") == ["pkg/__init__.py", "pkg/entry.py", "pkg/library.py"]
+
+
+def test_imports_are_followed_through_other_modules_and_packages(package):
+    package(
+        entry="from pkg.data.readers.lee import read",
+        data__readers__lee="import pkg.errors",
+        data__readers__other="",
+        errors="import json",
+    )
+    assert closure.code_files("entry") == [
+        "pkg/__init__.py",
+        "pkg/data/__init__.py",
+        "pkg/data/readers/__init__.py",
+        "pkg/data/readers/lee.py",
+        "pkg/entry.py",
+        "pkg/errors.py",
+    ]
+
+
+def test_modules_that_import_each_other_end_the_walk(package):
+    package(one="import pkg.two", two="import pkg.one")
+    assert closure.code_files("one") == closure.code_files("two")
+
+
+def test_modules_imported_by_name_are_added_by_name(package):
+    package(entry="import importlib", methods__simcse="import pkg.losses.infonce", losses__infonce="")
+    assert "pkg/losses/infonce.py" not in closure.code_files("entry")
+    assert "pkg/losses/infonce.py" in closure.code_files("entry", "methods.simcse")
+
+
+def test_a_module_that_does_not_exist_is_an_error_and_no_empty_closure(package):
+    package(train_encoder="")
+    with pytest.raises(ConfigError, match=r"train_encodr: no file pkg/train_encodr\.py"):
+        closure.code_files("train_encodr")
+    with pytest.raises(ConfigError, match=r"methods\.simce: no file pkg/methods/simce\.py"):
+        closure.packages("train_encoder", "methods.simce")
+
+
+def test_a_relative_import_is_followed_within_its_folder_and_refused_beyond(package):
+    package(entry="import pkg.deep.one", deep__one="from .two import function", deep__two="")
+    assert "pkg/deep/two.py" in closure.code_files("entry")
+    package(deep__two="from ..library import function", library="")
+    closure._closure.cache_clear()
+    closure._imported_names.cache_clear()
+    with pytest.raises(AssertionError, match=r"two\.py:1: import from a folder above"):
+        closure.code_files("entry")
+
+
+def test_packages_are_the_distributions_that_the_closure_imports():
+    found = closure.packages("provenance.artefacts")
+    assert found["pyarrow"] == version("pyarrow")
+    assert "pydantic" not in found
+    assert closure.loaded_unkeyed()["pydantic"] == version("pydantic")  # through config
+    assert closure.loaded_unkeyed().keys() <= closure.UNKEYED_PACKAGES
+    assert "torch" not in found
+    assert list(found) == sorted(found)
+    assert closure.packages("errors") == {}
+
+
+@pytest.fixture(scope="module")
+def imported_at_run_time():
+    """Map each module to the project files that importing it alone really loads.
+
+    Each is imported in a child forked from one process that holds what others wrote already.
+    """
+    program = """
+import contextlib, importlib, json, os, pkgutil, sys, traceback
+modules, foreign = json.load(sys.stdin)
+for name in foreign:
+    with contextlib.suppress(ImportError, AttributeError):
+        pkgutil.resolve_name(name)
+for module in modules:
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        try:
+            importlib.import_module(f"workflow_scripts.{module}")
+            ours = [m for name, m in sys.modules.items() if name.split(".")[0] == "workflow_scripts"]
+            print(json.dumps([module, sorted(os.path.relpath(m.__file__) for m in ours)]))
+        except BaseException:
+            print(json.dumps([module, traceback.format_exc()]))
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+    names = {name for path in closure._closure(tuple(MODULES)) for name in closure._imported_names(path)}
+    foreign = sorted(name for name in names if name.split(".")[0] not in {"workflow_scripts", "__future__"})
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps([MODULES, foreign]),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=closure.ROOT,
+        env={**os.environ, "PYTHONPATH": str(closure.ROOT), "OMP_NUM_THREADS": "1"},
+    )
+    return dict(json.loads(line) for line in run.stdout.splitlines())
+
+
+def test_no_job_imports_what_imports_modules_by_the_names_of_files():
+    jobs = [module for module in MODULES if module.startswith("jobs.")]
+    apart = {f"workflow_scripts/{module.replace('.', '/')}.py" for module in NO_JOBS}
+    assert jobs and not apart & set(closure.code_files(*jobs))
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module not in NO_JOBS])
+def test_every_file_loaded_at_run_time_is_in_the_closure(imported_at_run_time, module):
+    loaded = imported_at_run_time[module]
+    assert isinstance(loaded, list), loaded
+    own = Path("workflow_scripts", *module.split(".")).with_suffix(".py").as_posix()
+    assert own in loaded
+    assert set(loaded) <= set(closure.code_files(module))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = 1", "# why\nx = 1  # one"),
+        ("x = 1", "\n\nx    =   (1)\n"),
+        ("def f():\n    return 1", 'def f():\n    """One."""\n    return 1'),
+        ("class A:\n    x: int", 'class A:\n    """A."""\n\n    x: int\n    """How many."""'),
+        ('"""Old."""\nimport os', '"""New."""\nimport os'),
+        ("try:\n    f()\nfinally:\n    g()", 'try:\n    f()\nfinally:\n    "note"\n    g()'),
+        ('x = "a"', "x = 'a'"),
+    ],
+)
+def test_comments_docstrings_and_formatting_have_no_meaning(before, after):
+    assert closure.meaning_of(before) == closure.meaning_of(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = 1", "x = 1.0"),
+        ("x = 1", "x = 2"),
+        ('x = "a"', 'x = "b"'),
+        ("def f(x=1): ...", "def f(x=2): ..."),
+        ("a(); b()", "b(); a()"),
+        ("class A:\n    x: int", "class A:\n    x: float"),
+        ("f = lambda: 1", "f = lambda: 2"),
+        ("if a:\n    b()\nelse:\n    c()", "if a:\n    b()"),
+        ('f"{x}"', 'f"{y}"'),
+    ],
+)
+def test_whatever_python_would_run_has_a_meaning(before, after):
+    assert closure.meaning_of(before) != closure.meaning_of(after)
+
+
+def test_the_meaning_of_every_module_is_that_of_its_bare_code():
+    """Written out by Python without comments, and read again, each file means the same."""
+    for path in closure.PACKAGE.rglob("*.py"):
+        source = path.read_text("utf-8")
+        assert closure.meaning_of(source) == closure.meaning_of(ast.unparse(ast.parse(source))), path
+
+
+def test_modules_that_decide_no_result_hold_no_data():
+    """What is left out of the key imports nothing but Python itself, and what else is left out or keyed anyway."""
+    for file in closure.UNKEYED:
+        imported = {name.split(".")[0] for name in closure._imported_names(closure.PACKAGE / file)}
+        assert imported <= {*sys.stdlib_module_names, "workflow_scripts"}, file
+
+
+def test_error_messages_and_the_command_line_are_in_the_closure_but_not_in_its_meaning():
+    files = closure.code_files("jobs.count_words")
+    meanings = closure.meanings("jobs.count_words")
+    unkeyed = {f"workflow_scripts/{file}" for file in closure.UNKEYED}
+    assert unkeyed <= set(files)
+    assert set(meanings) == set(files) - unkeyed
+
+
+def test_packages_that_a_library_computes_with_decide_as_it_does():
+    """Whoever loads an encoder depends on its tokeniser's version, wherever tokenizers is imported."""
+    for job in ("jobs.train_encoder", "jobs.evaluate_sts", "jobs.continue_mlm"):
+        found = closure.packages(job)
+        assert {"torch", "transformers", "tokenizers", "safetensors", "numpy"} <= found.keys()
+        assert found["tokenizers"] == version("tokenizers")
+
+
+def test_progress_bars_and_downloads_decide_nothing():
+    for path in (closure.PACKAGE / "jobs").glob("[a-z]*.py"):
+        assert not closure.packages(f"jobs.{path.stem}").keys() & {
+            "tqdm",
+            "huggingface_hub",
+            "tenacity",
+            "requests",
+        }
+
+
+def test_every_package_that_is_declared_is_installed():
+    named = closure.UNKEYED_PACKAGES | set(closure.COMPUTES_WITH)
+    named |= {below for others in closure.COMPUTES_WITH.values() for below in others}
+    installed = {owner for owners in closure._distributions().values() for owner in owners}
+    assert named <= installed
+
+
+def test_nothing_imports_an_entry_script():
+    for path in closure.PACKAGE.rglob("*.py"):
+        imported = {
+            name for name in closure._imported_names(path) if name.startswith("workflow_scripts.jobs")
+        }
+        assert not imported, path

@@ -1,0 +1,159 @@
+"""Code or an input that changes under a running job ends it, and nothing is written."""
+
+import json
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.planning import copy_tree, run
+from workflow_scripts.provenance.artefacts import read_record
+
+# Played by the job itself, between reading its input and writing its output.
+PROGRAM = """
+import runpy, sys
+from pathlib import Path
+import workflow_scripts.jobs
+from workflow_scripts.data import words
+
+before = words.count_words
+def meanwhile(*arguments, **options):
+    file = Path({file!r})
+    file.write_bytes(file.read_bytes() + {addition!r})
+    return before(*arguments, **options)
+words.count_words = meanwhile
+sys.argv = ["count_words", *{arguments!r}]
+runpy.run_module("workflow_scripts.jobs.count_words", run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the pipeline with a corpus in it."""
+    folder = copy_tree(tmp_path_factory.mktemp("tree"))
+    made = run(
+        folder,
+        "-c",
+        "import pyarrow as pa\n"
+        "from pathlib import Path\n"
+        "from workflow_scripts.columns.corpora import SENTENCES\n"
+        "from workflow_scripts.provenance.artefacts import job_record, write_table\n"
+        "table = pa.table([['a b', 'a c'], [0, 0], [0, 1]], names=SENTENCES.names).cast(SENTENCES)\n"
+        "record = job_record('split_corpus', settings={}, inputs={}, outputs=[Path('train.parquet')])\n"
+        "write_table(Path('train.parquet'), table, record)\n",
+    )
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+SETTINGS = {"peak_window": 1}
+
+
+def command_line(tree):
+    """The job's, as its rule writes it."""
+    code = tree / "code.json"
+    if not code.exists():
+        listed = (
+            "import json, sys\n"
+            "from workflow_scripts.provenance.closure import meanings, packages\n"
+            "print(json.dumps([meanings('jobs.count_words'), packages('jobs.count_words')]))"
+        )
+        meaning, packages = json.loads(run(tree, "-c", listed).stdout)
+        code.write_text(json.dumps(meaning))
+        (tree / "packages.json").write_text(json.dumps(packages))
+    return [
+        "--config", json.dumps({"words": SETTINGS}), "--code", "code.json",
+        "--packages", (tree / "packages.json").read_text(),
+        "--corpus", "toy", "--sentences", "train.parquet", "--counts", "words.parquet",
+    ]  # fmt: skip
+
+
+def count_words(tree, file, addition):
+    """Count words while ``addition`` is appended to ``file``; both are as before afterwards."""
+    arguments = command_line(tree)
+    shutil.rmtree(tree / ".kept", ignore_errors=True)  # else it would be put back
+    path, before = tree / file, (tree / file).read_bytes()
+    try:
+        return run(tree, "-c", PROGRAM.format(file=file, addition=addition, arguments=arguments))
+    finally:
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        (
+            "workflow_scripts/data/words.py",
+            "workflow_scripts/data/words.py: edited while this job was running",
+        ),
+        ("train.parquet", "train.parquet: changed"),
+    ],
+)
+def test_a_job_fails_when_what_it_is_made_of_changes(tree, file, message):
+    ended = count_words(tree, file, b"\nEDITED = True\n")
+    assert ended.returncode == 1
+    assert message in ended.stderr
+    assert not (tree / "words.parquet").exists()
+
+
+def test_a_comment_or_an_edit_of_other_code_may_come_while_a_job_runs(tree):
+    for file, addition in (
+        ("workflow_scripts/data/words.py", b"\n# a comment\n"),
+        ("workflow_scripts/methods/three_r.py", b"\nEDITED = True\n"),
+    ):
+        ended = count_words(tree, file, addition)
+        assert ended.returncode == 0, ended.stderr
+        Path(tree, "words.parquet").unlink()
+
+
+def test_a_job_does_not_begin_with_other_code_than_it_was_planned_with(tree):
+    arguments = command_line(tree)
+    file = tree / "workflow_scripts/data/words.py"
+    before = file.read_bytes()
+    file.write_bytes(before + b"\nEDITED = True\n")
+    try:
+        ended = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments)
+    finally:
+        file.write_bytes(before)
+    assert ended.returncode == 1
+    assert "workflow_scripts/data/words.py: edited" in ended.stderr and "since it was planned" in ended.stderr
+    assert not (tree / "words.parquet").exists()
+
+
+def test_a_job_does_not_begin_with_other_packages_than_it_was_planned_with(tree):
+    arguments = command_line(tree)
+    place = arguments.index("--packages") + 1
+    planned = json.loads(arguments[place])
+    assert planned["pyarrow"] == version("pyarrow")
+    arguments[place] = json.dumps(planned | {"pyarrow": "0.1"})
+    ended = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments)
+    assert ended.returncode == 1
+    assert f"pyarrow: {version('pyarrow')} where this job runs, 0.1 where it was planned" in ended.stderr
+
+
+def test_a_record_holds_the_key_of_its_settings_inputs_and_code(tree):
+    arguments = command_line(tree)
+    keys = set()
+    for settings in ({"peak_window": 1}, {"peak_window": 1.0}, {"peak_window": 2}):
+        arguments[1] = json.dumps({"words": settings})
+        ended = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments)
+        assert ended.returncode == 0, ended.stderr
+        keys.add(read_record(tree / "words.parquet").key)
+        Path(tree, "words.parquet").unlink()
+    assert len(keys) == 2
+
+
+def test_the_processes_of_one_training_share_what_is_kept(tree):
+    """Of those that torchrun starts, the first alone puts files back; the others leave too."""
+    arguments = command_line(tree)
+    shutil.rmtree(tree / ".kept", ignore_errors=True)
+    first = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments)
+    assert first.returncode == 0 and "done before" not in first.stdout
+    Path(tree, "words.parquet").unlink()
+    second = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments, RANK="1")
+    assert second.returncode == 0 and second.stdout == ""
+    assert not (tree / "words.parquet").exists()
+    third = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments, RANK="0")
+    assert "done before by the same job, put back from .kept/words.parquet" in third.stdout
+    assert (tree / "words.parquet").samefile(tree / ".kept/words.parquet/words.parquet")

@@ -1,0 +1,114 @@
+"""The ledger of printed numbers, on tables small enough to count by hand."""
+
+import pytest
+
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.reporting.coverage import (
+    PAPERS,
+    Ledger,
+    Line,
+    Panel,
+    Reason,
+    lines,
+    read_cells,
+    read_ledger,
+    reasons_of,
+)
+
+HEAD = "group,row,column,value,grid,run,heading,source,note\n"
+CONTENT = (
+    HEAD
+    + "BERT,SimCSE,STS12,68.40,s2sent_table2,simcse.bert,STS12,Table 2,\n"
+    + "BERT,SimCSE,Avg,76.25,s2sent_table2,simcse.bert,mean,Table 2,\n"
+    + "BERT,IS-BERT,STS12,56.77,,,,Table 2,\n"
+    + "BERT,IS-BERT,Avg,66.58,,,,Table 2,\n"
+    + "RoBERTa,IS-BERT,Avg,67.00,,,,Table 2,\n"
+    + 'BERT,words,cosine,0.76,s2sent_figure5,simcse.bert,figure: token_similarity,"Table 2",\n'
+)
+CELLS = read_cells(CONTENT, "s2sent_table2")
+ONE = Reason(table="s2sent_table2", group="BERT", row="IS-BERT", kind="no weights", reason="nobody has them")
+OTHER = Reason(table="s2sent_table2", group="RoBERTa", kind="not described", reason="the text is silent")
+DRAWN = Panel(figure="Figure 5", panel="left", grid="s2sent_figure5", drawn="sweep")
+
+
+def test_every_cell_without_a_run_gets_its_reason():
+    found = reasons_of(CELLS, [ONE, OTHER])
+    assert [(cell.group, cell.column, reason.kind) for cell, reason in found.items()] == [
+        ("BERT", "STS12", "no weights"),
+        ("BERT", "Avg", "no weights"),
+        ("RoBERTa", "Avg", "not described"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "message"),
+    [
+        ([ONE], "s2sent_table2: RoBERTa, IS-BERT, Avg: has neither a run nor a reason"),
+        ([OTHER], "s2sent_table2: BERT, IS-BERT, STS12: has neither a run nor a reason"),
+        (
+            [ONE, OTHER, ONE.model_copy(update={"row": "SimCSE", "column": "Avg"})],
+            "s2sent_table2: BERT, SimCSE, Avg: has a run and a reason, 'nobody has them'",
+        ),
+        (
+            [ONE, OTHER, ONE.model_copy(update={"row": "ArcCSE"})],
+            "s2sent_table2: no cell without a run needs 'nobody has them'",
+        ),
+        (
+            [ONE, OTHER, ONE.model_copy(update={"table": "s2sent_table9"})],
+            "s2sent_table9: no cell without a run needs",
+        ),
+    ],
+)
+def test_the_first_cell_with_neither_or_both_is_named_and_so_is_a_reason_for_nothing(reasons, message):
+    with pytest.raises(DataError, match=message):
+        reasons_of(CELLS, reasons)
+
+
+def test_the_overview_counts_tables_figures_and_all():
+    empty = {paper: Ledger(reasons=[], panels=[]) for paper in PAPERS}
+    gap = Panel(figure="Figure 5", panel="right", kind="not built", reason="it is not")
+    ledgers = empty | {"s2sent": Ledger(reasons=[ONE, OTHER], panels=[DRAWN, gap])}
+    measured = [
+        {("s2sent_table2", "simcse.bert", "mean"), ("s2sent_figure5", "", "token_similarity")},
+        {("s2sent_figure5", "", "sweep"), ("s2sent_table2", "other", "mean")},
+    ]
+    elsewhere = read_cells(HEAD + "x,y,z,1,,,,a,\n", "lab_evaluation")
+    found = lines([*CELLS, *elsewhere], ledgers, measured)
+    reasons = {"no weights": 2, "not described": 1}
+    assert found[:3] == [
+        Line("s2sent", "Table 2", 6, 3, (2, 0), reasons),
+        Line("s2sent", "panels of figures", 2, 1, (0, 1), {"not built": 1}),
+        Line("s2sent", "all", 6, 3, (2, 0), reasons),
+    ]
+    assert [line.printed for line in found[3:]] == [0] * 8
+
+
+def test_tables_come_in_the_order_of_their_numbers():
+    empty = {paper: Ledger(reasons=[], panels=[]) for paper in PAPERS}
+    row = HEAD + "x,y,z,1,g,r,h,a,\n"
+    cells = [cell for number in (10, 2, 1) for cell in read_cells(row, f"jtcse_table{number}")]
+    cells += read_cells(row, "jtcse_figure3")
+    named = [line.name for line in lines(cells, empty, []) if line.paper == "jtcse"]
+    assert named == ["text of Figure 3", "Table 1", "Table 2", "Table 10", "panels of figures", "all"]
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        {},
+        {"grid": "g"},
+        {"grid": "g", "drawn": "sweep", "kind": "not built", "reason": "it is not"},
+        {"kind": "not built"},
+        {"kind": "because", "reason": "it is not"},
+    ],
+)
+def test_a_panel_is_drawn_or_has_a_reason(panel):
+    content = {"reasons": [], "panels": [{"figure": "Figure 1", "panel": "all"} | panel]}
+    with pytest.raises(ConfigError, match=r"ledger/jtcse\.yaml\.panels\.0"):
+        Ledger.parse(content, "ledger/jtcse.yaml")
+
+
+def test_a_ledger_is_read_from_yaml():
+    text = "reasons:\n  - {table: t, row: IS-BERT, kind: no weights, reason: nobody has them}\npanels: []\n"
+    (reason,) = read_ledger(text, "t.yaml").reasons
+    assert (reason.table, reason.group, reason.row, reason.kind) == ("t", None, "IS-BERT", "no weights")

@@ -1,0 +1,127 @@
+"""Every grid of the repository makes its table, and the figures that are drawn from it, of made-up scores."""
+
+import functools
+from fnmatch import fnmatchcase
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.columns.training import METRICS
+from workflow_scripts.evaluation.scores import Score, score_table
+from workflow_scripts.evaluation.significance import Config as Significance
+from workflow_scripts.figures import alignment_uniformity, scatter, sweep
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.style import FigureStyle
+from workflow_scripts.graph.runs import baselines_of, read_experiments, runs_of
+from workflow_scripts.graph.suites import timed, written
+from workflow_scripts.reporting.records import RunTable
+from workflow_scripts.reporting.settings import Grid
+from workflow_scripts.reporting.tables import ScoreFile, build, read_published
+
+STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
+
+
+@functools.cache
+def study(overlay):
+    config = merged_config(ROOT, overlay)
+    return config, read_experiments(config, ROOT / "config/experiments")
+
+
+GRIDS = {name: overlay for overlay in STUDIES for name in study(overlay)[1]}
+
+
+def test_no_grid_is_left_out():
+    assert sorted(GRIDS) == sorted(path.stem for path in (ROOT / "config/experiments").glob("*.yaml"))
+
+
+def cells_of(config, grid):
+    """Suite to the tasks, aggregations and metrics of its score files; where there are many, those of columns."""
+    asked = {column["aggregation"] for column in grid["columns"] if "suite" in column}
+    for kind, suites in grid["suites"].items():
+        for suite in suites:
+            block = config["suites"][kind][suite]
+            files = [written(kind, block, config["mteb"]["lists"]), timed(kind, block)]
+            yield (
+                suite,
+                [
+                    (task, aggregation, metric)
+                    for tasks in files
+                    for task, cells in tasks.items()
+                    for pattern, metric in sorted(cells)
+                    for aggregation in ([pattern] if "*" not in pattern else sorted(asked))
+                    if fnmatchcase(aggregation, pattern)
+                ],
+            )
+
+
+def made_up_scores(config, grid):
+    draw = np.random.default_rng(0)
+    for suite, cells in cells_of(config, grid):
+        for name, run in runs_of(grid).items():
+            for seed in run.seeds:
+                values = draw.uniform(0.4, 0.6, size=len(cells))
+                scores = [Score(*cell, float(value), 100) for cell, value in zip(cells, values, strict=True)]
+                yield suite, ScoreFile(score_table(scores, run=name, seed=str(seed), suite=suite), [])
+
+
+def made_up_histories(grid):
+    """Metrics of every trained run at the steps that columns show."""
+    paths = [column for column in grid["columns"] if "path_of" in column]
+    rows = [{"step": path["step"], "metric": path["path_of"], "value": 0.5} for path in paths]
+    table = pa.Table.from_pylist(rows, schema=METRICS)
+    return [RunTable(name, seed, table) for name, run in runs_of(grid).items() for seed in run.seeds]
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_a_grid_makes_its_table_and_figures(name):
+    config, grids = study(GRIDS[name])
+    grid = grids[name]
+    experiment = Grid.parse(grid, name)
+    made = list(made_up_scores(config, grid))
+    contents = {
+        table: (ROOT / f"resources/published/{table}.csv").read_bytes() for table in experiment.published
+    }
+    significance = Significance.parse(config["significance"] | {"permutations": 10}, "significance")
+    published = read_published(contents, experiment, name)
+    files = [file for _, file in made]
+    histories = made_up_histories(grid)
+    tables = {
+        measured: build(
+            experiment.part(measured=measured), files, published, significance, name, {}, histories
+        ).to_pylist()
+        for measured in (False, True)
+    }
+    rows = [row for table in tables.values() for row in table]
+    assert len(rows) == len(runs_of(grid)) * len(grid["columns"])
+    assert {row["heading"] for row in tables[True]} == {
+        column["heading"] for column in grid["columns"] if column.get("measured")
+    }
+    gains = {column["heading"] for column in grid["columns"] if "gain_of" in column}
+    baselines = {run for run, baseline in baselines_of(grid).items() if baseline is None}
+    empty = {(row["run"], row["heading"]) for row in rows if row["mean"] is None}
+    assert empty == {(run, heading) for run in baselines for heading in gains}
+    draw_figures(config, experiment, tables[False], made)
+
+
+def draw_figures(config, experiment, table, made):
+    """Draw what is drawn from a table."""
+    style = FigureStyle.parse(config["report"]["figure"], "report.figure")
+    if experiment.sweep:
+        rows = sweep.rows_of(experiment.sweep, experiment, table)
+        assert None not in rows["mean"].to_pylist()
+        assert sweep.draw_panels(rows, experiment.sweep, experiment, style, experiment.title, [])
+    if experiment.scatter:
+        points = scatter.both_scores(table, experiment.scatter)
+        assert len(points) == len({row["run"] for row in table})
+        assert scatter.draw(points, Request(experiment.scatter), style, experiment.title, [])
+    plane = alignment_uniformity.Config.parse(config["report"]["alignment_uniformity"], "plane")
+    if plane.suite in experiment.suites.get("geometry", []):
+        heading = experiment.headline_column().heading
+        means = {row["run"]: row["mean"] for row in table if row["heading"] == heading}
+        scores = [file.scores for suite, file in made if suite == plane.suite]
+        headline = alignment_uniformity.Headline(heading, means)
+        points = alignment_uniformity.plane(scores, headline, plane)
+        assert len(points) == len(means)
+        assert alignment_uniformity.draw_plane(points, heading, style, experiment.title, [])

@@ -1,0 +1,138 @@
+"""What the documentation says about the repository is so: links, names, commands, checks."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests import docs
+from tests.planning import DEMO, ROOT, merged_config
+
+MARKDOWN = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not {"results", ".venv", ".venv-crates", "crates"} & set(path.relative_to(ROOT).parts)
+)
+names = pytest.mark.parametrize("page", MARKDOWN, ids=lambda path: path.relative_to(ROOT).as_posix())
+
+
+def test_the_readme_can_be_read_in_two_minutes():
+    assert 400 < len((ROOT / "README.md").read_text().split()) <= 900
+
+
+@names
+def test_links_lead_somewhere(page):
+    for target in docs.links(page.read_text()):
+        if re.match("https?://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), f"{page}: {target}"
+        assert not anchor or anchor in docs.anchors(file.read_text()), f"{page}: {target}"
+
+
+@names
+def test_files_and_commands_that_a_page_names_are_there(page):
+    text = page.read_text()
+    quoted = re.findall(r"`((?:config|docs|resources|rules|tests|workflow_scripts|slurm)/[\w./-]*)`", text)
+    written = {step.note for step in docs.steps(text) if step.use == "write"} if page in docs.PAGES else set()
+    missing = [path for path in quoted if path not in written and not (ROOT / path).exists()]
+    assert missing == []
+    targets = re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert set(re.findall(r"`make ([\w-]+)`", text)) <= set(targets)
+    for module in re.findall(r"python -m (workflow_scripts[\w.]*|tests[\w.]*|benchmarks)", text):
+        stem = ROOT.joinpath(*module.split("."))
+        assert stem.with_suffix(".py").exists() or (stem / "__main__.py").exists(), f"{page}: {module}"
+
+
+@pytest.mark.parametrize("page", docs.PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_command_escapes_the_tests(page):
+    """A block that is neither run nor written to a file says what it is, and code is fenced, not indented."""
+    text = page.read_text()
+    for step in docs.steps(text):
+        assert step.use != "read" or step.language in docs.READ_LANGUAGES, f"{page}: ```{step.language}"
+    assert not re.search(r"^ {4,}(make|python|snakemake|pip|source) ", docs.prose(text), re.MULTILINE)
+    assert docs.prose(text).count("```") == 0
+
+
+def test_every_block_that_no_test_runs_says_why():
+    untried = [
+        (page.name, step.note)
+        for page in docs.PAGES
+        for step in docs.steps(page.read_text())
+        if step.use == "untried"
+    ]
+    assert all(len(reason.split()) > 2 for _, reason in untried)
+    assert [page for page, _ in untried] == ["cluster.md", "laboratory.md"]
+
+
+def test_commands_that_take_long_are_planned():
+    asked = "SEMBLANCE_DATA=/data make lab\nsnakemake --profile slurm jtcse  # a paper\n"
+    assert docs.planned(asked) == (
+        "SEMBLANCE_DATA=/data make --dry-run lab\nsnakemake --dry-run --quiet all --profile slurm jtcse"
+    )
+    assert docs.planned("python -m some.tool --long") == "python -m some.tool --help"
+
+
+def test_steps_are_told_from_each_other_by_what_follows_the_language():
+    page = "".join(
+        f"```{info}\nx\n```\n"
+        for info in ("sh", "sh dry", "sh untried: no cluster here", "python", "yaml title=a.yaml", "text")
+    )
+    found = [(step.use, step.note) for step in docs.steps(page)]
+    assert found == [
+        ("run", ""), ("plan", ""), ("untried", "no cluster here"), ("script", ""), ("write", "a.yaml"), ("read", ""),
+    ]  # fmt: skip
+    with pytest.raises(AssertionError, match="neither dry"):
+        docs.steps("```sh slow\nx\n```\n")
+
+
+def test_checks_that_tests_cite_are_listed():
+    listed = (ROOT / "docs/papers.md").read_text().partition("## Checks")[2]
+    numbers = {int(number) for number in re.findall(r"O-(\d+)", listed)}
+    for first, last in re.findall(r"O-(\d+) to O-(\d+)", listed):
+        numbers |= set(range(int(first), int(last) + 1))
+    sources = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    cited = {int(number) for number in re.findall(r"\bO-(\d\d)\b", sources)}
+    assert len(cited) > 70
+    assert cited - numbers == set()
+
+
+def has_key(block: dict, path: str) -> bool:
+    """Whether there is a value at a dotted path."""
+    key, _, rest = path.partition(".")
+    return key in block and (not rest or has_key(block[key], rest))
+
+
+def test_the_table_of_keys_names_keys_and_rules_that_are_there():
+    """config/README.md, whose left column may shorten: `.tables` stands for the section of the key before it."""
+    rules = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk"))
+    known = set(re.findall(r"^rule (\w+):", rules, re.MULTILINE))
+    rows = re.findall(r"^\| (`.*?) \| (.*?) \| .*\|$", (ROOT / "config/README.md").read_text(), re.MULTILINE)
+    config = merged_config(ROOT, DEMO)
+    assert len(rows) > 30
+    for keys, readers in rows:
+        section = re.match(r"`(\w+)", keys)[1]
+        shortened = re.findall(r"`(\.[\w.]+)`", keys)
+        for key in [re.match(r"`([\w.]+?)(?:\.<|`)", keys)[1], *(section + part for part in shortened)]:
+            assert has_key(config, key), f"config/README.md: no key {key}"
+        named = {name for name in re.findall(r"`(\w+)`", readers) if "_" in name and name not in config}
+        assert named - known - {"max_tokens"} == set(), f"config/README.md: {keys}"
+
+
+def test_the_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    assert citation["version"] == project["version"]
+    assert len([paper for paper in citation["references"] if paper["title"]]) == 5
+
+
+def test_the_rules_of_the_picture_are_those_of_the_graph():
+    """`make rulegraph` draws it anew."""
+    drawn = set(re.findall(r">(\w+)</text>", Path(ROOT, "docs/rulegraph.svg").read_text()))
+    assert "train_encoder" in drawn
+    rules = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk"))
+    assert drawn <= set(re.findall(r"^rule (\w+):", rules, re.MULTILINE)), "make rulegraph"

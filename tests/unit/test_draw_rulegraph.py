@@ -1,0 +1,43 @@
+import pytest
+
+from workflow_scripts.errors import MissingError
+from workflow_scripts.tools import draw_rulegraph
+
+DOT = """digraph snakemake_dag {
+    node[shape=box];
+	0[label = "all", color = "0.00 0.6 0.85", style="rounded"];
+	1[label = "report", color = "0.00 0.6 0.85", style="rounded"];
+	2[label = "train", color = "0.65 0.6 0.85", style="rounded"];
+	3[label = "read", color = "0.46 0.6 0.85", style="rounded"];
+	1 -> 0
+	2 -> 1
+	3 -> 1
+	3 -> 2
+	2 -> 2
+}
+"""
+
+
+def test_edges_are_read_by_name_and_those_to_the_target_left_out():
+    edges = {("train", "report"), ("read", "report"), ("read", "train"), ("train", "train")}
+    assert draw_rulegraph.parse(DOT) == edges
+
+
+def test_an_edge_that_a_longer_path_implies_is_left_out_and_a_loop_is_kept():
+    reduced = draw_rulegraph.reduced(draw_rulegraph.parse(DOT))
+    assert reduced == {("train", "report"), ("read", "train"), ("train", "train")}
+
+
+def test_rules_of_one_file_share_a_frame(tmp_path):
+    (tmp_path / "train.smk").write_text("rule train:\n    input: []\n\n\nrule unused:\n    input: []\n")
+    stages = draw_rulegraph.stages(tmp_path)
+    assert stages == {"train": ["train", "unused"]}
+    drawn = draw_rulegraph.graph({("read", "train")}, stages)
+    assert 'subgraph cluster_train { label="rules/train.smk"; color="#d5d8dd"; train }' in drawn
+    assert "read -> train" in drawn
+
+
+def test_without_graphviz_the_error_says_how_to_get_it(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MissingError, match="apt-get install graphviz"):
+        draw_rulegraph.as_svg("digraph {}")

@@ -1,0 +1,311 @@
+"""The typed tables: their means, and what they say twice."""
+
+import csv
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.reporting.published_means import Cell, read_printed
+from workflow_scripts.reporting.settings import Grid
+from workflow_scripts.reporting.tables import read_published
+from workflow_scripts.tools import check_published
+from workflow_scripts.tools.check_published import PUBLISHED, checks_of
+
+FILES = sorted(PUBLISHED.glob("*.csv"))
+STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+
+
+def numbers(name):
+    """Cells of one table to their exact values."""
+    table = read_printed((PUBLISHED / f"{name}.csv").read_text("utf-8"), name)
+    return {cell: Fraction(printed.text) for cell, printed in table.items()}
+
+
+def rounded(value, digits):
+    return math.floor(value * 10**digits + Fraction(1, 2)) / Fraction(10**digits)
+
+
+def row(name, group, label):
+    return [value for cell, value in numbers(name).items() if cell[:2] == (group, label)]
+
+
+@pytest.fixture(scope="module")
+def checks():
+    return checks_of(PUBLISHED)
+
+
+def test_printed_means_are_off_exactly_where_noted(checks):
+    """O-87 and the audit of PAPERS.md 4.8."""
+    assert [one for one in checks if one.surprising] == []
+
+
+@pytest.mark.parametrize(
+    ("paper", "checked", "off"),
+    [
+        ("s2sent", 8, 0),
+        ("layerattpooler", 24, 0),
+        ("three_r", 71, 6),
+        ("jtcse", 153, 3),
+        ("extraction", 232, 0),
+    ],
+)
+def test_so_many_means_were_recomputed(checks, paper, checked, off):
+    """Six of 3R's, all in Table 2, and three of JTCSE's, all in Table I, are off; none elsewhere."""
+    of_paper = [one for one in checks if one.table.startswith(paper)]
+    wrong = [one for one in of_paper if one.off]
+    assert (len(of_paper), len(wrong)) == (checked, off)
+    assert {one.table for one in wrong} <= {"three_r_table2", "jtcse_table1"}
+
+
+@pytest.mark.parametrize(
+    ("table", "group", "label", "mean"),
+    [
+        ("extraction_table4", "STS", ("avg.", "BERT"), 61.33),
+        ("extraction_table4", "STS", ("idf^T + quantile-u", "T4"), 71.60),
+        ("extraction_table4", "clustering", ("idf^T + normalize", "BERT + Avg."), 64.78),
+    ],
+)
+def test_means_worked_out_elsewhere(checks, table, group, label, mean):
+    (one,) = [one for one in checks if (one.table, *one.cell) == (table, group, *label)]
+    assert float(one.recomputed) == pytest.approx(mean, abs=0.006)  # O-87
+
+
+def test_the_command_prints_what_is_off_and_fails_on_a_surprise(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["check_published"])
+    monkeypatch.setenv("COLUMNS", "160")
+    check_published.main()
+    printed = capsys.readouterr().out
+    assert "79.8471" in printed and "the cells average 77.92" in printed
+    for file in PUBLISHED.iterdir():
+        (tmp_path / file.name).write_text(
+            file.read_text("utf-8").replace("the cells average 77.92", ""), "utf-8"
+        )
+    monkeypatch.setattr(check_published, "PUBLISHED", tmp_path)
+    with pytest.raises(Exception, match=r"SSCL-SimCSE-base \+ 3R, Avg: is off and has no note"):
+        check_published.main()
+
+
+def rows_of(file):
+    return list(csv.DictReader(file.open(encoding="utf-8", newline="")))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_number_has_a_source_and_names_grid_run_and_heading_or_none(file):
+    rows = rows_of(file)
+    assert rows
+    assert all(row["row"] and row["column"] and row["source"] for row in rows)
+    named = {tuple(bool(row[name]) for name in ("grid", "run", "heading")) for row in rows}
+    assert named <= {(True, True, True), (False, False, False)}
+
+
+def test_every_named_cell_of_a_grid_prints_the_number():
+    """By its own table, or by another one that has the same number: papers quote each other."""
+    shown, listed = {}, {}
+    for path in (ROOT / "config/experiments").glob("*.yaml"):
+        grid = Grid.parse(read_yaml(path), path.stem)
+        contents = {name: (PUBLISHED / f"{name}.csv").read_bytes() for name in grid.published}
+        for cell, number in read_published(contents, grid, path.stem).items():
+            shown[path.stem, *cell] = number.value
+        listed[path.stem] = grid.published
+    assert shown
+    named = [
+        ((row["grid"], row["run"], row["heading"]), float(row["value"]))
+        for file in FILES
+        for row in rows_of(file)
+        if row["grid"] in listed and ": " not in row["heading"]
+    ]
+    assert [(cell, value) for cell, value in named if shown.get(cell) != value] == []
+    assert {cell for cell, _ in named} == {*shown}
+
+
+def test_two_papers_that_quote_simcse_agree():
+    """Both print Table 5 of Gao et al. 2021, under other names of two columns."""
+    attention, joint = numbers("layerattpooler_table1"), numbers("jtcse_table1")
+    names = {"STS-B": "STSB", "SICK-R": "SICKR", "Avg": "7 Avg."}
+    for backbone in ("BERT-base", "RoBERTa-base"):
+        for column in (*STS, "Avg"):
+            quoted = attention[f"{backbone}, Equation 7", "CLS_Last, as published for SimCSE", column]
+            assert quoted == joint[backbone, "SimCSE", names.get(column, column)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            ("three_r_table3", "SimCSE-BERT-base", "SimCSE"),
+            ("three_r_table2", "unsupervised", "SimCSE-BERT-base"),
+        ),
+        (
+            ("three_r_table8", "SimCSE-BERT-base", "c = 0"),
+            ("three_r_table2", "unsupervised", "SimCSE-BERT-base"),
+        ),
+        (
+            ("three_r_table3", "SimCSE-BERT-base", "3R"),
+            ("three_r_table6", "SimCSE-BERT-base", "list length = 300"),
+        ),
+        (
+            ("three_r_table8", "SimCSE-BERT-base", "c = 0.273"),
+            ("three_r_table11", "SimCSE-BERT-base", "list length = 300, N = 60"),
+        ),
+        *(
+            (
+                ("three_r_table6", "SimCSE-BERT-base", f"list length = {length}"),
+                ("three_r_table11", "SimCSE-BERT-base", f"list length = {length}, N = 50"),
+            )
+            for length in (103, 176, 199, 300, 393, 472)
+        ),
+    ],
+)
+def test_rows_that_3r_prints_twice_are_the_same(one, other):
+    """A threshold fixed at .273 and exemplars from 60 words are two runs, and yet their rows are one."""
+    assert len(row(*one)) == 8
+    assert row(*one) == row(*other)
+
+
+def test_what_3r_gains_is_the_difference_of_two_averages():
+    table = numbers("three_r_table2")
+    gains = {cell: value for cell, value in table.items() if cell.column == "Diff."}
+    assert len(gains) == 10
+    for cell, gain in gains.items():
+        without = cell._replace(row=cell.row.removesuffix(" + 3R"), column="Avg")
+        assert table[cell._replace(column="Avg")] - table[without] == gain
+
+
+def test_change_rates_of_word_counts_are_over_the_rarer_word():
+    """O-70: 3R prints another formula, which its numbers do not follow."""
+    table = numbers("three_r_table5")
+    counts = {int(cell.group): value for cell, value in table.items() if cell.column == "frequency"}
+    rates = {int(cell.group): value for cell, value in table.items() if cell.column == "changing rate"}
+    checked = [(before, after) for before, after in pairwise(sorted(counts)) if after == before + 1]
+    assert len(checked) == 12
+    for before, after in checked:
+        assert rates[after] == pytest.approx((counts[before] - counts[after]) / counts[after], abs=1e-4)
+    assert rates[103] == pytest.approx(0.01052, abs=5e-5)
+    assert rates[300] == pytest.approx(0.00520, abs=5e-5)
+
+
+def test_modulus_term_of_jtcse():
+    """O-43: cosine .9 and equal moduli; the code halves it and clamps the cosine at 1e-4."""
+    modulus = math.sqrt(1 + 1 - 2 * 0.9) / 2
+    assert -math.log(0.9) * modulus == pytest.approx(0.0235593, abs=1e-7)
+    assert -math.log(0.9) * modulus / 2 == pytest.approx(0.0117797, abs=1e-7)
+    assert -math.log(1e-4) == pytest.approx(9.2103404, abs=1e-7)
+
+
+def test_efficiency_in_jtcse_is_score_over_cost():
+    """O-50."""
+    table = numbers("jtcse_table7")
+    scores = {cell: value for cell, value in table.items() if cell.column == "7 STS"}
+    assert len(scores) == 16
+    for cell, score in scores.items():
+        cost, efficiency = table[cell._replace(column="GMAC")], table[cell._replace(column="efficiency")]
+        assert abs(score / cost - efficiency) < Fraction(1, 100), cell
+
+
+def test_cost_in_jtcse_is_that_of_linear_maps_at_64_tokens():
+    """O-50: twelve layers of 12 x 768^2 weights, and one sub_encoder, two or six of them."""
+    weights = 12 * 12 * 768**2
+    assert weights == 12 * 7_077_888
+    assert weights * 64 == pytest.approx(5.4358e9, rel=1e-4)
+    printed = {value for cell, value in numbers("jtcse_table7").items() if cell.column == "GMAC"}
+    assert sorted(printed) == [Fraction("5.40"), Fraction("10.90"), Fraction("32.70")]
+    for sub_encoders, cost in zip((1, 2, 6), sorted(printed), strict=True):
+        assert sub_encoders * weights * 64 / 1e9 == pytest.approx(float(cost), rel=0.01)
+
+
+def test_jtcse_prints_its_main_result_in_five_tables():
+    """RankCSE alone differs: 80.10 in Table I, 76.04 in Table VII, as its note says."""
+    main = numbers("jtcse_table1")
+    cost, pooling = numbers("jtcse_table7"), numbers("jtcse_table11")
+    best = main["BERT-base", "JTCSE", "7 Avg."]
+    assert best == numbers("jtcse_table9")["JTCSE-BERT", "6 CAEL", "7 STS"]
+    assert best == numbers("jtcse_table10")["JTCSE-BERT", "NCE + ICNCE + ICTM", "7 STS"]
+    assert (
+        main["BERT-base", "TNCSE", "7 Avg."] == numbers("jtcse_table9")["JTCSE-BERT", "without CAEL", "7 STS"]
+    )
+    shared = [cell for cell in cost if cell.column == "7 STS" and cell.group != "ensemble"]
+    shared += [Cell("ensemble", name, "7 STS") for name in ("EDFSE", "TNCSE", "JTCSE")]
+    different = [cell.row for cell in shared if cost[cell] != main["BERT-base", cell.row, "7 Avg."]]
+    assert len(shared) == 11
+    assert different == ["RankCSE"]
+    plain = [cell for cell in pooling if cell.row == "CLS" and cell.column != "PromptBERT"]  # takes [MASK]
+    assert len(plain) == 9
+    assert all(pooling[cell] == rounded(main["BERT-base", cell.column, "7 Avg."], 1) for cell in plain)
+
+
+def test_average_pooling_and_pooler_of_jtcse_are_printed_alike():
+    """Likely a copy error, noted in the table."""
+    table = numbers("jtcse_table11")
+    alike = [
+        cell.column
+        for cell in table
+        if cell.row == "Avg" and table[cell] == table[cell._replace(row="Pooler")]
+    ]
+    assert set(alike) - {"InfoCSE"} == {"JTCSE", "JTCSE D"}
+
+
+def test_gain_of_unlabelled_sick_is_a_difference():
+    table = numbers("jtcse_table8")
+    gains = {cell.column: value for cell, value in table.items() if cell.row == "gain"}
+    assert len(gains) == 7
+    for name, gain in gains.items():
+        assert table["", "Wiki1M + SICKR", name] - table["", "Wiki1M", name] == gain
+
+
+@pytest.mark.parametrize("number", range(6, 14))
+def test_unit_length_changes_no_cosine(number):
+    """O-76, to the rounding of two runs."""
+    table = numbers(f"extraction_table{number}")
+    pairs = [
+        (value, table.get(cell._replace(row=f"{cell.row} + normalize"))) for cell, value in table.items()
+    ]
+    same = [(one, other) for one, other in pairs if other is not None]
+    assert len(same) == 34
+    assert all(abs(one - other) <= Fraction(1, 10) for one, other in same)
+
+
+@pytest.mark.parametrize("number", range(6, 20))
+def test_idf_of_the_task_was_not_computed_for_bert2static(number):
+    """Its rows repeat plain averaging; k-means leaves some tenths."""
+    table = numbers(f"extraction_table{number}")
+    rows = [cell for cell in table if cell.column.startswith("B2S") and cell.row.startswith("idf^T")]
+    assert len(rows) == 14
+    for cell in rows:
+        assert abs(table[cell] - table[cell._replace(row=cell.row.replace("idf^T", "avg."))]) <= Fraction(
+            4, 10
+        )
+
+
+def test_the_extraction_study_prints_its_averages_in_three_places():
+    best, post, layers = (numbers(f"extraction_{name}") for name in ("table4", "table5", "figure4"))
+    templates = numbers("extraction_table1")
+    shared = [cell for cell in best if cell in post]
+    assert len(shared) >= 16
+    assert all(best[cell] == post[cell] for cell in shared)
+    for task in ("STS", "clustering", "classification"):
+        for model in ("T0", "T4"):
+            assert layers["", f"{model}, avg., layer 12", task] == best[task, "avg.", model]
+            assert templates["[MASK], layer 12", model, task] == best[task, "[MASK]", model]
+
+
+def test_s2sent_prints_four_averages_in_two_tables():
+    """A13: the base of BERT stands for [CLS] there, that of RoBERTa for average pooling."""
+    blocks, pooling = numbers("s2sent_table2"), numbers("s2sent_table3")
+    base = {name: blocks[f"{name}, SimCSE", "Last1, Base", "STS-Avg."] for name in ("BERT", "RoBERTa")}
+    assert base == {"BERT": pooling["BERT", "CLS", "SimCSE"], "RoBERTa": pooling["RoBERTa", "Avg.", "SimCSE"]}
+    best = {name: pooling[name, "Avg.", "SimCSE + S2Sent"] for name in base}
+    for name, block in (("BERT", "Last3"), ("RoBERTa", "Last6")):
+        assert best[name] == blocks[f"{name}, SimCSE", f"{block}, Stack - S2Sent (2D SS)", "STS-Avg."]
+
+
+def test_layerattpooler_prints_its_best_pooling_in_two_tables():
+    main, ablation = numbers("layerattpooler_table1"), numbers("layerattpooler_table2")
+    group = "BERT-base, Equation 8"
+    assert main[group, "CLS_Last", "STS-B"] == ablation[group, "CLS_Last", "STS-B"]
+    assert (
+        main[group, "LayerAttPooler", "STS-B"] == ablation[group, "att(CLS + AVG), CLS_Last concat", "STS-B"]
+    )

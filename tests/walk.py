@@ -1,0 +1,387 @@
+"""Every method and every readout of the project, made small: what each setting does, and what is invariant.
+
+Nothing here names a method. Blocks come from config/methods.yaml, modules from their folders, values to try from
+the types of the settings. A block is made twice over a tiny encoder and trained for a step; a setting that changes
+neither the losses nor the vectors afterwards is idle.
+"""
+
+import copy
+import inspect
+import itertools
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import yaml
+from pydantic import TypeAdapter
+from transformers import LlamaConfig, LlamaModel
+
+from tests import tiny
+from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.losses.reduction import deviation
+from workflow_scripts.methods import load_method, method_names
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.readouts import AnyReadout, readout_kinds, set_mask_token
+from workflow_scripts.models.readouts.pooling import Config as Pooling
+from workflow_scripts.models.templates import Template, tokenise_in
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.training.data import Teacher, TrainingData
+from workflow_scripts.training.mlm import MaskedLanguageModel
+from workflow_scripts.training.mlm_head import save_head
+from workflow_scripts.training.sampler import Sampler
+
+Block = dict[str, Any]
+Keys = tuple[str | int, ...]
+
+TOKENS = 14  # the longest texts have that many words
+TEXTS = [text.rstrip(".") for text in tiny.sentences(24)]  # so that a full stop can be added
+COLUMNS = {
+    "anchor": TEXTS,
+    "positive": tiny.sentences(24, seed=1),
+    "negative": tiny.sentences(24, seed=2),
+    "exemplar": tiny.sentences(12, seed=3),
+    "word": tiny.WORDS,
+}
+RATE = 0.01
+FITTING = {"blocks": 2, "reduction": 4, "cross_every": 1}
+"""What encoders of two layers and width 32 take where the papers' sizes do not fit."""
+
+DECODERS = ("llm2vec",)
+"""Methods for decoders; others get a BERT."""
+
+TOGETHER: dict[tuple[str, Any], Block] = {
+    ("projector", "batch_norm"): {"head_at_test": False},
+    ("identify", "words_at_start"): {"words": 20},
+    ("identify", "words_each_step"): {"words": 20},
+    ("subtract", "words"): {"words": 20, "pool": None},
+    ("subtract", "word_rows"): {"words": 20, "pool": None},
+    ("subtract", "own"): {"pool": None},
+    ("surrogate", "frozen"): {"travel": 0.0},
+}
+"""What else a block must say when a setting has such a value."""
+
+
+class Effect(NamedTuple):
+    """All that the settings of a method could change, and the parameters that did not learn."""
+
+    losses: tuple[float, ...]
+    vectors: np.ndarray[Any, Any]
+    still: frozenset[str]
+
+    def equals(self, other: "Effect") -> bool:
+        """Whether not one digit differs."""
+        same = self.vectors.shape == other.vectors.shape and bool((self.vectors == other.vectors).all())
+        return same and self.losses == other.losses
+
+
+def blocks() -> dict[str, Block]:
+    """The blocks of config/methods.yaml by name, those underneath filled in, made to fit a tiny encoder."""
+    read = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
+    own = {
+        name: {
+            key: value for key, value in block.items() if key not in ("training", "development", "readings")
+        }
+        for name, block in read.items()
+    }
+    return {
+        name: _fitted(block | ({"base": own[block["base"]]} if "base" in block else {}))
+        for name, block in own.items()
+    }
+
+
+def _fitted(block: Any) -> Any:
+    if isinstance(block, dict):
+        return {
+            key: _fitted(value) if value is None else FITTING.get(key, _fitted(value))
+            for key, value in block.items()
+        }
+    if isinstance(block, list):
+        return [_fitted(item) for item in block]
+    return "float32" if block == "bfloat16" else block  # in which rounding depends on the batch
+
+
+def without_a_block() -> list[str]:
+    """Methods, and kinds of readouts, that no block names: nothing would walk them."""
+    used = {block["module"] for block in blocks().values()}
+    read = {readout["kind"] for readout in readouts().values()}
+    return [name for name in method_names() if name not in used] + [
+        kind for kind in readout_kinds() if kind not in read
+    ]
+
+
+# Encoders
+
+
+@cache
+def bert(folder: Path) -> Path:
+    """A tiny BERT with a masked-language-model head, as continue_mlm writes it."""
+    made = tiny.write_model(folder / "bert", "bert")
+    torch.manual_seed(1)
+    save_head(made, MaskedLanguageModel(load_backbone(made)))
+    return made
+
+
+@cache
+def decoder(folder: Path) -> Path:
+    """A tiny decoder."""
+    tokenizer = tiny.make_tokenizer("bert")
+    sizes = {"hidden_size": tiny.WIDTH, "intermediate_size": 48, "num_hidden_layers": tiny.DEPTH}
+    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
+    torch.manual_seed(0)
+    LlamaModel(LlamaConfig(vocab_size=len(tokenizer), **sizes, **ids, **heads)).save_pretrained(
+        folder / "llama"
+    )
+    tokenizer.save_pretrained(folder / "llama")
+    return folder / "llama"
+
+
+def encoder_folder(folder: Path, block: Block) -> Path:
+    """The encoder that a block starts from."""
+    module = block.get("base", block)["module"]
+    return decoder(folder) if module in DECODERS else bert(folder)
+
+
+def is_trained(block: Block) -> bool:
+    """Whether a method has an objective."""
+    return hasattr(load_method(block["module"]), "Objective")
+
+
+def _backbones(folder: Path, build: Any, overrides: Mapping[str, Any]) -> list[Any]:
+    """As many as ``build`` takes: two where it takes any number, the second unlike the first."""
+    several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(build).parameters.values())
+    made = [load_backbone(folder, **overrides) for _ in range(2 if several else 1)]
+    for backbone in made[1:]:
+        torch.manual_seed(9)
+        for parameter in backbone.parameters():
+            parameter.data += 0.05 * torch.randn_like(parameter)
+    return made
+
+
+def _plain_encoders(folder: Path, count: int) -> list[SentenceEncoder]:
+    """Finished runs, as those methods get them that join some."""
+    readout = Pooling(kind="pooling", pooler="avg", layers=None)
+    return [
+        SentenceEncoder(backbone, readout, head=False, head_at_test=False)
+        for backbone in _backbones(folder, lambda *_: None, {})[:count]
+    ]
+
+
+# Effects
+
+
+def objective_of(folder: Path, block: Block) -> tuple[Any, Any]:
+    """The encoder of a block, and its objective."""
+    method = load_method(block["module"])
+    config = method.Config.parse(block, "methods")
+    start = encoder_folder(folder, block)
+    backbones = _backbones(start, method.build, method.overrides(config))
+    torch.manual_seed(0)
+    encoder = method.build(config, *backbones)
+    tokenizer = load_tokenizer(start)
+    set_mask_token(encoder, tokenizer)
+    vectors = np.random.default_rng(0).normal(size=(len(TEXTS), tiny.WIDTH)).astype(np.float32)
+    words = COLUMNS["word"][: block.get("words")]
+    data = TrainingData(COLUMNS | {"word": words}, tokenizer, TOKENS, Sampler(24, 8, 3), Teacher(vectors, 2))
+    return encoder, method.Objective(config, encoder, data)
+
+
+def effect(folder: Path, block: Block) -> Effect:
+    """Losses before and after a step of plain gradient descent, and vectors of the encoder then."""
+    if not is_trained(block):
+        encoder = untrained(folder, block)
+        return Effect((), encode(encoder, load_tokenizer(bert(folder)), TEXTS[:6], TOKENS), frozenset())
+    encoder, objective = objective_of(folder, block)
+    losses, learnt = [], set()
+    objective.module.train()
+    torch.manual_seed(2)
+    for step in (1, 2):
+        loss = objective.loss(step)
+        objective.module.zero_grad()
+        loss.backward()
+        losses.append(loss.item())
+        learnt |= _descend(objective)
+    trained = {name for name, parameter in objective.module.named_parameters() if parameter.requires_grad}
+    objective.finish()
+    tokenizer = load_tokenizer(encoder_folder(folder, block))
+    vectors = encode(encoder, tokenizer, TEXTS[:6], TOKENS)
+    return Effect((*losses, *objective.metrics()), vectors, frozenset(trained - learnt))
+
+
+def _descend(objective: Any) -> set[str]:
+    """Take a step down the gradient; returns the names of what has one."""
+    learnt = {n for n, p in objective.module.named_parameters() if p.grad is not None and p.grad.any()}
+    with torch.no_grad():
+        for name, parameter in objective.module.named_parameters():
+            if name in learnt:
+                parameter -= RATE * objective.travels.get(name, 1) * parameter.grad
+    return learnt
+
+
+def untrained(folder: Path, block: Block) -> Any:
+    """The encoder of a method that trains nothing."""
+    method = load_method(block["module"])
+    config = method.Config.parse(block, "methods")
+    if "encoders" not in inspect.signature(method.build).parameters:
+        encoder = method.build(config, load_backbone(bert(folder)))
+        set_mask_token(encoder, load_tokenizer(bert(folder)))
+        return encoder
+    try:
+        return method.build(config, _plain_encoders(bert(folder), 2))
+    except ConfigError:
+        return method.build(config, _plain_encoders(bert(folder), 1))
+
+
+# Settings
+
+
+def leaves(block: Any, path: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    """Every setting of a block with its value; a block underneath is walked by itself."""
+    if isinstance(block, dict):
+        for key, below in block.items():
+            if path or key != "base":
+                yield from leaves(below, (*path, key))
+    elif isinstance(block, list) and block and isinstance(block[0], dict):
+        for index, below in enumerate(block):
+            yield from leaves(below, (*path, index))
+    elif path[-1] not in ("module", "kind"):
+        yield path, block
+
+
+def _annotation(settings: Any, path: Keys) -> Any:
+    """The type of a setting."""
+    for key in path[:-1]:
+        settings = settings[key] if isinstance(key, int) else getattr(settings, key)
+    assert isinstance(settings, Settings), path
+    return type(settings).model_fields[str(path[-1])].annotation
+
+
+def others(annotation: Any, value: Any) -> Iterator[Any]:
+    """Values of a type other than ``value``, some of which a setting's bounds may refuse."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        for one in arguments:
+            yield from others(one, value)
+    elif origin is typing.Literal:
+        yield from (other for other in arguments if other != value)
+    elif origin in (tuple, list):
+        yield from _other_tuples(arguments[0], value)
+    elif annotation is bool:
+        yield not value
+    elif annotation is int:
+        yield from (value + 1, value * 2, value - 1) if value is not None else (1, 2)
+    elif annotation is float:
+        yield from (value / 2, value * 2, value + 0.3, 0.1) if value is not None else (0.3,)
+    elif annotation is str:
+        yield f"The {value}"
+    elif annotation is not type(None):
+        raise AssertionError(f"no other value of {annotation} is known; teach tests/walk.py one")
+
+
+def _other_tuples(item: Any, value: Any) -> Iterator[list[Any]]:
+    for length, first in itertools.product((1, 2), others(item, None if value is None else value[0])):
+        yield [first] * length if value is None else [first, *value[1:]]
+    for index in range(len(value or [])):
+        yield [*value[:index], *value[index + 1 :]]
+
+
+def changed(block: Block, path: Keys, value: Any) -> Block:
+    """``block`` with one setting changed, and those that must change with it."""
+    made = copy.deepcopy(block)
+    place = made
+    for key in path[:-1]:
+        place = place[key]  # type: ignore[index]
+    place[path[-1]] = value  # type: ignore[index]
+    if isinstance(value, str):
+        place |= TOGETHER.get((str(path[-1]), value), {})
+    return made
+
+
+def matters(folder: Path, block: Block, path: Keys, value: Any, before: Effect) -> bool:
+    """Whether another value of a setting that the method accepts changes anything."""
+    config = load_method(block["module"]).Config.parse(block, "methods")
+    for other in others(_annotation(config, path), value):
+        try:
+            after = effect(folder, changed(block, path, other))
+        except ConfigError:
+            continue  # out of bounds, or refused together with the rest of the block
+        if not before.equals(after):
+            return True
+    return False
+
+
+def idle(folder: Path, block: Block) -> set[str]:
+    """Settings of a block, dotted, no other value of which changes anything."""
+    block = with_members(folder, block)
+    before = effect(folder, block)
+    found = leaves(block)
+    return {
+        ".".join(map(str, path)) for path, value in found if not matters(folder, block, path, value, before)
+    }
+
+
+def with_members(folder: Path, block: Block) -> Block:
+    """A block of 3R with a threshold that half of its batch's deviations lie below, for nothing happens else."""
+    if "threshold" not in block:
+        return block
+    _, base = objective_of(folder, block["base"])
+    base.module.train()
+    torch.manual_seed(2)
+    with torch.no_grad():
+        middle = deviation(base.encoder.project(base.views(1))[0]).median().item()
+    return block | {"threshold": block["threshold"] | {"start": middle}}
+
+
+# Invariances
+
+
+def readouts() -> dict[str, Block]:
+    """Every readout that a block or one of its readings names, by block and reading; each just once."""
+    read = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
+    found: dict[str, Block] = {}
+    for name, block in read.items():
+        if "readout" in block:
+            changes = {name: {}} | {
+                f"{name}.{reading}": change.get("method", {}).get("readout", {})
+                for reading, change in block.get("readings", {}).items()
+            }
+            for place, change in changes.items():
+                readout = _fitted(block["readout"] | change)
+                if readout not in found.values():
+                    found[place] = readout
+    return found
+
+
+PROMPT = Template(text="[X] is [MASK].", add_period=False)
+
+
+def encoder_with(folder: Path, readout: Block) -> SentenceEncoder:
+    """A tiny BERT with a readout, its sentences in a prompt that has a mask."""
+    config = TypeAdapter(AnyReadout).validate_python(readout)
+    torch.manual_seed(0)
+    encoder = SentenceEncoder(
+        load_backbone(bert(folder)), config, head=False, head_at_test=False, template=PROMPT
+    )
+    set_mask_token(encoder, load_tokenizer(bert(folder)))
+    return encoder.eval()
+
+
+def depends_on_batch(encoder: Any, tokenizer: Any) -> bool:
+    """Whether a vector changes with the sentences that are encoded along with it, or with padding."""
+    text = tokenise_in(encoder.template, tokenizer, TEXTS[:6], TOKENS)
+    ids_BT, mask_BT = text.batch(range(6))
+    longer_BT = (torch.nn.functional.pad(part, (0, 9)) for part in (ids_BT, mask_BT))
+    with torch.inference_mode():
+        together = encoder(ids_BT, mask_BT)
+        alone = torch.cat([encoder(*text.batch([row])) for row in range(6)])
+        padded = encoder(*longer_BT)
+    scale = together.abs().max()
+    assert scale > 0
+    return bool(max((together - alone).abs().max(), (together - padded).abs().max()) > 1e-4 * scale)
