@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 
-.PHONY: demo lab test faults slurm-test plan check bench clean
+.PHONY: demo demo-lock lab test faults audit-test slurm-test plan preflight coverage check bench rulegraph screenshot clean
 .DEFAULT_GOAL := demo
 
 $(READY): requirements.lock
@@ -24,14 +24,19 @@ $(CRATES_READY): tests/crates/requirements.lock
 
 demo: $(READY)  ## the whole graph on the embedded default: raw text to report, in minutes
 	$(SNAKEMAKE) --configfile config/demo.yaml
-	@python -m workflow_scripts.show_times benchmarks/demo
-	@python -m workflow_scripts.show_table results/demo/tables/*.parquet
+	@python -m workflow_scripts.tools.show_times benchmarks/demo
+	@python -m workflow_scripts.tools.show_table results/demo/tables/*.parquet
+	@# Exit code 1: some artefacts differ from the committed lock, as on another processor, and it says which and why.
+	@python -m workflow_scripts.audit lock --check config/demo.lock.json results/demo || test $$? = 1
 	@echo "Report: $(CURDIR)/results/demo/report.html"
+
+demo-lock: $(READY)  ## config/demo.lock.json, after a change that moves the demo's numbers: commit both together
+	python -m workflow_scripts.audit lock results/demo --to config/demo.lock.json
 
 lab: $(READY)  ## small encoders on the real benchmarks under SEMBLANCE_DATA
 	$(SNAKEMAKE) --configfile config/minilm.yaml
-	@python -m workflow_scripts.show_times benchmarks/minilm
-	@python -m workflow_scripts.show_table results/minilm/tables/*.parquet
+	@python -m workflow_scripts.tools.show_times benchmarks/minilm
+	@python -m workflow_scripts.tools.show_table results/minilm/tables/*.parquet
 	@echo "Report: $(CURDIR)/results/minilm/report.html"
 
 test: $(READY) $(CRATES_READY)  ## all tests, the long ones first
@@ -40,11 +45,20 @@ test: $(READY) $(CRATES_READY)  ## all tests, the long ones first
 faults: $(READY) $(CRATES_READY)  ## the fault matrix of tests/faults/README.md: table, tries, losses
 	python -m tests.faults
 
+audit-test: $(READY)  ## change everything that can be changed: what the planner gets right, too much, too little
+	python -m tests.dag
+
 slurm-test: $(READY)  ## a real one-node SLURM from Debian's packages, the demo's graph and faults on it; needs root
 	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm
 
 plan: $(READY)  ## what the paper scale would take: jobs, GPU hours, storage, requests; runs nothing
-	@python -m workflow_scripts.plan_study
+	@python -m workflow_scripts.tools.plan_study
+
+preflight: $(READY)  ## can it run here to its end? make preflight TARGET=jtcse CONFIG=config/minilm.yaml; runs nothing
+	@python -m workflow_scripts.tools.preflight $(TARGET) $(if $(CONFIG),--configfile $(CONFIG))
+
+coverage: $(READY)  ## the papers' printed numbers: with a run, measured, or with a reason why not; runs nothing
+	@python -m workflow_scripts.tools.coverage
 
 check: $(READY)  ## linters, types, formats
 	ruff format --check .
@@ -56,6 +70,16 @@ check: $(READY)  ## linters, types, formats
 
 bench: $(READY)  ## speed and memory as ratios against peers; the table lands in benchmarks/results.csv
 	python -m benchmarks
+
+rulegraph: $(READY)  ## docs/rulegraph.svg: which rule feeds which; needs Graphviz
+	python -m snakemake --quiet host --rulegraph dot --configfile config/demo.yaml \
+		| python -m workflow_scripts.tools.draw_rulegraph docs/rulegraph.svg
+
+screenshot: demo  ## docs/report.png: the top of the demo's report; needs Chromium
+	profile=$$(mktemp -d) && chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+		--disable-background-networking --disable-component-update --disable-sync --hide-scrollbars \
+		--user-data-dir=$$profile --window-size=1000,1560 --screenshot=docs/report.png \
+		file://$(CURDIR)/results/demo/report.html && rm -r $$profile
 
 clean:  ## remove what runs made; .venv stays
 	rm -rf results logs .snakemake

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from workflow_scripts.artefacts import atomic
+from workflow_scripts.provenance.artefacts import atomic
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.csv"

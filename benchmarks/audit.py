@@ -22,10 +22,16 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts import artefacts
-from workflow_scripts.artefacts import job_record, read_seal, write_page, write_table, writing_model_folder
-from workflow_scripts.closure import ROOT
-from workflow_scripts.provenance import Input, Record
+from workflow_scripts.provenance import artefacts
+from workflow_scripts.provenance.artefacts import (
+    job_record,
+    read_checksum,
+    write_page,
+    write_table,
+    writing_model_folder,
+)
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.record import Input, Record
 
 STUDY = Path("results/bench")
 
@@ -60,14 +66,14 @@ def make_large_study(count: int, models: int) -> None:
     generator = np.random.default_rng(0)
     weights = Path("weights")
     weights.write_bytes(generator.bytes(22 << 20))
-    first = job_record("errors", settings={}, inputs={}, outputs=[])
+    first = job_record("count_words", settings={}, inputs={}, outputs=[])
     tables = (count - 1) // models - 1
     for number in range(models):
         model = STUDY / f"runs/run{number}/model"
         with writing_model_folder(model, made_with(first, model / "record.json")) as inside:
             os.link(weights, inside / "model.safetensors")
         record = model / "record.json"
-        given = Input(path=record.as_posix(), sha256=str(read_seal(record)))
+        given = Input(path=record.as_posix(), sha256=str(read_checksum(record)))
         later = first.model_copy(update={"inputs": {"model": given}})
         for suite in range(tables):
             file = STUDY / f"scores/suite{suite}/run{number}.parquet"
@@ -80,9 +86,9 @@ def make_study(megabytes: int) -> None:
     """A third of the bytes in one table, the rest in four models; a hundred small tables read them."""
     generator = np.random.default_rng(0)
     corpus = STUDY / "corpora/text/train.parquet"
-    first = job_record("errors", settings={}, inputs={}, outputs=[corpus])
+    first = job_record("count_words", settings={}, inputs={}, outputs=[corpus])
     write_table(corpus, pa.table({"number": generator.random(megabytes * 1_000_000 // 24)}), first)
-    later = job_record("errors", settings={}, inputs={"corpus": corpus}, outputs=[])
+    later = job_record("count_words", settings={}, inputs={"corpus": corpus}, outputs=[])
     scores = {}
     for run in range(4):
         model = STUDY / f"runs/run{run}/model"
@@ -93,7 +99,7 @@ def make_study(megabytes: int) -> None:
             write_table(file, pa.table({"value": generator.random(12)}), made_with(later, file))
             scores[f"scores/{file}"] = file
     report = STUDY / "report.html"
-    made = job_record("errors", settings={}, inputs=scores, outputs=[report])
+    made = job_record("count_words", settings={}, inputs=scores, outputs=[report])
     write_page(report, "<html></html>", made)
 
 

@@ -1,5 +1,7 @@
 """Encoding 600 sentences, a third of them repeats as in an STS suite, against sentence-transformers."""
 
+import argparse
+
 import numpy as np
 import sentence_transformers as st
 import torch
@@ -8,7 +10,7 @@ from benchmarks.material import interleaved, minilm, wikipedia_sentences
 from workflow_scripts.evaluation.embeddings import embed
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import pooled
+from workflow_scripts.models.readouts import pooling as pooling_readout
 
 MAX_TOKENS = 128
 
@@ -21,7 +23,7 @@ def main() -> None:
     tokenizer = load_tokenizer(minilm())
     encoder = SentenceEncoder(
         load_backbone(minilm()),
-        pooled.Config(kind="pooled", pooler="avg", layers=None),
+        pooling_readout.Config(kind="pooling", pooler="avg", layers=None),
         head=False,
         head_at_test=False,
     )
@@ -40,4 +42,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

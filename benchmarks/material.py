@@ -8,8 +8,8 @@ from statistics import median
 
 import yaml
 
-from workflow_scripts.closure import ROOT
-from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.data.sources import DatasetBlock, load
+from workflow_scripts.provenance.closure import ROOT
 
 
 def minilm() -> Path:
@@ -22,8 +22,8 @@ def minilm() -> Path:
 def wikipedia_sentences(count: int) -> list[str]:
     """The first ``count`` sentences of the Wikipedia extract."""
     block = yaml.safe_load((ROOT / "config/corpora.yaml").read_text())["datasets"]["wiki_extract"]
-    reading, _origin = load("wiki_extract", Dataset.parse(block, "datasets.wiki_extract"), None)
-    return reading.table["sentence"].slice(0, count).to_pylist()
+    parsed, _origin = load("wiki_extract", DatasetBlock.parse(block, "datasets.wiki_extract"), None)
+    return parsed.table["sentence"].slice(0, count).to_pylist()
 
 
 def interleaved(ours: Callable[[], object], peer: Callable[[], object], repeats: int) -> tuple[float, float]:

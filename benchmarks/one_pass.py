@@ -5,19 +5,21 @@ hidden states and eight sums of them stand in. A pass a cell is measured on thre
 left out, and multiplied by their number.
 """
 
+import argparse
+
 import numpy as np
 import pyarrow as pa
 import torch
 
 from benchmarks.material import interleaved, minilm, wikipedia_sentences
+from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.forward import passes
+from workflow_scripts.extraction.representations import EncoderVectors
 from workflow_scripts.extraction.scoring.sts import load as load_task
-from workflow_scripts.extraction.sources import EncoderVectors
 from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan
 from workflow_scripts.extraction.weighting import count_documents, read_vocabulary
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.schemas import PAIRS
 
 PAIRS_COUNT = 300
 SUMS = ["1+last", "2+last", "3+last", "1+2+last", "0+last", "0+1+2+last", "4+last", "5+last"]
@@ -35,7 +37,7 @@ WEIGHTINGS = {
     "unbiased": {"kind": "unbiased", "drop": ["frequent", "subword", "punctuation", "special"]},
 }
 QUANTILE = {"kind": "quantile_uniform", "quantiles": 1000, "subsample": 100_000, "seed": 0}
-SHAPES = {
+POSTPROCESSINGS = {
     "none": {"kind": "none", "fit": "task"},
     "normalise": {"kind": "normalise", "fit": "task"},
     "zscore": {"kind": "zscore", "fit": "task"},
@@ -48,16 +50,16 @@ SHAPES = {
 }
 
 
-def grid(layers: list[str], weightings: list[str], shapes: list[str]) -> JobSettings:
+def grid(layers: list[str], weightings: list[str], names: list[str]) -> JobSettings:
     """A job of some cells."""
-    block = {"shares": [0], "layers": layers, "weightings": weightings, "postprocessings": shapes}
+    block = {"mixing_weights": [0], "layers": layers, "weightings": weightings, "postprocessings": names}
     return JobSettings.model_validate(
         {
-            "source": {"kind": "encoder", "template": None, "precision": "float32"},
+            "representation": {"kind": "encoder", "template": None, "precision": "float32"},
             "template": None,
             "blocks": [block],
             "weightings": {name: WEIGHTINGS[name] | {"label": name} for name in weightings},
-            "postprocessings": {name: SHAPES[name] | {"label": name} for name in shapes},
+            "postprocessings": {name: POSTPROCESSINGS[name] | {"label": name} for name in names},
         }
     )
 
@@ -79,7 +81,8 @@ def main() -> None:
     opened = Opened(vectors, vocabulary, counts, depth=backbone.config.num_hidden_layers)
     draw = np.random.default_rng(0).normal(size=(2000, backbone.config.hidden_size)).astype(np.float32)
     learnt = {
-        name: postprocess.fit(grid(["last"], ["avg"], [name]).postprocessings[name], draw) for name in SHAPES
+        name: postprocess.fit(grid(["last"], ["avg"], [name]).postprocessings[name], draw)
+        for name in POSTPROCESSINGS
     }
 
     def cells(settings: JobSettings) -> int:
@@ -91,11 +94,11 @@ def main() -> None:
         for _states in passes(backbone, text, "float32"):
             pass
 
-    whole = grid(["each", *SUMS], list(WEIGHTINGS), list(SHAPES))
+    whole = grid(["each", *SUMS], list(WEIGHTINGS), list(POSTPROCESSINGS))
     count = 15 * 5 * 9
     assert cells(whole) == count
     some = [("2", "avg", "none"), ("1+last", "idf_task", "quantile"), ("last", "avg", "whiten")]
-    singles = [grid([layers], [weighting], [shape]) for layers, weighting, shape in some]
+    singles = [grid([layers], [weighting], [name]) for layers, weighting, name in some]
     ours, one_by_one = interleaved(
         lambda: cells(whole), lambda: [cells(single) for single in singles], repeats=1
     )
@@ -109,4 +112,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -1,11 +1,12 @@
 """Planning the paper-scale graph, without a network, against planning the demo."""
 
+import argparse
 import os
 import subprocess
 import sys
 
 from benchmarks.material import interleaved
-from workflow_scripts.closure import ROOT
+from workflow_scripts.provenance.closure import ROOT
 
 
 def plan(*arguments: str) -> None:
@@ -24,4 +25,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 
 from benchmarks.material import wikipedia_sentences
-from workflow_scripts.closure import ROOT
+from tests.jobs import planned_code
+from workflow_scripts.provenance.closure import ROOT
 
 PEER = """
 import sys
@@ -35,7 +36,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_lines(folder / "text.txt", count)
-        ours = seconds([sys.executable, "-m", "workflow_scripts.read_dataset", *arguments(folder)], folder)
+        ours = seconds(
+            [sys.executable, "-m", "workflow_scripts.jobs.read_dataset", *arguments(folder)], folder
+        )
         memory_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         peer = seconds(
             [sys.executable, "-c", PEER, str(folder / "text.txt"), str(folder / "peer.parquet")], folder
@@ -69,10 +72,17 @@ def arguments(folder: Path) -> list[str]:
         "options": {"min_words": 1, "max_words": 1000},
     }
     block = {
-        "form": "sentences", "sources": [source], "contract": {"min_rows": 1}, "licence": "-", "origin": "-",
+        "form": "sentences", "sources": [source], "contract": {"min_rows": 1},
     }  # fmt: skip
     files = ["--table", str(folder / "table.parquet"), "--dropped", str(folder / "dropped.parquet")]
-    return ["--config", json.dumps({"dataset": block}), "--dataset", "million", *files]
+    return [
+        *planned_code("read_dataset", "data.readers.lines"),
+        "--config",
+        json.dumps({"dataset": block}),
+        "--dataset",
+        "million",
+        *files,
+    ]
 
 
 def seconds(command: list[str], folder: Path) -> float:

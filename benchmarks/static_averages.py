@@ -1,5 +1,7 @@
 """Summing every token's states in every layer, exactly, against the bare forward pass over the same sentences."""
 
+import argparse
+
 import torch
 
 from benchmarks.material import interleaved, minilm, wikipedia_sentences
@@ -29,4 +31,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -3,6 +3,7 @@
 Skips where SEMBLANCE_DATA is not set.
 """
 
+import argparse
 import os
 from functools import partial
 from pathlib import Path
@@ -19,12 +20,12 @@ from mteb.models import SentenceTransformerEncoderWrapper
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
 from benchmarks.material import interleaved, minilm
-from workflow_scripts.closure import ROOT
-from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.data.sources import DatasetBlock, load
 from workflow_scripts.evaluation import sts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import pooled
+from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.provenance.closure import ROOT
 
 MAX_TOKENS = 256
 TASKS = {"sts13": "STS13", "stsb_test": "STSBenchmark"}
@@ -44,7 +45,7 @@ def main() -> None:
     peer.max_seq_length = MAX_TOKENS
     tasks = [local_task(name, table) for name, table in tables.items()]
     evaluators = {name: evaluator(table) for name, table in tables.items()}
-    pooling = pooled.Config(kind="pooled", pooler="avg", layers=None)
+    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
     encoder = SentenceEncoder(load_backbone(minilm()), pooling, head=False, head_at_test=False)
     vectors_of = partial(encode, encoder, load_tokenizer(minilm()), max_tokens=MAX_TOKENS)
     ways = {
@@ -68,8 +69,8 @@ def main() -> None:
 def read(name: str, folder: Path) -> pa.Table:
     """One dataset as the pipeline reads it, held to its contract."""
     block = yaml.safe_load((ROOT / "config/datasets.yaml").read_text("utf-8"))["datasets"][name]
-    reading, _origin = load(name, Dataset.parse(block, f"datasets.{name}"), folder)
-    return reading.table
+    parsed, _origin = load(name, DatasetBlock.parse(block, f"datasets.{name}"), folder)
+    return parsed.table
 
 
 def columns(table: pa.Table) -> dict[str, list[str] | list[float]]:
@@ -119,4 +120,5 @@ def by_sentence_transformers(
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

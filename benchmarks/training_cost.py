@@ -3,6 +3,7 @@
 Times are the processor's on one thread, so that a busy machine changes little.
 """
 
+import argparse
 import importlib
 import time
 from collections.abc import Callable
@@ -13,12 +14,12 @@ import torch
 import yaml
 
 from benchmarks.material import minilm, wikipedia_sentences
-from workflow_scripts.closure import ROOT
-from workflow_scripts.dag import Run, run_settings
+from workflow_scripts.graph.runs import Run, run_settings
 from workflow_scripts.models.cross_attention import cross_layers
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
-from workflow_scripts.training.material import Material
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel
 from workflow_scripts.training.mlm_head import save_head
 from workflow_scripts.training.sampler import Sampler
@@ -37,7 +38,7 @@ ten tokens of a template around each sentence."""
 
 
 def with_head(folder: Path) -> Path:
-    """MiniLM, and beside it a masked-language-model head, which DiffCSE's generator needs; untrained costs the same."""
+    """MiniLM, and beside it a masked-language-model head, which DiffCSE's generator needs; frozen costs the same."""
     for file in minilm().iterdir():
         (folder / file.name).symlink_to(file)
     save_head(folder, MaskedLanguageModel(load_backbone(minilm())))
@@ -64,7 +65,7 @@ def stepper(name: str, encoder: Path) -> tuple[Callable[[int], None], dict[str, 
     tokenizer = load_tokenizer(minilm())
     trained = method.build(settings, *backbones).train()
     set_mask_token(trained, tokenizer)
-    objective = method.Objective(settings, trained, Material(columns, tokenizer, MAX_TOKENS, sampler))
+    objective = method.Objective(settings, trained, TrainingData(columns, tokenizer, MAX_TOKENS, sampler))
     optimiser = torch.optim.AdamW(objective.module.parameters(), lr=1e-6, fused=True)
 
     def step(number: int) -> None:
@@ -116,4 +117,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -1,5 +1,6 @@
 """A SimCSE step against sentence-transformers' trainer: same encoder, sentences, batch, loss and optimiser."""
 
+import argparse
 import tempfile
 import time
 from pathlib import Path
@@ -12,9 +13,9 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import pooled
+from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.material import Material
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.settings import Training
 
@@ -22,12 +23,12 @@ STEPS, BATCH, MAX_TOKENS = 8, 32, 32
 ROUNDS = 2
 SETTINGS = Training(
     epochs=None, max_steps=STEPS, batch_size=BATCH, max_tokens=MAX_TOKENS, learning_rate=3e-5, schedule="linear",
-    warmup_steps=0, weight_decay=0.0, max_gradient_norm=1.0, precision="float32", checkpoint_every=1000,
-    gpus=1, cpu_threads=2,
+    rate_at_end=0.0, warmup_steps=0, weight_decay=0.0, max_gradient_norm=1.0, precision="float32",
+    checkpoint_every=1000, gpus=1, cpu_threads=2,
 )  # fmt: skip
 METHOD = simcse.Config(
     module="simcse",
-    readout=pooled.Config(kind="pooled", pooler="avg", layers=None),
+    readout=pooling_readout.Config(kind="pooling", pooler="avg", layers=None),
     head_at_test=False,
     temperature=0.05,
     dropout=None,
@@ -41,7 +42,7 @@ def ours(sentences: list[str]) -> float:
     started = time.perf_counter()
     sampler = Sampler(len(sentences), BATCH, seed=1)
     objective = simcse.Objective(
-        METHOD, encoder, Material({"anchor": sentences}, tokenizer, MAX_TOKENS, sampler)
+        METHOD, encoder, TrainingData({"anchor": sentences}, tokenizer, MAX_TOKENS, sampler)
     )
     with tempfile.TemporaryDirectory() as folder:
         train(objective, SETTINGS, STEPS, development=None, checkpoints=Path(folder), fingerprint="")
@@ -77,4 +78,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -5,6 +5,7 @@ features, as SentEval gives them to scikit-learn. scikit-learn stops at its defa
 solver goes on to the optimum all the same.
 """
 
+import argparse
 import os
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -62,4 +63,5 @@ def subsets(labels: np.ndarray) -> np.ndarray:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()
