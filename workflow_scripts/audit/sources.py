@@ -51,7 +51,10 @@ def _candidates(kind: str, name: str, data_root: Path | None) -> Iterator[tuple[
 
 
 def _package_folders(package: str) -> Iterator[Path]:
-    spec = find_spec(package)
+    try:
+        spec = find_spec(package)
+    except ValueError:  # __main__, which has none where Python was started with -c
+        return
     if spec is not None and spec.origin is not None:
         yield Path(spec.origin).parent
 
