@@ -18,8 +18,8 @@ from rich.table import Table
 from workflow_scripts.audit.lookup import (
     artefact_at,
     artefact_record,
-    checksum_at,
     flat,
+    identity_at,
     is_outside,
     name_of,
     recorded_name,
@@ -27,7 +27,7 @@ from workflow_scripts.audit.lookup import (
 from workflow_scripts.audit.numbers import Apart, apart
 from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import identity, page_text
+from workflow_scripts.provenance.artefacts import contents_of, identity, identity_of, page_text
 from workflow_scripts.provenance.record import Input, Record
 
 ABSENT = "(absent)"
@@ -143,8 +143,6 @@ class Comparison:
         reasons = []
         for change in candidates:
             inner = self._inner(change)
-            if isinstance(inner, Difference) and inner.none:
-                continue  # a checksum covers the path, so equal artefacts of two studies have different ones
             found.inputs.append(change)
             if isinstance(inner, str):
                 reasons.append(f"{change.role}: {inner}")
@@ -162,10 +160,10 @@ class Comparison:
                 return "a source outside the pipeline"
             names.append(artefact_at(recorded_name(given.path, self.root), self.root))
             place = self.root / names[-1]
-            checksum = checksum_at(place) if place.exists() else None
-            if checksum is None:
+            now = identity_at(place) if place.exists() else None
+            if now is None:
                 return f"{given.path} {'is not an artefact' if place.exists() else 'does not exist any more'}"
-            if checksum != given.sha256:
+            if now != given.sha256:
                 return f"{given.path} has been rebuilt since"
         try:
             return self.of(*names)
@@ -198,7 +196,7 @@ def _changes(section: str, a: Mapping[str, object], b: Mapping[str, object]) -> 
 
 
 def input_changes(a: Record, b: Record) -> list[InputChange]:
-    """Inputs whose checksums differ, by role."""
+    """Inputs whose contents differ, by role."""
     one, two = _by_role(a), _by_role(b)
     pairs = ((role, one.get(role), two.get(role)) for role in sorted(one.keys() | two.keys()))
     return [InputChange(role, x, y) for role, x, y in pairs if not (x and y and x.sha256 == y.sha256)]
@@ -231,18 +229,12 @@ def contents_equal(a: Path, b: Path) -> bool:
         one, two = pq.read_table(a), pq.read_table(b)
     except (OSError, ValueError) as error:
         raise DataError(f"{a} or {b}: damaged. Run python -m workflow_scripts.audit verify.") from error
-    return bool(one.schema.equals(two.schema)) and (one.equals(two) or _pages_equal(a, b))
+    return bool(one.schema.equals(two.schema)) and (one.equals(two) or _hash(a) == _hash(b))
 
 
-def _pages_equal(a: Path, b: Path) -> bool:
-    """Whether two Parquet files are equal except for their footers; unlike in ``Table.equals``, NaN equals NaN."""
-    return before_footer(a) == before_footer(b)
-
-
-def before_footer(path: Path) -> bytes:
-    """The bytes of a Parquet file without its footer, which holds schema and record."""
-    content = path.read_bytes()
-    return content[: -8 - int.from_bytes(content[-8:-4], "little")]
+def _hash(path: Path) -> str:
+    """Of a table's columns and pages: unlike in ``Table.equals``, NaN equals NaN."""
+    return identity_of(contents_of(path, artefact_record(path)), ())
 
 
 # The command

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.audit.lookup import name_of, record_at, recorded_name
+from workflow_scripts.audit.lookup import identity_at, name_of, record_at, recorded_name
 from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import (
@@ -138,13 +138,15 @@ class Inspection(NamedTuple):
     checksum: str | None = None
     sha256: str | None = None
     """Hash of a file that has no checksum or is part of a model folder."""
+    sealed: str | None = None
+    """The identity that an artefact carries."""
     record: Record | None = None
     damage: Damage | None = None
 
     @property
     def identity(self) -> str:
         """What a job that reads the file would write into its record."""
-        return str(self.checksum or self.sha256)
+        return str(self.sealed or self.sha256)
 
 
 def inspect(path: Path, *, part_of_model: bool) -> Inspection:
@@ -161,9 +163,10 @@ def inspect(path: Path, *, part_of_model: bool) -> Inspection:
         checksum = verify_checksum(path)
     except DataError:
         return _without_valid_checksum(path, checksummed)
+    known = Inspection(checksum=checksum, sealed=identity_at(path))
     with suppress(DataError):  # intact, but written by another version of this pipeline
-        return Inspection(checksum=checksum, record=record_at(path))
-    return Inspection(checksum=checksum)
+        return known._replace(record=record_at(path))
+    return known
 
 
 def _without_valid_checksum(path: Path, checksummed: bool) -> Inspection:
@@ -177,10 +180,10 @@ def inspect_unhashed(path: Path) -> Inspection:
     """The checksum and record stored in a file; nothing is hashed."""
     if path.suffix not in CHECKSUMMED_SUFFIXES and path.name != RECORD_FILE:
         return Inspection()
-    checksum = read_checksum(path)
+    known = Inspection(checksum=read_checksum(path), sealed=identity_at(path))
     with suppress(DataError):
-        return Inspection(checksum=checksum, record=record_at(path))
-    return Inspection(checksum=checksum)
+        return known._replace(record=record_at(path))
+    return known
 
 
 def _end(path: Path, length: int) -> bytes:

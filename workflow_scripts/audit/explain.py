@@ -1,6 +1,6 @@
 """Show what a file was made from, down to the sources.
 
-Each line names a file, the rule and wildcards that made it, the start of its checksum, and its labels. Files that
+Each line names a file, the rule and wildcards that made it, the start of its hash, and its labels. Files that
 were shown already are not repeated; for an input that has been rebuilt since, the ancestry of the new one is shown.
 For a table, --cell selects rows, prints them and every seed's score that they and their differences were computed
 from, and keeps only the inputs that these rows come from, so that a number leads to its score files and those of its
@@ -23,8 +23,8 @@ from workflow_scripts.audit.cells import Agrees, SeedScore, agreement, parse_cel
 from workflow_scripts.audit.lookup import (
     artefact_at,
     artefact_record,
-    checksum_at,
     flat,
+    identity_at,
     is_outside,
     name_of,
     record_at,
@@ -46,8 +46,8 @@ class Node:
 
     path: str
     state: State
-    checksum: str
-    """As given in the record of the artefact that was made from it."""
+    sha256: str
+    """Of its contents, as given in the record of the artefact that was made from it."""
     record: Record | None = None
     repeated: bool = False
     inputs: dict[str, "Node"] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Node:
 
     def as_data(self, *, full: bool) -> dict[str, object]:
         """The ancestry as data for JSON; ``full`` adds settings, code, packages and commit."""
-        data: dict[str, object] = {"path": self.path, "state": self.state, "checksum": self.checksum}
+        data: dict[str, object] = {"path": self.path, "state": self.state, "sha256": self.sha256}
         if self.record is not None:
             shown = {"rule", "wildcards", "labels"}
             shown |= {"settings", "code", "packages", "commit", "dirty"} if full else set()
@@ -88,7 +88,7 @@ def explain(path: Path, root: Path, agrees: Agrees | None = None) -> Node:
     """
     name = artefact_at(name_of(path, root), root)
     record = artefact_record(root / name)
-    node = Node(name, "as recorded", str(checksum_at(root / name)), record)
+    node = Node(name, "as recorded", str(identity_at(root / name)), record)
     try:
         identity(root / name)
     except DataError:
@@ -118,17 +118,17 @@ def _add_inputs(node: Node, root: Path, agrees: Agrees | None, seen: set[tuple[s
                 _add_inputs(child, root, below, seen)
 
 
-def _node(name: str, checksum: str, root: Path) -> Node:
+def _node(name: str, sha256: str, root: Path) -> Node:
     place = root / name
     if not place.exists():
-        return Node(name, "missing", checksum)
+        return Node(name, "missing", sha256)
     try:
         record = record_at(place)
     except DataError:
-        return Node(name, "damaged", checksum)
+        return Node(name, "damaged", sha256)
     if record is None:
-        return Node(name, "file", checksum)
-    return Node(name, "as recorded" if checksum_at(place) == checksum else "rebuilt since", checksum, record)
+        return Node(name, "file", sha256)
+    return Node(name, "as recorded" if identity_at(place) == sha256 else "rebuilt since", sha256, record)
 
 
 # Cells
@@ -257,10 +257,10 @@ def _line(role: str, node: Node, numbers: Mapping[str, int]) -> str:
     parts = [f"{role}:" if role else "", node.path]
     if node.record is not None:
         wildcards = ", ".join(f"{key}={value}" for key, value in node.record.wildcards.items())
-        parts += [f"{node.record.rule}({wildcards})", node.checksum[:12]]
+        parts += [f"{node.record.rule}({wildcards})", node.sha256[:12]]
         parts += [f"[{numbers[label]}]" for label in node.record.labels]
     else:
-        parts.append(node.checksum[:12])
+        parts.append(node.sha256[:12])
     parts.append(f"({node.state})" if node.state in ("rebuilt since", "damaged", "missing") else "")
     parts.append("(above)" if node.repeated else "")
     return " ".join(part for part in parts if part)

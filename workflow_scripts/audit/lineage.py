@@ -24,7 +24,7 @@ class Ancestor(NamedTuple):
 
     path: str
     state: explain.State
-    checksum: str
+    sha256: str
     job: str
     """Empty for a source or a file that no job made."""
 
@@ -75,7 +75,7 @@ def lineage(name: str, root: Path) -> Lineage:
 
 def _upstream(path: str, root: Path) -> list[Ancestor]:
     nodes = [node for node in explain.explain(root / path, root).walk() if not node.repeated]
-    found = {node.path: Ancestor(node.path, node.state, node.checksum, _job(node)) for node in nodes[1:]}
+    found = {node.path: Ancestor(node.path, node.state, node.sha256, _job(node)) for node in nodes[1:]}
     return sorted(found.values(), key=lambda one: not one.path.startswith("results/"))  # artefacts first
 
 
@@ -120,9 +120,9 @@ def run(args: argparse.Namespace) -> int:
 
 def show(found: Lineage, out: Console) -> None:
     """Print both directions as tables."""
-    upstream = table("made from", "by", "checksum", "state")
+    upstream = table("made from", "by", "hash", "state")
     for one in found.upstream:
-        upstream.add_row(one.path, one.job, one.checksum[:12], one.state)
+        upstream.add_row(one.path, one.job, one.sha256[:12], one.state)
     downstream = table("made into", "by")
     for other in found.downstream:
         downstream.add_row(other.path, other.job)

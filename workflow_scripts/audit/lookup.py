@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import OUTSIDE, RECORD_FILE, read_checksum, read_record
+from workflow_scripts.provenance.artefacts import (
+    OUTSIDE,
+    RECORD_FILE,
+    read_checksum,
+    read_record,
+    sealed_identity,
+)
 from workflow_scripts.provenance.record import Record
 
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
@@ -47,6 +53,11 @@ def artefact_at(name: str, root: Path) -> str:
 def checksum_at(path: Path) -> str | None:
     """The checksum stored in an artefact, without verifying it; None for any other file."""
     return read_checksum(path / RECORD_FILE if path.is_dir() else path)
+
+
+def identity_at(path: Path) -> str | None:
+    """The identity stored in an artefact, without verifying it; None for any other file."""
+    return sealed_identity(path / RECORD_FILE if path.is_dir() else path)
 
 
 def record_at(path: Path) -> Record | None:

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from rich.console import Console
 
-from workflow_scripts.audit.lookup import checksum_at, flat, is_outside, made_by
+from workflow_scripts.audit.lookup import flat, identity_at, is_outside, made_by
 from workflow_scripts.audit.plan import Job, add_configfile, plan
 from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.audit.verify import Verifier, unchecked
@@ -158,8 +158,8 @@ def _inputs(job: Job, record: Record, root: Path) -> Iterator[Reason]:
             yield Reason("input", path, was[path][:12], ABSENT)
         elif path not in was:
             yield Reason("input", path, ABSENT, "read")
-        elif (root / path).exists() and (checksum := _identity(root / path)) != was[path]:
-            yield Reason("input", path, was[path][:12], checksum[:12])
+        elif (root / path).exists() and (now_is := _identity(root / path)) != was[path]:
+            yield Reason("input", path, was[path][:12], now_is[:12])
 
 
 def read_by(job: Job, record: Record) -> set[str]:
@@ -180,7 +180,7 @@ def _is_timing(path: str) -> bool:
 
 
 def _identity(path: Path) -> str:
-    return checksum_at(path) or sha256_of(path)
+    return identity_at(path) or sha256_of(path)
 
 
 # The command

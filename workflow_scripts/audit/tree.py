@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workflow_scripts.audit.diff import before_footer
 from workflow_scripts.audit.disk import Inspection, collect, inspect_all
-from workflow_scripts.provenance.artefacts import RECORD_FILE, page_text
+from workflow_scripts.provenance.artefacts import RECORD_FILE, contents_of, identity_of
 from workflow_scripts.provenance.origin import processor
 from workflow_scripts.provenance.record import Record
 
@@ -99,9 +98,7 @@ def _stands_alone(name: str, inspection: Inspection) -> bool:
 
 
 def _contents(path: Path, inspection: Inspection) -> str:
-    """Hash of an artefact's contents without its record."""
-    if inspection.record is not None and inspection.record.files:
-        content = json.dumps(inspection.record.files, sort_keys=True).encode()
-    else:
-        content = before_footer(path) if path.suffix == ".parquet" else page_text(path)
-    return hashlib.sha256(content).hexdigest()
+    """Hash of what an artefact holds, computed again: what was sealed anew may claim another."""
+    if inspection.record is None:  # of another version of this pipeline
+        return inspection.identity
+    return identity_of(contents_of(path, inspection.record), ())

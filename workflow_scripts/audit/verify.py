@@ -142,7 +142,7 @@ class Verifier:
 
     @cached_property
     def inputs(self) -> dict[str, dict[str, str]]:
-        """Artefact to its inputs inside the pipeline, with the checksum or hash that each had."""
+        """Artefact to its inputs inside the pipeline, with the hash that each had."""
         return {
             name: {
                 recorded_name(given.path, self.inventory.root): given.sha256
@@ -283,7 +283,7 @@ class Verifier:
             if isinstance(now, DataError):
                 continue  # missing or damaged, which is a finding of its own
             if now != was:
-                found = f"made from another version of {path}: its checksum was {was[:12]}, now {now[:12]}"
+                found = f"made from another version of {path}: its hash was {was[:12]}, now {now[:12]}"
                 yield self._to_remake(name, "stale", found)
             given = self._record_of(path)
             hidden = sorted(set(given.labels) - set(record.labels)) if given else []
@@ -293,7 +293,7 @@ class Verifier:
                 )
 
     def _identity(self, path: str) -> str | DataError:
-        """The checksum or hash of an input as a job would record it now."""
+        """The hash of an input as a job would record it now."""
         file = f"{path}/{RECORD_FILE}" if path in self.inventory.models else path
         if file in self.damage or not (self.inventory.root / path).exists():
             return DataError(path)

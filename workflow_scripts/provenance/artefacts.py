@@ -1,9 +1,11 @@
 """Checksummed artefacts: written whole or not at all, carrying their record, and checked when read.
 
 A checksummed file holds, near its end, a seal of fixed width: ``semblance-origin:``, where the file was made
-(``provenance.origin``) and a short hash of that, then ``semblance-checksum:`` and 64 hexadecimal digits, the sha256 of
-the file itself with a blank seal. One changed byte anywhere breaks one of the two hashes, and no second file is needed
-to notice; a file made again elsewhere keeps its checksum, which is its identity. Three kinds of file are checksummed:
+(``provenance.origin``) and a short hash of that; ``semblance-identity:`` and the sha256 of what it holds besides its
+record, which is how a job that reads it names it; ``semblance-checksum:`` and the sha256 of the whole file with blanks
+for origin and checksum. One changed byte anywhere breaks one of the hashes, and no second file is needed to notice. A
+file made again elsewhere keeps its checksum. One that other code makes with the same contents keeps its identity, and
+its readers stay as they are. Three kinds of file are checksummed:
 
 * Parquet: record and seal are key-value metadata of the footer;
 * text that readers open (SVG, HTML, Markdown): both are in a comment at the end;
@@ -43,10 +45,10 @@ _SEAL_KEY = "semblance.seal"
 _MARK = b"semblance-origin:"
 _CHECK_DIGITS = 16
 _SEAL = re.compile(
-    rb"%b(?P<origin>[\s\S]{%d})(?P<check>[\s\S]{%d}) semblance-checksum:(?P<checksum>[0-9a-f]{64})"
-    % (_MARK, WIDTH, _CHECK_DIGITS)
+    rb"%b(?P<origin>[\s\S]{%d})(?P<check>[\s\S]{%d}) semblance-identity:(?P<identity>[0-9a-f]{64})"
+    rb" semblance-checksum:(?P<checksum>[0-9a-f]{64})" % (_MARK, WIDTH, _CHECK_DIGITS)
 )  # source code may name the marks, and holds no seal
-_BLANK_SEAL = b"%b%b semblance-checksum:%b" % (_MARK, b" " * (WIDTH + _CHECK_DIGITS), b"0" * 64)
+_NOT_YET = "0" * 64
 CHECKSUMMED_SUFFIXES = {".parquet", ".svg", ".html", ".md"}
 _NEAR_BYTES = 64 << 10  # the seal follows the record, so it is seldom further than this from the end
 _TAIL_BYTES = 4 << 20  # record and seal are in a Parquet footer or in a closing comment: both far smaller
@@ -105,7 +107,9 @@ def job_record(
 
 
 def identity(path: Path) -> str:
-    """The checksum of a checksummed file or model folder (checked first), the sha256 of any other file.
+    """How a job that reads ``path`` names it: the hash of its contents and labels (``sealed_identity``).
+
+    The checksum is checked first. Of a file that is no artefact, it is the sha256 of its bytes.
 
     Raises:
         DataError: if the file is missing or damaged; a table or page without a checksum is damaged, not foreign.
@@ -136,8 +140,9 @@ def _identity(path: Path) -> str:
         folder = path if path.is_dir() else path.parent
         check_model_folder(folder)
         path = folder / RECORD_FILE
-    checksummed = path.suffix in CHECKSUMMED_SUFFIXES or read_checksum(path) is not None
-    return verify_checksum(path) if checksummed else sha256_of(path)
+    if path.suffix in CHECKSUMMED_SUFFIXES or read_checksum(path) is not None:
+        verify_checksum(path)
+    return sealed_identity(path) or sha256_of(path)
 
 
 def _check_unchanged(record: Record) -> None:
@@ -180,6 +185,7 @@ class _Seal(NamedTuple):
     position: int
     origin: bytes
     check: bytes
+    identity: str
     checksum: str
 
 
@@ -192,7 +198,8 @@ def _find_seal(path: Path) -> _Seal | None:
             found = list(_SEAL.finditer(file.read()))
             if found:
                 last = found[-1]
-                return _Seal(start + last.start(), last["origin"], last["check"], last["checksum"].decode())
+                hashes = (last["identity"].decode(), last["checksum"].decode())
+                return _Seal(start + last.start(), last["origin"], last["check"], *hashes)
             if start == 0:
                 break
     return None
@@ -204,14 +211,51 @@ def read_checksum(path: Path) -> str | None:
     return found.checksum if found else None
 
 
-def _digest(path: Path, position: int) -> str:
-    """The sha256 of a file with a blank seal at ``position``."""
+def sealed_identity(path: Path) -> str | None:
+    """The identity that a file carries, not checked; None where it carries none."""
+    found = _find_seal(path)
+    return found.identity if found else None
+
+
+def identity_of(contents: Iterable[bytes], labels: Iterable[str]) -> str:
+    """The identity of an artefact: of what it holds besides its record, and of the labels that its readers inherit."""
+    sha = hashlib.sha256(json.dumps(list(labels)).encode())
+    for piece in contents:
+        sha.update(piece)
+    return sha.hexdigest()
+
+
+def contents_of(path: Path, record: Record) -> Iterator[bytes]:
+    """What an artefact holds besides its record, in pieces; of a model folder's record, the hashes of its files."""
+    if path.name == RECORD_FILE:
+        return iter([_listed(record)])
+    return _table_contents(path) if path.suffix == ".parquet" else iter([page_text(path)])
+
+
+def _table_contents(path: Path) -> Iterator[bytes]:
+    """Columns and pages of a Parquet file, without its footer, which holds the record."""
+    yield pq.read_schema(path).remove_metadata().serialize().to_pybytes()
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        footer = int.from_bytes(file.read(4), "little")
+        pages = file.seek(0, os.SEEK_END) - 8 - footer
+        file.seek(0)
+        yield from _pieces(file, pages)
+
+
+def _listed(record: Record) -> bytes:
+    return json.dumps(record.files, sort_keys=True).encode()
+
+
+def _digest(path: Path, seal: _Seal) -> str:
+    """The sha256 of a file with blanks for origin and checksum in its ``seal``."""
+    blank = _seal(" " * (WIDTH + _CHECK_DIGITS), seal.identity, _NOT_YET).encode()
     sha = hashlib.sha256()
     with path.open("rb") as file:
-        for piece in _pieces(file, position):
+        for piece in _pieces(file, seal.position):
             sha.update(piece)
-        file.seek(len(_BLANK_SEAL), os.SEEK_CUR)
-        sha.update(_BLANK_SEAL)
+        file.seek(len(blank), os.SEEK_CUR)
+        sha.update(blank)
         while piece := file.read(_CHUNK_BYTES):
             sha.update(piece)
     return sha.hexdigest()
@@ -224,24 +268,28 @@ def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
 
 
 def _unsigned_seal(made: Origin) -> str:
-    """A seal whose checksum is still to be written."""
+    """A seal whose identity and checksum are still to be written."""
     text = made.to_text()
-    check = _check(text.encode()).decode()
-    return f"{_MARK.decode()}{text}{check} semblance-checksum:{'0' * 64}"
+    return _seal(f"{text}{_check(text.encode()).decode()}", _NOT_YET, _NOT_YET)
+
+
+def _seal(made: str, identity: str, checksum: str) -> str:
+    return f"{_MARK.decode()}{made} semblance-identity:{identity} semblance-checksum:{checksum}"
 
 
 def _check(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest()[:_CHECK_DIGITS].encode()
 
 
-def _sign(path: Path) -> None:
-    """Write the checksum into a file's seal."""
+def _sign(path: Path, identity: str) -> None:
+    """Write identity and checksum into a file's seal."""
     found = _find_seal(path)
     assert found is not None, path
-    digest = _digest(path, found.position)
+    made = (found.origin + found.check).decode()
+    checksum = _digest(path, found._replace(identity=identity))
     with path.open("r+b") as file:
-        file.seek(found.position + len(_BLANK_SEAL) - len(digest))
-        file.write(digest.encode())
+        file.seek(found.position)
+        file.write(_seal(made, identity, checksum).encode())
 
 
 def verify_checksum(path: Path) -> str:
@@ -255,7 +303,7 @@ def verify_checksum(path: Path) -> str:
         raise DataError(
             f"{path}: truncated, or not written by this pipeline (no checksum). Delete it and rerun."
         )
-    if _digest(path, found.position) != found.checksum or _check(found.origin) != found.check:
+    if _digest(path, found) != found.checksum or _check(found.origin) != found.check:
         raise DataError(
             f"{path}: changed since it was written (checksum {found.checksum[:12]} broken). Delete it and rerun."
         )
@@ -359,7 +407,7 @@ def writing_table(path: Path, schema: pa.Schema, record: Record) -> Iterator[pq.
             writer.add_key_value_metadata(
                 {RECORD_KEY: record.to_json(), _SEAL_KEY: _unsigned_seal(record.origin)}
             )
-        _sign(temporary)
+        _sign(temporary, identity_of(_table_contents(temporary), record.labels))
 
 
 def write_page(path: Path, text: str, record: Record) -> None:
@@ -370,7 +418,7 @@ def write_page(path: Path, text: str, record: Record) -> None:
         temporary.write_text(
             f"{text.rstrip()}\n{_NOTE_START.decode()}{note} {_unsigned_seal(record.origin)} -->\n", "utf-8"
         )
-        _sign(temporary)
+        _sign(temporary, identity_of([page_text(temporary)], record.labels))
 
 
 @contextmanager
@@ -406,7 +454,7 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
 def _write_record_file(path: Path, record: Record) -> None:
     content = {"record": json.loads(record.to_json()), "seal": _unsigned_seal(record.origin)}
     path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-    _sign(path)
+    _sign(path, identity_of([_listed(record)], record.labels))
     _sync(path)
 
 

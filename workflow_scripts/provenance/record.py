@@ -1,8 +1,8 @@
 """The record that every artefact carries: the rule, settings, code, data and packages that made it.
 
 A record holds nothing that depends on time, host or dictionary order, so that the same inputs,
-settings and code give the same bytes. Identity of an input is its checksum (``artefacts``) where it
-has one, and the sha256 of its bytes where it has none.
+settings and code give the same bytes. An input is named by what it holds (``artefacts.identity``): whatever
+made it, a reader of the same contents makes the same.
 """
 
 import hashlib
@@ -22,7 +22,9 @@ class Input(Settings):
     path: str = Field(
         description="Relative to the working directory, or package:, hub: or local: and a name."
     )
-    sha256: str = Field(description="Checksum of an artefact, or hash of the bytes of any other file.")
+    sha256: str = Field(
+        description="Hash of an artefact's contents and labels, or of the bytes of any other file."
+    )
 
 
 class Record(Settings):

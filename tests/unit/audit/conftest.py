@@ -10,7 +10,13 @@ import pytest
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.evaluation.scores import Score, score_table
-from workflow_scripts.provenance.artefacts import job_record, write_page, write_table, writing_model_folder
+from workflow_scripts.provenance.artefacts import (
+    identity,
+    job_record,
+    write_page,
+    write_table,
+    writing_model_folder,
+)
 from workflow_scripts.provenance.closure import meanings, packages
 from workflow_scripts.provenance.record import Input
 
@@ -53,7 +59,7 @@ def write_corpus(max_words=50):
         inputs={"prompt": "resources/prompt.txt"},
         wildcards={"corpus": "wiki"},
     )
-    rows = [[f"sentence {i}" for i in range(50)], [0] * 50, list(range(50))]
+    rows = [[f"sentence {i}" for i in range(max_words)], [0] * max_words, list(range(max_words))]
     write_table(Path(STUDY, "corpora/wiki/train.parquet"), pa.table(rows, schema=SENTENCES), record)
 
 
@@ -76,7 +82,8 @@ def write_run(run, seed, temperature=0.05):
         wildcards={"run": run, "seed": str(seed)},
     )
     with writing_model_folder(Path(STUDY, place, "model"), record) as folder:
-        (folder / "model.safetensors").write_bytes(f"{run} {seed} {temperature} ".encode() * 50)
+        corpus = identity(Path(STUDY, "corpora/wiki/train.parquet"))
+        (folder / "model.safetensors").write_bytes(f"{run} {seed} {temperature} {corpus}".encode() * 50)
         (folder / "1_Pooling").mkdir()
         (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}')
     write_table(Path(STUDY, place, "history.parquet"), pa.table({"loss": [1.0, float("nan"), 0.5]}), record)
@@ -101,21 +108,22 @@ def score_files():
     return [f"scores/sts/suite/{run}/seed{seed}.parquet" for run, seed in RUNS]
 
 
-def write_table_of_scores():
+def write_table_of_scores(value=0.7):
     record = made_by(
         "make_table",
         ["tables/main.parquet"],
         inputs={f"scores/{STUDY}/{file}": file for file in score_files()},
         wildcards={"experiment": "main"},
     )
-    scores = [Score("STSB", "all", "spearman", 0.7, 40), Score("STSB", "all", "pearson", 0.6, 40)]
+    scores = [Score("STSB", "all", "spearman", value, 40), Score("STSB", "all", "pearson", 0.6, 40)]
     rows = [score_table(scores, run=run, seed=seed, suite="suite") for run, seed in RUNS]
     write_table(Path(STUDY, "tables/main.parquet"), pa.concat_tables(rows), record)
 
 
-def write_pages():
+def write_pages(title=""):
     figure = made_by("draw_figure", ["figures/main.svg"], inputs={"table": "tables/main.parquet"})
-    write_page(Path(STUDY, "figures/main.svg"), '<svg xmlns="http://www.w3.org/2000/svg"/>', figure)
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg"><title>{title}</title></svg>'
+    write_page(Path(STUDY, "figures/main.svg"), svg, figure)
     report = made_by(
         "write_report", ["report.html"], inputs={"figure": "figures/main.svg", "table": "tables/main.parquet"}
     )
@@ -123,7 +131,8 @@ def write_pages():
     write_page(Path(STUDY, "report.html"), f"<html><body>-- {drawn}</body></html>", report)
 
 
-def write_study(max_words=50):
+def write_study(max_words=50, value=0.7):
+    """The same study; with another ``value``, a difference reaches its last page."""
     Path("resources").mkdir(exist_ok=True)
     Path("resources/prompt.txt").write_text("A sentence means")
     write_dataset()
@@ -131,9 +140,9 @@ def write_study(max_words=50):
     write_encoder()
     for run, seed in RUNS:
         write_run(run, seed)
-        write_scores(run, seed)
-    write_table_of_scores()
-    write_pages()
+        write_scores(run, seed, value)
+    write_table_of_scores(value)
+    write_pages(str(value))
     unfinished = Path(STUDY, "runs/plain/seed2/model.checkpoints/step00000100")
     unfinished.mkdir(parents=True)
     (unfinished / "encoder.safetensors").write_bytes(b"half" * 10)

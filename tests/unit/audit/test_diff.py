@@ -61,7 +61,7 @@ def test_scores_differ_by_the_settings_of_their_models(root):
 def other_study(study, monkeypatch):
     """The same study under another name, but for the sentences it keeps."""
     monkeypatch.setattr(study, "STUDY", "results/other")
-    study.write_study(max_words=40)
+    study.write_study(max_words=40, value=0.6)
 
 
 def test_a_difference_is_followed_from_report_to_setting(root, other_study):
@@ -73,11 +73,11 @@ def test_a_difference_is_followed_from_report_to_setting(root, other_study):
         found = found.inner
     assert followed == ["figure", "table", "scores/scores/sts/suite/plain/seed1.parquet", "model", "corpus"]
     assert found.changes == [Change("setting", "corpus.max_words", 50, 40)]
-    assert found.contents_equal
+    assert not found.contents_equal
 
 
 def test_where_an_input_lies_makes_no_difference(root, other_study):
-    """The checksums of the two datasets differ, as a record names the place of its artefact."""
+    """The two datasets are equal, though the record of each names another place."""
     name = "scores/sts/suite/plain/seed1.parquet"
     found = diff(Path(STUDY, name), Path("results/other", name), root)
     assert [change.role for change in found.inputs] == ["model"]

@@ -17,7 +17,7 @@ from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.scores import Score, score_table
-from workflow_scripts.provenance.artefacts import read_record, verify_checksum, write_table
+from workflow_scripts.provenance.artefacts import identity, read_record, write_table
 from workflow_scripts.provenance.closure import ROOT
 
 STUDY = "results/study"
@@ -52,7 +52,7 @@ def test_a_node_says_what_made_it(root):
     assert node.record.rule == "train_encoder"
     assert node.record.wildcards == {"run": "simcse", "seed": "2"}
     assert node.record.labels == ["stand-in encoder"]
-    assert node.checksum == verify_checksum(Path(STUDY, "runs/simcse/seed2/model/record.json"))
+    assert node.sha256 == identity(Path(STUDY, "runs/simcse/seed2/model/record.json"))
 
 
 def test_inputs_come_in_the_order_of_the_record(root, monkeypatch):

@@ -347,7 +347,7 @@ def test_a_label_of_an_input_from_another_study_may_not_be_hidden(root, study):
     )
     reader = study.made_by("make_table", ["tables/b.parquet"])
     for labels in (["stand-in text"], []):
-        inputs = {"table": Input(path=shared.as_posix(), sha256=artefacts.verify_checksum(shared))}
+        inputs = {"table": Input(path=shared.as_posix(), sha256=artefacts.identity(shared))}
         record = reader.model_copy(update={"inputs": inputs, "labels": labels})
         artefacts.write_table(Path(STUDY, "tables/b.parquet"), pa.table({"a": [1]}), record)
         assert found(root) == ([] if labels else [("tables/b.parquet", "unlabelled")])

@@ -26,11 +26,14 @@ from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     atomic,
     check_model_folder,
+    contents_of,
     identity,
+    identity_of,
     job_record,
     read_checksum,
     read_record,
     read_table,
+    sealed_identity,
     verify_checksum,
     write_page,
     write_table,
@@ -178,7 +181,7 @@ def test_what_is_made_at_another_commit_on_another_machine_is_the_same_file(writ
 def test_a_changed_byte_of_the_origin_is_noticed(written, tmp_path, name):
     content = (written / name).read_bytes()
     start = content.index(b"semblance-origin:")
-    end = content.index(b" semblance-checksum:")
+    end = content.index(b" semblance-identity:")
     assert end - start == len("semblance-origin:") + WIDTH + 16
     for position in range(start, end):
         damaged = bytearray(content)
@@ -218,12 +221,54 @@ def test_a_record_longer_than_the_near_end_is_read_back(tmp_path):
 # Identity
 
 
-def test_a_checksummed_file_is_known_by_its_checksum_and_any_other_by_its_hash(written, tmp_path):
+def test_a_model_is_known_by_its_record_and_a_foreign_file_by_its_hash(written, tmp_path):
     (tmp_path / "prompt.txt").write_text("A sentence means")
-    assert identity(written / "table.parquet") == verify_checksum(written / "table.parquet")
-    assert identity(written / "model") == verify_checksum(written / "model" / RECORD_FILE)
     assert identity(written / "model" / RECORD_FILE) == identity(written / "model")
     assert identity(tmp_path / "prompt.txt") == sha256_of(tmp_path / "prompt.txt")
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "figure.svg", "report.html", "model"])
+def test_contents_and_labels_are_the_identity_whatever_made_them(written, tmp_path, name):
+    """A reader of the same contents makes the same, so an edit that changes no number stops there."""
+    was = identity(written / name)
+    other_code = record("results/study/table.parquet").model_copy(
+        update={
+            "meaning": {},
+            "key": "e" * 64,
+            "packages": {"torch": "9"},
+        }
+    )
+    folders = {change: tmp_path / change for change in ("other code", "other labels", "other contents")}
+    for folder, made in (
+        (folders["other code"], other_code),
+        (folders["other labels"], other_code.model_copy(update={"labels": ["a stand-in"]})),
+    ):
+        write_table(folder / "table.parquet", sentences(), made)
+        write_page(folder / "figure.svg", SVG, made)
+        write_page(folder / "report.html", HTML, made)
+        write_folder(folder / "model", made)
+    other = folders["other contents"]
+    write_table(other / "table.parquet", sentences(seed=1), other_code)
+    write_page(other / "figure.svg", SVG.replace("</svg>", "<g/></svg>"), other_code)
+    write_page(other / "report.html", HTML + "<p>", other_code)
+    write_folder(other / "model", other_code, weights=b"other")
+    found = {change: identity(folder / name) for change, folder in folders.items()}
+    assert found["other code"] == was
+    assert len({was, found["other labels"], found["other contents"]}) == 3
+    file = Path(name, RECORD_FILE) if name == "model" else name
+    assert verify_checksum(folders["other code"] / file) != verify_checksum(written / file)
+
+
+def test_the_names_of_columns_are_part_of_the_identity(tmp_path):
+    for name in ("one", "other"):
+        write_table(tmp_path / f"{name}.parquet", pa.table({name: [1]}), record("table.parquet"))
+    assert identity(tmp_path / "one.parquet") != identity(tmp_path / "other.parquet")
+
+
+@pytest.mark.parametrize("name", SEALED)
+def test_the_sealed_identity_is_that_of_the_contents(written, name):
+    made = read_record(written / name)
+    assert identity_of(contents_of(written / name, made), made.labels) == sealed_identity(written / name)
 
 
 def test_source_code_that_names_the_checksum_is_a_file_like_any_other():
@@ -481,14 +526,14 @@ def test_labels_of_inputs_are_inherited_through_every_kind_of_artefact(tmp_path,
     assert last.labels == ["extractive exemplars", "other engine", "stand-in encoder"]
 
 
-def test_a_record_names_inputs_by_checksum_and_sources_as_they_were_given(tmp_path, monkeypatch):
+def test_a_record_names_inputs_by_contents_and_sources_as_they_were_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = Path("results/a.parquet")
     write_table(table, sentences(), record(table))
     source = Input(path="hub:owner/name@0123", sha256="0" * 40)
     made = record("b", "a", inputs={"sentences": table}, foreign={"hub": source})
     assert made.inputs == {
-        "sentences": Input(path="results/a.parquet", sha256=verify_checksum(table)),
+        "sentences": Input(path="results/a.parquet", sha256=identity(table)),
         "hub": source,
     }
     assert made.outputs == ["a", "b"]
