@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import importlib.metadata
 import io
 import multiprocessing
 import os
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -50,9 +52,7 @@ def copy_tree(folder: Path) -> Path:
 
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run ``snakemake`` in ``folder``; returns its exit code and all it printed."""
-    for name in _IMPORTED:  # before the fork, so that children need not
-        importlib.import_module(name)
-
+    _prepare()
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(writer, folder, arguments))
@@ -61,6 +61,16 @@ def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     code, printed = reader.recv()
     child.join()
     return code, printed
+
+
+@cache
+def _prepare() -> None:
+    """Do before the first fork what each child would do again: half of a small dry run."""
+    for name in _IMPORTED:
+        importlib.import_module(name)
+    yaml.FullLoader = yaml.CFullLoader  # the same language, read by LibYAML
+    importlib.metadata.packages_distributions = cache(importlib.metadata.packages_distributions)
+    importlib.metadata.packages_distributions()
 
 
 def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:

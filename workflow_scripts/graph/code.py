@@ -9,13 +9,16 @@ waived for one run by ``--consider-ancient RULE=code``.
 import hashlib
 import json
 import os
+import sys
 from functools import cache
 from pathlib import Path
 
-from workflow_scripts.provenance.closure import meanings, packages
+from workflow_scripts.provenance.closure import meanings, packages, read_before
 
 FOLDER = Path(".snakemake/code")
 """Below the working directory: the lists can be made again at any time, so that they are no results."""
+READ_BEFORE = FOLDER / f"read_by_{sys.implementation.cache_tag}.json"
+"""What was read of sources, by their hash, for the next process; versions of Python differ in their syntax trees."""
 
 
 @cache
@@ -28,15 +31,32 @@ def code_of(*modules: str) -> str:
     Raises:
         ConfigError: if there is no file for one of ``modules``.
     """
+    _recall()
     # A folder each, because Snakemake looks into a folder once and takes what is written there later for missing.
     path = FOLDER / _name(modules) / "meaning.json"
+    known = len(read_before)
     text = json.dumps(meanings(*modules), indent=1, sort_keys=True) + "\n"
     if not path.exists() or path.read_text("utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(text, "utf-8")
-        temporary.replace(path)
+        _write(path, text)
+    if len(read_before) > known:
+        _write(READ_BEFORE, json.dumps(read_before))
     return path.as_posix()
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)
+
+
+@cache
+def _recall() -> None:
+    """Take over what earlier processes have read of sources; a file that is no JSON is written anew."""
+    try:
+        read_before.update(json.loads(READ_BEFORE.read_text("utf-8")))
+    except (FileNotFoundError, ValueError):
+        return
 
 
 def _name(modules: tuple[str, ...]) -> str:

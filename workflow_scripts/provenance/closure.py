@@ -32,6 +32,9 @@ UNKEYED_PACKAGES = {
 }  # fmt: skip
 """Distributions that decide no number: they fetch bytes whose hash is checked, retry, start threads, check types or
 show progress. Every other one that a job imports does, for all that is known here."""
+read_before: dict[str, tuple[str, list[str]]] = {}
+"""sha256 of a source to its meaning and the names that it imports: parsing is nine tenths of finding a closure, so
+whoever asks often may keep this from process to process (``graph.code``)."""
 COMPUTES_WITH = {
     "datasets": ("pyarrow",),
     "gensim": ("numpy", "scipy"),
@@ -117,8 +120,18 @@ def _is_bare_string(statement: ast.stmt) -> bool:
 
 
 @cache
+def _read(path: Path) -> tuple[str, list[str]]:
+    """Meaning of a source, and the names that it imports, with a dot before those of its own package."""
+    source = path.read_bytes()
+    sha = hashlib.sha256(source).hexdigest()
+    if sha not in read_before:
+        text = source.decode()
+        read_before[sha] = (meaning_of(text), sorted(_imports(text, path)))
+    return read_before[sha]
+
+
 def _meaning(path: Path) -> str:
-    return meaning_of(path.read_text("utf-8"))
+    return _read(path)[0]
 
 
 @cache
@@ -163,12 +176,14 @@ def _files(name: str) -> tuple[Path, ...]:
 @cache
 def _imported_names(path: Path) -> frozenset[str]:
     """Dotted names that the module at ``path`` imports."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    package = ".".join(path.relative_to(ROOT).parent.parts)
+    return frozenset(f"{package}{name}" if name.startswith(".") else name for name in _read(path)[1])
+
+
+def _imports(source: str, path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.module and node.level < 2, f"{path}:{node.lineno}: import from a folder above"
-            package = ".".join(path.relative_to(ROOT).parent.parts) + "." if node.level else ""
-            names.update(f"{package}{node.module}.{alias.name}" for alias in node.names)
-    return frozenset(names)
+            yield from (f"{'.' * node.level}{node.module}.{alias.name}" for alias in node.names)

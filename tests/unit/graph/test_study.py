@@ -17,6 +17,7 @@ from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.slices import config_slice, one_of
 from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.graph.training import Training
+from workflow_scripts.provenance import closure
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 MORE_DROPOUT = f"{SIMCSE}.more_dropout"
@@ -188,6 +189,24 @@ def test_code_of_other_modules_has_another_file(tmp_path, monkeypatch):
     ]
     assert len(set(files)) == 4
     assert files[3] == files[4]
+
+
+def test_what_was_read_of_sources_is_kept_for_the_next_process(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for known in (closure._read, closure._closure, closure._imported_names, code._recall):
+        known.cache_clear()
+    monkeypatch.setattr(code, "read_before", read := {})
+    monkeypatch.setattr(closure, "read_before", read)
+    path = code.code_of.__wrapped__("jobs.count_words")
+    meaning, kept = Path(path).read_text(), json.loads(code.READ_BEFORE.read_text())
+    assert set(json.loads(meaning).values()) <= {known for known, _imports in kept.values()}
+    parsed = []
+    monkeypatch.setattr(closure, "meaning_of", parsed.append)
+    for known in (closure._read, closure._closure, closure._imported_names, code._recall):
+        known.cache_clear()
+    read.clear()
+    assert code.code_of.__wrapped__("jobs.count_words") == path
+    assert Path(path).read_text() == meaning and parsed == []
 
 
 # Runs that are the same

@@ -103,6 +103,7 @@ def test_a_relative_import_is_followed_within_its_folder_and_refused_beyond(pack
     package(deep__two="from ..library import function", library="")
     closure._closure.cache_clear()
     closure._imported_names.cache_clear()
+    closure._read.cache_clear()
     with pytest.raises(AssertionError, match=r"two\.py:1: import from a folder above"):
         closure.code_files("entry")
 
