@@ -683,6 +683,13 @@ def test_snakemake_stops_with_all_mistakes_before_the_graph(tree):
     assert "\nextraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?" in printed
 
 
+def test_a_list_that_is_not_there_to_be_added_to_stops_snakemake_with_its_file_and_key(tree):
+    code, printed = plan(tree, overlay={"suites": {"sts": {"leee": {"datasets+": ["mine"]}}}})
+    assert code == 1 and "Traceback" not in printed
+    assert f"ConfigError: {tree}/config/overlay.yaml: suites.sts.leee.datasets+: no file below" in printed
+    assert "Did you mean lee?" in printed
+
+
 def test_a_grid_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):
     grid = tree / "config/experiments/demo.yaml"
     before = grid.read_text()
