@@ -22,6 +22,7 @@ from workflow_scripts.graph.needs import Needed, need_findings
 from workflow_scripts.graph.overlays import additions, merged
 from workflow_scripts.graph.references import base_of, datasets_in
 from workflow_scripts.graph.runs import (
+    EXTRACTION,
     OF_A_RUN,
     Run,
     all_runs,
@@ -53,6 +54,12 @@ class Study:
     def folder(self) -> str:
         """Folder of the study's results below the working directory."""
         return f"results/{self.config['name']}"
+
+    @property
+    def shown_extraction(self) -> dict[str, list[str]]:
+        """Tables and figures of the extraction study; none unless the experiments name it."""
+        shown: dict[str, list[str]] = self.config["extraction"]["show"]
+        return shown if EXTRACTION in self.config["experiments"] else {part: [] for part in shown}
 
     @cached_property
     def _settings(self) -> dict[str, Config]:
