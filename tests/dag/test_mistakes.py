@@ -73,6 +73,12 @@ def column(**changes):
     return lambda _config, grids: grids["demo"]["columns"].append(column)
 
 
+def tasks(**changes):
+    """A block that lists tasks more in the demo's grid."""
+    block = {key: value for key, value in SCORES.items() if key != "task"} | {"metric": "spearman"}
+    return lambda _config, grids: grids["demo"]["columns"].append(block | changes)
+
+
 def timed_column(**changes):
     """A column more in the demo's grid, of a time."""
     time = {
@@ -393,6 +399,15 @@ MISTAKES = {
         column(suite="sts"),
         "columns.5 (wrong).suite: sts is not defined.",
     ),
+    "one of several tasks that is not in the suite": (
+        both(tasks(tasks=["lee"]), tasks(tasks={"A": "lee", "B": "le"})),
+        "columns.6 (B).task: le is no task of suite lee. Did you mean lee?",
+    ),
+    "a heading among several tasks twice": (
+        tasks(tasks={"A": "lee", "Spearman": "lee"}),
+        "columns.5 (Spearman).heading: another column has that heading.",
+    ),
+    "no tasks": (tasks(tasks=[]), "experiments/demo.yaml: columns.5.tasks: [] should be non-empty"),
     "a heading twice": (
         column(heading="Spearman"),
         "columns.5 (Spearman).heading: another column has that heading.",

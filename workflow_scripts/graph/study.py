@@ -17,6 +17,7 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.checks import checked, study_findings
 from workflow_scripts.graph.command_line import as_in_a_file
 from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.inert import without_inert
 from workflow_scripts.graph.needs import Needed, need_findings
 from workflow_scripts.graph.overlays import additions, merged
@@ -239,7 +240,8 @@ def open_study(
         checked(config, files, root / "config")
         grids = read_experiments(config, root / "config/experiments")
         refuse(study_findings(config, grids, root, data_root_of(config)))
-        study = Study(config, grids, all_runs(grids, config["encoders"]), root)
+        columns = {name: one_column_a_task(grid) for name, grid in grids.items()}
+        study = Study(config, columns, all_runs(grids, config["encoders"]), root)
     os.environ.update(_environment(config))
     os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
     return study
