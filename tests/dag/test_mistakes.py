@@ -534,6 +534,22 @@ MISTAKES = {
         put("extraction/show/tables", ["extraction_table99"]),
         "extraction.show.tables: extraction_table99 is not defined. Did you mean extraction_table9?",
     ),
+    # sources of datasets: readers, their files and options
+    "a reader that is not there": (
+        put("datasets/lee/sources/0/reader", "leee"),
+        "datasets.lee.sources.0.reader: leee is not defined. Did you mean lee?",
+    ),
+    "a role that a reader does not know": (
+        put(
+            "datasets/lee/sources/0/files/rating",
+            study()[0]["datasets"]["lee"]["sources"][0]["files"]["ratings"],
+        ),
+        "datasets.lee.sources.0.files: rating is no role of a file of lee. Did you mean ratings?",
+    ),
+    "an option that a reader does not take": (
+        put("datasets/lee/sources/0/options", {"form": "pairs"}),
+        "datasets.lee.sources.0.options: form is no option of lee. Known: none.",
+    ),
     # bad values
     "a number that is none": (
         put("training/weight_decay", float("nan")),
