@@ -63,13 +63,14 @@ def _findings(config: Any, path: Keys, block: Mapping[str, Any]) -> Iterator[str
     if not isinstance(block[path[-1]], list):
         yield f"{block[path[-1]]!r} is no list. Write [{block[path[-1]]}]."
     for key in (*path[:-1], name):
-        known = list(map(str, config)) if isinstance(config, Mapping) else []
-        if key not in known:
-            yield f"no file below has a key {key}. {advice(key, known)}"
+        below = {str(step): part for step, part in config.items()} if isinstance(config, Mapping) else {}
+        if key not in below:
+            yield f"no file below has a key {key}. {advice(key, below)}"
             return
-        config = config[key]
+        config = below[key]
     if not isinstance(config, list):
-        yield f"{name} is {config!r} below, no list. Replace it by {name}."
+        found = "a mapping" if isinstance(config, Mapping) else repr(config)
+        yield f"{name} is {found} below, no list. Write {name} without the plus."
 
 
 def _merge(config: Config, above: Mapping[str, Any]) -> None:
