@@ -17,7 +17,9 @@ from workflow_scripts.graph.slices import config_slice, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.training import Training
 
-STUDY = open_study(config, workflow.configfiles, Path(workflow.basedir), workflow.config_settings.config)
+OVERLAYS = workflow.overwrite_configfiles  # which Snakemake lists first
+FILES = [*workflow.configfiles[len(OVERLAYS) :], *OVERLAYS]
+STUDY = open_study(config, FILES, Path(workflow.basedir), workflow.config_settings.config)
 CORPORA = Corpora(STUDY)
 TRAINING = Training(STUDY)
 MEMORY = Memory(STUDY)

@@ -249,8 +249,10 @@ for paper in REPORTING.papers:
             FIGURES.pictures(paper),
 
 
-rule extraction:
-    """Tables and figures of the extraction study."""
-    input:
-        EXTRACTION.tables,
-        FIGURES.pictures("extraction"),
+if "extraction" in config["experiments"]:
+
+    rule extraction:
+        """Tables and figures of the extraction study."""
+        input:
+            EXTRACTION.tables,
+            FIGURES.pictures("extraction"),

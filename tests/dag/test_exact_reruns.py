@@ -211,7 +211,7 @@ OTHER_VALUES: dict[str, Any] = {
     "pooler": "avg_top2",
     "comparison": "above",
     "kind": None,  # as for module
-    "reader": "lines",
+    "reader": None,  # another one takes other files
     "data_root": "resources",  # a folder that is there
     "classifier": "exact",
     "layer": 0,
@@ -444,6 +444,16 @@ def test_a_changed_source_reruns_what_reads_it(finished, tmp_path, path):
     if target[last] is None:
         pytest.skip(f"{last} has no other valid value that leaves the rest valid")
     assert plan_with(finished, {table: {name: block}}, tmp_path) == expected(path.split("[")[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "reader", "role"), [("wiki_extract", "lines", "text"), ("lee", "scored_pairs_tsv", "pairs")]
+)
+def test_another_reader_reruns_what_reads_the_dataset(finished, tmp_path, name, reader, role):
+    block = copy.deepcopy(CONFIG["datasets"][name])
+    source = block["sources"][0]
+    source |= {"reader": reader, "files": {role: next(iter(source["files"].values()))}}
+    assert plan_with(finished, {"datasets": {name: block}}, tmp_path) == expected(f"datasets.{name}.sources")
 
 
 def test_swapped_encoders_of_a_twin_are_another_twin(finished, tmp_path):

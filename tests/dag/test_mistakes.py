@@ -73,6 +73,12 @@ def column(**changes):
     return lambda _config, grids: grids["demo"]["columns"].append(column)
 
 
+def tasks(**changes):
+    """A block that lists tasks more in the demo's grid."""
+    block = {key: value for key, value in SCORES.items() if key != "task"} | {"metric": "spearman"}
+    return lambda _config, grids: grids["demo"]["columns"].append(block | changes)
+
+
 def timed_column(**changes):
     """A column more in the demo's grid, of a time."""
     time = {
@@ -393,6 +399,15 @@ MISTAKES = {
         column(suite="sts"),
         "columns.5 (wrong).suite: sts is not defined.",
     ),
+    "one of several tasks that is not in the suite": (
+        both(tasks(tasks=["lee"]), tasks(tasks={"A": "lee", "B": "le"})),
+        "columns.6 (B).task: le is no task of suite lee. Did you mean lee?",
+    ),
+    "a heading among several tasks twice": (
+        tasks(tasks={"A": "lee", "Spearman": "lee"}),
+        "columns.5 (Spearman).heading: another column has that heading.",
+    ),
+    "no tasks": (tasks(tasks=[]), "experiments/demo.yaml: columns.5.tasks: [] should be non-empty"),
     "a heading twice": (
         column(heading="Spearman"),
         "columns.5 (Spearman).heading: another column has that heading.",
@@ -518,6 +533,22 @@ MISTAKES = {
     "a table of the extraction study that is not there": (
         put("extraction/show/tables", ["extraction_table99"]),
         "extraction.show.tables: extraction_table99 is not defined. Did you mean extraction_table9?",
+    ),
+    # sources of datasets: readers, their files and options
+    "a reader that is not there": (
+        put("datasets/lee/sources/0/reader", "leee"),
+        "datasets.lee.sources.0.reader: leee is not defined. Did you mean lee?",
+    ),
+    "a role that a reader does not know": (
+        put(
+            "datasets/lee/sources/0/files/rating",
+            study()[0]["datasets"]["lee"]["sources"][0]["files"]["ratings"],
+        ),
+        "datasets.lee.sources.0.files: rating is no role of a file of lee. Did you mean ratings?",
+    ),
+    "an option that a reader does not take": (
+        put("datasets/lee/sources/0/options", {"form": "pairs"}),
+        "datasets.lee.sources.0.options: form is no option of lee. Known: none.",
     ),
     # bad values
     "a number that is none": (
@@ -681,6 +712,13 @@ def test_snakemake_stops_with_all_mistakes_before_the_graph(tree):
     assert code == 1 and "Building DAG" not in printed and "Traceback" not in printed
     assert "ConfigError: answers: /x is outside the study's folder." in printed
     assert "\nextraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?" in printed
+
+
+def test_a_list_that_is_not_there_to_be_added_to_stops_snakemake_with_its_file_and_key(tree):
+    code, printed = plan(tree, overlay={"suites": {"sts": {"leee": {"datasets+": ["mine"]}}}})
+    assert code == 1 and "Traceback" not in printed
+    assert f"ConfigError: {tree}/config/overlay.yaml: suites.sts.leee.datasets+: no file below" in printed
+    assert "Did you mean lee?" in printed
 
 
 def test_a_grid_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):

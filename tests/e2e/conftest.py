@@ -11,7 +11,6 @@ from tests.planning import copy_tree, run
 
 SMOKE = """
 name: demo
-experiments: [demo]
 training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint_every: 2}
 development: {dataset: null, every: 2}
 corpora: {wiki_extract: {dev_sentences: 250, max_sentences: 200}}

@@ -63,7 +63,7 @@ def read_rows(
     names = header.split("\t")
     wanted = list(columns)
     if missing := [name for name in wanted if name not in names]:
-        raise DataError(f"{path}:1: no column {missing[0]!r}; has {names}. Download the file again.")
+        raise DataError(f"{path}:1: no column {missing[0]!r}; has {names}. {_remedy(header)}")
     places = [names.index(name) if name in names else None for name in (*wanted, *optional)]
     for line_number, line in enumerate(lines, start=2):
         cells = line.split("\t")
@@ -71,6 +71,15 @@ def read_rows(
             found = f"{len(cells)} columns; the header has {len(names)}"
             raise DataError(f"{path}:{line_number}: {found}. Download the file again.")
         yield line_number, ["" if place is None else cells[place] for place in places]
+
+
+def _remedy(header: str) -> str:
+    """What may be wrong with a file whose header lacks a column."""
+    if header.startswith("\ufeff"):
+        return "Save the file without a byte order mark (UTF-8, not UTF-8 with BOM)."
+    if header.endswith("\r"):
+        return "Save the file with line ends of Unix."
+    return "Name the columns in the first line, set off by tabs, or download the file again."
 
 
 def parts(files: Mapping[str, Path]) -> list[tuple[str, Path]]:

@@ -13,7 +13,7 @@ from workflow_scripts.graph.findings import advice, refuse
 from workflow_scripts.graph.references import axis_findings, grid_findings, reference_findings
 from workflow_scripts.graph.resources import data_root_findings, resource_findings
 from workflow_scripts.graph.run_checks import RunChecks
-from workflow_scripts.graph.runs import Run, members_of, runs_of
+from workflow_scripts.graph.runs import EXTRACTION, Run, members_of, runs_of
 from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA, read_schema, schema_findings, validator_of
 from workflow_scripts.graph.sizes import sizes_of
 from workflow_scripts.graph.yaml_files import not_finite, read_yaml, reading_findings
@@ -50,8 +50,15 @@ def _read_files(
     findings = [finding for file in files for finding in reading_findings(Path(file))]
     grids: dict[str, Any] = {}
     asked = config.get("experiments") if isinstance(config, Mapping) else None
-    known = sorted(file.stem for file in (folder / "experiments").glob("*.yaml"))
+    stems = {file.stem for file in (folder / "experiments").glob("*.yaml")}
+    known = sorted({EXTRACTION, *stems})
+    if EXTRACTION in stems:
+        findings.append(
+            f"experiments/{EXTRACTION}.yaml: that name is the extraction study's. Rename the file."
+        )
     for name in asked if isinstance(asked, list) else []:
+        if name == EXTRACTION:
+            continue
         if name not in known:
             findings.append(
                 f"experiments: no file {name}.yaml in config/experiments. {advice(str(name), known)}"

@@ -31,7 +31,7 @@ class Extraction:
         self.biases = f"resources/tokens/{self._extraction['bias_list']}.json"
         self.wikitext = f"<results>/datasets/{self._extraction['wikitext']['dataset']}.parquet"
         self.averaged_corpus = f"<results>/datasets/{self._extraction['averages']['dataset']}.parquet"
-        shown = self._extraction["show"]
+        shown = study.shown_extraction
         self.tables = [f"<results>/tables/{name}.parquet" for name in shown["statistics"] + shown["tables"]]
 
     def _settings(self, wildcards: Wildcards) -> dict[str, Any]:

@@ -20,13 +20,10 @@ from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.references import base_of, datasets_in
 from workflow_scripts.graph.resources import caption_findings
-from workflow_scripts.graph.runs import Run, paper_of
+from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.closure import PACKAGE
-
-EXTRACTION = "extraction"
-"""Takes the place of an experiment in the paths of the extraction study's figures."""
 
 
 @cache
@@ -72,7 +69,7 @@ class Figures:
     def of(self, experiment: str) -> list[str]:
         """Names of the figures that an experiment, or the extraction study, has."""
         if experiment == EXTRACTION:
-            return list(self._extraction["show"]["figures"])
+            return self._study.shown_extraction["figures"]
         ours = {name: needs for name, needs in declared_figures().items() if not needs.of_extraction}
         return [name for name, needs in ours.items() if self._has(experiment, needs)]
 

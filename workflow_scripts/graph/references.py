@@ -6,6 +6,8 @@ from typing import Any
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.evaluators import evaluators
 from workflow_scripts.graph.findings import unknown
+from workflow_scripts.graph.grid_columns import numbered_columns
+from workflow_scripts.graph.readers import reader_findings
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.graph.suites import column_findings, timed, written
 
@@ -44,6 +46,7 @@ def datasets_in(suite: Mapping[str, Any]) -> list[str]:
 
 def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
     """What the blocks of the configuration name that is not there, grids left out."""
+    yield from reader_findings(config)
     for name in config["corpora"]:
         yield from _of_corpus(config, name)
     for name, encoder in config["encoders"].items():
@@ -225,14 +228,16 @@ def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) 
         for suite in suites
         if suite in config["suites"].get(kind, {})
     }
-    headings = [column["heading"] for column in grid["columns"]]
-    repeatable = [column for column in grid["columns"] if not column.get("measured")]
+    columns = list(numbered_columns(grid))
+    repeatable = [column for _, column in columns if not column.get("measured")]
     scores = [column["heading"] for column in repeatable if "suite" in column]
     means = [column["heading"] for column in repeatable if "mean_of" in column]
-    for number, column in enumerate(grid["columns"]):
+    seen: set[str] = set()
+    for number, column in columns:
         where = f"{place}: columns.{number} ({column['heading']})"
-        if headings.index(column["heading"]) < number:
+        if column["heading"] in seen:
             yield f"{where}.heading: another column has that heading. Rename one."
+        seen.add(column["heading"])
         if "mean_of" in column:
             for heading in column["mean_of"]:
                 yield from unknown(heading, scores, f"{where}.mean_of")

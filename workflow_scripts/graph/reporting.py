@@ -96,7 +96,8 @@ class Reporting:
         trained = {
             config["corpora"][base_of(config, corpus)]["dataset"] for corpus in self._study.read_corpora
         }
-        names = {*trained, *self._study.evaluation_sets, *extraction_datasets(config)}
+        extracted = extraction_datasets(config) if any(self._study.shown_extraction.values()) else []
+        names = {*trained, *self._study.evaluation_sets, *extracted}
         return [f"<results>/datasets/{name}{suffix}" for name in sorted(names)]
 
     def corpora(self, file: str) -> list[str]:

@@ -16,6 +16,9 @@ from workflow_scripts.graph.yaml_files import read_numbers
 OF_A_RUN = ("training", "development")
 """Sections of the configuration that a method, a reading and a run can change for themselves."""
 
+EXTRACTION = "extraction"
+"""What names the study of vectors without training among the experiments, and in paths of its figures."""
+
 AXES = ("method", "encoder", "corpus", "reading", "teacher")
 
 
@@ -36,13 +39,13 @@ class Run(NamedTuple):
 
 
 def read_experiments(config: Config, folder: Path) -> dict[str, Config]:
-    """Read the grids that ``config`` asks for.
+    """Read the grids that ``config`` asks for; the extraction study has none.
 
     Raises:
         ConfigError: if a grid has no file.
     """
     grids = {}
-    for name in config["experiments"]:
+    for name in filter(EXTRACTION.__ne__, config["experiments"]):
         path = folder / f"{name}.yaml"
         if not path.exists():
             known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))

@@ -17,10 +17,13 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.checks import checked, study_findings
 from workflow_scripts.graph.command_line import as_in_a_file
 from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.inert import without_inert
 from workflow_scripts.graph.needs import Needed, need_findings
+from workflow_scripts.graph.overlays import additions, merged
 from workflow_scripts.graph.references import base_of, datasets_in
 from workflow_scripts.graph.runs import (
+    EXTRACTION,
     OF_A_RUN,
     Run,
     all_runs,
@@ -52,6 +55,12 @@ class Study:
     def folder(self) -> str:
         """Folder of the study's results below the working directory."""
         return f"results/{self.config['name']}"
+
+    @property
+    def shown_extraction(self) -> dict[str, list[str]]:
+        """Tables and figures of the extraction study; none unless the experiments name it."""
+        shown: dict[str, list[str]] = self.config["extraction"]["show"]
+        return shown if EXTRACTION in self.config["experiments"] else {part: [] for part in shown}
 
     @cached_property
     def _settings(self) -> dict[str, Config]:
@@ -218,20 +227,30 @@ def open_study(
 
     Args:
         config: As Snakemake merged it; what the command line says becomes what a file would say.
-        files: The YAML files it was read from.
+        files: The YAML files it was read from, each laid over those before it.
         root: Folder of the Snakefile.
         command_line: What ``--config`` gave.
     """
-    update_config(config, as_in_a_file(command_line or {}))
-    read_numbers(config)
+    files, given = list(files), as_in_a_file(command_line or {})
+    update_config(config, given)
     with one_line_errors():
+        if any(additions(config)):
+            _replace(config, merged(files, given))
+        read_numbers(config)
         checked(config, files, root / "config")
         grids = read_experiments(config, root / "config/experiments")
         refuse(study_findings(config, grids, root, data_root_of(config)))
-        study = Study(config, grids, all_runs(grids, config["encoders"]), root)
+        columns = {name: one_column_a_task(grid) for name, grid in grids.items()}
+        study = Study(config, columns, all_runs(grids, config["encoders"]), root)
     os.environ.update(_environment(config))
     os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
     return study
+
+
+def _replace(config: Config, other: Config) -> None:
+    """Give ``config``, which Snakemake holds as well, another content."""
+    config.clear()
+    config.update(other)
 
 
 def data_root_of(config: Config) -> Path | None:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import Study, open_study
-from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml
+from workflow_scripts.graph.yaml_files import configfiles_of
 
 SHARED = "report"
 """The part of a study that no experiment needs: its page, and whatever is shown only there."""
@@ -119,12 +120,7 @@ def study_in(root: Path, configfiles: Iterable[str]) -> Study:
         root: Folder of the Snakefile.
         configfiles: As after snakemake's --configfile.
     """
-    from snakemake.utils import update_config  # slow to import
-
-    config: dict[str, Any] = {}
-    for file in [*configfiles_of(root / "Snakefile"), *map(Path, configfiles)]:
-        update_config(config, read_yaml(file))
-    return open_study(config, [], root)
+    return open_study(merged([*configfiles_of(root / "Snakefile"), *configfiles]), [], root)
 
 
 def study_parser(tool: str, description: str | None) -> argparse.ArgumentParser:

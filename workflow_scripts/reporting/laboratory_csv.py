@@ -56,7 +56,7 @@ def _rows(name: str, table: pa.Table, experiment: Experiment) -> Iterator[dict[s
             "p_value": _p(row["p_value"]),
         }
         shown = row | rounded | texts
-        yield {field: _harmless(shown[field]) for field in FIELDS}
+        yield {field: harmless(shown[field]) for field in FIELDS}
 
 
 def _rounded(value: float | None, digits: int) -> float | None:
@@ -67,6 +67,6 @@ def _p(value: float | None) -> str | None:
     return None if value is None else f"{value:.2g}"
 
 
-def _harmless(value: object) -> object:
+def harmless(value: object) -> object:
     """Text with an apostrophe in front if a spreadsheet would otherwise evaluate it."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

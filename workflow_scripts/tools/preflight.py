@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 from packaging.specifiers import SpecifierSet
 from rich.console import Console
 from rich.text import Text
-from snakemake.utils import update_config
 
 from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
+from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml, reading_findings
+from workflow_scripts.graph.yaml_files import configfiles_of, reading_findings
 from workflow_scripts.planning.estimates import Estimator, by
 from workflow_scripts.planning.graph import Graph, planned, study_parser
 from workflow_scripts.planning.rates import Rates, read_rates
@@ -71,21 +71,13 @@ def checks(targets: Sequence[str], configfiles: Sequence[str]) -> Iterator[Line]
             yield Line(where, f"{found or what}.", remedy or "Correct it.")
         return
     yield Line("configuration", f"sound; {len(graph.jobs)} jobs are left to do")
-    config = _merged(configfiles)
+    config = merged([*configfiles_of(ROOT / "Snakefile"), *configfiles])
     yield from needs(graph, config)
     yield from folders(config)
     rates = read_rates(ROOT / "config/rates.yaml")
     estimator = Estimator(graph, rates, ROOT)
     yield disk(by(graph.jobs, estimator.gigabytes).value, shutil.disk_usage(Path.cwd()).free / 1e9)
     yield memory(graph, estimator, rates, gpu_gigabytes())
-
-
-def _merged(configfiles: Sequence[str]) -> dict[str, Any]:
-    """The configuration as Snakemake merges it."""
-    config: dict[str, Any] = {}
-    for file in [*configfiles_of(ROOT / "Snakefile"), *map(Path, configfiles)]:
-        update_config(config, read_yaml(file))
-    return config
 
 
 def python(found: tuple[int, ...], project: Path) -> Line:

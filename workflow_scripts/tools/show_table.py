@@ -1,20 +1,25 @@
-"""Print tables in the terminal: python -m workflow_scripts.tools.show_table results/demo/tables/demo.parquet."""
+"""Print tables or scores: python -m workflow_scripts.tools.show_table results/demo/tables/demo.parquet."""
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from rich.console import Console
 
+from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.errors import one_line_errors
-from workflow_scripts.provenance.artefacts import atomic, read_table
+from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.provenance.artefacts import atomic, read_table, verify_checksum
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import lay_out
+from workflow_scripts.reporting.records import record_of
+from workflow_scripts.reporting.score_list import scores_csv, show_scores
 from workflow_scripts.reporting.terminal import show
 
 _PIPE_WIDTH = 160  # characters per line if the output is not a terminal
@@ -49,26 +54,74 @@ def times_of(path: Path) -> Path:
     return results.with_name("benchmarks") / study.name / "tabulate_times" / path.name
 
 
+def holds_scores(path: Path) -> bool:
+    """Whether a file holds scores, as one of results/<study>/scores does, and not a table.
+
+    Raises:
+        DataError: if it is neither, or damaged.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
+    verify_checksum(path)
+    found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None
+    if found not in (TABLE, SCORES):
+        made = f"made by {record_of(path).rule}, neither a table nor scores"
+        raise DataError(f"{path}: {made}. Give files of results/<study>/tables or results/<study>/scores.")
+    return bool(found == SCORES)
+
+
+def print_tables(files: Sequence[Path], console: Console) -> None:
+    """Print each table, with its measured columns."""
+    for one in map(load, files):
+        show(lay_out(pa.concat_tables([one.table, one.times]), one.experiment, one.alpha), console)
+
+
+def print_scores(files: Sequence[Path], console: Console) -> None:
+    """Print the scores of all files below each other."""
+    scores = pa.concat_tables([read_table(path, SCORES) for path in files])
+    show_scores(scores, [label for path in files for label in record_of(path).labels], console)
+
+
+def as_csv(tables: Sequence[Path], scores: Sequence[Path]) -> str:
+    """All tables, or all scores, as one CSV.
+
+    Raises:
+        DataError: if there are both, whose columns differ.
+    """
+    if tables and scores:
+        raise DataError(f"--csv: {tables[0]} is a table and {scores[0]} holds scores. Write two files.")
+    if scores:
+        return scores_csv([read_table(path, SCORES) for path in scores])
+    return to_csv((one.name, one.table, one.experiment) for one in map(load, tables))
+
+
 def main() -> None:
-    """Print every table, or write them all into one CSV."""
+    """Print every file, or write them all into one CSV."""
     parser = argparse.ArgumentParser(prog="python -m workflow_scripts.tools.show_table", description=__doc__)
     parser.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="tables: results/<study>/tables/*.parquet"
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="tables (results/<study>/tables/*.parquet) or scores (below results/<study>/scores)",
     )
     parser.add_argument(
-        "--csv", type=Path, help="write the rounded numbers, without times, to this file instead"
+        "--csv", type=Path, help="write the numbers to this file instead: of tables rounded and without times"
     )
     arguments = parser.parse_args()
-    shown = [load(path) for path in arguments.files]
+    scores = [path for path in arguments.files if holds_scores(path)]
+    tables = [path for path in arguments.files if path not in scores]
     if arguments.csv:
+        text = as_csv(tables, scores)
         with atomic(arguments.csv) as temporary:
-            temporary.write_text(to_csv((one.name, one.table, one.experiment) for one in shown), "utf-8")
+            temporary.write_text(text, "utf-8")
         return
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _PIPE_WIDTH
-    for one in shown:
-        show(lay_out(pa.concat_tables([one.table, one.times]), one.experiment, one.alpha), console)
+    print_tables(tables, console)
+    if scores:
+        print_scores(scores, console)
 
 
 if __name__ == "__main__":

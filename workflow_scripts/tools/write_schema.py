@@ -182,7 +182,9 @@ class Study(Settings):
 
     name: Name = Field(description="Folder below results, logs and benchmarks.")
     data_root: str | None = Field(description="Folder of local data sets; null takes SEMBLANCE_DATA.")
-    experiments: list[Name] = Field(min_length=1, description="Grids in config/experiments.")
+    experiments: list[Name] = Field(
+        min_length=1, description="Grids in config/experiments; extraction: the extraction study."
+    )
     keep_models: Literal["all", "best", "none"] = Field(
         description="Weights that stay once everything is made from them."
     )

@@ -47,6 +47,12 @@ def test_columns_come_in_the_order_asked_for_and_missing_optional_ones_are_empty
         ("a\tb\n1\t2\t3\n", "t.tsv:2: 3 columns; the header has 2"),
         ("a\tc\n1\t2\n", "t.tsv:1: no column 'b'"),
         ("", "t.tsv:1: no column"),
+        (
+            "a,b\n1,2\n",
+            r"t.tsv:1: no column 'a'; has \['a,b'\]. Name the columns in the first line, set off by tabs",
+        ),
+        ("a\tb\r\n1\t2\r\n", r"t.tsv:1: no column 'b'; .* Save the file with line ends of Unix."),
+        ("\ufeffa\tb\n1\t2\n", "t.tsv:1: no column 'a'; .* Save the file without a byte order mark"),
     ],
 )
 def test_a_row_that_does_not_fit_the_header_is_named_by_its_line(tmp_path, content, message):

@@ -14,6 +14,7 @@ from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.figures import alignment_uniformity, scatter, sweep
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import FigureStyle
+from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.runs import baselines_of, read_experiments, runs_of
 from workflow_scripts.graph.suites import timed, written
 from workflow_scripts.reporting.records import RunTable
@@ -26,7 +27,8 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 @functools.cache
 def study(overlay):
     config = merged_config(ROOT, overlay)
-    return config, read_experiments(config, ROOT / "config/experiments")
+    grids = read_experiments(config, ROOT / "config/experiments")
+    return config, {name: one_column_a_task(grid) for name, grid in grids.items()}
 
 
 GRIDS = {name: overlay for overlay in STUDIES for name in study(overlay)[1]}

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.console import Console
 from tests.unit.reporting.conftest import SIGNIFICANCE, command, inside, run_job
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.scores import Score, score_table
+from workflow_scripts.evaluation.scores import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, read_record, write_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.experiment import Experiment
@@ -229,3 +230,65 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
 def test_a_file_that_is_no_table_is_refused(finished):
     with pytest.raises(DataError, match=r"learning_curves.parquet: columns .* expected run string"):
         load(finished / "figures/lab/learning_curves.parquet")
+
+
+@pytest.fixture
+def score_files(tmp_path):
+    """Scores of two runs, the first with a gap and a label."""
+    files = []
+    for run, value, label in (("frozen.a", 0.50814, ["a stand-in"]), ("frozen.b", 22713216.0, [])):
+        with inside(tmp_path):
+            file = Path(f"{run}.parquet")
+            made = job_record("evaluate_sts", settings={}, inputs={}, outputs=[file], labels=label)
+            scores = [Score("lee", "all", "spearman", value, 1225), gap("=sts", "not there")]
+            write_table(file, score_table(scores[: 2 if label else 1], run=run, seed="0", suite="s"), made)
+        files.append(tmp_path / file)
+    return files
+
+
+def shown_by(*arguments):
+    line = [sys.executable, "-m", "workflow_scripts.tools.show_table", *arguments]
+    wide = os.environ | {"COLUMNS": "160"}
+    return subprocess.run(line, cwd=ROOT, env=wide, capture_output=True, text=True, check=False)
+
+
+def test_scores_are_printed_a_row_each_with_gaps_and_labels(score_files):
+    lines = shown_by(*score_files).stdout.splitlines()
+    cells = [line.split() for line in lines]
+    assert ["frozen.a", "0", "s", "lee", "all", "spearman", "0.50814", "1,225"] in cells
+    assert ["frozen.a", "0", "s", "=sts", "gap", "0", "not", "there"] in cells
+    assert ["frozen.b", "0", "s", "lee", "all", "spearman", "22,713,216", "1,225"] in cells
+    assert lines[-1] == "Substitution: a stand-in."
+
+
+def test_scores_as_csv_are_what_the_files_hold(score_files, tmp_path):
+    assert shown_by(*score_files, "--csv", tmp_path / "s.csv").returncode == 0
+    rows = list(csv.DictReader((tmp_path / "s.csv").open()))
+    assert [(row["run"], row["task"], row["value"]) for row in rows] == [
+        ("frozen.a", "lee", "0.50814"),
+        ("frozen.a", "'=sts", ""),
+        ("frozen.b", "lee", "22713216.0"),
+    ]
+
+
+def test_tables_and_scores_are_no_one_csv(finished, score_files, tmp_path):
+    done = shown_by(finished / "tables/lab.parquet", score_files[0], "--csv", tmp_path / "s.csv")
+    assert done.returncode == 1 and not (tmp_path / "s.csv").exists()
+    assert done.stderr.startswith("DataError: --csv: ") and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("file", ["learning_curves.parquet", "learning_curves.svg"])
+def test_another_artefact_ends_in_one_line_that_says_what_is_printed(finished, file):
+    done = shown_by(finished / "figures/lab" / file)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+    assert done.stderr.endswith(
+        "made by draw_figure, neither a table nor scores. "
+        "Give files of results/<study>/tables or results/<study>/scores.\n"
+    )
+
+
+def test_a_file_of_somebody_else_ends_in_one_line(tmp_path):
+    (tmp_path / "a.parquet").write_text("no table")
+    for file in ("a.parquet", "b.parquet"):
+        done = shown_by(tmp_path / file)
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "DataError" in done.stderr

@@ -28,6 +28,10 @@ class Reader(Protocol):
             files: Role (the keys of the source's ``files``) to file; their hashes are checked before.
             options: The source's ``options``, as keyword arguments.
 
+        Returns:
+            Rows of a form. The docstring of a reader names it here in double backticks, and above, at ``files``, the
+            roles; the configuration is checked against them and the signature (``graph.readers``).
+
         Raises:
             DataError: naming file and line, what was found there and what was expected.
         """

@@ -23,11 +23,11 @@ def read(files: Mapping[str, Path], *, escapes: Literal["keep", "decode"]) -> Ro
     """Read all files in alphabetical order of their roles; a file's role is the label of its texts.
 
     Args:
-        files: Label to file.
+        files: A file for each label, which is its role.
         escapes: What to do with the escapes of ``cat -v``.
 
     Returns:
-        The stripped texts, and how many were blank or contained an escape. No row is dropped.
+        Rows of the form ``labelled``: stripped texts, and how many were blank or contained an escape. None is dropped.
     """
     kept: Counter[str] = Counter()
     rows = []

@@ -13,9 +13,12 @@ def read(files: Mapping[str, Path], *, coarse: bool, remove: str = "") -> Rows:
     """Read the parts train, dev and test.
 
     Args:
-        files: Part to file.
+        files: Any of ``train``, ``dev`` and ``test``, or ``all`` for the one part of a task without splits.
         coarse: Keep only the part of a label before the colon.
         remove: Characters to remove from every text, where parts are formatted differently.
+
+    Returns:
+        Rows of the form ``labelled``.
 
     Raises:
         DataError: naming a line without label and text, or without a colon if ``coarse``.

@@ -17,11 +17,14 @@ def read(
     """Read the parts train, dev and test, or the one part ``all``.
 
     Args:
-        files: Part to file.
+        files: Any of ``train``, ``dev`` and ``test``, or ``all`` for the one part of a task without splits.
         label: Column of the label.
         text1: Column of the text, or of a pair's first text.
         text2: Column of a pair's second text.
         split: Column with the split of a row; if None, the part is the split.
+
+    Returns:
+        Rows of the form ``labelled``.
 
     Raises:
         DataError: if a column is missing, or naming a line with too few cells.

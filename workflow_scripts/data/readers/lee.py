@@ -20,6 +20,12 @@ from workflow_scripts.errors import DataError
 def read(files: Mapping[str, Path]) -> Rows:
     """Read ``documents`` (Latin-1, one per line) and ``ratings`` (a matrix of numbers).
 
+    Args:
+        files: ``documents`` and ``ratings``.
+
+    Returns:
+        Rows of the form ``pairs``.
+
     Raises:
         DataError: if the ratings are not a square matrix of numbers with a row for every document.
     """

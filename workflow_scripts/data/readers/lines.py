@@ -14,6 +14,14 @@ from workflow_scripts.errors import DataError
 def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Rows:
     """Read the file of role ``text``.
 
+    Args:
+        files: ``text``.
+        min_words: Shorter lines are dropped.
+        max_words: Longer lines are dropped.
+
+    Returns:
+        Rows of the form ``sentences``.
+
     Raises:
         DataError: naming the first line that is not UTF-8, or if a gzip file is incomplete.
     """

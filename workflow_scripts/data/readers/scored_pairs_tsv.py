@@ -14,6 +14,12 @@ from workflow_scripts.data.text_files import number, read_rows
 def read(files: Mapping[str, Path]) -> Rows:
     """Read the file of role ``pairs``; rows without a score were never judged and are dropped.
 
+    Args:
+        files: ``pairs``.
+
+    Returns:
+        Rows of the form ``pairs``.
+
     Raises:
         DataError: naming a line with too few cells or a score that is not a number.
     """

@@ -21,9 +21,12 @@ def read(files: Mapping[str, Path], *, target: Literal["relatedness", "graded", 
     """Read the parts train, dev (called trial in the release) and test.
 
     Args:
-        files: Part to file.
+        files: Any of ``train``, ``dev`` and ``test``, or ``all`` for the one part of a task without splits.
         target: ``relatedness`` returns scored pairs (1 to 5), ``graded`` the same score as a label, ``entailment``
             the judgement as a label.
+
+    Returns:
+        Rows of the form ``pairs`` or ``labelled``.
 
     Raises:
         DataError: naming a line with too few cells or a score that is not a number.

@@ -22,8 +22,11 @@ def read(files: Mapping[str, Path], *, form: Literal["pairs", "labelled"]) -> Ro
     """Read the parts train, dev, test, or the one part ``all``.
 
     Args:
-        files: Part to file.
+        files: Any of ``train``, ``dev`` and ``test``, or ``all`` for the one part of a task without splits.
         form: ``pairs``, or ``labelled`` for graded labels: the score as the label.
+
+    Returns:
+        Rows of the form ``pairs`` or ``labelled``.
 
     Raises:
         DataError: naming a line without three columns or with a score that is not a number.

@@ -12,6 +12,12 @@ from workflow_scripts.errors import DataError
 def read(files: Mapping[str, Path]) -> Rows:
     """Read the parts train, dev and test.
 
+    Args:
+        files: Any of ``train``, ``dev`` and ``test``, or ``all`` for the one part of a task without splits.
+
+    Returns:
+        Rows of the form ``labelled``.
+
     Raises:
         DataError: naming a line that is not one text and one label.
     """

@@ -20,10 +20,13 @@ def read(files: Mapping[str, Path], *, anchor: str, positive: str, negative: str
     """Read the file of role ``triples``; rows with an empty text are dropped.
 
     Args:
-        files: Role to file.
+        files: ``triples``.
         anchor: Column of the sentence.
         positive: Column of the sentence with the same meaning.
         negative: Column of the hard negative; None if the file has none.
+
+    Returns:
+        Rows of the form ``triples``.
 
     Raises:
         DataError: if the file is damaged, is not UTF-8, or lacks a column.

@@ -32,6 +32,14 @@ _ENDS = (".", "!", "?", '."', '!"', '?"', ".)", ".'")
 def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Rows:
     """Read the bz2-compressed dump of role ``dump``.
 
+    Args:
+        files: ``dump``.
+        min_words: Shorter sentences are dropped.
+        max_words: Longer sentences are dropped.
+
+    Returns:
+        Rows of the form ``sentences``.
+
     Raises:
         DataError: if the dump cannot be decompressed or parsed.
     """

@@ -26,9 +26,12 @@ def read(files: Mapping[str, Path], *, unknown: str | None, min_characters: int)
     """Read all files, in the order in which they are given.
 
     Args:
-        files: Role to file: plain text, gzip, or Parquet.
+        files: Files under names of their own: plain text, gzip, or Parquet.
         unknown: Replacement for <unk>; null leaves it as it is.
         min_characters: Shorter sentences are dropped; the extraction study uses 10.
+
+    Returns:
+        Rows of the form ``sentences``.
     """
     dropped: Counter[str] = Counter()
     rows: list[tuple[str, int, int]] = []

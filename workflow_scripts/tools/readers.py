@@ -1,0 +1,56 @@
+"""List the readers of datasets, or those named: python -m workflow_scripts.tools.readers scored_pairs_tsv.
+
+Of each: the rows that it returns, the roles that its files may have, and its options with their types.
+"""
+
+import argparse
+from collections.abc import Iterator
+
+from rich.console import Console
+
+from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.graph.findings import refuse, unknown
+from workflow_scripts.graph.readers import Option, Reader, reader, reader_names
+
+
+def described(name: str, takes: Reader) -> Iterator[str]:
+    """Lines about one reader."""
+    yield f"{name}: {takes.meaning}".replace("``", "")
+    for form in takes.forms:
+        yield f"  rows    {form}: {', '.join(FORMS[form].names)}"
+    yield f"  files   {_roles(takes)}"
+    for key, option in takes.options.items():
+        yield f"  option  {key}: {_option(option)}"
+
+
+def _roles(takes: Reader) -> str:
+    roles = ", ".join(takes.roles)
+    if not takes.roles:
+        return takes.files
+    return roles if takes.all_roles else f"any of {roles}"
+
+
+def _option(option: Option) -> str:
+    default = "" if option.default is None else f", {option.default} if left out"
+    return f"{option.type}{default}. {option.meaning}".replace("``", "").rstrip()
+
+
+def main() -> None:
+    """Print every reader, or those that are named."""
+    parser = argparse.ArgumentParser(
+        prog="python -m workflow_scripts.tools.readers",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("readers", nargs="*", metavar="READER", help="names; default: all")
+    names = parser.parse_args().readers or reader_names()
+    refuse(finding for name in names for finding in unknown(name, reader_names(), "readers"))
+    console = Console(highlight=False, markup=False)
+    for name in names:
+        console.print("\n".join([*described(name, reader(name)), ""]), soft_wrap=True)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()
