@@ -5,6 +5,9 @@ Inputs:  <results>/runs/{run}/seed{seed}/model/record.json, <results>/datasets/{
 Outputs: <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet, long form (columns.scores.SCORES)
          <results>/contamination/{corpus}.parquet, the overlap of corpora and evaluation sets
 
+Finished tasks of a suite are kept in `<scores>.checkpoints` next to the scores, which is not an output of any rule: a
+job that is stopped and run again, or that has other tasks besides, takes them from there.
+
 Times differ from run to run. They are written below <benchmarks>, like Snakemake's own, and are not artefacts.
 """
 
