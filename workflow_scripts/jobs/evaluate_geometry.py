@@ -13,6 +13,7 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import geometry
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
@@ -27,6 +28,7 @@ def main() -> None:
         wildcards=["suite", "run", "seed"],
         inputs=["model"],
         many=["datasets"],
+        operational=["gpus"],
         outputs=["scores"],
     )
     config = geometry.Config.parse(job.settings["suite"], f"suites.geometry.{job.wildcards['suite']}")
@@ -36,6 +38,7 @@ def main() -> None:
     measures = config.measures.items()
     tasks = {name: _task(paths[one.dataset], found, config.of_task(name)) for name, one in measures}
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    encoder.to(granted_device(job.operational["gpus"]))
     once = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
     made = evaluate_tasks(job, tasks, once, {"scores": SCORES})
     write_table(job.outputs["scores"], made.tables["scores"], job.record(labels=made.labels))

@@ -13,6 +13,7 @@ from workflow_scripts.evaluation import search
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
 from workflow_scripts.evaluation.times import write_times
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table
@@ -27,12 +28,14 @@ def main() -> None:
         wildcards=["suite", "run", "seed"],
         inputs=["model"],
         many=["datasets"],
+        operational=["gpus"],
         outputs=["scores"],
         timings=["times"],
     )
     config = search.Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
     tasks = {path.stem: _task(path, read_table(path, LABELLED), config) for path in job.many("datasets")}
     encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
+    encoder.to(granted_device(job.operational["gpus"]))
     once = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
     made = evaluate_tasks(job, tasks, once, {"scores": SCORES, "times": SCORES})
     record = job.record(labels=made.labels)

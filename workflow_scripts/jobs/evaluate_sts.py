@@ -13,6 +13,7 @@ from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.scores import gap
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table
@@ -27,11 +28,13 @@ def main() -> None:
         wildcards=["suite", "run", "seed"],
         inputs=["model"],
         many=["datasets"],
+        operational=["gpus"],
         outputs=["scores", "pairs"],
     )
     config = sts.Config.parse(job.settings["suite"], f"suites.sts.{job.wildcards['suite']}")
     tasks = {path.stem: _task(path, read_table(path, PAIRS), config) for path in job.many("datasets")}
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    encoder.to(granted_device(job.operational["gpus"]))
     once = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
     made = evaluate_tasks(job, tasks, once, {"scores": SCORES, "pairs": SIMILARITIES})
     record = job.record(labels=[*config.labels(tokenizer), *made.labels])

@@ -14,6 +14,7 @@ from workflow_scripts.evaluation.base import Evaluator, SuiteConfig
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.scores import gap
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table
@@ -28,6 +29,7 @@ def main() -> None:
         wildcards=["kind", "suite", "run", "seed"],
         inputs=["model"],
         many=["datasets"],
+        operational=["gpus"],
         outputs=["scores"],
     )
     evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{job.wildcards['kind']}")
@@ -37,6 +39,7 @@ def main() -> None:
         path.stem: _task(path, read_table(path, form), evaluator, config) for path in job.many("datasets")
     }
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    encoder.to(granted_device(job.operational["gpus"]))
     once = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
     made = evaluate_tasks(job, tasks, once, {"scores": SCORES})
     write_table(

@@ -43,6 +43,7 @@ def classes(folder):
 
 def run(rule, settings, wildcards=WILDCARDS, **files):
     line = [*planned_code(rule), "--config", json.dumps(settings)]
+    line += ["--gpus", "0"] if "datasets" in files and rule.startswith("evaluate_") else []
     for name, value in (wildcards | files).items():
         line += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
     before = sys.argv
