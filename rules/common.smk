@@ -15,14 +15,18 @@ from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.slices import config_slice, one_of
 from workflow_scripts.graph.study import open_study
+from workflow_scripts.graph.times import Times
 from workflow_scripts.graph.training import Training
+from workflow_scripts.graph.workloads import Workloads
 
 OVERLAYS = workflow.overwrite_configfiles  # which Snakemake lists first
 FILES = [*workflow.configfiles[len(OVERLAYS) :], *OVERLAYS]
 STUDY = open_study(config, FILES, Path(workflow.basedir), workflow.config_settings.config)
 CORPORA = Corpora(STUDY)
 TRAINING = Training(STUDY)
-MEMORY = Memory(STUDY)
+WORKLOADS = Workloads(STUDY)
+MEMORY = Memory(STUDY, WORKLOADS)
+TIMES = Times(STUDY, WORKLOADS)
 EVALUATION = Evaluation(STUDY)
 EXTRACTION = Extraction(STUDY)
 REPORTING = Reporting(STUDY)

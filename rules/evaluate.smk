@@ -5,6 +5,9 @@ Inputs:  <results>/runs/{run}/seed{seed}/model/record.json, <results>/datasets/{
 Outputs: <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet, long form (columns.scores.SCORES)
          <results>/contamination/{corpus}.parquet, the overlap of corpora and evaluation sets
 
+Finished tasks of a suite are kept in `<scores>.checkpoints` next to the scores, which is not an output of any rule: a
+job that is stopped and run again, or that has other tasks besides, takes them from there.
+
 Times differ from run to run. They are written below <benchmarks>, like Snakemake's own, and are not artefacts.
 """
 
@@ -24,8 +27,9 @@ rule evaluate_sts:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem=MEMORY.reading(8),
-        runtime="30m",
+        gpu=config["evaluation"]["gpus"],
+        mem=MEMORY.evaluating(8, "sts"),
+        runtime=TIMES.evaluating(30, "sts"),
     params:
         config=config_slice(config, suite="suites.sts.{suite}"),
         packages=EVALUATION.versions("jobs.evaluate_sts"),
@@ -35,7 +39,7 @@ rule evaluate_sts:
         r"""
         python -m workflow_scripts.jobs.evaluate_sts \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+            --gpus {resources.gpu:q} --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --datasets {input.datasets:q} \
             --scores {output.scores:q} --pairs {output.pairs:q} >{log:q} 2>&1
         """
@@ -55,8 +59,9 @@ rule evaluate_geometry:
         "<benchmarks>/evaluate_geometry/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem=MEMORY.reading(8),
-        runtime="30m",
+        gpu=config["evaluation"]["gpus"],
+        mem=MEMORY.evaluating(8, "geometry"),
+        runtime=TIMES.evaluating(30, "geometry"),
     params:
         config=config_slice(config, suite="suites.geometry.{suite}"),
         packages=EVALUATION.versions("jobs.evaluate_geometry"),
@@ -66,7 +71,7 @@ rule evaluate_geometry:
         r"""
         python -m workflow_scripts.jobs.evaluate_geometry \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+            --gpus {resources.gpu:q} --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --datasets {input.datasets:q} --scores {output.scores:q} >{log:q} 2>&1
         """
 
@@ -87,8 +92,9 @@ rule evaluate_suite:
         kind=one_of(evaluators()),
     threads: 1
     resources:
-        mem=MEMORY.reading(16),
-        runtime="4h",
+        gpu=config["evaluation"]["gpus"],
+        mem=MEMORY.evaluating(16),
+        runtime=TIMES.evaluating(4 * 60),
     params:
         config=config_slice(config, suite="suites.{kind}.{suite}"),
         packages=EVALUATION.suite_versions,
@@ -98,7 +104,7 @@ rule evaluate_suite:
         r"""
         python -m workflow_scripts.jobs.evaluate_suite \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --kind {wildcards.kind:q} --suite {wildcards.suite:q} \
+            --gpus {resources.gpu:q} --config {params.config:q} --kind {wildcards.kind:q} --suite {wildcards.suite:q} \
             --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --datasets {input.datasets:q} --scores {output.scores:q} >{log:q} 2>&1
         """
@@ -119,8 +125,9 @@ rule evaluate_search:
         "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem=MEMORY.reading(8),
-        runtime="1h",
+        gpu=config["evaluation"]["gpus"],
+        mem=MEMORY.evaluating(8, "search"),
+        runtime=TIMES.evaluating(60, "search"),
     params:
         config=config_slice(config, suite="suites.search.{suite}"),
         packages=EVALUATION.versions("jobs.evaluate_search"),
@@ -130,7 +137,7 @@ rule evaluate_search:
         r"""
         python -m workflow_scripts.jobs.evaluate_search \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+            --gpus {resources.gpu:q} --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
             --model {input.model:q} --datasets {input.datasets:q} \
             --scores {output.scores:q} --times {output.times:q} >{log:q} 2>&1
         """
@@ -211,8 +218,9 @@ rule evaluate_mteb:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        mem=MEMORY.reading(32),
-        runtime="24h",
+        gpu=config["evaluation"]["gpus"],
+        mem=MEMORY.evaluating(32, "mteb"),
+        runtime=TIMES.evaluating(24 * 60, "mteb"),
         downloads=1,
     params:
         config=EVALUATION.mteb_settings,

@@ -214,6 +214,14 @@ MISTAKES = {
         run("simcse", overrides={"development": {"dataset": "lee"}}),
         "development.dataset: one for all runs of a study. Leave it out here.",
     ),
+    "more GPUs than an evaluation can use": (
+        put("evaluation/gpus", 2),
+        "evaluation.gpus: 2 is greater than the maximum of 1",
+    ),
+    "GPUs for evaluations in words": (
+        put("evaluation/gpus", "one"),
+        "evaluation.gpus: 'one' is not of type 'integer'",
+    ),
     "a batch that the GPUs cannot share": (
         training_of("simcse", gpus=3),
         "training.batch_size: 32 sentences for 3 GPUs. Make it a multiple.",

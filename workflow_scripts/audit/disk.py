@@ -50,7 +50,9 @@ class Inventory:
     leftovers: list[str] = field(default_factory=list)
     anomalies: list[str] = field(default_factory=list)
     checkpoints: list[str] = field(default_factory=list)
-    """Folders of one checkpoint each, complete or not."""
+    """Folders of one checkpoint of a training each, complete or not."""
+    tasks: list[str] = field(default_factory=list)
+    """Tables of finished tasks of evaluations (``evaluation.task_by_task``), from which a later job goes on."""
     checkpoint_files: int = 0
     checkpoint_bytes: int = 0
     _model_of: dict[str, str | None] = field(default_factory=dict)
@@ -91,7 +93,7 @@ class Inventory:
 
 
 def collect(root: Path, studies: Iterable[Path]) -> Inventory:
-    """List the files below ``studies``; links are followed, files of unfinished training are listed apart."""
+    """List the files below ``studies``; links are followed, what jobs go on from is listed apart."""
     inventory = Inventory(root)
     seen: set[str] = set()
     for study in studies:
@@ -121,10 +123,12 @@ def _collect(inventory: Inventory, folder: Path, seen: set[str]) -> None:
 
 
 def _collect_checkpoints(inventory: Inventory, folder: Path) -> None:
-    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+    tasks = sorted(folder.glob("*.parquet"))
+    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file() and file not in tasks]
+    inventory.tasks += [name_of(table, inventory.root) for table in tasks]
     inventory.checkpoint_files += len(sizes)
     inventory.checkpoint_bytes += sum(sizes)
-    inventory.checkpoints += [name_of(place, inventory.root) for place in sorted(folder.glob("step*"))]
+    inventory.checkpoints += [name_of(place, inventory.root) for place in sorted(folder.glob("step*/"))]
 
 
 def _is_leftover(name: str) -> bool:

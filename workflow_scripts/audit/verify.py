@@ -10,7 +10,8 @@ For each file that does not match its record, prints the path, what was found an
   unlabelled  it lacks the label of a substitution that one of its inputs has
 
 Sources from outside the pipeline are hashed again where this machine has them: files below the data root, in installed
-packages, in the Hub's local cache. Checkpoints of unfinished training are held against their own manifests.
+packages, in the Hub's local cache. Checkpoints of unfinished training are held against their own manifests, finished
+tasks of evaluations against their checksums; a job of that place would pass over a damaged one.
 
 Exit code 0 if there are no such files, 1 otherwise. Artefacts made by a version of the code other than the
 present one are listed, but are no failure.
@@ -32,7 +33,15 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from workflow_scripts.audit.disk import Damage, Inspection, Inventory, collect, inspect_all, inspect_unhashed
+from workflow_scripts.audit.disk import (
+    Damage,
+    Inspection,
+    Inventory,
+    collect,
+    inspect,
+    inspect_all,
+    inspect_unhashed,
+)
 from workflow_scripts.audit.lookup import is_outside, name_of, record_at, recorded_name
 from workflow_scripts.audit.printing import console, print_json
 from workflow_scripts.audit.sources import hashes_of
@@ -83,6 +92,8 @@ class Outcome:
     """Those of them that are no files on this machine, so that they could not be hashed again."""
     checkpoints: int
     """Number of complete checkpoints of unfinished training, damaged ones included."""
+    tasks: int
+    """Number of tables of finished tasks of evaluations, damaged ones included."""
     checkpoint_files: int
     checkpoint_bytes: int
     findings: list[Finding] = field(default_factory=list)
@@ -398,6 +409,17 @@ def damaged_checkpoints(inventory: Inventory) -> tuple[int, list[Finding]]:
     return len(complete), findings
 
 
+def damaged_tasks(inventory: Inventory) -> list[Finding]:
+    """Tables of finished tasks that are not as they were written."""
+    found = "not as this task was written: its evaluation would take it again"
+    kinds = {name: inspect(inventory.root / name, part_of_model=False) for name in inventory.tasks}
+    return [
+        Finding(name, inspection.damage or "foreign", found, "delete", name)
+        for name, inspection in kinds.items()
+        if inspection.damage or inspection.checksum is None
+    ]
+
+
 def changed_sources(verifier: Verifier, present: Mapping[str, str]) -> list[Finding]:
     """Sources from outside the pipeline that are not the ones artefacts were made from.
 
@@ -432,9 +454,15 @@ def outcome_of(verifier: Verifier, data_root: Path | None) -> Outcome:
         outside=len(outside),
         not_at_hand=sorted(outside - present.keys()),
         checkpoints=checkpoints,
+        tasks=len(inventory.tasks),
         checkpoint_files=inventory.checkpoint_files,
         checkpoint_bytes=inventory.checkpoint_bytes,
-        findings=[*verifier.findings(), *damaged, *changed_sources(verifier, present)],
+        findings=[
+            *verifier.findings(),
+            *damaged,
+            *damaged_tasks(inventory),
+            *changed_sources(verifier, present),
+        ],
         other_code=other_code(records),
     )
 
@@ -510,6 +538,8 @@ def show(outcome: Outcome, out: Console) -> None:
         size = decimal(outcome.checkpoint_bytes)
         counted = f"{outcome.checkpoints} complete checkpoints, {size} in {outcome.checkpoint_files} files"
         out.print(f"unfinished training: {counted}", soft_wrap=True)
+    if outcome.tasks:
+        out.print(f"finished tasks, for evaluations to go on from: {outcome.tasks} tables", soft_wrap=True)
     if outcome.not_at_hand:
         out.print(f"not on this machine: {', '.join(outcome.not_at_hand)}", soft_wrap=True)
     kinds = Counter(finding.kind for finding in outcome.findings)

@@ -6,7 +6,7 @@ whose jobs read or write more than datasets and scores (``sts``, ``geometry``, `
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 from pydantic import Field
@@ -26,6 +26,10 @@ class SuiteConfig(Settings):
     def labels(self) -> Sequence[str]:
         """Substitutions to print with the scores."""
         return ()
+
+    def of_task(self, task: str) -> Self:
+        """What decides the scores of one task: all but what is about others."""
+        return self.model_copy(update={"datasets": [task]})
 
 
 class Evaluator(Protocol):

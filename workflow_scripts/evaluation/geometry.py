@@ -75,6 +75,20 @@ class Config(Settings):
             raise ValueError(f"{sorted(shared)} name both positives and a sample; rename one")
         return self
 
+    @property
+    def measures(self) -> dict[str, Positives | Sample]:
+        """All of them by name."""
+        return {**self.positives, **self.samples}
+
+    def of_task(self, task: str) -> Self:
+        """What decides the scores of one measure."""
+        positives, samples = _only(task, self.positives), _only(task, self.samples)
+        return self.model_copy(update={"positives": positives, "samples": samples})
+
+
+def _only(task: str, measures: Mapping[str, Settings]) -> dict[str, Settings]:
+    return {name: measure for name, measure in measures.items() if name == task}
+
 
 def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config) -> list[Score]:
     """Measure one encoder; a measure whose dataset is not in ``datasets`` is a gap.
@@ -85,7 +99,7 @@ def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config) -
         config: What to measure.
     """
     scores: list[Score] = []
-    for name, measure in (config.positives | config.samples).items():
+    for name, measure in config.measures.items():
         if measure.dataset not in datasets:
             scores.append(gap(name, f"dataset {measure.dataset} is not there"))
         elif isinstance(measure, Positives):

@@ -12,7 +12,7 @@ mteb's JSON contains times and dates; the scores returned here do not.
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import isfinite
 from pathlib import Path
@@ -91,7 +91,13 @@ def find_tasks(names: Iterable[str]) -> list[AbsTask]:
 
 
 def evaluate(
-    folder: Path, tasks: Sequence[AbsTask], config: Config, *, run: str, cache_folder: Path
+    folder: Path,
+    tasks: Sequence[AbsTask],
+    config: Config,
+    *,
+    run: str,
+    cache_folder: Path,
+    lost: Callable[[str, Exception], Score],
 ) -> list[Score]:
     """Run an encoder on tasks, skipping what is in the cache.
 
@@ -101,6 +107,7 @@ def evaluate(
         config: Lengths, batches, and the metrics to keep.
         run: Name of the run, for mteb's files.
         cache_folder: Folder of mteb's JSON between jobs, which is not an output of any rule.
+        lost: The gap of a task that raised an error.
 
     Returns:
         Per task the ``mean`` of main scores over splits and subsets, and for every split and subset
@@ -123,7 +130,11 @@ def evaluate(
                     )
                 scores.append(gap(task.metadata.name, reason))
                 continue
-            _run(task, encoder, cache, config.batch_size)
+            try:
+                _run(task, encoder, cache, config.batch_size)
+            except Exception as error:  # every task has reasons of its own to fail
+                scores.append(lost(task.metadata.name, error))
+                continue
             result = _finished(task, encoder.mteb_model_meta, cache)
             assert result is not None
         scores += _scores(task, result, config.metrics)

@@ -24,7 +24,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import faiss
 import numpy as np
@@ -63,6 +63,10 @@ class Config(Settings):
     readout: Pooling | None = Field(
         description="Readout to use with every run's backbone, without its own readout and head; null for its own."
     )
+
+    def of_task(self, task: str) -> Self:
+        """What decides the scores of one task: all but the list of others."""
+        return self.model_copy(update={"datasets": [task]})
 
 
 class Task(NamedTuple):

@@ -7,7 +7,7 @@ their average weighted by the number of pairs.
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,10 @@ class Config(Settings):
         cased = tokenizer.tokenize("Town") != tokenizer.tokenize("town")
         of_senteval = any(name.startswith(SENTEVAL) for name in self.datasets)
         return [RELEASED] if cased and of_senteval and self.text == "release" else []
+
+    def of_task(self, task: str) -> Self:
+        """What decides the scores of one task: all but the list of others."""
+        return self.model_copy(update={"datasets": [task]})
 
 
 def in_text(task: str, table: pa.Table, text: str) -> pa.Table:

@@ -30,7 +30,7 @@ Shape suffixes: N rows, D features, C classes, P problems, S penalties.
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +70,14 @@ class Config(SuiteConfig):
     standardise: bool = Field(
         description="Whether features get mean 0 and sd 1 over rows not tested; SentEval no."
     )
+
+    def of_task(self, task: str) -> Self:
+        """What decides the scores of one task; of the graded ones, whether it is among them."""
+        return (
+            super()
+            .of_task(task)
+            .model_copy(update={"graded": [name for name in self.graded if name == task]})
+        )
 
 
 class Problem(NamedTuple):

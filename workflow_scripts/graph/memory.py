@@ -5,6 +5,7 @@ from math import ceil
 
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.workloads import Workloads
 
 _READ_BYTES = 4
 """A parameter in float32."""
@@ -12,13 +13,16 @@ _TRAINED_BYTES = 16
 """With its gradient and AdamW's two moments."""
 _BESIDE_GB = 4
 """Python, PyTorch, the text and a batch's states."""
+_VECTOR_BYTES = 4 * 2 * 4
+"""A dimension of a row's two texts in float32, in four copies: known, a task's, its features, a classifier's."""
 
 
 class Memory:
     """Requests by a job's wildcards; they decide no result, so Snakemake reruns nothing for them."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, workloads: Workloads) -> None:
         self._study = study
+        self._work = workloads
 
     def reading(self, least_gb: int) -> Callable[[Wildcards], str]:
         """Of a job that computes with a run's model.
@@ -27,6 +31,17 @@ class Memory:
             least_gb: What the rule takes for an encoder of any usual size, in GB.
         """
         return lambda wildcards: self._request(least_gb, self._parameters(wildcards.run), _READ_BYTES)
+
+    def evaluating(self, least_gb: int, kind: str = "") -> Callable[[Wildcards], str]:
+        """Of a job that also holds the vectors of a suite of ``kind``, which may be a wildcard."""
+
+        def request(wildcards: Wildcards) -> str:
+            rows = self._work.of(kind or wildcards.kind, wildcards.suite).rows
+            width = max((size.width for size in self._work.sizes(wildcards.run)), default=0)
+            vectors = rows * width * _VECTOR_BYTES
+            return self._request(least_gb, self._parameters(wildcards.run), _READ_BYTES, vectors)
+
+        return request
 
     def encoding(self, least_gb: int) -> Callable[[Wildcards], str]:
         """Of a job that computes with a teacher, which may consist of several runs."""
@@ -51,5 +66,5 @@ class Memory:
         return sum(size.parameters for size in self._study.sizes.behind(encoder) if size)
 
     @staticmethod
-    def _request(least_gb: int, parameters: int, bytes_each: int) -> str:
-        return f"{max(least_gb, _BESIDE_GB + ceil(parameters * bytes_each / 1e9))}GB"
+    def _request(least_gb: int, parameters: int, bytes_each: int, more_bytes: float = 0) -> str:
+        return f"{max(least_gb, _BESIDE_GB + ceil((parameters * bytes_each + more_bytes) / 1e9))}GB"

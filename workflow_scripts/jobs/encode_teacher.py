@@ -4,12 +4,16 @@ import pyarrow as pa
 
 from workflow_scripts.columns.training import TEACHER
 from workflow_scripts.errors import one_line_errors
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
 from workflow_scripts.training.data import read_columns
 from workflow_scripts.training.settings import TeacherEncoding
+
+_GPUS = 1
+"""That the rule asks for."""
 
 
 def main() -> None:
@@ -23,6 +27,7 @@ def main() -> None:
     )
     settings = TeacherEncoding.parse(job.settings["teacher"], "teacher")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    encoder.to(granted_device(_GPUS))
     vectors_ND = encode(
         encoder, tokenizer, read_columns(job.inputs["sentences"])["anchor"], settings.max_tokens
     )

@@ -2,6 +2,7 @@
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import mteb_tasks
+from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.evaluation.scores import score_table
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
@@ -19,8 +20,8 @@ def main() -> None:
     )
     config = mteb_tasks.Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
     lists = mteb_tasks.Lists.parse(job.settings["mteb"], "mteb")
-    labels = [config.label] if config.label else []
-    record = job.record(labels=labels)  # checks the model, which mteb would load unchecked
+    failures = Failures(job)
+    job.record()  # checks the model, which mteb would load unchecked
     scores_file = job.outputs["scores"]
     scores = mteb_tasks.evaluate(
         job.inputs["model"].parent,
@@ -29,9 +30,12 @@ def main() -> None:
         run=f"{job.wildcards['run']}.seed{job.wildcards['seed']}",
         # Not an output of the rule, so that a job that was stopped, or is to run more tasks, continues from there.
         cache_folder=scores_file.with_suffix(".checkpoints"),
+        lost=failures.add,
     )
     scores += mteb_tasks.means_of_lists(scores, lists, config)
-    write_table(scores_file, score_table(scores, **job.wildcards), record)
+    table = score_table(scores, **job.wildcards)
+    labels = [*([config.label] if config.label else []), *failures.settle(table)]
+    write_table(scores_file, table, job.record(labels=labels))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,19 @@
 """Score one run on one suite of semantic search (rule evaluate_search)."""
 
 from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from workflow_scripts.columns.corpora import LABELLED
+from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import search
-from workflow_scripts.evaluation.scores import score_table
+from workflow_scripts.evaluation.embeddings import Encode
+from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
 from workflow_scripts.evaluation.times import write_times
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table
@@ -14,25 +21,36 @@ from workflow_scripts.provenance.job import parse_job
 
 
 def main() -> None:
-    """Encode the suite's unique questions once, search, write scores and times separately."""
+    """Encode the suite's unique questions once, search task by task, write scores and times separately."""
     job = parse_job(
         "evaluate_search",
         __doc__,
         wildcards=["suite", "run", "seed"],
         inputs=["model"],
         many=["datasets"],
+        operational=["gpus"],
         outputs=["scores"],
         timings=["times"],
     )
     config = search.Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
-    tables = {path.stem: read_table(path, LABELLED) for path in job.many("datasets")}
+    tasks = {path.stem: _task(path, read_table(path, LABELLED), config) for path in job.many("datasets")}
     encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
-    scores, times = search.evaluate(
-        tables, partial(encode, encoder, tokenizer, max_tokens=config.max_tokens), config
-    )
-    record = job.record()
-    write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
-    write_times(job.timings["times"], score_table(times, **job.wildcards), record)
+    encoder.to(granted_device(job.operational["gpus"]))
+    once = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
+    made = evaluate_tasks(job, tasks, once, {"scores": SCORES, "times": SCORES})
+    record = job.record(labels=made.labels)
+    write_table(job.outputs["scores"], made.tables["scores"], record)
+    write_times(job.timings["times"], made.tables["times"], record)
+
+
+def _task(path: Path, table: pa.Table, config: search.Config) -> Task:
+    alone = config.of_task(path.stem)
+
+    def evaluate(encode: Encode) -> dict[str, Any]:
+        scores, times = search.evaluate({path.stem: table}, encode, alone)
+        return {"scores": scores, "times": times}
+
+    return Task(path, alone, evaluate)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,19 @@
 
 import importlib
 from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.evaluation.base import Evaluator
-from workflow_scripts.evaluation.embeddings import remembering
-from workflow_scripts.evaluation.scores import gap, score_table
+from workflow_scripts.evaluation.base import Evaluator, SuiteConfig
+from workflow_scripts.evaluation.embeddings import Encode
+from workflow_scripts.evaluation.scores import gap
+from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table
@@ -15,27 +22,40 @@ from workflow_scripts.provenance.job import parse_job
 
 
 def main() -> None:
-    """Encode each text of the suite once, evaluate, write."""
+    """Encode each text of the suite once, evaluate task by task, write."""
     job = parse_job(
         "evaluate_suite",
         __doc__,
         wildcards=["kind", "suite", "run", "seed"],
         inputs=["model"],
         many=["datasets"],
+        operational=["gpus"],
         outputs=["scores"],
     )
-    wildcards = dict(job.wildcards)
-    kind = wildcards.pop("kind")
-    evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{kind}")
-    config = evaluator.Config.parse(job.settings["suite"], f"suites ({wildcards['suite']})")
-    tables = {path.stem: read_table(path, FORMS[evaluator.FORM]) for path in job.many("datasets")}
-    found = {name: table for name, table in tables.items() if len(table)}
+    evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{job.wildcards['kind']}")
+    config = evaluator.Config.parse(job.settings["suite"], f"suites ({job.wildcards['suite']})")
+    form = FORMS[evaluator.FORM]
+    tasks = {
+        path.stem: _task(path, read_table(path, form), evaluator, config) for path in job.many("datasets")
+    }
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
-    once = remembering(partial(encode, encoder, tokenizer, max_tokens=config.max_tokens))
-    scores = evaluator.evaluate(found, once, config) if found else []
-    scores += [gap(name, "no source of the dataset is available") for name in tables if name not in found]
-    record = job.record(labels=config.labels)
-    write_table(job.outputs["scores"], score_table(scores, **wildcards), record)
+    encoder.to(granted_device(job.operational["gpus"]))
+    once = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
+    made = evaluate_tasks(job, tasks, once, {"scores": SCORES})
+    write_table(
+        job.outputs["scores"], made.tables["scores"], job.record(labels=[*config.labels, *made.labels])
+    )
+
+
+def _task(path: Path, table: pa.Table, evaluator: Evaluator, config: SuiteConfig) -> Task:
+    alone = config.of_task(path.stem)
+
+    def evaluate(encode: Encode) -> dict[str, Any]:
+        if not len(table):
+            return {"scores": [gap(path.stem, "no source of the dataset is available")]}
+        return {"scores": evaluator.evaluate({path.stem: table}, encode, alone)}
+
+    return Task(path, alone, evaluate)
 
 
 if __name__ == "__main__":

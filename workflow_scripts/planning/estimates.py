@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from workflow_scripts.planning.evaluations import work_of
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.planning.rates import BASES, EncoderSize, Rate, Rates
+from workflow_scripts.planning.rates import BASES, EncoderSize, Rate, Rates, rows_of
 
 TRAINED_PASS = 3
 """The cost of a forward and a backward pass, in forward passes."""
@@ -93,7 +94,7 @@ class Estimator:
         if job is None:
             return None
         if job.rule == "read_dataset":
-            return self._rows_of_dataset(job)
+            return rows_of(job.wildcards["dataset"], job.settings["dataset"]["contract"], self._rates)
         texts = [
             one for one in job.inputs if one.endswith(".parquet") and "round_trip" not in Path(one).parts
         ]
@@ -103,21 +104,14 @@ class Estimator:
             return None
         return _combined(sum(part.value for part in known), known)
 
-    def _rows_of_dataset(self, job: Job) -> Rate | None:
-        name = job.wildcards["dataset"]
-        if name in self._rates.rows:
-            return self._rates.rows[name]
-        contract = job.settings["dataset"]["contract"]
-        rows = contract.get("rows", contract.get("min_rows"))
-        source = f"contract of datasets.{name}"
-        return Rate(value=rows, basis="published", source=source) if rows else None
-
     # GPU hours
 
     def gpu_hours(self, job: Job) -> Amount:
         """GPU hours of a job; 0 for one that requests no GPU."""
         if not job.gpus:
             return Amount()
+        if job.rule.startswith("evaluate_"):
+            return self._evaluation_hours(job)
         flops = {"train_encoder": self._training_flops, "encode_teacher": self._teacher_flops}.get(job.rule)
         found = flops(job) if flops else None
         if found is None:
@@ -126,6 +120,21 @@ class Estimator:
         return Amount(
             hours, 1, 0, frozenset({found.basis, self._rates.gpu_tflops.basis, self._rates.filled.basis})
         )
+
+    def _evaluation_hours(self, job: Job) -> Amount:
+        """Encoding alone: a GPU that waits while vectors are compared is lent for no other reason."""
+        makers = filter(None, map(self._graph.maker, job.inputs))
+        blocks = {
+            one.wildcards["dataset"]: one.settings["dataset"] for one in makers if one.rule == "read_dataset"
+        }
+        kind = job.wildcards.get("kind", job.rule.removeprefix("evaluate_"))
+        tokens = work_of(kind, job.settings["suite"], blocks, self._rates).tokens
+        sizes = self._sizes(self.encoders(job))
+        if not tokens or not sizes:
+            return UNKNOWN
+        speed = self._rates.gpu_encoding_tflops
+        flops = tokens * sum(size.forward_flops(1) for size in sizes)
+        return Amount(flops / (speed.value * 1e12) / 3600, 1, 0, frozenset({speed.basis}))
 
     def gpu_limit(self, job: Job) -> float:
         """GPU hours after which the queue ends a job, as declared by its rule."""

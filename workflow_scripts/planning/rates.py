@@ -1,7 +1,8 @@
 """The contents of config/rates.yaml: the numbers by which a job graph is multiplied, each with its origin."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field
@@ -40,7 +41,12 @@ class EncoderSize(Settings):
 
         For each token, a layer takes 4 D^2 for queries, keys, values and output, and 2 T D for attention over T tokens.
         """
-        return 2 * tokens * self.layers * (4 * self.width**2 + self.feed_forward + 2 * tokens * self.width)
+        return forward_flops(tokens, self.layers, self.width, self.feed_forward)
+
+
+def forward_flops(tokens: float, layers: int, width: int, feed_forward: int) -> float:
+    """``EncoderSize.forward_flops`` of an encoder that config/rates.yaml may not list."""
+    return 2 * tokens * layers * (4 * width**2 + feed_forward + 2 * tokens * width)
 
 
 class Rates(Settings):
@@ -48,6 +54,17 @@ class Rates(Settings):
 
     gpu_tflops: Rate = Field(
         description="Sustained speed of one GPU in training, in 10^12 operations per second."
+    )
+    gpu_encoding_tflops: Rate = Field(description="The same where runs are evaluated, in float32.")
+    cpu_gflops: Rate = Field(
+        description="Sustained speed of one thread that encodes, in 10^9 operations per second."
+    )
+    row_tokens: dict[str, Rate] = Field(
+        description="Tokens of a row of a dataset, by its name or else its form, all its texts together."
+    )
+    list_tokens: dict[str, Rate] = Field(description="Tokens of all texts, by list of config/mteb.yaml.")
+    scoring_seconds: dict[str, Rate] = Field(
+        description="By kind of suite: one thread's for each row and dimension of the vectors, and start of k-means."
     )
     filled: Rate = Field(
         description="Length of a batch's sentences, padding included, divided by the training's max_tokens."
@@ -65,6 +82,14 @@ class Rates(Settings):
     kilobytes: dict[str, Rate] = Field(description="By rule: size of all outputs of a job, except models.")
     bytes_per_row: dict[str, Rate] = Field(description="By rule, where outputs grow with the text.")
     characters_per_token: Rate = Field(description="In a language model's prompts and completions.")
+
+
+def rows_of(name: str, contract: Mapping[str, Any], rates: Rates) -> Rate | None:
+    """Rows of a dataset, by its rate or else by its contract; None if neither says."""
+    if name in rates.rows:
+        return rates.rows[name]
+    rows = contract.get("rows", contract.get("min_rows"))
+    return Rate(value=rows, basis="published", source=f"contract of datasets.{name}") if rows else None
 
 
 def read_rates(path: Path) -> Rates:

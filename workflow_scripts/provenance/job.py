@@ -195,6 +195,11 @@ def _keep(job: Job) -> None:
         atexit.register(kept.keep, *files)
 
 
+def leave_unkept() -> None:
+    """Have the running job made anew when it is asked for again, whatever its key: a part of it failed."""
+    atexit.unregister(kept.keep)
+
+
 def _is_first() -> bool:
     """Whether this is the process that writes files, of those that torchrun starts for one job."""
     return os.environ.get("RANK", "0") == "0"

@@ -39,6 +39,7 @@ class Origin(Settings):
     capability: str = Field(description="Instructions that PyTorch uses; empty where it is not loaded.")
     threads: int = Field(description="That PyTorch computes with, or else the libraries of linear algebra.")
     blas: str = Field(description="Libraries of linear algebra, their versions and kernels.")
+    gpu: str = Field(default="", description="The GPU that was computed on; empty for the processor alone.")
     packages: dict[str, str] = Field(
         description="Versions of packages that were loaded and change no number."
     )
@@ -85,6 +86,7 @@ def origin_of(files: Iterable[str]) -> Origin:
         if torch
         else max((one["num_threads"] for one in libraries), default=1),
         blas=", ".join(sorted(kernels)),
+        gpu=torch.cuda.get_device_name() if torch and torch.cuda.is_initialized() else "",
         packages=loaded_unkeyed(),
     )
 

@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema
 
 from workflow_scripts.apis.llm import LlmBlock
 from workflow_scripts.apis.translators import TranslatorBlock
-from workflow_scripts.config import Settings
+from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.data.contamination import Config as Contamination
 from workflow_scripts.data.corpora import Corpus, RoundTripCorpus
 from workflow_scripts.data.encoders import EncoderBlock
@@ -177,6 +177,14 @@ class DevelopmentBlock(Development):
     dataset: Name | None = Field(description="Scored pairs; null takes held-out text of the corpus.")
 
 
+class EvaluationBlock(Settings):
+    """What evaluations are given to compute with."""
+
+    gpus: int = Field(
+        ge=0, le=1, description="GPUs of each job that encodes a suite.", json_schema_extra=OPERATIONAL
+    )
+
+
 class Study(Settings):
     """The whole configuration."""
 
@@ -190,6 +198,7 @@ class Study(Settings):
     )
     training: Training
     development: DevelopmentBlock
+    evaluation: EvaluationBlock
     continue_mlm: ContinueMlm
     corpora: dict[Name, Corpus | RoundTripCorpus]
     words: Words

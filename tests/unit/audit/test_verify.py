@@ -308,6 +308,21 @@ def test_checkpoints_are_held_against_their_manifests(root, checkpoint):
     assert found(root) == [(named(checkpoint / "model.safetensors"), "missing")]
 
 
+def test_finished_tasks_of_evaluations_are_held_against_their_checksums(root):
+    scores = min(Path(STUDY).glob("scores/sts/suite/*/*.parquet"))
+    task = scores.with_suffix(".checkpoints") / "stsb.scores.parquet"
+    task.parent.mkdir()
+    before = audit(root)
+    shutil.copy(scores, task)
+    outcome = audit(root)
+    assert (outcome.findings, outcome.tasks) == ([], 1)
+    assert (outcome.artefacts, outcome.bytes) == (before.artefacts, before.bytes)
+    content = task.read_bytes()
+    for damaged, kind in ((content[:40] + b"?" + content[41:], "changed"), (content[:90], "truncated")):
+        task.write_bytes(damaged)
+        assert found(root) == [(named(task), kind)]
+
+
 CODE = "workflow_scripts/data/words.py"
 
 

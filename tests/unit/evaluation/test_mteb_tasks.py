@@ -85,8 +85,12 @@ def main_score(scores):
     return next(score.value for score in scores if score.aggregation == "mean")
 
 
+def unexpected(_task, error):
+    raise error
+
+
 def run_local(folder, cache, task=None, config=SETTINGS):
-    return evaluate(folder, [task or LocalSTS()], config, run="demo", cache_folder=cache)
+    return evaluate(folder, [task or LocalSTS()], config, run="demo", cache_folder=cache, lost=unexpected)
 
 
 def directly(folder):

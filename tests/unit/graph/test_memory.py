@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.sizes import Size
+from workflow_scripts.graph.workloads import Workloads
 
 LLAMA, BERT = Size(layers=32, width=4096), Size(layers=12, width=768)
 
@@ -34,15 +35,16 @@ def wildcards(run):
 
 
 def test_encoders_of_usual_size_take_what_their_rule_says():
-    assert Memory(Study()).reading(8)(wildcards("small")) == "8GB"
-    assert Memory(Study()).training(16)(wildcards("small")) == "16GB"
-    assert Memory(Study()).reading(8)(wildcards("unknown")) == "8GB"
+    memory = Memory(Study(), Workloads(Study()))
+    assert memory.reading(8)(wildcards("small")) == "8GB"
+    assert memory.training(16)(wildcards("small")) == "16GB"
+    assert memory.reading(8)(wildcards("unknown")) == "8GB"
 
 
 def test_seven_billion_parameters_take_their_own_size():
     """12 * 32 * 4096^2 + 65,536 * 4096 = 6.71e9 parameters: 26.8 GB in float32, four times that to be trained."""
     assert LLAMA.parameters == 6_710_886_400
-    memory = Memory(Study())
+    memory = Memory(Study(), Workloads(Study()))
     assert memory.reading(8)(wildcards("adapted")) == "31GB"
     assert memory.training(16)(wildcards("adapted")) == "31GB"
     assert memory.training(16)(wildcards("whole")) == "112GB"

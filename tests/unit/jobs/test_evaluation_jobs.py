@@ -11,14 +11,12 @@ import pytest
 
 from tests import tiny
 from tests.jobs import planned_code
+from tests.unit.jobs.conftest import made
 from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.scores import ATTENTION, SCORES
 from workflow_scripts.errors import DataError
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import pooling as pooling_readout
-from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.provenance.artefacts import (
-    job_record,
     read_record,
     read_table,
     verify_checksum,
@@ -29,25 +27,6 @@ from workflow_scripts.provenance.artefacts import (
 TEXTS = tiny.sentences(40, seed=7)
 WILDCARDS = {"suite": "demo", "run": "frozen_avg.tiny", "seed": "0"}
 GONE = "no source of the dataset is available"
-
-
-@pytest.fixture(scope="module")
-def model(tiny_bert, tmp_path_factory):
-    """The record of a run's model."""
-    folder = tmp_path_factory.mktemp("run") / "model"
-    encoder = SentenceEncoder(
-        load_backbone(tiny_bert),
-        pooling_readout.Config(kind="pooling", pooler="avg", layers=None),
-        head=False,
-        head_at_test=False,
-    )
-    with writing_model_folder(folder, made(folder)) as place:
-        save_encoder(place, encoder, load_tokenizer(tiny_bert))
-    return folder / "record.json"
-
-
-def made(path):
-    return job_record("pool_encoder", settings={}, inputs={}, outputs=[path])
 
 
 def dataset(folder, name, schema, rows=()):
@@ -64,6 +43,7 @@ def classes(folder):
 
 def run(rule, settings, wildcards=WILDCARDS, **files):
     line = [*planned_code(rule), "--config", json.dumps(settings)]
+    line += ["--gpus", "0"] if "datasets" in files and rule.startswith("evaluate_") else []
     for name, value in (wildcards | files).items():
         line += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
     before = sys.argv
@@ -290,6 +270,34 @@ def test_mteb_goes_on_where_a_job_was_stopped_and_its_cache_is_not_judged(model,
     tree = collect(tmp_path, [tmp_path / "results/demo"])
     assert list(tree.sizes) == ["results/demo/scores/mteb/demo/run/seed0.parquet"]
     assert tree.checkpoint_files > 0
+
+
+def test_a_task_of_mteb_that_raises_is_a_labelled_gap_and_tried_again(
+    model, tmp_path, mteb_task, monkeypatch
+):
+    class Broken(mteb_task):
+        metadata = mteb_task.metadata.model_copy(update={"name": "Broken"})
+        whole = False
+
+        def evaluate(self, *given, **named):
+            if not self.whole:
+                raise RuntimeError("no such column")
+            return super().evaluate(*given, **named)
+
+    from workflow_scripts.evaluation import mteb_tasks
+
+    monkeypatch.setattr(mteb_tasks, "find_tasks", lambda names: [mteb_task(), Broken()])
+    scores = tmp_path / "scores.parquet"
+    lists = {"lists": {"mine": {"STS-B": "STSBenchmark", "B": "Broken"}}, "not_in_this_mteb": {}}
+    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, model=model, scores=scores)
+    assert "RuntimeError: no such column" in gaps_of(scores_in(scores))["Broken"]
+    assert {row["task"] for row in scores_in(scores) if row["value"] is not None} == {"STSBenchmark"}
+    assert "task Broken of frozen_avg.tiny, seed 0, failed" in read_record(scores).labels[0]
+    Broken.whole = True
+    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, model=model, scores=scores)
+    assert gaps_of(scores_in(scores)) == {}
+    assert read_record(scores).labels == []
+    assert mteb_task.loads == 1
 
 
 def test_contamination_reads_every_form_and_absent_data(tmp_path):

@@ -20,6 +20,11 @@ def rate(value, basis="measured"):
 RATES = Rates.parse(
     {
         "gpu_tflops": rate(1, "assumed"),
+        "gpu_encoding_tflops": rate(0.5, "assumed"),
+        "cpu_gflops": rate(50),
+        "row_tokens": {"pairs": rate(20), "labelled": rate(10)},
+        "list_tokens": {"mine": rate(1000)},
+        "scoring_seconds": {"transfer": rate(1e-5)},
         "filled": rate(0.5, "assumed"),
         "encoders": {
             "toy": {
@@ -219,3 +224,21 @@ def test_every_readout_of_the_configuration_has_a_rate():
     kinds = {block["readout"]["kind"] for block in methods.values() if "readout" in block}
     assert {"pooling", "s2sent", "layer_attention"} <= kinds
     assert kinds <= rates["readout_cost"].keys()
+
+
+def test_an_evaluation_on_a_gpu_takes_the_time_of_encoding():
+    """100 rows of 20 tokens, of 4,880 operations each, at half a teraflop."""
+    blocks = {"dataset": {"form": "pairs", "contract": {"rows": 100}}}
+    made = [
+        job("read_dataset", ["r/datasets/stsb.parquet"], settings=blocks, dataset="stsb"),
+        training("simcse.toy", WIKI),
+    ]
+    read = ["r/runs/simcse.toy/seed1/model/record.json", "r/datasets/stsb.parquet"]
+    suite = {"suite": {"datasets": ["stsb"], "max_tokens": 64}}
+    evaluation = job("evaluate_sts", ["r/scores/sts/one.parquet"], read, suite, gpus=1)
+    found = estimator(*made, evaluation).gpu_hours(evaluation)
+    assert found.value == pytest.approx(100 * 20 * 2 * 2 * (400 + 800 + 20) / 0.5e12 / 3600)
+    assert found.bases == {"assumed"}
+    unknown = job("evaluate_mteb", [], read[:1], {"suite": {"lists": ["not_counted"]}}, gpus=1)
+    assert estimator(*made, unknown).gpu_hours(unknown).unknown == 1
+    assert estimator(*made, evaluation).gpu_hours(evaluation._replace(gpus=0)).jobs == 0

@@ -1,0 +1,27 @@
+"""A run's model, which jobs of evaluation read."""
+
+import pytest
+
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+
+
+@pytest.fixture(scope="module")
+def model(tiny_bert, tmp_path_factory):
+    """The record of a run's model."""
+    folder = tmp_path_factory.mktemp("run") / "model"
+    encoder = SentenceEncoder(
+        load_backbone(tiny_bert),
+        pooling_readout.Config(kind="pooling", pooler="avg", layers=None),
+        head=False,
+        head_at_test=False,
+    )
+    with writing_model_folder(folder, made(folder)) as place:
+        save_encoder(place, encoder, load_tokenizer(tiny_bert))
+    return folder / "record.json"
+
+
+def made(path):
+    return job_record("pool_encoder", settings={}, inputs={}, outputs=[path])

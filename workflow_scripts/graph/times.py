@@ -1,0 +1,52 @@
+"""How long an evaluation may take: its rule's own limit, and more for an encoder or a suite that takes longer."""
+
+from collections.abc import Callable
+from math import ceil
+
+from workflow_scripts.graph.slices import Wildcards
+from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.workloads import Workloads
+from workflow_scripts.planning.rates import forward_flops
+
+MARGIN = 2
+"""Requests, in estimates."""
+_START_SECONDS = 60
+"""Python, PyTorch, checking and loading the model."""
+_PROMPTED = 2  # ASSUME: a template is no longer than the sentences that are put into it
+_FEED_FORWARD = 8
+"""Squares of the width: what the feed-forward layers of BERT's kin multiply for a token."""
+
+
+class Times:
+    """Requests by a job's wildcards; they decide no result, so Snakemake reruns nothing for them."""
+
+    def __init__(self, study: Study, workloads: Workloads) -> None:
+        self._work = workloads
+        self._gpus: int = study.config["evaluation"]["gpus"]
+
+    def evaluating(self, least_minutes: int, kind: str = "") -> Callable[[Wildcards, int], int]:
+        """Minutes of a job that evaluates a run, in each new attempt more.
+
+        Args:
+            least_minutes: What the rule takes for an encoder of any usual size.
+            kind: Of its suites; left out where it is a wildcard.
+        """
+
+        def minutes(wildcards: Wildcards, attempt: int) -> int:
+            seconds = self.seconds(kind or wildcards.kind, wildcards.suite, wildcards.run)
+            return attempt * max(least_minutes, ceil(MARGIN * seconds / 60))
+
+        return minutes
+
+    def seconds(self, kind: str, suite: str, run: str) -> float:
+        """About how long a run is evaluated on a suite; scoring is never the GPU's."""
+        work, sizes = self._work.of(kind, suite), self._work.sizes(run)
+        tokens = work.tokens * (_PROMPTED if self._work.prompted(run) else 1)
+        each = sum(forward_flops(1, size.layers, size.width, _FEED_FORWARD * size.width**2) for size in sizes)
+        width = max((size.width for size in sizes), default=0)
+        return _START_SECONDS + tokens * each / self._speed() + work.scoring_seconds * width
+
+    def _speed(self) -> float:
+        """Operations a second while encoding."""
+        rates = self._work.rates
+        return rates.gpu_encoding_tflops.value * 1e12 if self._gpus else rates.cpu_gflops.value * 1e9
