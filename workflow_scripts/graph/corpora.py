@@ -1,9 +1,12 @@
 """What the rules of sources, corpora, translations and exemplars look up."""
 
+from pathlib import Path
+
 from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.outside import planned_source, recorded_files
 from workflow_scripts.graph.references import base_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json
-from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.study import Study, data_root_of
 
 
 class Corpora:
@@ -11,6 +14,7 @@ class Corpora:
 
     def __init__(self, study: Study) -> None:
         self._config = study.config
+        self._tables = Path(study.folder, "datasets")
         blocks = study.config["corpora"]
         self.cut = [name for name, block in blocks.items() if "dataset" in block]
         self.round_trips = [name for name, block in blocks.items() if "round_trip" in block]
@@ -20,9 +24,20 @@ class Corpora:
         return [name for name, block in self._config["exemplars"].items() if block["generator"] == generator]
 
     def dataset(self, wildcards: Wildcards) -> str:
-        """Settings of reading a dataset: its block without ``about``, which is for people and decides no row."""
-        block = self._config["datasets"][wildcards.dataset]
-        return as_json({"dataset": {key: value for key, value in block.items() if key != "about"}})
+        """Settings of reading a dataset: its block without ``about``, which is for people, and its source now."""
+        name = wildcards.dataset
+        block = self._config["datasets"][name]
+        decides = {key: value for key, value in block.items() if key != "about"}
+        return as_json({"dataset": decides, "source": self._source(name)})
+
+    def _source(self, dataset: str) -> str:
+        block = self._config["datasets"][dataset]
+        return planned_source(
+            block["sources"],
+            recorded_files(self._tables / f"{dataset}.parquet"),
+            data_root_of(self._config),
+            gap_if_unreachable=block.get("optional", False) and self._config["unreachable"] == "gap",
+        )
 
     def reader_code(self, wildcards: Wildcards) -> str:
         """The code that reads a dataset: that of its sources' readers, and of no other."""

@@ -85,7 +85,8 @@ def test_what_a_block_says_for_people_is_no_part_of_a_jobs_settings():
 
 def settings_of(block: dict) -> str:
     """What the rule passes to the job that reads the dataset of ``block``."""
-    study = SimpleNamespace(config={"datasets": {"toy": block}, "corpora": {}})
+    config = {"datasets": {"toy": block}, "corpora": {}, "data_root": None, "unreachable": "stop"}
+    study = SimpleNamespace(config=config, folder="results/none")
     return Corpora(study).dataset(SimpleNamespace(dataset="toy"))
 
 
