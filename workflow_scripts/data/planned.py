@@ -37,6 +37,6 @@ def check_planned(place: str, planned: str, hashes: Mapping[str, str]) -> None:
     Raises:
         DataError: if another source was read, or a file was changed in between.
     """
-    found = text_of(hashes)
+    found = text_of(hashes) or NOTHING
     if is_here(planned) and found != planned:
         raise DataError(f"{place}: read from {found}, but planned with {planned}. Run it again.")

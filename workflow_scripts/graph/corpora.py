@@ -1,12 +1,10 @@
 """What the rules of sources, corpora, translations and exemplars look up."""
 
-from pathlib import Path
-
 from workflow_scripts.graph.code import code_of, versions
-from workflow_scripts.graph.outside import planned_source, recorded_files
+from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.references import base_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json
-from workflow_scripts.graph.study import Study, data_root_of
+from workflow_scripts.graph.study import Study
 
 
 class Corpora:
@@ -14,7 +12,7 @@ class Corpora:
 
     def __init__(self, study: Study) -> None:
         self._config = study.config
-        self._tables = Path(study.folder, "datasets")
+        self._study = study
         blocks = study.config["corpora"]
         self.cut = [name for name, block in blocks.items() if "dataset" in block]
         self.round_trips = [name for name, block in blocks.items() if "round_trip" in block]
@@ -28,16 +26,9 @@ class Corpora:
         name = wildcards.dataset
         block = self._config["datasets"][name]
         decides = {key: value for key, value in block.items() if key != "about"}
-        return as_json({"dataset": decides, "source": self._source(name)})
-
-    def _source(self, dataset: str) -> str:
-        block = self._config["datasets"][dataset]
-        return planned_source(
-            block["sources"],
-            recorded_files(self._tables / f"{dataset}.parquet"),
-            data_root_of(self._config),
-            gap_if_unreachable=block.get("optional", False) and self._config["unreachable"] == "gap",
-        )
+        optional = block.get("optional", False)
+        source = source_now(self._study, f"datasets/{name}.parquet", block["sources"], optional=optional)
+        return as_json({"dataset": decides, "source": source})
 
     def reader_code(self, wildcards: Wildcards) -> str:
         """The code that reads a dataset: that of its sources' readers, and of no other."""

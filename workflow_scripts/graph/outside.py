@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.data.hub import answers, snapshot
 from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, text_of, unversioned
 from workflow_scripts.graph.hashes import sha256_now
+from workflow_scripts.graph.study import Study, data_root_of
 
 Config = Mapping[str, Any]
 
@@ -49,6 +50,20 @@ class Here(NamedTuple):
             for file, pin in self.pins.items()
             if pin or (folder / file).is_file()
         }
+
+
+def source_now(study: Study, artefact: str, sources: Iterable[Config], *, optional: bool = False) -> str:
+    """The name of what the job of one artefact would read now.
+
+    Args:
+        study: Whose results and settings count.
+        artefact: File or model folder below the study's results.
+        sources: Of a dataset or an encoder, as configured.
+        optional: Whether it may be a gap.
+    """
+    recorded = recorded_files(Path(study.folder, artefact))
+    gap = optional and study.config["unreachable"] == "gap"
+    return planned_source(sources, recorded, data_root_of(study.config), gap_if_unreachable=gap)
 
 
 def planned_source(

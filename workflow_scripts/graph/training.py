@@ -1,15 +1,14 @@
 """What the rules that make runs look up."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from workflow_scripts.graph.code import code_of, versions
-from workflow_scripts.graph.outside import planned_source, recorded_files
+from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.schema import SCHEMA, read_schema
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
-from workflow_scripts.graph.study import Study, data_root_of
+from workflow_scripts.graph.study import Study
 from workflow_scripts.methods import method_modules
 
 
@@ -95,9 +94,7 @@ class Training:
     def fetching_settings(self, wildcards: Wildcards) -> str:
         """Settings of a fetched encoder, and the source that it would be copied from now."""
         block = self._config["encoders"][wildcards.encoder]["fetch"]
-        recorded = recorded_files(Path(self._study.folder, "encoders", wildcards.encoder))
-        root = data_root_of(self._config)
-        source = planned_source(block["sources"], recorded, root, gap_if_unreachable=False)
+        source = source_now(self._study, f"encoders/{wildcards.encoder}", block["sources"])
         return as_json({"encoder": deciding(block, self._schema, "EncoderBlock"), "source": source})
 
     def frozen_settings(self, wildcards: Wildcards) -> str:
