@@ -1,12 +1,18 @@
 import hashlib
+import os
 import shutil
+from collections import Counter
 
 import pyarrow as pa
 import pytest
 
+from tests.planning import ROOT
+from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data import hub
-from workflow_scripts.data.planned import NOT_REACHED, check_planned
-from workflow_scripts.errors import DataError
+from workflow_scripts.data.planned import NOT_REACHED, check_planned, unversioned
+from workflow_scripts.data.readers.base import Rows
+from workflow_scripts.data.sources import Dataset, load_planned
+from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.graph import hashes, outside
 from workflow_scripts.graph.outside import planned_source, recorded_files
 from workflow_scripts.provenance.artefacts import job_record, write_table
@@ -100,6 +106,48 @@ def test_a_hub_that_does_not_answer_makes_a_gap_only_where_that_is_wanted(root, 
     assert now([local("a")], root, gap=True) == now([local("a")], root)  # nobody asks
 
 
+READ = {
+    "the first file": [local("a"), local("b"), HUB],
+    "the second of two sources": [local("c"), local("a", "b")],
+    "a file that is listed after the Hub": [HUB, local("b")],
+    "a file of a package": [
+        local("c"),
+        {"kind": "package", "package": "tests", "files": {"x": {"path": "__init__.py", "sha256": None}}},
+    ],
+    "the Hub": [local("c"), HUB],
+    "nothing, since no file is there": [local("c"), local("a", "d")],
+    "nothing, since the Hub has no such repository": [HUB | {"repository": "team/none"}],
+}
+
+
+def read_rows():
+    return Rows(pa.Table.from_pylist([{"sentence": "a"}], schema=SENTENCES), Counter())
+
+
+@pytest.mark.parametrize("sources", READ.values(), ids=READ)
+def test_the_name_is_the_same_before_and_after_the_job(root, monkeypatch, tmp_path, sources):
+    """Else a finished study would run again; the job is the real one but for its reader and its network."""
+    monkeypatch.setattr("workflow_scripts.data.readers.lines.read", lambda *_, **__: read_rows())
+
+    def ask(source, _form):
+        if source.repository == "team/none":
+            raise MissingError("no such repository")
+        return read_rows(), {"hub": Input(path=f"hub:{source.repository}@{COMMIT}", sha256=PIN)}
+
+    monkeypatch.setattr("workflow_scripts.data.sources._from_hub", ask)
+    monkeypatch.setattr(
+        "workflow_scripts.data.sources._package_root", lambda _: (ROOT / "tests", "package:tests==1/")
+    )
+    on_hub = {"splits": ["test"], "columns": {}}
+    whole = [source | ({"reader": "lines"} if "files" in source else on_hub) for source in sources]
+    block = {"form": "sentences", "sources": whole, "contract": {}, "optional": True}
+    for gap in (False, True):
+        before = now(sources, root, gap=gap)
+        loaded = load_planned("toy", Dataset.parse(block, "toy"), root, before)
+        recorded = {unversioned(given.path): given.sha256 for given in loaded.origin.values()}
+        assert now(sources, root, recorded, gap=gap) == before
+
+
 def encoder(path, **more):
     return {"kind": "local", "path": path} | more
 
@@ -156,8 +204,6 @@ def test_what_was_read_is_in_the_record_or_in_that_of_what_is_kept(tmp_path):
 
 
 def settle(path, seconds=100):
-    import os
-
     stat = path.stat()
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns - seconds * 10**9))
 
@@ -170,8 +216,6 @@ def test_a_large_file_is_read_once(root, monkeypatch):
 
 
 def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root):
-    import os
-
     stat = (root / "a").stat()
     assert hashes.sha256_now(root / "a") == sha256("a")
     (root / "a").write_text("x")
