@@ -6,6 +6,8 @@ read stays as it is when its file is not there any more: a disk that is not moun
 same before and after the job, so that a finished study stays finished.
 """
 
+import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +19,11 @@ from workflow_scripts.graph.hashes import sha256_now
 from workflow_scripts.graph.study import Study, data_root_of
 
 Config = Mapping[str, Any]
+
+NOTES = Path(".snakemake/sources")
+"""Below the working directory: what the last run was planned with, for its jobs that run elsewhere."""
+_planned: dict[Path, str] = {}
+"""Note to the name that was computed in this process."""
 
 
 class Here(NamedTuple):
@@ -53,7 +60,9 @@ class Here(NamedTuple):
 
 
 def source_now(study: Study, artefact: str, sources: Iterable[Config], *, optional: bool = False) -> str:
-    """The name of what the job of one artefact would read now.
+    """The name of what the job of one artefact would read now; within a job, of what it was planned with.
+
+    A job may run where neither data nor network are, as on a compute node, and Snakemake builds its graph there anew.
 
     Args:
         study: Whose results and settings count.
@@ -61,9 +70,29 @@ def source_now(study: Study, artefact: str, sources: Iterable[Config], *, option
         sources: Of a dataset or an encoder, as configured.
         optional: Whether it may be a gap.
     """
+    note = NOTES / study.folder / f"{artefact}.txt"
+    if _is_in_job() and note.is_file():
+        return note.read_text("utf-8")
     recorded = recorded_files(Path(study.folder, artefact))
     gap = optional and study.config["unreachable"] == "gap"
-    return planned_source(sources, recorded, data_root_of(study.config), gap_if_unreachable=gap)
+    name = planned_source(sources, recorded, data_root_of(study.config), gap_if_unreachable=gap)
+    if not _is_in_job():
+        _planned[note] = name
+    return name
+
+
+def _is_in_job() -> bool:
+    """Whether Snakemake was started by Snakemake, to run a job on its own or on another machine."""
+    return "--mode" in sys.argv
+
+
+def note_planned() -> None:
+    """Leave word of what was planned, at the start of a run that is not a dry one."""
+    for note, name in _planned.items():
+        note.parent.mkdir(parents=True, exist_ok=True)
+        temporary = note.with_suffix(f".{os.getpid()}.tmp")
+        temporary.write_text(name, "utf-8")
+        temporary.replace(note)
 
 
 def planned_source(

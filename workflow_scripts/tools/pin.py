@@ -189,7 +189,8 @@ def _pin_file(file: Path, given: argparse.Namespace) -> list[str]:
     if found.pins and not given.dry_run:
         write(file, found.pins)
     did = "would write" if given.dry_run else "wrote"
-    for line in (*(f"{did}: {pin.shown}" for pin in found.pins), *(f"left: {line}" for line in found.left)):
+    lines = [*(f"{did}: {pin.shown}" for pin in found.pins), *(f"left: {line}" for line in found.left)]
+    for line in lines:
         print(f"{file}: {line}")  # noqa: T201
     return found.left
 

@@ -1,7 +1,9 @@
 import hashlib
 import os
 import shutil
+import sys
 from collections import Counter
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -14,7 +16,7 @@ from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sources import Dataset, load_planned
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.graph import hashes, outside
-from workflow_scripts.graph.outside import planned_source, recorded_files
+from workflow_scripts.graph.outside import planned_source, recorded_files, source_now
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
 
@@ -198,6 +200,22 @@ def test_what_was_read_is_in_the_record_or_in_that_of_what_is_kept(tmp_path):
     assert recorded_files(path) == {"package:gensim/a": PIN, "hub:b@c": PIN}
     path.write_text("no table")
     assert recorded_files(path) == {"local:old": PIN}
+
+
+def test_a_job_that_runs_elsewhere_is_told_what_was_planned(root, monkeypatch):
+    monkeypatch.setattr(outside, "_planned", {})
+    config = {"data_root": str(root), "unreachable": "stop"}
+    study = SimpleNamespace(config=config, folder="results/toy")
+    asked = ("datasets/toy.parquet", [local("a")])
+    assert source_now(study, *asked) == named(a="a")
+    assert not outside.NOTES.exists()  # a dry run
+    outside.note_planned()
+    (root / "a").rename(root.parent / "a")  # out of a compute node's sight
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--mode", "remote"])
+    assert source_now(study, *asked) == named(a="a")
+    assert source_now(study, "datasets/other.parquet", [local("a")]) == "none"
+    monkeypatch.setattr(sys, "argv", ["snakemake"])
+    assert source_now(study, *asked) == "none"
 
 
 # Hashes
