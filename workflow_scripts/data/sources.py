@@ -151,7 +151,8 @@ def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: s
             raise MissingError(f"{error} Planned with {planned}. {advice}") from error
         if not dataset.optional:
             raise
-        absent = f"{name}: {'not there' if reached else 'Hub not reached'}: {expected(dataset)}"
+        why = "not there" if reached else "Hub not reached"
+        absent = f"{name}: {why}; expected {expected(dataset)}"
         print(f"Gap: {error}\nGap: {absent}")  # noqa: T201
         return Loaded(Rows(FORMS[dataset.form].empty_table(), Counter()), {}, absent)
     check_planned(f"datasets.{name}", planned, {given.path: given.sha256 for given in origin.values()})
@@ -174,7 +175,7 @@ def _expected(source: "FileSource | HubSource") -> str:
     label = {"local": "local:", "package": f"package:{source.package}/"}.get(
         source.kind, f"hub:{source.repository}@{source.revision}/"
     )
-    hashes = ((file.path, file.sha256 or "not pinned") for file in source.files.values())
+    hashes = sorted((file.path, file.sha256 or "not pinned") for file in source.files.values())
     return " and ".join(f"{label}{path} (sha256 {sha256})" for path, sha256 in hashes)
 
 

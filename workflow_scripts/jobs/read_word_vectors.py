@@ -21,7 +21,7 @@ def main() -> None:
     check_planned(f"extraction.representations.{job.wildcards['representation']}", planned, hashes)
     if path is None:
         expected = f"local:{representation.path} (sha256 {representation.sha256 or 'not pinned'})"
-        gap = f"gap: {job.wildcards['representation']}: not there: {expected}"
+        gap = f"gap: {job.wildcards['representation']}: not there; expected {expected}"
         write_table(job.outputs["vectors"], WORD_VECTORS.empty_table(), job.record(labels=[gap]))
         return
     vectors = read(path, representation.drop_frequent)

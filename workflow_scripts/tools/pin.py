@@ -179,12 +179,14 @@ def main() -> None:
         raise ConfigError("Snakefile: no such file. Run this in the folder of the pipeline.")
     files = [*configfiles_of(Path("Snakefile")), *given.configfile]
     check_names(files, given.names)
-    left = [line for file in files for line in _pin_file(file, given)]
-    sys.exit(1 if left and given.names else 0)
+    found = [_pin_file(file, given) for file in files]
+    if not any(map(any, found)):
+        print("Nothing is open.")  # noqa: T201
+    sys.exit(1 if given.names and any(one.left for one in found) else 0)
 
 
-def _pin_file(file: Path, given: argparse.Namespace) -> list[str]:
-    """Pin one file; returns what is left open."""
+def _pin_file(file: Path, given: argparse.Namespace) -> Found:
+    """Pin one file, and print what is done and what is left."""
     found = find_pins(file, given.names, given.data_root)
     if found.pins and not given.dry_run:
         write(file, found.pins)
@@ -192,7 +194,7 @@ def _pin_file(file: Path, given: argparse.Namespace) -> list[str]:
     lines = [*(f"{did}: {pin.shown}" for pin in found.pins), *(f"left: {line}" for line in found.left)]
     for line in lines:
         print(f"{file}: {line}")  # noqa: T201
-    return found.left
+    return found
 
 
 if __name__ == "__main__":

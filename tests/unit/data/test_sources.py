@@ -222,7 +222,7 @@ def test_what_is_definitely_not_there_is_a_gap_that_names_file_source_and_hash(t
     rows, origin, gap = load_planned("toy", block, tmp_path, f"hub:team/toy@{REVISION}")
     assert (len(rows.table), origin) == (0, {})
     files = f"local:toy.tsv (sha256 {'1' * 64}), or local:other.tsv (sha256 not pinned)"
-    assert gap == f"toy: not there: {files}, or hub:team/toy@{REVISION}"
+    assert gap == f"toy: not there; expected {files}, or hub:team/toy@{REVISION}"
     assert f"{tmp_path}/toy.tsv does not exist" in capsys.readouterr().out
     with pytest.raises(MissingError):
         load_planned("toy", block.model_copy(update={"optional": False}), tmp_path, "none")
@@ -232,7 +232,10 @@ def test_a_hub_that_was_not_reached_when_planning_is_not_asked(tmp_path, monkeyp
     hub_that(monkeypatch, AssertionError)
     block = dataset(local(), hub(), optional=True)
     found = load_planned("toy", block, tmp_path, f"{NOT_REACHED}hub:team/toy@{REVISION}")
-    assert found.gap == f"toy: Hub not reached: local:toy.tsv (sha256 not pinned), or hub:team/toy@{REVISION}"
+    assert (
+        found.gap
+        == f"toy: Hub not reached; expected local:toy.tsv (sha256 not pinned), or hub:team/toy@{REVISION}"
+    )
 
 
 def test_what_was_there_when_planning_never_becomes_a_gap(root):

@@ -138,6 +138,8 @@ def test_the_command_prints_what_it_writes_and_what_it_leaves(folder, file, caps
     )
     assert folder("pairs", "--configfile", "toy.yaml") == 0
     assert "toy.yaml: wrote: datasets.pairs" in capsys.readouterr().out
+    assert folder("pairs", "--configfile", "toy.yaml") == 0
+    assert capsys.readouterr().out == "Nothing is open.\n"
     assert folder("sts16") == 1
     assert (
         f"config/datasets.yaml: left: datasets.sts16: no source is available: {tmp_path}/sts/sts16.tsv"
