@@ -78,7 +78,7 @@ def arguments(folder: Path) -> list[str]:
     return [
         *planned_code("read_dataset", "data.readers.lines"),
         "--config",
-        json.dumps({"dataset": block}),
+        json.dumps({"dataset": block, "source": "none"}),
         "--dataset",
         "million",
         *files,

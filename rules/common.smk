@@ -11,6 +11,7 @@ from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.keeping import Keeping
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import needed
+from workflow_scripts.graph.outside import note_planned
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.slices import config_slice, one_of
@@ -44,6 +45,7 @@ pathvars:
 onstart:
     if not workflow.touch:  # which runs no job
         STUDY.check_needs(needed(job.rule.name, job.wildcards) for job in workflow.dag.needrun_jobs())
+        note_planned()
 
 
 wildcard_constraints:

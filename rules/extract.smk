@@ -34,7 +34,7 @@ rule read_word_vectors:
         mem="16GB",
         runtime="30m",
     params:
-        config=config_slice(config, representation="extraction.representations.{representation}"),
+        config=EXTRACTION.word_vectors,
         packages=versions("jobs.read_word_vectors"),
     message:
         "Read word vectors {wildcards.representation}"

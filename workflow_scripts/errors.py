@@ -25,6 +25,10 @@ class MissingError(DataError):
     """No source of a dataset or encoder is there."""
 
 
+class UnreachableError(DataError):
+    """A source of a dataset or encoder cannot be asked now, or not by this user: nobody knows what is there."""
+
+
 class ApiError(SemblanceError):
     """A translator or language model refused, answered nonsense, or kept failing; finished answers are kept."""
 

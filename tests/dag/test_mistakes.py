@@ -382,6 +382,10 @@ MISTAKES = {
         ),
         "teacher: the vectors of wide have 768 entries, the student's 384.",
     ),
+    "another word for what to do without the Hub": (
+        put("unreachable", "skip"),
+        "unreachable: 'skip' is none of stop, gap.",
+    ),
     "an encoder that is not defined": (
         run("simcse", encoder="minilm_mml"),
         "experiments/demo.yaml: runs.4.encoder: minilm_mml is not defined. Did you mean minilm_mlm?",

@@ -126,7 +126,7 @@ def read_toy(tmp_path: Path, text: str | None, **changes: object) -> str:
         "workflow_scripts.jobs.read_dataset",
         *planned_code("read_dataset", "data.readers.scored_pairs_tsv"),
         "--config",
-        json.dumps({"dataset": block(**changes)}),
+        json.dumps({"dataset": block(**changes), "source": "none"}),
         *outputs,
     ]
     message = one_line(run(ROOT, *command, SEMBLANCE_DATA=str(tmp_path)))

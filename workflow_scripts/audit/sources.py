@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
+from workflow_scripts.data.hub import Kind, snapshot
 from workflow_scripts.provenance.record import sha256_of
 
 _PACKAGE = re.compile(r"(\w+)(?:==[^/]+)?/(.+)")  # no dot: looking for a.b would import a
@@ -61,10 +63,4 @@ def _package_folders(package: str) -> Iterator[Path]:
 
 def _hub_folders(repository: str, revision: str) -> Iterator[Path]:
     """Where the Hub's client keeps one commit of a model or dataset."""
-    from huggingface_hub.constants import (
-        HF_HUB_CACHE,  # slow to import, and needed only for this kind of source
-    )
-
-    name = repository.replace("/", "--")
-    for kind in ("models", "datasets"):
-        yield Path(HF_HUB_CACHE, f"{kind}--{name}", "snapshots", revision)
+    yield from (snapshot(repository, revision, kind) for kind in get_args(Kind))

@@ -18,6 +18,7 @@ present one are listed, but are no failure.
 """
 
 import argparse
+import json
 import os
 import shlex
 import sys
@@ -436,8 +437,18 @@ def changed_sources(verifier: Verifier, present: Mapping[str, str]) -> list[Find
     for (source, was), names in sorted(readers.items()):
         found = f"sha256 {present[source][:12]}; read by {min(names)} as {was[:12]}"
         affected = names.union(*map(verifier.made_from, names))
-        findings.append(Finding(source, "changed", found, "restore", source, len(affected)))
+        reader = min(names)
+        is_read_anew = _leaves_open(verifier.records[reader], was)
+        todo: Todo = "rerun" if is_read_anew else "restore"
+        target = reader if is_read_anew else source
+        findings.append(Finding(source, "changed", found, todo, target, len(affected)))
     return findings
+
+
+def _leaves_open(record: Record, sha256: str) -> bool:
+    """Whether a job takes files of a source as they are, so that the next run reads a changed one by itself."""
+    settings = {name: value for name, value in record.settings.items() if name != "source"}
+    return "source" in record.settings and sha256 not in json.dumps(settings)
 
 
 def outcome_of(verifier: Verifier, data_root: Path | None) -> Outcome:

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.data.hub import reaching
-from workflow_scripts.errors import DataError, MissingError
+from workflow_scripts.data.hub import find, reaching
+from workflow_scripts.data.planned import ON_HUB
+from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
 
 WEIGHTS = "model.safetensors"
@@ -81,10 +82,10 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
         DataError: if no source is available, or a file is not the pinned one.
     """
     tried = []
-    for source in block.sources:
+    for source in sorted(block.sources, key=lambda source: source.kind in ON_HUB):
         try:
             folder, label = _locate(source, data_root)
-        except MissingError as error:
+        except (MissingError, UnreachableError) as error:
             tried.append(str(error))
             continue
         hashes = _checked(name, source, folder)
@@ -118,20 +119,20 @@ def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
 
 
 def _download(source: EncoderSource) -> Path:
-    from huggingface_hub import (
-        HfApi,
-        snapshot_download,
-    )  # slow to import, and needed only for this kind of source
+    from huggingface_hub import snapshot_download  # slow to import, and needed only for this kind of source
 
+    repository, place = str(source.repository), f"hub:{source.repository}"
+    newest = find(repository, source.revision, "model")
     if source.revision is None:
-        with reaching(f"hub:{source.repository}"):
-            newest = HfApi().model_info(str(source.repository)).sha
-        raise DataError(
-            f"hub:{source.repository}: no revision is pinned; the Hub has {newest}. Write it into the block."
-        )
-    with reaching(f"hub:{source.repository}@{source.revision}"):
+        raise DataError(f"{place}: no revision is pinned; the Hub has {newest}. Write it into the block.")
+    with reaching(f"{place}@{source.revision}"):
         return Path(
-            snapshot_download(str(source.repository), revision=source.revision, allow_patterns=list(FILES))
+            snapshot_download(
+                repository,
+                revision=source.revision,
+                allow_patterns=list(FILES),
+                local_files_only=newest is None,
+            )
         )
 
 

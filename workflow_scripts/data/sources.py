@@ -1,9 +1,9 @@
 """Datasets from an ordered list of sources, checked against a contract.
 
 A dataset names its possible sources, best first: a ``local`` file below the data root, a file in an installed
-``package``, or the Hugging Face ``hub`` at a pinned revision. The first available source is read; whichever it is, its
-rows must meet the same contract. Bytes are pinned by sha256, so the location of a file on a machine is not part of
-any result.
+``package``, or the Hugging Face ``hub`` at a pinned revision. The first available source is read, one on this machine
+before one on the Hub; whichever it is, its rows must meet the same contract. Bytes are pinned by sha256, so the
+location of a file on a machine is not part of any result.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from collections import Counter
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,9 +21,10 @@ from pydantic import Field
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.config import Settings
-from workflow_scripts.data.hub import reaching
+from workflow_scripts.data.hub import find, reaching
+from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, check_planned, is_here
 from workflow_scripts.data.readers.base import Reader, Rows
-from workflow_scripts.errors import DataError, MissingError
+from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
 
 
@@ -117,6 +118,67 @@ def data_root() -> Path | None:
     return Path(root) if root else None
 
 
+class Loaded(NamedTuple):
+    """What a dataset was read as."""
+
+    rows: Rows
+    origin: dict[str, Input]
+    """Role to the file or revision that it came from; empty for a gap."""
+    gap: str | None = None
+    """Why there are no rows, if no source was available."""
+
+
+def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: str) -> Loaded:
+    """Read ``dataset`` from the source that it was planned with, or say why an optional one is a gap.
+
+    Args:
+        name: In the configuration.
+        dataset: Its block.
+        data_root: Folder of local data.
+        planned: The source as the graph names it (``planned``).
+
+    Raises:
+        MissingError: if no source is available and the dataset is not optional, or was there when this was planned.
+        UnreachableError: if the Hub cannot be asked.
+        DataError: if bytes or rows are not as the configuration or the plan says.
+    """
+    reached = not planned.startswith(NOT_REACHED)
+    try:
+        rows, origin = load(name, _without_hub(dataset) if not reached else dataset, data_root)
+    except MissingError as error:
+        if is_here(planned):
+            advice = "Put it back; or delete the dataset's table and what .kept beside it holds of it, to do without."
+            raise MissingError(f"{error} Planned with {planned}. {advice}") from error
+        if not dataset.optional:
+            raise
+        why = "not there" if reached else "Hub not reached"
+        absent = f"{name}: {why}; expected {expected(dataset)}"
+        print(f"Gap: {error}\nGap: {absent}")  # noqa: T201
+        return Loaded(Rows(FORMS[dataset.form].empty_table(), Counter()), {}, absent)
+    check_planned(f"datasets.{name}", planned, {given.path: given.sha256 for given in origin.values()})
+    return Loaded(rows, origin)
+
+
+def _without_hub(dataset: Dataset) -> Dataset:
+    here = [source for source in dataset.sources if source.kind not in ON_HUB]
+    return dataset.model_copy(update={"sources": here})
+
+
+def expected(dataset: Dataset) -> str:
+    """All that a dataset may be read from: files with the hashes that they must have, repositories with commits."""
+    return ", or ".join(_expected(source) for source in dataset.sources)
+
+
+def _expected(source: "FileSource | HubSource") -> str:
+    if isinstance(source, HubSource):
+        return f"hub:{source.repository}@{source.revision}"
+    label = {"local": "local:", "package": f"package:{source.package}/"}.get(
+        source.kind, f"hub:{source.repository}@{source.revision}/"
+    )
+    hashes = sorted((file.path, file.sha256 or "not pinned") for file in source.files.values())
+    return " and ".join(f"{label}{path} (sha256 {sha256})" for path, sha256 in hashes)
+
+
 def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
     """Read ``dataset`` from the first available source, and check it against its contract.
 
@@ -124,31 +186,37 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dic
         The rows and what was dropped; and the files or revision that they came from.
 
     Raises:
-        MissingError: if no source is available.
+        MissingError: if no source is available, and all of them could be asked.
+        UnreachableError: if none is available, and at least one of them could not be asked.
         DataError: if bytes or rows are not as the configuration says.
     """
-    tried = []
-    for source in dataset.sources:
+    tried: list[DataError] = []
+    for source in sorted(dataset.sources, key=lambda source: source.kind in ON_HUB):
         try:
             rows, origin = (
                 _from_hub(source, dataset.form)
                 if isinstance(source, HubSource)
                 else _from_files(source, data_root)
             )
-        except MissingError as error:
-            tried.append(str(error))
+        except (MissingError, UnreachableError) as error:
+            tried.append(error)
             continue
         check_contract(name, dataset, rows.table)
         return rows, origin
-    raise MissingError(f"datasets.{name}: no source is available: {'; '.join(tried)}.")
+    found = f"datasets.{name}: no source is available: {'; '.join(map(str, tried))}"
+    if any(isinstance(error, UnreachableError) for error in tried):
+        wait = "set unreachable: gap" if dataset.optional else "name another source"
+        raise UnreachableError(f"{found}. Go online, put the file there, {wait}, or leave the set out.")
+    raise MissingError(f"{found}.")
 
 
 def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
     root, label = _root_of(source, data_root)
     files = {role: root / file.path for role, file in source.files.items()}
-    for path in files.values():
+    for role, path in files.items():
         if not path.exists():
-            raise MissingError(f"{path} does not exist")
+            pinned = source.files[role].sha256
+            raise MissingError(f"{path} does not exist (sha256 {pinned or 'not pinned'})")
     origin = {}
     for role, path in files.items():
         found, pinned = sha256_of(path), source.files[role].sha256
@@ -184,20 +252,20 @@ def _package_root(package: str | None) -> tuple[Path, str]:
 
 
 def _hub_root(source: FileSource) -> tuple[Path, str]:
-    from huggingface_hub import (
-        HfApi,
-        snapshot_download,
-    )  # slow to import, needed only for this kind of source
+    from huggingface_hub import snapshot_download  # slow to import, needed only for this kind of source
 
-    place = f"hub:{source.repository}"
-    paths = [file.path for file in source.files.values()]
-    with reaching(place):
-        newest = None if source.revision else HfApi().dataset_info(str(source.repository)).sha
-    if newest:
+    repository, place = str(source.repository), f"hub:{source.repository}"
+    newest = find(repository, source.revision, "dataset")
+    if source.revision is None:
         raise DataError(f"{place}: no revision is pinned; the Hub has {newest}. Write it into the block.")
+    paths = [file.path for file in source.files.values()]
     with reaching(f"{place}@{source.revision}"):
         folder = snapshot_download(
-            str(source.repository), repo_type="dataset", revision=source.revision, allow_patterns=paths
+            repository,
+            repo_type="dataset",
+            revision=source.revision,
+            allow_patterns=paths,
+            local_files_only=newest is None,
         )
     return Path(folder), f"{place}@{source.revision}/"
 
@@ -207,6 +275,7 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
     from datasets import load_dataset
 
     where = f"hub:{source.repository}@{source.revision}"
+    find(source.repository, source.revision, "dataset")
     with reaching(where):
         parts = {
             split: load_dataset(source.repository, source.name, split=split, revision=source.revision)

@@ -1,6 +1,7 @@
 """What the rules of sources, corpora, translations and exemplars look up."""
 
 from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.references import base_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json
 from workflow_scripts.graph.study import Study
@@ -11,6 +12,7 @@ class Corpora:
 
     def __init__(self, study: Study) -> None:
         self._config = study.config
+        self._study = study
         blocks = study.config["corpora"]
         self.cut = [name for name, block in blocks.items() if "dataset" in block]
         self.round_trips = [name for name, block in blocks.items() if "round_trip" in block]
@@ -20,9 +22,13 @@ class Corpora:
         return [name for name, block in self._config["exemplars"].items() if block["generator"] == generator]
 
     def dataset(self, wildcards: Wildcards) -> str:
-        """Settings of reading a dataset: its block without ``about``, which is for people and decides no row."""
-        block = self._config["datasets"][wildcards.dataset]
-        return as_json({"dataset": {key: value for key, value in block.items() if key != "about"}})
+        """Settings of reading a dataset: its block without ``about``, which is for people, and its source now."""
+        name = wildcards.dataset
+        block = self._config["datasets"][name]
+        decides = {key: value for key, value in block.items() if key != "about"}
+        optional = block.get("optional", False)
+        source = source_now(self._study, f"datasets/{name}.parquet", block["sources"], optional=optional)
+        return as_json({"dataset": decides, "source": source})
 
     def reader_code(self, wildcards: Wildcards) -> str:
         """The code that reads a dataset: that of its sources' readers, and of no other."""

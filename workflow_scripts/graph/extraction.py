@@ -16,6 +16,7 @@ from workflow_scripts.extraction.blocks import (
     wikitext_settings,
 )
 from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
 
@@ -56,6 +57,14 @@ class Extraction:
             return []
         vocabulary = wildcards.representation if self._has_words(wildcards.representation) else "pieces"
         return [f"<results>/extraction/documents/{vocabulary}.parquet"]
+
+    def word_vectors(self, wildcards: Wildcards) -> str:
+        """Settings of reading static word vectors, and the file that they would be read from now."""
+        block = self._extraction["representations"][wildcards.representation]
+        files = {"vectors": {"path": block["path"], "sha256": block["sha256"]}}
+        artefact = f"extraction/words/{wildcards.representation}.parquet"
+        source = source_now(self._study, artefact, [{"kind": "local", "files": files}])
+        return as_json({"representation": block, "source": source})
 
     def words(self, wildcards: Wildcards) -> list[str]:
         """The word vectors of a representation that has some."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.schema import SCHEMA, read_schema
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
@@ -91,9 +92,10 @@ class Training:
         return as_json({"continue_mlm": block | {"training": training}, "adapt": self._adapt(wildcards)})
 
     def fetching_settings(self, wildcards: Wildcards) -> str:
-        """Settings of a fetched encoder."""
+        """Settings of a fetched encoder, and the source that it would be copied from now."""
         block = self._config["encoders"][wildcards.encoder]["fetch"]
-        return as_json({"encoder": deciding(block, self._schema, "EncoderBlock")})
+        source = source_now(self._study, f"encoders/{wildcards.encoder}", block["sources"])
+        return as_json({"encoder": deciding(block, self._schema, "EncoderBlock"), "source": source})
 
     def frozen_settings(self, wildcards: Wildcards) -> str:
         """Settings of a run that is not trained: its method."""

@@ -1,6 +1,7 @@
 """Copy one published encoder from the first of its sources that is available (rule fetch_encoder)."""
 
 from workflow_scripts.data.encoders import Fetch, copy_files, locate
+from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import writing_model_folder
@@ -9,10 +10,12 @@ from workflow_scripts.provenance.job import parse_job
 
 def main() -> None:
     """Find the encoder, check its weights, write its folder."""
-    job = parse_job("fetch_encoder", __doc__, wildcards=["encoder"], outputs=["record"], asks_outside=True)
+    job = parse_job("fetch_encoder", __doc__, wildcards=["encoder"], outputs=["record"])
     name = job.wildcards["encoder"]
     block = Fetch.parse(job.settings["encoder"], f"encoders.{name}")
     origin, source = locate(name, block, data_root())
+    found = {given.path: given.sha256 for given in source.values()}
+    check_planned(f"encoders.{name}", job.settings["source"], found)
     labels = [block.label] if block.label else []
     with writing_model_folder(
         job.outputs["record"].parent, job.record(foreign=source, labels=labels)

@@ -190,6 +190,9 @@ class Study(Settings):
 
     name: Name = Field(description="Folder below results, logs and benchmarks.")
     data_root: str | None = Field(description="Folder of local data sets; null takes SEMBLANCE_DATA.")
+    unreachable: Literal["stop", "gap"] = Field(
+        description="What an optional dataset is that is on the Hub alone, while the Hub does not answer."
+    )
     experiments: list[Name] = Field(
         min_length=1, description="Grids in config/experiments; extraction: the extraction study."
     )

@@ -275,6 +275,24 @@ def test_a_source_with_other_bytes_is_found_and_says_what_read_it(root, from_out
         place.write_bytes(content)
 
 
+@pytest.mark.parametrize(("pin", "todo"), [(None, "rerun"), ("1" * 64, "restore")])
+def test_an_edited_file_is_restored_if_it_is_pinned_and_else_read_anew(root, study, tmp_path, pin, todo):
+    file = tmp_path / "data/toy.tsv"
+    file.parent.mkdir()
+    file.write_text("edited")
+    table = Path(STUDY, "tables/read.parquet")
+    settings = {
+        "dataset": {"sources": [{"path": "toy.tsv", "sha256": pin}]},
+        "source": f"local:toy.tsv sha256:{'1' * 64}",
+    }
+    given = {"pairs": Input(path="local:toy.tsv", sha256="1" * 64)}
+    record = study.made_by("read_dataset", ["tables/read.parquet"], settings=settings, foreign=given)
+    artefacts.write_table(table, pa.table({"a": [1]}), record)
+    (finding,) = with_data(root, tmp_path).findings
+    target = {"rerun": table.as_posix(), "restore": "local:toy.tsv"}[todo]
+    assert (finding.path, finding.todo, finding.target) == ("local:toy.tsv", todo, target)
+
+
 @pytest.mark.parametrize(
     "name", ["local:../secret", "local:/etc/hostname", "package:os.path/x", "package:__main__/x"]
 )

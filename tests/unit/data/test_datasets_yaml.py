@@ -75,7 +75,8 @@ def test_the_contracts_hold_the_published_counts():
     assert (sst2["dev"], sst2["test"]) == (872, 1821)
 
 
-def test_what_a_block_says_for_people_is_no_part_of_a_jobs_settings():
+def test_what_a_block_says_for_people_is_no_part_of_a_jobs_settings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     settings = json.loads(settings_of(BLOCKS["sts12"]))["dataset"]
     assert Dataset.parse(settings, "datasets.sts12").contract == DATASETS["sts12"].contract
     relicensed = BLOCKS["sts12"] | {"about": BLOCKS["sts12"]["about"] | {"licence": "another"}}
@@ -85,7 +86,8 @@ def test_what_a_block_says_for_people_is_no_part_of_a_jobs_settings():
 
 def settings_of(block: dict) -> str:
     """What the rule passes to the job that reads the dataset of ``block``."""
-    study = SimpleNamespace(config={"datasets": {"toy": block}, "corpora": {}})
+    config = {"datasets": {"toy": block}, "corpora": {}, "data_root": None, "unreachable": "stop"}
+    study = SimpleNamespace(config=config, folder="results/none")
     return Corpora(study).dataset(SimpleNamespace(dataset="toy"))
 
 

@@ -2,14 +2,14 @@ import hashlib
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from workflow_scripts.config import ConfigError
+from workflow_scripts.data import encoders
 from workflow_scripts.data.encoders import FILES, EncoderBlock, copy_files, locate
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, UnreachableError
 from workflow_scripts.provenance.closure import ROOT
 
 COMMIT = "0" * 40
@@ -77,12 +77,10 @@ def test_an_encoder_without_safetensors_is_refused(root):
 
 
 def test_every_source_that_is_not_there_is_named(root, monkeypatch):
-    import huggingface_hub
+    def offline(repository, *_):
+        raise UnreachableError(f"hub:{repository} (not reached)")
 
-    def offline(*_arguments, **_named):
-        raise OSError("")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    monkeypatch.setattr(encoders, "find", offline)
     sources = [
         local("absent"),
         {"kind": "package", "package": "no_such_package", "path": "model"},
@@ -93,7 +91,7 @@ def test_every_source_that_is_not_there_is_named(root, monkeypatch):
         locate("toy", block(*sources), root)
     line = str(error.value)
     assert "encoders.toy: no source is available" in line
-    for name in ("absent", "no_such_package", "no_such_folder", "hub:team/toy", "OSError"):
+    for name in ("absent", "no_such_package", "no_such_folder", "hub:team/toy", "not reached"):
         assert name in line
     assert "\n" not in line
     with pytest.raises(DataError, match="SEMBLANCE_DATA"):
@@ -110,22 +108,21 @@ def test_the_hub_is_asked_for_one_commit_and_for_no_code_or_pickle(root, monkeyp
         return str(root / "toy")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr(encoders, "find", lambda *_: COMMIT)
     folder, origin = locate("toy", block(HUB), None)
     assert folder == root / "toy"
     assert origin["model.safetensors"].path == f"hub:team/toy@{COMMIT}/model.safetensors"
-    assert asked == {"repository": "team/toy", "revision": COMMIT, "allow_patterns": list(FILES)}
+    where = {"repository": "team/toy", "revision": COMMIT}
+    assert asked == where | {"allow_patterns": list(FILES), "local_files_only": False}
     assert not [name for name in FILES if name.endswith((".py", ".bin", ".pt", ".pkl"))]
 
 
 def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monkeypatch):
-    import huggingface_hub
+    def newest(*asked):
+        assert asked == ("team/toy", None, "model")
+        return COMMIT
 
-    class Api:
-        def model_info(self, repository):
-            assert repository == "team/toy"
-            return SimpleNamespace(sha=COMMIT)
-
-    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+    monkeypatch.setattr(encoders, "find", newest)
     unpinned = {"kind": "hub", "repository": "team/toy"}
     with pytest.raises(
         DataError, match=f"hub:team/toy: no revision is pinned; the Hub has {COMMIT}. Write it"

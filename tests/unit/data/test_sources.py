@@ -6,8 +6,10 @@ import pytest
 
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.config import ConfigError
-from workflow_scripts.data.sources import Dataset, check_contract, load
-from workflow_scripts.errors import DataError, MissingError
+from workflow_scripts.data import sources
+from workflow_scripts.data.planned import NOT_REACHED, text_of
+from workflow_scripts.data.sources import Dataset, check_contract, load, load_planned
+from workflow_scripts.errors import DataError, MissingError, UnreachableError
 
 TSV = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nB\t0\tc\td\n"
 REVISION = "0" * 40
@@ -58,6 +60,7 @@ def hub_copy(tmp_path, monkeypatch):
     import datasets
 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(sources, "find", lambda *_: REVISION)
     monkeypatch.chdir(tmp_path)
 
     def write(**splits):
@@ -94,9 +97,10 @@ def test_leaving_out_a_hash_has_to_be_written_down():
 def test_every_source_that_is_not_there_is_named(tmp_path):
     with pytest.raises(
         MissingError,
-        match=r"toy: no source is available: .*toy\.tsv does not exist; .*other\.tsv does not exist",
+        match=r"toy: no source is available: .*toy\.tsv does not exist \(sha256 not pinned\); "
+        rf".*other\.tsv does not exist \(sha256 {'1' * 64}\)\.$",
     ):
-        load("toy", dataset(local(), local("other.tsv")), tmp_path)
+        load("toy", dataset(local(), local("other.tsv", "1" * 64)), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +185,70 @@ def test_a_hub_table_without_a_column_is_refused(hub_copy, tmp_path):
         load("toy", dataset(hub()), tmp_path)
 
 
-def test_a_split_that_the_hub_does_not_have_counts_as_missing(hub_copy, tmp_path):
+def test_a_split_that_the_hub_does_not_have_is_a_mistake_and_no_gap(hub_copy, tmp_path):
     hub_copy(train={"sentence1": ["a"], "sentence2": ["b"], "score": [5.0]})
-    with pytest.raises(MissingError, match="hub:team/toy"):
+    with pytest.raises(
+        DataError, match=r"hub:team/toy@0+: ValueError: Unknown split.*Correct the block"
+    ) as found:
         load("toy", dataset(hub()), tmp_path)
+    assert not isinstance(found.value, MissingError)
+
+
+def hub_that(monkeypatch, error):
+    def find(repository, *_):
+        raise error(f"hub:{repository}: told so")
+
+    monkeypatch.setattr(sources, "find", find)
+
+
+def test_a_source_on_this_machine_comes_before_the_hub(root, monkeypatch):
+    hub_that(monkeypatch, AssertionError)
+    assert "pairs" in load("toy", dataset(hub(), local()), root)[1]
+
+
+@pytest.mark.parametrize("optional", [True, False])
+def test_a_hub_that_cannot_be_asked_stops_and_makes_no_gap(tmp_path, monkeypatch, optional):
+    hub_that(monkeypatch, UnreachableError)
+    block = dataset(local(), hub(), optional=optional)
+    with pytest.raises(
+        UnreachableError, match=r"toy\.tsv does not exist .*hub:team/toy: told so\. Go online"
+    ):
+        load_planned("toy", block, tmp_path, f"hub:team/toy@{REVISION}")
+
+
+def test_what_is_definitely_not_there_is_a_gap_that_names_file_source_and_hash(tmp_path, monkeypatch, capsys):
+    hub_that(monkeypatch, MissingError)
+    block = dataset(local(sha256="1" * 64), local("other.tsv"), hub(), optional=True)
+    rows, origin, gap = load_planned("toy", block, tmp_path, f"hub:team/toy@{REVISION}")
+    assert (len(rows.table), origin) == (0, {})
+    files = f"local:toy.tsv (sha256 {'1' * 64}), or local:other.tsv (sha256 not pinned)"
+    assert gap == f"toy: not there; expected {files}, or hub:team/toy@{REVISION}"
+    assert f"{tmp_path}/toy.tsv does not exist" in capsys.readouterr().out
+    with pytest.raises(MissingError):
+        load_planned("toy", block.model_copy(update={"optional": False}), tmp_path, "none")
+
+
+def test_a_hub_that_was_not_reached_when_planning_is_not_asked(tmp_path, monkeypatch):
+    hub_that(monkeypatch, AssertionError)
+    block = dataset(local(), hub(), optional=True)
+    found = load_planned("toy", block, tmp_path, f"{NOT_REACHED}hub:team/toy@{REVISION}")
+    assert (
+        found.gap
+        == f"toy: Hub not reached; expected local:toy.tsv (sha256 not pinned), or hub:team/toy@{REVISION}"
+    )
+
+
+def test_what_was_there_when_planning_never_becomes_a_gap(root):
+    planned = text_of({"local:toy.tsv": sha256(root / "toy.tsv")})
+    block = dataset(local(), optional=True)
+    assert load_planned("toy", block, root, planned).gap is None
+    (root / "toy.tsv").write_text(TSV + "A\t1\te\tf\n", "utf-8")
+    with pytest.raises(
+        DataError, match=f"datasets.toy: read from local:toy.tsv .*, but planned with {planned}"
+    ):
+        load_planned("toy", block, root, planned)
+    (root / "toy.tsv").unlink()
+    with pytest.raises(
+        MissingError, match=rf"toy\.tsv does not exist.* Planned with {planned}\. Put it back"
+    ):
+        load_planned("toy", block, root, planned)

@@ -101,10 +101,12 @@ def workshop(tmp_path_factory):
     (folder / "data").mkdir()
     write_sources(folder / "data")
     shop = Workshop(folder)
-    shop.run("fetch_encoder", {"encoder": ENCODER}, encoder="tiny", record="encoder/record.json")
+    shop.run(
+        "fetch_encoder", {"encoder": ENCODER, "source": "none"}, encoder="tiny", record="encoder/record.json"
+    )
     shop.run(
         "read_dataset",
-        {"dataset": DATASET},
+        {"dataset": DATASET, "source": "none"},
         dataset="toy",
         table="toy.parquet",
         dropped="toy.dropped.parquet",

@@ -1,0 +1,42 @@
+"""The name of what a dataset or encoder is read from: one string, which the graph computes and the job holds itself to.
+
+Files are named with their hashes, the Hub with repositories and commits. It is a setting of the job, so that a file
+that appears or changes is seen by whoever compares settings.
+"""
+
+import re
+from collections.abc import Mapping
+
+from workflow_scripts.errors import DataError
+
+ON_HUB = ("hub", "hub_files")
+"""Kinds of sources that this machine may not reach; they are asked after those that are on it."""
+NOTHING = "none"
+NOT_REACHED = "not reached: "
+_VERSION = re.compile(r"^(package:\w[\w.]*)==[^/]+")
+
+
+def unversioned(name: str) -> str:
+    """A source's name in a record without the version of its package: its bytes are pinned, not its release."""
+    return _VERSION.sub(r"\1", name)
+
+
+def text_of(hashes: Mapping[str, str]) -> str:
+    """Name files and their hashes, in the order of the names."""
+    return "; ".join(f"{unversioned(name)} sha256:{sha256}" for name, sha256 in sorted(hashes.items()))
+
+
+def is_here(planned: str) -> bool:
+    """Whether files of this machine were planned, rather than the Hub or nothing."""
+    return planned.startswith(("local:", "package:"))
+
+
+def check_planned(place: str, planned: str, hashes: Mapping[str, str]) -> None:
+    """Check that what a job has read is what it was planned with.
+
+    Raises:
+        DataError: if another source was read, or a file was changed in between.
+    """
+    found = text_of(hashes) or NOTHING
+    if is_here(planned) and found != planned:
+        raise DataError(f"{place}: read from {found}, but planned with {planned}. Run it again.")

@@ -1,0 +1,194 @@
+"""What each dataset and encoder would be read from now: outside data as inputs of the graph.
+
+The job that reads a dataset or fetches an encoder has the name of its source among its settings (``data.planned``).
+It runs again when a file appears or changes, or when a source that is listed earlier becomes available. What has been
+read stays as it is when its file is not there any more: a disk that is not mounted reruns nothing. The name is the
+same before and after the job, so that a finished study stays finished.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workflow_scripts.data.hub import answers, snapshot
+from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, text_of, unversioned
+from workflow_scripts.graph.hashes import sha256_now
+from workflow_scripts.graph.study import Study, data_root_of
+
+Config = Mapping[str, Any]
+
+NOTES = Path(".snakemake/sources")
+"""Below the working directory: what the last run was planned with, for its jobs that run elsewhere."""
+_planned: dict[Path, str] = {}
+"""Note to the name that was computed in this process."""
+
+
+class Here(NamedTuple):
+    """A source on this machine, whether its files are there or not."""
+
+    folder: Path | None
+    """That holds the files; None where there is no data root or no such package."""
+    label: str
+    """What the name of a file begins with."""
+    pins: Mapping[str, str | None]
+    """File below the folder to its pinned hash, if it has one."""
+    needed: frozenset[str]
+    """Those without which the source is not available."""
+
+    @property
+    def available(self) -> bool:
+        """Whether all files that are needed are there."""
+        return self.folder is not None and all((self.folder / file).is_file() for file in self.needed)
+
+    def made(self, recorded: Iterable[str]) -> bool:
+        """Whether the files that a record names are of this source."""
+        found = {*recorded}
+        needed, known = ({f"{self.label}{file}" for file in files} for files in (self.needed, self.pins))
+        return needed <= found <= known
+
+    def hashes(self) -> dict[str, str]:
+        """Hashes of the files; one that is pinned is not read, since its job checks it."""
+        folder = self.folder or Path()
+        return {
+            f"{self.label}{file}": pin or sha256_now(folder / file)
+            for file, pin in self.pins.items()
+            if pin or (folder / file).is_file()
+        }
+
+
+def source_now(study: Study, artefact: str, sources: Iterable[Config], *, optional: bool = False) -> str:
+    """The name of what the job of one artefact would read now; within a job, of what it was planned with.
+
+    A job may run where neither data nor network are, as on a compute node, and Snakemake builds its graph there anew.
+
+    Args:
+        study: Whose results and settings count.
+        artefact: File or model folder below the study's results.
+        sources: Of a dataset or an encoder, as configured.
+        optional: Whether it may be a gap.
+    """
+    note = NOTES / study.folder / f"{artefact}.txt"
+    if _is_in_job() and note.is_file():
+        return note.read_text("utf-8")
+    recorded = recorded_files(Path(study.folder, artefact))
+    gap = optional and study.config["unreachable"] == "gap"
+    name = planned_source(sources, recorded, data_root_of(study.config), gap_if_unreachable=gap)
+    if not _is_in_job():
+        _planned[note] = name
+    return name
+
+
+def _is_in_job() -> bool:
+    """Whether Snakemake was started by Snakemake, to run a job on its own or on another machine."""
+    return "--mode" in sys.argv
+
+
+def note_planned() -> None:
+    """Leave word of what was planned, at the start of a run that is not a dry one."""
+    for note, name in _planned.items():
+        note.parent.mkdir(parents=True, exist_ok=True)
+        temporary = note.with_suffix(f".{os.getpid()}.tmp")
+        temporary.write_text(name, "utf-8")
+        temporary.replace(note)
+
+
+def planned_source(
+    sources: Iterable[Config],
+    recorded: Mapping[str, str],
+    data_root: Path | None,
+    *,
+    gap_if_unreachable: bool,
+) -> str:
+    """The name of what would be read now.
+
+    Args:
+        sources: Of a dataset or an encoder, as configured.
+        recorded: Files that it was read from, if it has been, each with its hash.
+        data_root: Folder of local data.
+        gap_if_unreachable: Whether it is a gap while the Hub does not answer.
+    """
+    sources = list(sources)
+    for source in _here(sources, data_root):
+        if recorded and source.made(recorded):
+            return text_of(source.hashes() if source.available else recorded)
+        if source.available:
+            return text_of(source.hashes())
+    return _on_hub(sources, recorded, gap_if_unreachable)
+
+
+def _here(sources: Iterable[Config], data_root: Path | None) -> Iterator[Here]:
+    """The sources on this machine, in order."""
+    for source in sources:
+        if source["kind"] not in ON_HUB:
+            root, label = _root(source, data_root)
+            yield _dataset(root, label, source) if "files" in source else _encoder(root, label, source)
+
+
+def _root(source: Config, data_root: Path | None) -> tuple[Path | None, str]:
+    if source["kind"] == "local":
+        return data_root, "local:"
+    spec = find_spec(source["package"])
+    folder = Path(spec.origin).parent if spec and spec.origin else None
+    return folder, f"package:{source['package']}/"
+
+
+def _dataset(root: Path | None, label: str, source: Config) -> Here:
+    pins = {file["path"]: file["sha256"] for file in source["files"].values()}
+    return Here(root, label, pins, frozenset(pins))
+
+
+def _encoder(root: Path | None, label: str, source: Config) -> Here:
+    from workflow_scripts.data.encoders import FILES, WEIGHTS  # slow to import
+
+    folder = root / source["path"] if root else None
+    pins: Mapping[str, str | None] = source.get("sha256") or dict.fromkeys(FILES)
+    needed = pins if source.get("sha256") else [WEIGHTS]
+    return Here(folder, f"{label}{source['path']}/", pins, frozenset(needed))
+
+
+def _on_hub(sources: Iterable[Config], recorded: Mapping[str, str], gap_if_unreachable: bool) -> str:
+    """All repositories: which of them has answered is seen only by the job."""
+    asked = [source for source in sources if source["kind"] in ON_HUB]
+    places = [f"hub:{source['repository']}@{source.get('revision')}" for source in asked]
+    name = " or ".join(places) or NOTHING
+    was_read = any(file.startswith(tuple(places)) for file in recorded)
+    if not asked or was_read or not gap_if_unreachable or any(map(_is_kept, asked)) or answers():
+        return name
+    return f"{NOT_REACHED}{name}"
+
+
+def _is_kept(source: Config) -> bool:
+    """Whether the Hub's client has a copy on this machine."""
+    revision = source.get("revision")
+    return bool(revision) and snapshot(source["repository"], str(revision), "dataset").is_dir()
+
+
+def recorded_files(artefact: Path) -> dict[str, str]:
+    """Sources from outside in the record of what a job made, or of what is kept of it, and their hashes.
+
+    Args:
+        artefact: A file or model folder below results.
+
+    Returns:
+        Nothing where it was never made, is a gap, or cannot be read.
+    """
+    if not artefact.parent.is_dir():
+        return {}
+    from workflow_scripts.provenance.kept import FOLDER  # slow to import, and so are records
+
+    kept = artefact.parent / FOLDER / artefact.name / artefact.name
+    return next((files for place in (artefact, kept) if (files := _recorded(place))), {})
+
+
+def _recorded(artefact: Path) -> dict[str, str]:
+    from workflow_scripts.provenance.artefacts import OUTSIDE, read_record
+
+    try:
+        record = read_record(artefact) if artefact.exists() else None
+    except (OSError, ValueError, KeyError):  # what it is, its readers say
+        return {}
+    given = record.inputs.values() if record else ()
+    return {unversioned(one.path): one.sha256 for one in given if one.path.startswith(OUTSIDE)}
