@@ -54,6 +54,7 @@ rule read_dataset:
         mem="4GB",
         runtime="30m",
         downloads=1,
+        min_rows=CORPORA.min_rows,
     params:
         config=CORPORA.dataset,
         packages=CORPORA.reader_versions,
@@ -64,5 +65,5 @@ rule read_dataset:
         python -m workflow_scripts.jobs.read_dataset \
             --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --dataset {wildcards.dataset:q} \
-            --table {output.table:q} --dropped {output.dropped:q} >{log:q} 2>&1
+            --min_rows {resources.min_rows:q} --table {output.table:q} --dropped {output.dropped:q} >{log:q} 2>&1
         """

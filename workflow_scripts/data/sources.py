@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.config import Settings
+from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.data.hub import find, reaching
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, check_planned, is_here
 from workflow_scripts.data.readers.base import Reader, Rows
@@ -75,7 +75,12 @@ class Contract(Settings):
     """What a dataset must contain to be accepted under its name."""
 
     rows: int | None = Field(default=None, ge=0, description="Exact number of rows.")
-    min_rows: int = Field(default=1, ge=0, description="At least so many rows.")
+    min_rows: int = Field(
+        default=1,
+        ge=0,
+        description="At least so many rows; what was read already and has them is not read again.",
+        json_schema_extra=OPERATIONAL,
+    )
     groups: dict[str, int] = Field(
         default={}, description="Exact rows per subset (pairs, if the source has them) or split (labelled)."
     )

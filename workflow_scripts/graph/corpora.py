@@ -1,5 +1,10 @@
 """What the rules of sources, corpora, translations and exemplars look up."""
 
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.references import base_of
@@ -22,13 +27,25 @@ class Corpora:
         return [name for name, block in self._config["exemplars"].items() if block["generator"] == generator]
 
     def dataset(self, wildcards: Wildcards) -> str:
-        """Settings of reading a dataset: its block without ``about``, which is for people, and its source now."""
+        """Settings of reading a dataset, and its source now.
+
+        ``about`` is for people. The least number of rows decides nothing either, unless what was read has fewer.
+        """
         name = wildcards.dataset
         block = self._config["datasets"][name]
-        decides = {key: value for key, value in block.items() if key != "about"}
+        contract = {key: value for key, value in block["contract"].items() if key != "min_rows"}
+        decides = {key: value for key, value in block.items() if key != "about"} | {"contract": contract}
+        table = f"datasets/{name}.parquet"
         optional = block.get("optional", False)
-        source = source_now(self._study, f"datasets/{name}.parquet", block["sources"], optional=optional)
-        return as_json({"dataset": decides, "source": source})
+        source = source_now(self._study, table, block["sources"], optional=optional)
+        rows = _rows(Path(self._study.folder, table))
+        too_few = {"too_few_rows": rows} if 0 < rows < self.min_rows(wildcards) else {}
+        return as_json({"dataset": decides, "source": source, **too_few})
+
+    def min_rows(self, wildcards: Wildcards) -> int:
+        """The least number of rows of a dataset."""
+        least: int = self._config["datasets"][wildcards.dataset]["contract"].get("min_rows", 1)
+        return least
 
     def reader_code(self, wildcards: Wildcards) -> str:
         """The code that reads a dataset: that of its sources' readers, and of no other."""
@@ -95,3 +112,12 @@ class Corpora:
         """Settings of a pool that a language model writes."""
         pool = self.pool(wildcards)
         return as_json({"pool": pool, "llm": self._config["llms"][pool["llm"]]})
+
+
+def _rows(table: Path) -> int:
+    """Rows of a table; 0 for a gap, and for what is missing or damaged, which others notice."""
+    try:
+        rows: int = pq.read_metadata(table).num_rows
+    except (OSError, pa.ArrowInvalid):
+        return 0
+    return rows

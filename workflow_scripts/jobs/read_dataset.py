@@ -11,9 +11,16 @@ from workflow_scripts.provenance.job import parse_job
 
 def main() -> None:
     """Read, check the contract, write the rows and the number of dropped ones."""
-    job = parse_job("read_dataset", __doc__, wildcards=["dataset"], outputs=["table", "dropped"])
+    job = parse_job(
+        "read_dataset",
+        __doc__,
+        wildcards=["dataset"],
+        outputs=["table", "dropped"],
+        operational=["min_rows"],
+    )
     name, planned = job.wildcards["dataset"], job.settings["source"]
-    dataset = Dataset.parse(job.settings["dataset"], f"datasets.{name}")
+    contract = job.settings["dataset"]["contract"] | {"min_rows": job.operational["min_rows"]}
+    dataset = Dataset.parse(job.settings["dataset"] | {"contract": contract}, f"datasets.{name}")
     (table, counts), origin, gap = load_planned(name, dataset, data_root(), planned)
     record = job.record(foreign=origin, labels=[f"gap: {gap}"] if gap else [])
     write_table(job.outputs["table"], table.cast(FORMS[dataset.form]), record)

@@ -94,7 +94,9 @@ class Estimator:
         if job is None:
             return None
         if job.rule == "read_dataset":
-            return rows_of(job.wildcards["dataset"], job.settings["dataset"]["contract"], self._rates)
+            least = {"min_rows": job.min_rows} if job.min_rows > 1 else {}
+            contract = job.settings["dataset"]["contract"] | least
+            return rows_of(job.wildcards["dataset"], contract, self._rates)
         texts = [
             one for one in job.inputs if one.endswith(".parquet") and "round_trip" not in Path(one).parts
         ]

@@ -35,6 +35,8 @@ class Job(NamedTuple):
     gpus: int
     minutes: int
     """The time limit declared by its rule."""
+    min_rows: int = 1
+    """The least that a dataset must have."""
 
     @property
     def part(self) -> str | None:
@@ -110,6 +112,7 @@ def _job(record: Any) -> Job:
         outputs=list(record.output),
         gpus=int(record.resources.get("gpu", 0)),
         minutes=int(record.resources.get("runtime", 0)),
+        min_rows=int(record.resources.get("min_rows", 1)),
     )
 
 

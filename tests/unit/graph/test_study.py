@@ -5,9 +5,11 @@ import os
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.graph import code
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
@@ -18,6 +20,7 @@ from workflow_scripts.graph.slices import config_slice, one_of
 from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.graph.training import Training
 from workflow_scripts.provenance import closure
+from workflow_scripts.provenance.artefacts import job_record, write_table
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 MORE_DROPOUT = f"{SIMCSE}.more_dropout"
@@ -110,6 +113,22 @@ def test_corpora_are_cut_from_datasets(study):
     pool = Wildcards(pool="wiki_extract_extractive")
     assert corpora.pool_words(pool) == "<results>/corpora/wiki_extract/words.parquet"
     assert corpora.pool_sentences(pool) == "<results>/corpora/wiki_extract/train.parquet"
+
+
+@pytest.mark.parametrize(("rows", "least", "too_few"), [(3, 2, None), (3, 3, None), (3, 4, 3), (0, 4, None)])
+def test_a_dataset_is_read_anew_for_its_least_number_of_rows_only_where_it_has_fewer(
+    study, tmp_path, monkeypatch, rows, least, too_few
+):
+    """A looser limit decides nothing; a gap has no rows and is judged by its sources."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(study.config["datasets"]["wiki_extract"]["contract"], "min_rows", least)
+    table = Path(study.folder, "datasets/wiki_extract.parquet")
+    record = job_record("read_dataset", settings={}, inputs={}, outputs=[table])
+    write_table(table, pa.Table.from_pylist([{"sentence": ""}] * rows, SENTENCES), record)
+    corpora, wildcards = Corpora(study), Wildcards(dataset="wiki_extract")
+    settings = json.loads(corpora.dataset(wildcards))
+    assert settings.get("too_few_rows") == too_few
+    assert "min_rows" not in settings["dataset"]["contract"] and corpora.min_rows(wildcards) == least
 
 
 def test_scores_of_an_experiment_go_suite_by_suite_and_run_by_run(study):

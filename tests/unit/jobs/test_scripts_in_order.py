@@ -34,7 +34,7 @@ DATASET = {
             "options": {"min_words": 4, "max_words": 50},
         }
     ],
-    "contract": {"min_rows": 50},
+    "contract": {},
 }
 CORPUS = {"dataset": "toy", "dev_sentences": 12, "max_sentences": None}
 METHOD = {"module": "frozen", "readout": {"kind": "pooling", "pooler": "avg_first_last", "layers": None}}
@@ -108,6 +108,7 @@ def workshop(tmp_path_factory):
         "read_dataset",
         {"dataset": DATASET, "source": "none"},
         dataset="toy",
+        min_rows="50",
         table="toy.parquet",
         dropped="toy.dropped.parquet",
     )

@@ -71,6 +71,9 @@ SOURCES = [
     ),
     job("split_corpus", ["r/corpora/wiki/train.parquet"], ["r/datasets/text.parquet"], corpus="wiki"),
     job("split_corpus", ["r/corpora/vague/train.parquet"], ["r/datasets/vague.parquet"], corpus="vague"),
+    job(
+        "read_dataset", ["r/datasets/least.parquet"], settings={"dataset": {"contract": {}}}, dataset="least"
+    )._replace(min_rows=5000),
 ]
 WIKI = ["r/encoders/toy/record.json", "r/corpora/wiki/train.parquet"]
 
@@ -135,6 +138,7 @@ def test_a_twin_is_saved_as_two_encoders_and_its_student_as_one():
     assert found.gigabytes(twin).value == pytest.approx(0.8)
     assert found.gigabytes(student).value == pytest.approx(0.4)
     assert found.gigabytes(SOURCES[3]).value == pytest.approx(6400 * 50 / 1e9)
+    assert found.gigabytes(SOURCES[-1]).value == pytest.approx(5000 * 50 / 1e9)
     assert found.gigabytes(SOURCES[4]) == Amount(unknown=1)
 
 
@@ -200,7 +204,7 @@ def test_shared_jobs_count_once_in_the_last_row():
     assert named["jtcse_table1"]["jobs"] == named["jtcse_table2"]["jobs"] == needed + 1
     assert named["jtcse"]["jobs"] == needed + 2
     assert named["simcse"]["jobs"] == needed + 1
-    assert named["report"]["jobs"] == 3  # the page, and a vague corpus that nobody reads
+    assert named["report"]["jobs"] == 4  # the page, a vague corpus and a dataset that nobody reads
     assert named[None]["jobs"] == len(graph.jobs)
     assert named[None]["gpu_hours"] == named["simcse"]["gpu_hours"] == named["jtcse"]["gpu_hours"] > 0
     assert named[None]["gpu_hours_limit"] == 8
