@@ -174,7 +174,7 @@ def expected(dataset: Dataset) -> str:
     return ", or ".join(_expected(source) for source in dataset.sources)
 
 
-def _expected(source: "FileSource | HubSource") -> str:
+def _expected(source: FileSource | HubSource) -> str:
     if isinstance(source, HubSource):
         return f"hub:{source.repository}@{source.revision}"
     label = {"local": "local:", "package": f"package:{source.package}/"}.get(
