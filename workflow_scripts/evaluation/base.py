@@ -44,12 +44,13 @@ class Evaluator(Protocol):
         """The class of its settings."""
 
     def evaluate(self, datasets: Mapping[str, pa.Table], encode: Encode, config: Any) -> list[Score]:
-        """Score an encoder.
+        """Score an encoder; a job hands over its tasks one by one (``evaluation.task_by_task``).
 
         Args:
             datasets: Task name to a table with the columns of ``FORM``; none is empty.
-            encode: Texts to vectors (N, D), not normalised; a text that was asked for before costs nothing.
-            config: Of the suite.
+            encode: Texts to vectors (N, D), not normalised and not to be changed; a text that was asked for before
+                costs nothing. What a task asks for first, all of it at once, is shared with other tasks.
+            config: Of the suite, without what is about other tasks (``SuiteConfig.of_task``).
 
         Returns:
             Finite numbers, the same to the bit for the same vectors; ``evaluation.scores.gap`` for a task
