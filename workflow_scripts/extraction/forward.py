@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.models.encoder import check_length
-from workflow_scripts.models.encoding import TOKENS_PER_BATCH, batches_by_length
+from workflow_scripts.models.encoding import batches_by_length
 from workflow_scripts.models.precision import Precision, mixed_precision
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 
@@ -25,6 +25,10 @@ class States(NamedTuple):
     rows_B: NDArray[np.int64]
     batch: TokenBatch
     layers: tuple[Tensor, ...]
+
+
+TOKENS_PER_BATCH = 4096
+"""Padding included: more than encoding alone likes, since every cell of the study costs some calls a batch."""
 
 
 def usable_device() -> torch.device:
