@@ -27,7 +27,7 @@ rule evaluate_sts:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        gpu=config["evaluation"]["gpus"],
+        gpu=EVALUATION.gpus("sts"),
         mem=MEMORY.evaluating(8, "sts"),
         runtime=TIMES.evaluating(30, "sts"),
     params:
@@ -59,7 +59,7 @@ rule evaluate_geometry:
         "<benchmarks>/evaluate_geometry/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        gpu=config["evaluation"]["gpus"],
+        gpu=EVALUATION.gpus("geometry"),
         mem=MEMORY.evaluating(8, "geometry"),
         runtime=TIMES.evaluating(30, "geometry"),
     params:
@@ -92,7 +92,7 @@ rule evaluate_suite:
         kind=one_of(evaluators()),
     threads: 1
     resources:
-        gpu=config["evaluation"]["gpus"],
+        gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
         mem=MEMORY.evaluating(16),
         runtime=TIMES.evaluating(4 * 60),
     params:
@@ -125,7 +125,7 @@ rule evaluate_search:
         "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        gpu=config["evaluation"]["gpus"],
+        gpu=EVALUATION.gpus("search"),
         mem=MEMORY.evaluating(8, "search"),
         runtime=TIMES.evaluating(60, "search"),
     params:
@@ -218,7 +218,7 @@ rule evaluate_mteb:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
     threads: 1
     resources:
-        gpu=config["evaluation"]["gpus"],
+        gpu=EVALUATION.gpus("mteb"),
         mem=MEMORY.evaluating(32, "mteb"),
         runtime=TIMES.evaluating(24 * 60, "mteb"),
         downloads=1,

@@ -98,7 +98,7 @@ READERS: dict[str, dict[str, int]] = {
     "training.checkpoint_every": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
     "continue_mlm.training.checkpoint_every": NOTHING,
     "encoders.minilm.fetch.licence": NOTHING,
-    "evaluation.gpus": NOTHING,
+    "evaluation.on_gpu": NOTHING,
     "suites.sts.lee": SPEARMAN | SCORED_AGAIN,
     "suites.geometry.lee_space": GEOMETRY,
     "encoders.minilm.fetch": {"fetch_encoder": 1, "pick_exemplars": 1} | EVERY_ENCODER | FROM_TEXT,
@@ -264,6 +264,7 @@ OTHER_VALUES: dict[str, Any] = {
     "repeated": "each",
     "text": "templated",
     "sources": None,
+    "on_gpu": ["sts", "geometry"],
 }
 
 

@@ -214,13 +214,13 @@ MISTAKES = {
         run("simcse", overrides={"development": {"dataset": "lee"}}),
         "development.dataset: one for all runs of a study. Leave it out here.",
     ),
-    "more GPUs than an evaluation can use": (
-        put("evaluation/gpus", 2),
-        "evaluation.gpus: 2 is greater than the maximum of 1",
+    "a GPU for a kind of suites that there is not": (
+        put("evaluation/on_gpu", ["tranfer"]),
+        "evaluation.on_gpu: tranfer is not defined. Did you mean transfer?",
     ),
     "GPUs for evaluations in words": (
-        put("evaluation/gpus", "one"),
-        "evaluation.gpus: 'one' is not of type 'integer'",
+        put("evaluation/on_gpu", "all"),
+        "evaluation.on_gpu: 'all' is not of type 'array'",
     ),
     "a batch that the GPUs cannot share": (
         training_of("simcse", gpus=3),

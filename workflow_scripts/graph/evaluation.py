@@ -25,6 +25,10 @@ class Evaluation:
         """The sentences over which an attention suite averages the energy of [CLS]."""
         return f"<results>/datasets/{self._suites['attention'][wildcards.suite]['energy']['dataset']}.parquet"
 
+    def gpus(self, kind: str) -> int:
+        """What a job that encodes a suite of ``kind`` asks for."""
+        return int(kind in self._study.config["evaluation"]["on_gpu"])
+
     def single_encoder(self, wildcards: Wildcards) -> str:
         """The encoder that a run starts from; behind joined runs, that of the first."""
         encoder = self._study.runs[wildcards.run].encoder

@@ -62,6 +62,8 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
         yield from _of_method(config, name, method)
     if config["development"]["dataset"]:
         yield from unknown(config["development"]["dataset"], config["datasets"], "development.dataset")
+    for kind in config["evaluation"]["on_gpu"]:
+        yield from unknown(kind, config["suites"], "evaluation.on_gpu")
     yield from _of_suites(config)
     yield from _of_report(config)
     yield from _of_extraction(config)

@@ -22,7 +22,7 @@ class Times:
 
     def __init__(self, study: Study, workloads: Workloads) -> None:
         self._work = workloads
-        self._gpus: int = study.config["evaluation"]["gpus"]
+        self._on_gpu: list[str] = study.config["evaluation"]["on_gpu"]
 
     def evaluating(self, least_minutes: int, kind: str = "") -> Callable[[Wildcards, int], int]:
         """Minutes of a job that evaluates a run, in each new attempt more.
@@ -44,9 +44,9 @@ class Times:
         tokens = work.tokens * (_PROMPTED if self._work.prompted(run) else 1)
         each = sum(forward_flops(1, size.layers, size.width, _FEED_FORWARD * size.width**2) for size in sizes)
         width = max((size.width for size in sizes), default=0)
-        return _START_SECONDS + tokens * each / self._speed() + work.scoring_seconds * width
+        return _START_SECONDS + tokens * each / self._speed(kind) + work.scoring_seconds * width
 
-    def _speed(self) -> float:
+    def _speed(self, kind: str) -> float:
         """Operations a second while encoding."""
-        rates = self._work.rates
-        return rates.gpu_encoding_tflops.value * 1e12 if self._gpus else rates.cpu_gflops.value * 1e9
+        rates, on_gpu = self._work.rates, kind in self._on_gpu
+        return rates.gpu_encoding_tflops.value * 1e12 if on_gpu else rates.cpu_gflops.value * 1e9

@@ -180,8 +180,9 @@ class DevelopmentBlock(Development):
 class EvaluationBlock(Settings):
     """What evaluations are given to compute with."""
 
-    gpus: int = Field(
-        ge=0, le=1, description="GPUs of each job that encodes a suite.", json_schema_extra=OPERATIONAL
+    on_gpu: list[Name] = Field(
+        description="Kinds of suites whose jobs ask for a GPU each and encode there.",
+        json_schema_extra=OPERATIONAL,
     )
 
 

@@ -62,7 +62,9 @@ def encoding_seconds(study, suite, run):
     return tokens * slower / BERT_TOKENS_A_SECOND
 
 
-def test_every_evaluation_of_the_paper_scale_fits_its_request_with_a_margin(study):
+def test_every_evaluation_of_the_paper_scale_fits_its_request_with_a_margin():
+    """On one thread, whose speed was measured; a GPU is as fast as config/rates.yaml assumes."""
+    study = opened(evaluation={"on_gpu": []})
     times = Times(study, Workloads(study))
     asked = 0
     for run in study.made:
@@ -86,14 +88,16 @@ def test_no_request_is_below_what_the_rule_takes(study):
 
 def test_a_slow_encoder_asks_for_more_and_a_gpu_for_less(study):
     """RoBERTa-large encodes SentEval's sets in more than four hours on one thread."""
-    assert minutes(study, "transfer", "senteval", LARGE) > 2 * 240
-    with_gpu = opened(evaluation={"gpus": 1})
+    without = opened(evaluation={"on_gpu": []})
+    assert minutes(without, "transfer", "senteval", LARGE) > 2 * 240
     assert (
-        240
-        <= minutes(with_gpu, "transfer", "senteval", LARGE)
-        < minutes(study, "transfer", "senteval", LARGE)
+        240 <= minutes(study, "transfer", "senteval", LARGE) < minutes(without, "transfer", "senteval", LARGE)
     )
-    assert minutes(with_gpu, "sts", "sts", LLAMA) < minutes(study, "sts", "sts", LLAMA) / 20
+    assert minutes(study, "sts", "sts", LLAMA) == minutes(without, "sts", "sts", LLAMA)
+    assert (
+        minutes(opened(evaluation={"on_gpu": ["sts"]}), "sts", "sts", LLAMA)
+        < minutes(study, "sts", "sts", LLAMA) / 20
+    )
 
 
 def test_each_attempt_has_more_time(study):
@@ -154,11 +158,11 @@ def test_the_work_of_a_suite_is_that_of_its_rows():
 
 def test_jobs_are_given_what_was_asked_for(tmp_path, monkeypatch):
     overlay = tmp_path / "gpu.yaml"
-    overlay.write_text("evaluation: {gpus: 1}")
+    overlay.write_text("evaluation: {on_gpu: [transfer]}")
     target = f"results/paper/scores/transfer/senteval/{LARGE}/seed0.parquet"
     monkeypatch.chdir(ROOT)
     (job,) = [job for job in planned([target], [str(overlay)]).jobs if target in job.outputs]
-    asked = minutes(opened(evaluation={"gpus": 1}), "transfer", "senteval", LARGE)
+    asked = minutes(opened(evaluation={"on_gpu": ["transfer"]}), "transfer", "senteval", LARGE)
     assert (job.gpus, job.minutes) == (1, asked)
     command = ("--dry-run", "--cores", "1", "--printshellcmds", "--configfile", str(overlay), "--", target)
     code, printed = snakemake(ROOT, *command)
