@@ -116,6 +116,8 @@ def read_toy(tmp_path: Path, text: str | None, **changes: object) -> str:
     outputs = [
         "--dataset",
         "toy",
+        "--min_rows",
+        "1",
         "--table",
         str(tmp_path / "t.parquet"),
         "--dropped",
@@ -174,7 +176,7 @@ def test_a_damaged_input_is_named_by_the_job_that_reads_it(smoke_copy):
     process = entry(
         smoke_copy, "evaluate_sts", {"suite": {"datasets": ["lee"], "max_tokens": 64}}, "--suite", "lee",
         "--run", "frozen_avg.minilm", "--seed", "0", "--datasets", "results/demo/datasets/lee.parquet",
-        "--model", "results/demo/runs/frozen_avg.minilm/seed0/model/record.json",
+        "--model", "results/demo/runs/frozen_avg.minilm/seed0/model/record.json", "--gpus", "0",
         "--scores", "s.parquet", "--pairs", "p.parquet",
     )  # fmt: skip
     assert "results/demo/datasets/lee.parquet: changed since it was written" in one_line(process)

@@ -10,6 +10,7 @@ from workflow_scripts.models.devices import granted_device
 def as_before(monkeypatch):
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     precision = torch.get_float32_matmul_precision()
+    torch.use_deterministic_algorithms(False)  # whatever a test before has left
     yield
     torch.use_deterministic_algorithms(False)
     torch.set_float32_matmul_precision(precision)
