@@ -20,6 +20,7 @@ def config(**suites):
         "methods": {"simcse": {"module": "simcse"}},
         "exemplars": {},
         "exemplar_pools": [],
+        "evaluation": {"on_gpu": []},
         "development": {"dataset": None},
         "datasets": DATASETS,
         "mteb": {"lists": {"jtcse_sts22": {}}},
