@@ -8,11 +8,11 @@ waived for one run by ``--consider-ancient RULE=code``.
 
 import hashlib
 import json
-import os
 import sys
 from functools import cache
 from pathlib import Path
 
+from workflow_scripts.graph.notes import write_note
 from workflow_scripts.provenance.closure import meanings, packages, read_before
 
 FOLDER = Path(".snakemake/code")
@@ -37,17 +37,10 @@ def code_of(*modules: str) -> str:
     known = len(read_before)
     text = json.dumps(meanings(*modules), indent=1, sort_keys=True) + "\n"
     if not path.exists() or path.read_text("utf-8") != text:
-        _write(path, text)
+        write_note(path, text)
     if len(read_before) > known:
-        _write(READ_BEFORE, json.dumps(read_before))
+        write_note(READ_BEFORE, json.dumps(read_before))
     return path.as_posix()
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)
 
 
 @cache

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.references import base_of
@@ -116,8 +113,12 @@ class Corpora:
 
 def _rows(table: Path) -> int:
     """Rows of a table; 0 for a gap, and for what is missing or damaged, which others notice."""
+    if not table.exists():
+        return 0
+    import pyarrow.parquet as pq  # slow to import
+
     try:
         rows: int = pq.read_metadata(table).num_rows
-    except (OSError, pa.ArrowInvalid):
+    except (OSError, ValueError):  # Arrow's errors among them
         return 0
     return rows

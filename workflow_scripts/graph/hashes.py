@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-import os
 import time
 from contextlib import suppress
 from pathlib import Path
+
+from workflow_scripts.graph.notes import write_note
 
 NOTES = Path(".snakemake/hashes.json")
 """Below the working directory: it can be made again at any time, so that it is no result."""
@@ -43,8 +44,5 @@ def _noted() -> dict[str, list[int | str]]:
 
 def _note(name: str, entry: list[int | str]) -> None:
     """Add a file to the notes; where they cannot be written, it is hashed again next time."""
-    temporary = NOTES.with_suffix(f".{os.getpid()}.tmp")
     with suppress(OSError):
-        NOTES.parent.mkdir(exist_ok=True)
-        temporary.write_text(json.dumps({**_noted(), name: entry}), "utf-8")
-        temporary.replace(NOTES)
+        write_note(NOTES, json.dumps({**_noted(), name: entry}))

@@ -6,7 +6,6 @@ read stays as it is when its file is not there any more: a disk that is not moun
 same before and after the job, so that a finished study stays finished.
 """
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.data.hub import answers, snapshot
 from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, text_of, unversioned
 from workflow_scripts.graph.hashes import sha256_now
+from workflow_scripts.graph.notes import write_note
 from workflow_scripts.graph.study import Study, data_root_of
 
 Config = Mapping[str, Any]
@@ -89,10 +89,7 @@ def _is_in_job() -> bool:
 def note_planned() -> None:
     """Leave word of what was planned, at the start of a run that is not a dry one."""
     for note, name in _planned.items():
-        note.parent.mkdir(parents=True, exist_ok=True)
-        temporary = note.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(name, "utf-8")
-        temporary.replace(note)
+        write_note(note, name)
 
 
 def planned_source(
