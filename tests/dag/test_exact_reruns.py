@@ -95,8 +95,8 @@ READERS: dict[str, dict[str, int]] = {
     "development.every": NOT_LAYER_POOLER,  # which has an interval of its own, as JTCSE itself has
     "development.max_tokens": TRAINED,
     "continue_mlm": ADAPTED,
-    "training.checkpoint_every": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
-    "continue_mlm.training.checkpoint_every": NOTHING,
+    "training.checkpoint_minutes": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
+    "continue_mlm.training.checkpoint_minutes": NOTHING,
     "encoders.minilm.fetch.licence": NOTHING,
     "evaluation.on_gpu": NOTHING,
     "suites.sts.lee": SPEARMAN | SCORED_AGAIN,

@@ -45,6 +45,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import Threshold, ThresholdConfig, deviation, reduce
 from workflow_scripts.methods import base, load_method
 from workflow_scripts.methods.base import ContrastiveObjective, Method, MethodConfig
+from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.training.data import TrainingData
@@ -170,7 +171,7 @@ class Objective(base.Objective):
             raise ConfigError(f"methods: k is {config.k}; the pool has {len(self._exemplars)}. Lower it.")
         self._words = data.tokenised("word") if config.reads_words else None
         self._deviation_at_start = self._of_words_at_start() if config.identify == "words_at_start" else None
-        self._last = (start, 0.0)
+        self._last: Sequence[Tensor] = ()
 
     def loss(self, step: int) -> Tensor:
         """Reduce the step's vectors, then compare them."""
@@ -181,7 +182,7 @@ class Objective(base.Objective):
             return self._base.contrast(encoder.project(self._reduced(views_VBD, step)))
         return self._base.contrast(self._reduced(encoder.project(views_VBD), step))
 
-    def metrics(self) -> Sequence[float]:
+    def metrics(self) -> Sequence[Tensor]:
         """Threshold c and the number of dimensions in S, at the last step."""
         return self._last
 
@@ -202,7 +203,7 @@ class Objective(base.Objective):
 
     def _reduced(self, views_VBD: Tensor, step: int) -> Tensor:
         member_D = self._members(views_VBD, step)
-        self._last = (self._threshold.c.item(), float((member_D > 0.5).sum()))
+        self._last = (self._threshold.c.detach().clone(), (member_D > 0.5).sum())
         return reduce(views_VBD, self._redundant(step), member_D)
 
     def _members(self, views_VBD: Tensor, step: int) -> Tensor:
@@ -249,16 +250,15 @@ class Objective(base.Objective):
         """Vectors as those of the batch are made, their dropout drawn apart."""
         encoder = self._base.encoder
         batch = text.batch(rows).to(encoder.device)
-        devices = [encoder.device] if encoder.device.type == "cuda" else []
-        with torch.random.fork_rng(devices):
-            torch.manual_seed(int(np.random.default_rng([self._seed, step, 4]).integers(1 << 62)))
-            vectors_KD = encoder.read(batch.ids_BT, batch.mask_BT)
+        with keyed(self._seed, step, 4):
+            vectors_KD = encoder.read(batch)
             return encoder.project(vectors_KD) if self._config.where == "after_head" else vectors_KD
 
     def _word_rows(self) -> Tensor:
         """Mean row of the embedding matrix over each word's pieces, special tokens left out."""
         assert self._words is not None
-        ids_BT, mask_BT = self._words.batch(np.arange(len(self._words))).to(self._base.encoder.device)
+        batch = self._words.batch(np.arange(len(self._words))).to(self._base.encoder.device)
+        ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
         pieces_BT = mask_BT.cumsum(dim=1)
         inside_BT = (pieces_BT > 1) & (pieces_BT < mask_BT.sum(dim=1, keepdim=True)) & mask_BT.bool()
         rows_BTD = self._base.encoder.backbone.get_input_embeddings()(ids_BT)

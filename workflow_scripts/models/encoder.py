@@ -15,6 +15,8 @@ from transformers.utils import logging as transformers_logging
 
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.folders import TOKENISER_FILES, backbone_folder
+from workflow_scripts.models.packed import PackedEncoder, Reads, packs
+from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.readouts import ReadoutConfig, build_readout, draw_linear_layers
 from workflow_scripts.models.templates import Template
 from workflow_scripts.models.tokens import TokenBatch
@@ -114,14 +116,14 @@ class SentenceEncoder(TextEncoder):
             raise ConfigError("readout.pooler: cls: the encoder has no pooler. Take cls_before_pooler.")
         return cast(nn.Linear, pooler.dense)
 
-    def forward(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Embed token ids; returns (B, D), not normalised."""
-        return self.project(self.read(ids_BT, mask_BT))
+    def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
+        """Embed the tokens of a batch (``models.tokens.TokenBatch``); returns (B, D), not normalised."""
+        return self.project(self.read(TokenBatch(ids_BT, mask_BT, packing)))
 
-    def read(self, ids_BT: Tensor, mask_BT: Tensor, positions_BT: Tensor | None = None) -> Tensor:
+    def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
-        states = self.hidden_states(ids_BT, mask_BT, positions_BT)
-        vectors_BR: Tensor = self.readout(states, TokenBatch(ids_BT, mask_BT))
+        states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT)
+        vectors_BR: Tensor = self.readout(states, batch)
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 
     def project(self, vectors_xR: Tensor) -> Tensor:
@@ -130,20 +132,37 @@ class SentenceEncoder(TextEncoder):
             return self.head(vectors_xR)  # type: ignore[no-any-return]
         return vectors_xR
 
-    def hidden_states(
-        self, ids_BT: Tensor, mask_BT: Tensor, positions_BT: Tensor | None = None
-    ) -> tuple[Tensor, ...]:
-        """States (B, T, D) of the embedding output and each layer; the last alone if no other is read."""
-        check_length(self.backbone, ids_BT)
-        last_only = self.readout.last_only
-        positions = (
-            {} if positions_BT is None else {"position_ids": positions_BT + position_offset(self.backbone)}
-        )
-        output = self.backbone(
-            input_ids=ids_BT, attention_mask=mask_BT, output_hidden_states=not last_only, **positions
-        )
-        states: tuple[Tensor, ...] = (output.last_hidden_state,) if last_only else output.hidden_states
+
+def hidden_states(
+    backbone: PreTrainedModel, batch: TokenBatch, reads: Reads, positions_BT: Tensor | None = None
+) -> tuple[Tensor, ...]:
+    """States of the embedding output and each layer, (B, T, D), or those of them that ``reads`` asks for.
+
+    Args:
+        backbone: Any encoder; BERT and RoBERTa are computed on packed tokens (``models.packed``).
+        batch: The sentences.
+        reads: What is wanted; states of padding are arbitrary unless it is ``padded``.
+        positions_BT: Positions other than 0, 1, 2, ...
+
+    Raises:
+        ConfigError: if a sentence is longer than the encoder takes.
+    """
+    check_length(backbone, batch.ids_BT)
+    positions = None if positions_BT is None else positions_BT + position_offset(backbone)
+    if reads != "padded" and packs(backbone):
+        return tuple(PackedEncoder(backbone, batch.packed()).states(batch.ids_BT, positions, reads))
+    several = reads in ("all", "padded")
+    output = backbone(
+        input_ids=batch.ids_BT,
+        attention_mask=batch.mask_BT,
+        output_hidden_states=several,
+        **({} if positions is None else {"position_ids": positions}),
+    )
+    if several:
+        states: tuple[Tensor, ...] = output.hidden_states
         return states
+    last_BTD: Tensor = output.last_hidden_state
+    return (last_BTD[:, :1] if reads == "first" else last_BTD,)
 
 
 DROPOUT_SETTINGS = (

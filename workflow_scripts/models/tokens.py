@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from workflow_scripts.models.packing import Packing, onto
+
+Rows = Sequence[int] | NDArray[np.int64]
 _SLICE = 10_000  # sentences handed to the tokeniser at once; bounds the memory of its Python objects
 
 
@@ -20,10 +23,19 @@ class TokenBatch(NamedTuple):
 
     ids_BT: Tensor
     mask_BT: Tensor
+    packing: Packing | None = None
+    """Where its tokens are, if somebody has looked."""
 
     def to(self, device: torch.device) -> "TokenBatch":
-        """Copy to ``device``."""
-        return TokenBatch(self.ids_BT.to(device), self.mask_BT.to(device))
+        """Copy to ``device`` with its packing, without waiting for it."""
+        packing = self.packed()
+        if device == self.ids_BT.device:
+            return self._replace(packing=packing)
+        return TokenBatch(onto(self.ids_BT, device), onto(self.mask_BT, device), packing.to(device))
+
+    def packed(self) -> Packing:
+        """Where its tokens are."""
+        return self.packing or Packing.of(self.mask_BT)
 
     def repeated(self) -> "TokenBatch":
         """The batch twice, one after the other: (2B, T)."""
@@ -47,6 +59,12 @@ class TokenisedText:
         """Tokens of each sentence."""
         return np.diff(self.starts)
 
+    def lengths_of(self, rows: Rows) -> NDArray[np.int64]:
+        """Tokens of some sentences."""
+        rows = np.asarray(rows)
+        lengths: NDArray[np.int64] = self.starts[rows + 1] - self.starts[rows]
+        return lengths
+
     @classmethod
     def joined(cls, texts: Sequence["TokenisedText"]) -> "TokenisedText":
         """The sentences of ``texts`` one after the other, so that a batch may hold some of each."""
@@ -57,21 +75,19 @@ class TokenisedText:
 
     def subset(self, rows: NDArray[np.int64]) -> "TokenisedText":
         """Some sentences, in the order of ``rows``."""
-        lengths = self.lengths[rows]
+        lengths = self.lengths_of(rows)
         starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         positions = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
         return TokenisedText(self.ids[positions], starts, self._pad_id)
 
-    def batch(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenBatch:
+    def batch(self, rows: Rows) -> TokenBatch:
         """Pad ``rows`` to the longest of them."""
-        pieces = [self.ids[self.starts[row] : self.starts[row + 1]] for row in rows]
-        width = max(map(len, pieces))
-        ids = np.full((len(pieces), width), self._pad_id, dtype=np.int64)
-        mask = np.zeros((len(pieces), width), dtype=np.int64)
-        for row, piece in enumerate(pieces):
-            ids[row, : len(piece)] = piece
-            mask[row, : len(piece)] = 1
-        return TokenBatch(torch.from_numpy(ids), torch.from_numpy(mask))
+        starts, lengths = self.starts[rows], self.lengths_of(rows)
+        column = np.arange(lengths.max())
+        token = column < lengths[:, None]
+        ids = np.full(token.shape, self._pad_id, dtype=np.int64)
+        ids[token] = self.ids[(starts[:, None] + column)[token]]
+        return TokenBatch(torch.from_numpy(ids), torch.from_numpy(token.astype(np.int64)))
 
 
 def tokenise(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_tokens: int) -> TokenisedText:
