@@ -63,7 +63,7 @@ def test_shares_are_those_of_bert(tiny_models, kind):
 
 def test_random_tokens_come_from_the_whole_vocabulary(tiny_bert):
     objective, text, tokenizer = make(tiny_bert, share=0.9)
-    ids_BT, _ = text.batch(range(len(text)))
+    ids_BT, _, _ = text.batch(range(len(text)))
     seen = set()
     for step in range(1, 21):
         chosen_BT, masked_BT = objective.mask(ids_BT, step)
@@ -73,7 +73,7 @@ def test_random_tokens_come_from_the_whole_vocabulary(tiny_bert):
 
 def test_masks_are_a_function_of_seed_and_step(tiny_bert):
     one, text, _ = make(tiny_bert)
-    ids_BT, _ = text.batch(range(20))
+    ids_BT, _, _ = text.batch(range(20))
     torch.manual_seed(5)
     first = one.mask(ids_BT, 7)
     one.mask(ids_BT, 8)
@@ -87,7 +87,7 @@ def test_masks_are_a_function_of_seed_and_step(tiny_bert):
 @pytest.mark.parametrize("texts", [["x", "y"], ["town", ""], ["the old town", "x", "river"]])
 def test_at_least_one_position_is_chosen(tiny_bert, texts):
     objective, text, tokenizer = make(tiny_bert, texts=texts, batch_size=len(texts), share=0.01)
-    ids_BT, _ = text.batch(range(len(texts)))
+    ids_BT, _, _ = text.batch(range(len(texts)))
     for step in range(1, 100):
         chosen_BT, _ = objective.mask(ids_BT, step)
         assert chosen_BT.sum() >= 1
