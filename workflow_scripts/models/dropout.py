@@ -22,6 +22,7 @@ from workflow_scripts.models.packing import Packing
 
 LONGEST = 1 << 16
 """More tokens than any sentence has: the stride from one sentence's numbers to the next one's."""
+_SHARED = 1 << 24
 _WORD = 1 << 64
 _GAMMA = 0x9E3779B97F4A7C15
 _FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
@@ -96,8 +97,10 @@ class Masks:
         return self._factors(pair_BHQ1 * (LONGEST // 2) + word_W, place, p, width)
 
     def _sentences(self, row_x: Tensor) -> Tensor:
+        """Numbers of sentences: of the batch of all processes, and behind them of what every process has."""
         rank, ranks = self._ranks
-        return row_x * ranks + rank
+        own = self._packing.own
+        return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
 
     def _factors(self, counter_xW: Tensor, place: int, p: float, size: int) -> Tensor:
         """Factors from numbers of pairs of elements, the last of them cut off where ``size`` is odd."""

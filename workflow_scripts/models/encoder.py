@@ -3,7 +3,9 @@
 Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width of the backbone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
@@ -66,6 +68,14 @@ class TextEncoder(nn.Module):
         raise NotImplementedError
 
 
+@dataclass
+class Along:
+    """Sentences that wait to be read along with others, and then their vectors."""
+
+    batch: TokenBatch | None
+    vectors_KR: Tensor | None = None
+
+
 class SentenceEncoder(TextEncoder):
     """Backbone, readout and head; the head runs while training and, if ``head_at_test``, at test.
 
@@ -88,6 +98,7 @@ class SentenceEncoder(TextEncoder):
         self.readout = build_readout(readout, backbone.config)
         self.head = Head(self.readout.width, backbone.config.hidden_size) if head else None
         self.head_at_test = head and head_at_test
+        self._along = Along(None)
         self.width = int(backbone.config.hidden_size) if self.head_at_test else self.readout.width
 
     @property
@@ -120,8 +131,28 @@ class SentenceEncoder(TextEncoder):
         """Embed the tokens of a batch (``models.tokens.TokenBatch``); returns (B, D), not normalised."""
         return self.project(self.read(TokenBatch(ids_BT, mask_BT, packing)))
 
+    @contextmanager
+    def reading_along(self, batch: TokenBatch) -> Iterator["Along"]:
+        """Let the first ``read`` inside the block read these sentences too, in the same pass.
+
+        They take part in nothing else: what is dropped of the others is what would be dropped without them. An encoder
+        that does not run on packed tokens cannot tell them apart and leaves them unread.
+        """
+        self._along = Along(batch) if packs(self.backbone) and self.readout.reads != "padded" else Along(None)
+        try:
+            yield self._along
+        finally:
+            self._along = Along(None)
+
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
+        along = self._along
+        if along.batch is not None:
+            together, own = batch.followed_by(along.batch), len(batch.ids_BT)
+            along.batch = None
+            vectors_BR = self.read(together)
+            along.vectors_KR = vectors_BR[own:]
+            return vectors_BR[:own]
         states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT)
         vectors_BR: Tensor = self.readout(states, batch)
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))

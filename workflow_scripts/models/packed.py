@@ -35,7 +35,7 @@ def packs(backbone: Any) -> bool:
         return False
     attentions = [layer.attention.self for layer in backbone.encoder.layer]
     maps = [m for attention in attentions for m in (attention.query, attention.key, attention.value)]
-    return all(type(m) is nn.Linear and m.weight.dtype == torch.float32 for m in maps)
+    return all(type(m) is nn.Linear and m.weight.dtype.itemsize >= 4 for m in maps)
 
 
 class Attended(NamedTuple):
@@ -146,7 +146,7 @@ class PackedEncoder:
         scores_BHQT = queries_BHQE @ keys_BHTE.transpose(2, 3) * queries_BHQE.shape[-1] ** -0.5
         if self._packing.padded:
             scores_BHQT = scores_BHQT + self._packing.bias_B11T
-        return scores_BHQT.softmax(dim=-1, dtype=torch.float32)
+        return scores_BHQT.softmax(dim=-1, dtype=torch.promote_types(scores_BHQT.dtype, torch.float32))
 
     def weighed(self, weights_BHQT: Tensor, values_BHTE: Tensor, first: bool = False) -> Tensor:
         """Values weighed by attention, all heads side by side, (N, D), or (B, D) of the first token."""

@@ -27,10 +27,12 @@ class Packing(NamedTuple):
     """To add to scores of attention: 0 for a token, minus infinity for padding."""
     padded: bool
     """Whether there is padding at all."""
+    own: int
+    """The sentences that this process alone has; those after them every process of a training has alike."""
 
     @classmethod
-    def of(cls, mask_BT: Tensor) -> "Packing":
-        """Find the tokens of a mask: 1 for a token, 0 for padding."""
+    def of(cls, mask_BT: Tensor, own: int | None = None) -> "Packing":
+        """Find the tokens of a mask: 1 for a token, 0 for padding; all sentences are a process's own if not said."""
         token_BT = mask_BT.bool()
         places_N = token_BT.flatten().nonzero().squeeze(1)
         token_of_BT = torch.zeros(token_BT.numel(), dtype=torch.int64, device=mask_BT.device)
@@ -44,6 +46,7 @@ class Packing(NamedTuple):
             lengths_B.cumsum(0) - lengths_B,
             bias_BT[:, None, None, :],
             len(places_N) < token_BT.numel(),
+            len(mask_BT) if own is None else own,
         )
 
     def to(self, device: torch.device) -> "Packing":

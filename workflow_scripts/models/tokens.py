@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -36,6 +37,16 @@ class TokenBatch(NamedTuple):
     def packed(self) -> Packing:
         """Where its tokens are."""
         return self.packing or Packing.of(self.mask_BT)
+
+    def followed_by(self, shared: "TokenBatch") -> "TokenBatch":
+        """Sentences behind it that every process of a training has alike; padded to the longest of both."""
+        width = max(self.ids_BT.shape[1], shared.ids_BT.shape[1])
+        ids, masks = (
+            [F.pad(part, (0, width - part.shape[1])) for part in parts]
+            for parts in ((self.ids_BT, shared.ids_BT), (self.mask_BT, shared.mask_BT))
+        )
+        mask_BT = torch.cat(masks)
+        return TokenBatch(torch.cat(ids), mask_BT, Packing.of(mask_BT, own=len(self.ids_BT)))
 
     def repeated(self) -> "TokenBatch":
         """The batch twice, one after the other: (2B, T)."""
