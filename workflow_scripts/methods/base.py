@@ -60,7 +60,7 @@ class Objective(Protocol):
         raise NotImplementedError
 
     def metrics(self) -> Sequence[Tensor | float]:
-        """Values of ``metric_names`` at the step whose loss was asked for last, where they are: nobody waits for them."""
+        """Values of ``metric_names`` at the step whose loss was asked for last, left on their device."""
         return ()
 
     @property

@@ -129,8 +129,8 @@ def run_twin(
         else:
             continue
         cross = [
-            _finished(stream, number, *parts, narrow)
-            for stream, *parts in zip(crossing, seen, values, cross, strict=True)
+            _finished(stream, number, its, value, state, narrow)
+            for stream, its, value, state in zip(crossing, seen, values, cross, strict=True)
         ]
         if mode == "feedback":
             states = cross

@@ -53,7 +53,7 @@ def keyed(*numbers: int, rank: int = 0, ranks: int = 1) -> Iterator[None]:
         rank: Of this process, whose sentence i is number ``i * ranks + rank`` of all processes' batch.
         ranks: Number of processes.
     """
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     with torch.random.fork_rng(devices):
         torch.manual_seed(_hashed(*numbers, rank))
         _keys.append(_Key(numbers, rank, ranks))
@@ -77,11 +77,9 @@ class Masks:
     def hidden(self, place: int, p: float, width: int, *, first: bool = False) -> Tensor:
         """Factors of hidden states: 0 or 1 / (1 - p), of each token or of the first of each sentence, (N or B, D)."""
         packing = self._packing
+        token_N = self._sentences(packing.token_rows) * LONGEST + packing.token_columns
         if first:
-            row_N, column_N = torch.arange(len(packing.first_B), device=packing.first_B.device), 0
-        else:
-            row_N, column_N = packing.row_N, packing.column_N
-        token_N = self._sentences(row_N) * LONGEST + column_N
+            token_N = token_N[packing.first_B]
         words = (width + 1) // 2
         counter_NW = token_N[:, None] * words + torch.arange(words, device=token_N.device)
         return self._factors(counter_NW, place, p, width)

@@ -150,9 +150,9 @@ class SentenceEncoder(TextEncoder):
         if along.batch is not None:
             together, own = batch.followed_by(along.batch), len(batch.ids_BT)
             along.batch = None
-            vectors_BR = self.read(together)
-            along.vectors_KR = vectors_BR[own:]
-            return vectors_BR[:own]
+            vectors_xR = self.read(together)
+            along.vectors_KR = vectors_xR[own:]
+            return vectors_xR[:own]
         states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT)
         vectors_BR: Tensor = self.readout(states, batch)
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))

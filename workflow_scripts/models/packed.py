@@ -85,15 +85,17 @@ class PackedEncoder:
             positions_N = positions_BT.expand_as(ids_BT).flatten()[packing.places_N]
         summed_ND = embeddings.word_embeddings(ids_N) + embeddings.token_type_embeddings.weight[0]
         summed_ND = summed_ND + embeddings.position_embeddings(positions_N)
-        return self._dropped(0, embeddings.dropout.p, embeddings.LayerNorm(summed_ND))
+        normed_ND: Tensor = embeddings.LayerNorm(summed_ND)
+        return self._dropped(0, embeddings.dropout.p, normed_ND)
 
     def _positions(self, ids_BT: Tensor) -> Tensor:
         """BERT counts places of a row; RoBERTa counts tokens that are not its padding, from one past its id."""
         padding = self._backbone.embeddings.position_embeddings.padding_idx
         if padding is None:
-            return self._packing.column_N
+            return self._packing.token_columns
         token_BT = (ids_BT != padding).long()
-        return ((token_BT.cumsum(dim=1) * token_BT) + padding).flatten()[self._packing.places_N]
+        position_BT: Tensor = token_BT.cumsum(dim=1) * token_BT + padding
+        return position_BT.flatten()[self._packing.places_N]
 
     def layer(self, number: int, state_ND: Tensor, *, first: bool = False) -> Tensor:
         """States after layer ``number`` (from 0), (N, D), or of the first token of each sentence, (B, D)."""
@@ -123,30 +125,34 @@ class PackedEncoder:
         if p:
             assert self._masks
             place = number * _PLACES + _ATTENTION
-            weights_BHQT = weights_BHQT * self._masks.attention(
-                place, p, weights_BHQT.shape[1], first=first
-            )
+            weights_BHQT = weights_BHQT * self._masks.attention(place, p, weights_BHQT.shape[1], first=first)
         return Attended(self.weighed(weights_BHQT, values_BHTE, first), values_BHTE, weights_BHQT)
 
     def _projections(self, attention: Any, state_ND: Tensor, first: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, Q, E), keys and values (B, H, T, E)."""
         heads = attention.num_attention_heads
-        maps = [attention.key, attention.value] if first else [attention.query, attention.key, attention.value]
+        maps = (
+            [attention.key, attention.value] if first else [attention.query, attention.key, attention.value]
+        )
         together_ND = F.linear(
             state_ND, torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
         )
-        apart_BTxHE = self._packing.rows(together_ND).unflatten(-1, (len(maps), heads, -1))
+        rows_BTD = self._packing.rows(together_ND)
+        apart_BTxHE = rows_BTD.view(*rows_BTD.shape[:2], len(maps), heads, -1)
         parts = list(apart_BTxHE.transpose(1, 3).unbind(dim=2))
         if first:
-            queries_BD = attention.query(state_ND[self._packing.first_B])
-            parts.insert(0, queries_BD.unflatten(-1, (heads, 1, -1)))
+            queries_BD: Tensor = attention.query(state_ND[self._packing.first_B])
+            parts.insert(0, queries_BD.view(len(queries_BD), heads, 1, -1))
         return parts[0], parts[1], parts[2]
 
     def _weights(self, queries_BHQE: Tensor, keys_BHTE: Tensor) -> Tensor:
-        scores_BHQT = queries_BHQE @ keys_BHTE.transpose(2, 3) * queries_BHQE.shape[-1] ** -0.5
+        scale = float(queries_BHQE.shape[-1]) ** -0.5
+        scores_BHQT = queries_BHQE @ keys_BHTE.transpose(2, 3) * scale
         if self._packing.padded:
             scores_BHQT = scores_BHQT + self._packing.bias_B11T
-        return scores_BHQT.softmax(dim=-1, dtype=torch.promote_types(scores_BHQT.dtype, torch.float32))
+        precise = torch.promote_types(scores_BHQT.dtype, torch.float32)
+        weights_BHQT: Tensor = scores_BHQT.softmax(dim=-1, dtype=precise)
+        return weights_BHQT
 
     def weighed(self, weights_BHQT: Tensor, values_BHTE: Tensor, first: bool = False) -> Tensor:
         """Values weighed by attention, all heads side by side, (N, D), or (B, D) of the first token."""
@@ -160,7 +166,7 @@ class PackedEncoder:
         """The values that layer ``number`` makes of some states, (B, H, T, E)."""
         attention = self._backbone.encoder.layer[number].attention.self
         values_BTD = self._packing.rows(attention.value(state_ND))
-        return values_BTD.unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2)
+        return values_BTD.view(*values_BTD.shape[:2], attention.num_attention_heads, -1).transpose(1, 2)
 
     def finished(
         self, number: int, context_ND: Tensor, residual_ND: Tensor, *, first: bool = False

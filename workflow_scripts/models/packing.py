@@ -51,22 +51,27 @@ class Packing(NamedTuple):
 
     def to(self, device: torch.device) -> "Packing":
         """Copy to ``device``, without waiting for it."""
-        return Packing(*(onto(part, device) if isinstance(part, Tensor) else part for part in self))
+        return self._replace(
+            places_N=onto(self.places_N, device),
+            token_of_BT=onto(self.token_of_BT, device),
+            first_B=onto(self.first_B, device),
+            bias_B11T=onto(self.bias_B11T, device),
+        )
 
     @property
-    def row_N(self) -> Tensor:
-        """The sentence of each token."""
+    def token_rows(self) -> Tensor:
+        """The sentence of each token, (N)."""
         return self.places_N // self.width
 
     @property
-    def column_N(self) -> Tensor:
-        """The place of each token in its row, from 0."""
+    def token_columns(self) -> Tensor:
+        """The place of each token in its row, from 0, (N)."""
         return self.places_N % self.width
 
     def tokens(self, padded_BTx: Tensor) -> Tensor:
         """The tokens of a padded batch, (N, ...)."""
         flat = padded_BTx.flatten(0, 1)
-        return _Moved.apply(flat, self.places_N, self.token_of_BT, True) if self.padded else flat  # type: ignore[no-untyped-call,no-any-return]
+        return _Moved.apply(flat, self.places_N, self.token_of_BT, True) if self.padded else flat  # type: ignore[no-untyped-call]
 
     def rows(self, tokens_Nx: Tensor) -> Tensor:
         """Tokens in padded rows, (B, T, ...); what stands in padding is arbitrary."""

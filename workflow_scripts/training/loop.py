@@ -29,9 +29,14 @@ from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.precision import mixed_precision
 from workflow_scripts.progress import Progress
 from workflow_scripts.training import ranks
-from workflow_scripts.training.checkpoints import Checkpoint, Tensors, in_host_memory, load_checkpoint, save_checkpoint
+from workflow_scripts.training.checkpoints import (
+    Checkpoint,
+    Tensors,
+    in_host_memory,
+    load_checkpoint,
+    save_checkpoint,
+)
 from workflow_scripts.training.settings import Training
-
 
 STEPS_READ_AT_ONCE = 50
 """On a GPU, where reading means waiting for all that it was given to do; on a CPU every step is read."""
@@ -264,7 +269,7 @@ def _on_host(steps: Sequence[_Step]) -> list[list[float]]:
         )
         for s in steps
     ]
-    return torch.stack(rows).tolist()  # type: ignore[no-any-return]
+    return torch.stack(rows).tolist()
 
 
 class _Writer:
@@ -305,9 +310,7 @@ class _Writer:
         self._last = time.monotonic()
         if ranks.rank() == 0:
             self._check()
-            self._writing = self._thread.submit(
-                save_checkpoint, self._folder, self._fingerprint, checkpoint
-            )
+            self._writing = self._thread.submit(save_checkpoint, self._folder, self._fingerprint, checkpoint)
 
     def _check(self) -> None:
         writing, self._writing = self._writing, None

@@ -63,7 +63,7 @@ def share(batch_size: int) -> slice:
 
 
 def gathered(local_BD: Tensor) -> Tensor:
-    """Rows of all ranks in the batch's order, (B * world, D), differentiable with respect to each; with one rank, its own rows."""
+    """Rows of all ranks in the batch's order, (world * B, D), differentiable in each; alone, its own rows."""
     if world() == 1:
         return local_BD
     rows_BD: Tensor = _Gather.apply(local_BD)  # type: ignore[no-untyped-call]

@@ -63,7 +63,10 @@ def test_neighbours_are_independent():
     """Features of a token, tokens of a sentence, sentences of a batch: at the distances where numbers are alike."""
     zero = dropped(drawn()).view(100, 20, 384)
     for dim, shift in itertools.product(range(3), (1, 2, 4)):
-        one, two = zero.narrow(dim, 0, zero.shape[dim] - shift), zero.narrow(dim, shift, zero.shape[dim] - shift)
+        one, two = (
+            zero.narrow(dim, 0, zero.shape[dim] - shift),
+            zero.narrow(dim, shift, zero.shape[dim] - shift),
+        )
         correlation = torch.corrcoef(torch.stack([one.flatten(), two.flatten()]))[0, 1].item()
         assert abs(correlation) < 4 / one.numel() ** 0.5, (dim, shift)
 

@@ -8,7 +8,13 @@ import torch
 
 from tests import tiny
 from workflow_scripts.errors import DataError
-from workflow_scripts.models.encoder import SentenceEncoder, has_dropout, hidden_states, load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import (
+    SentenceEncoder,
+    has_dropout,
+    hidden_states,
+    load_backbone,
+    load_tokenizer,
+)
 from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.models.readouts.pooling import LAYERS
 from workflow_scripts.models.tokens import tokenise
@@ -145,7 +151,11 @@ def test_the_head_starts_afresh_from_a_narrow_normal(tiny_bert):
 
 def test_hidden_states_that_are_not_pooled_are_not_kept(tiny_bert):
     batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
-    shapes = {"cls": [1], "avg": [batch.ids_BT.shape[1]], "avg_top2": [batch.ids_BT.shape[1]] * (tiny.DEPTH + 1)}
+    shapes = {
+        "cls": [1],
+        "avg": [batch.ids_BT.shape[1]],
+        "avg_top2": [batch.ids_BT.shape[1]] * (tiny.DEPTH + 1),
+    }
     for pooler, lengths in shapes.items():
         encoder = build(tiny_bert, pooler)
         states = hidden_states(encoder.backbone, batch, encoder.readout.reads)

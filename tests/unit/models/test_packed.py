@@ -149,7 +149,9 @@ def test_roberta_counts_positions_past_its_padding_also_where_the_text_names_it(
 def test_hooks_on_a_layers_norms_act(tiny_bert):
     backbone = load_backbone(tiny_bert)
     batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0])
-    backbone.encoder.layer[-1].output.LayerNorm.register_forward_hook(lambda _m, _i, out: torch.zeros_like(out))
+    backbone.encoder.layer[-1].output.LayerNorm.register_forward_hook(
+        lambda _m, _i, out: torch.zeros_like(out)
+    )
     with torch.inference_mode():
         assert not hidden_states(backbone, batch, "last")[0].any()
 

@@ -16,8 +16,8 @@ def mask_of(lengths, width=None):
 def test_the_places_of_a_batch_written_out():
     packing = Packing.of(mask_of([2, 3, 1]))
     assert packing.places_N.tolist() == [0, 1, 3, 4, 5, 6]
-    assert packing.row_N.tolist() == [0, 0, 1, 1, 1, 2]
-    assert packing.column_N.tolist() == [0, 1, 0, 1, 2, 0]
+    assert packing.token_rows.tolist() == [0, 0, 1, 1, 1, 2]
+    assert packing.token_columns.tolist() == [0, 1, 0, 1, 2, 0]
     assert packing.first_B.tolist() == [0, 2, 5]
     assert packing.bias_B11T[:, 0, 0].tolist() == [[0, 0, -torch.inf], [0, 0, 0], [0, -torch.inf, -torch.inf]]
     assert packing.padded

@@ -70,7 +70,13 @@ def main() -> None:
 
     objective.loss = loss  # type: ignore[method-assign]
     outcome = train(
-        objective, settings, STEPS, seed=5, development=None, checkpoints=folder / "checkpoints", fingerprint="ranks"
+        objective,
+        settings,
+        STEPS,
+        seed=5,
+        development=None,
+        checkpoints=folder / "checkpoints",
+        fingerprint="ranks",
     )
     if ranks.rank() == 0:
         found |= {f"weight {name}": tensor for name, tensor in objective.module.state_dict().items()}
