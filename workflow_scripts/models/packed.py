@@ -9,6 +9,7 @@ E width of a head, D width.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -28,10 +29,23 @@ FAMILIES = {"bert", "roberta", "xlm-roberta", "camembert"}
 _ATTENTION, _PROJECTED, _FED, _PLACES = 1, 2, 3, 4  # where a layer drops; place 0 is that of the embeddings
 
 
+_unpacked: list[bool] = []
+
+
+@contextmanager
+def unpacked() -> Iterator[None]:
+    """Let Transformers compute every model inside, so that hooks on its layers see all that they do."""
+    _unpacked.append(True)
+    try:
+        yield
+    finally:
+        _unpacked.pop()
+
+
 def packs(backbone: Any) -> bool:
     """Whether ``PackedEncoder`` computes what this model does: not with adapters, or weights in half precision."""
     config = backbone.config
-    if config.model_type not in FAMILIES or getattr(config, "is_decoder", False):
+    if _unpacked or config.model_type not in FAMILIES or getattr(config, "is_decoder", False):
         return False
     attentions = [layer.attention.self for layer in backbone.encoder.layer]
     maps = [m for attention in attentions for m in (attention.query, attention.key, attention.value)]
