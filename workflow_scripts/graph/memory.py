@@ -37,8 +37,7 @@ class Memory:
 
         def request(wildcards: Wildcards) -> str:
             rows = self._work.of(kind or wildcards.kind, wildcards.suite).rows
-            width = max((size.width for size in self._work.sizes(wildcards.run)), default=0)
-            vectors = rows * width * _VECTOR_BYTES
+            vectors = rows * self._work.width(wildcards.run) * _VECTOR_BYTES
             return self._request(least_gb, self._parameters(wildcards.run), _READ_BYTES, vectors)
 
         return request

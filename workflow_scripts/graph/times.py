@@ -43,8 +43,8 @@ class Times:
         work, sizes = self._work.of(kind, suite), self._work.sizes(run)
         tokens = work.tokens * (_PROMPTED if self._work.prompted(run) else 1)
         each = sum(forward_flops(1, size.layers, size.width, _FEED_FORWARD * size.width**2) for size in sizes)
-        width = max((size.width for size in sizes), default=0)
-        return _START_SECONDS + tokens * each / self._speed(kind) + work.scoring_seconds * width
+        scoring = work.scoring_seconds * self._work.width(run)
+        return _START_SECONDS + tokens * each / self._speed(kind) + scoring
 
     def _speed(self, kind: str) -> float:
         """Operations a second while encoding."""

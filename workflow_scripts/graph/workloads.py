@@ -31,6 +31,10 @@ class Workloads:
         """Sizes of the encoders behind a run, without those that nobody can size before they are fetched."""
         return [size for size in self._study.sizes.behind(self._study.runs[run].encoder) if size]
 
+    def width(self, run: str) -> int:
+        """Dimensions of the widest encoder behind a run; 0 where nobody can say before it is fetched."""
+        return max((size.width for size in self.sizes(run)), default=0)
+
     def prompted(self, run: str) -> bool:
         """Whether a run puts sentences into a template."""
         method = self._study.method(run)

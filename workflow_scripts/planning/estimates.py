@@ -68,6 +68,7 @@ class Estimator:
         self._graph = graph
         self._rates = rates
         self._root = root
+        self._known_hours: dict[int, tuple[Job, Amount]] = {}  # with the job, so that no other gets its id
 
     # What a job works on
 
@@ -109,9 +110,14 @@ class Estimator:
     # GPU hours
 
     def gpu_hours(self, job: Job) -> Amount:
-        """GPU hours of a job; 0 for one that requests no GPU."""
+        """GPU hours of a job, estimated once; 0 for one that requests no GPU."""
         if not job.gpus:
             return Amount()
+        if id(job) not in self._known_hours:
+            self._known_hours[id(job)] = (job, self._estimated_hours(job))
+        return self._known_hours[id(job)][1]
+
+    def _estimated_hours(self, job: Job) -> Amount:
         if job.rule.startswith("evaluate_"):
             return self._evaluation_hours(job)
         flops = {"train_encoder": self._training_flops, "encode_teacher": self._teacher_flops}.get(job.rule)
