@@ -127,7 +127,9 @@ def detectable_difference(sd: float, n: int, alpha: float, power: float) -> floa
         alpha: Two-sided level of significance.
         power: Desired probability of detection, above ``alpha``.
     """
-    from scipy.optimize import brentq  # slow to import, as is scipy.stats, whose distributions are scipy.special's
+    from scipy.optimize import (
+        brentq,
+    )  # slow to import, as is scipy.stats, whose distributions are scipy.special's
 
     assert power > alpha
     # The tails of the normal distribution, averaged over the chi distribution of the estimated sd, because scipy's

@@ -8,6 +8,9 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.planning.evaluations import Work, work_of
 from workflow_scripts.planning.rates import Rates, read_rates
 
+Suite = tuple[str, str]
+"""Kind and name."""
+
 
 class Workloads:
     """Lookups, each computed once: thousands of jobs share a few suites and encoders."""

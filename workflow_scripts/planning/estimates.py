@@ -135,7 +135,7 @@ class Estimator:
         blocks = {
             one.wildcards["dataset"]: one.settings["dataset"] for one in makers if one.rule == "read_dataset"
         }
-        kind = job.wildcards.get("kind", job.rule.removeprefix("evaluate_"))
+        kind = job.wildcards.get("kind", job.work.removeprefix("evaluate_"))
         tokens = work_of(kind, job.settings["suite"], blocks, self._rates).tokens
         sizes = self._sizes(self.encoders(job))
         if not tokens or not sizes:
@@ -215,7 +215,7 @@ class Estimator:
                 return UNKNOWN
             saved = sum(size.parameters_millions for size in sizes) * 4e-3
             return Amount(saved, 1, 0, frozenset({"published"}))
-        if rate := self._rates.kilobytes.get(job.rule):
+        if rate := self._rates.kilobytes.get(job.work):
             return Amount(rate.value / 1e6, 1, 0, frozenset({rate.basis}))
         return self._growing(job)
 

@@ -38,6 +38,13 @@ class Job(NamedTuple):
     """The time limit declared by its rule."""
     min_rows: int = 1
     """The least that a dataset must have."""
+    script: str = ""
+    """Its entry script, or the first of several; that of the same name where it is left out."""
+
+    @property
+    def work(self) -> str:
+        """Name of what it does first: several rules may run one script."""
+        return self.script or self.rule
 
     @property
     def part(self) -> str | None:
@@ -108,9 +115,12 @@ _CONFIG = re.compile(r""" --config ((?:'[^']*'|"'")+)""")
 _settings = cache(json.loads)  # many jobs share theirs, which nobody changes
 
 
+_SCRIPT = re.compile(r"workflow_scripts\.jobs[. ](\w+)")
+
+
 def _job(record: Any) -> Job:
-    quoted = _CONFIG.search(record.shellcmd)
-    assert quoted, f"rule {record.rule_name}: no settings in its command"
+    script, quoted = _SCRIPT.search(record.shellcmd), _CONFIG.search(record.shellcmd)
+    assert script and quoted, f"rule {record.rule_name}: no script or no settings in its command"
     return Job(
         rule=record.rule_name,
         wildcards=dict(record.wildcards or {}),
@@ -120,6 +130,7 @@ def _job(record: Any) -> Job:
         gpus=int(record.resources.get("gpu", 0)),
         minutes=int(record.resources.get("runtime", 0)),
         min_rows=int(record.resources.get("min_rows", 1)),
+        script=script[1],
     )
 
 
