@@ -634,7 +634,6 @@ def file_of(module: str) -> Path:
 
 UNKEYED = {
     "errors",
-    "jobs.__main__",
     "provenance.job",
     "provenance.closure",
     "provenance.key",
