@@ -8,15 +8,19 @@ import importlib
 import sys
 from collections.abc import Iterable
 
-from workflow_scripts.errors import one_line_errors
+from workflow_scripts.errors import EXIT_INTERRUPTED, one_line_errors
 from workflow_scripts.provenance.job import jobs_of
 
 
 def main(line: Iterable[str]) -> None:
-    """Run one job after the other; exits with the code of the first that failed."""
-    codes = [_run(*job) for job in jobs_of(line)]
-    if failed := [code for code in codes if code]:
-        sys.exit(failed[0])
+    """Run one job after the other, unless interrupted; exits with the code of the first that failed."""
+    failed = 0
+    for job in jobs_of(line):
+        code = _run(*job)
+        if code == EXIT_INTERRUPTED:
+            sys.exit(code)
+        failed = failed or code
+    sys.exit(failed)
 
 
 def _run(name: str, *arguments: str) -> int:

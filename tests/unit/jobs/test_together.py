@@ -81,7 +81,9 @@ class Study:
         self.encoded, self.correlated, self.at_end = [], [], []
         for path in (self.scores, self.pairs, self.geometry):  # as Snakemake does
             path.unlink(missing_ok=True)
-        together.main([word for line in jobs for word in ("--then", *line)])
+        with pytest.raises(SystemExit) as ended:
+            together.main([word for line in jobs for word in ("--then", *line)])
+        self.code = ended.value.code
         for function, values in self.at_end:
             function(*values)
         return [path.read_bytes() for path in (self.scores, self.pairs, self.geometry) if path.exists()]
@@ -103,7 +105,7 @@ def forget(study):
 
 def test_two_jobs_of_one_process_make_what_each_makes_alone_and_encode_a_text_once(study):
     both = study.process(study.sts(), study.space())
-    assert len(both) == 3
+    assert len(both) == 3 and study.code == 0
     assert len(study.encoded) == len(set(study.encoded)) > 40
     forget(study)
     alone = study.process(study.sts())
@@ -127,9 +129,8 @@ def test_a_job_that_fails_does_not_stop_the_next_and_is_told_of(study, capfd):
     study.datasets[0].write_bytes(b"damaged")
     space = study.space()
     space[space.index("--beside") + 1 :] = [str(study.datasets[1]), *space[space.index("--scores") :]]
-    with pytest.raises(SystemExit) as ended:
-        study.process(study.sts(), space)
-    assert ended.value.code == 1
+    study.process(study.sts(), space)
+    assert study.code == 1
     assert study.geometry.exists() and not study.scores.exists()
     assert capfd.readouterr().err.startswith(f"DataError: {study.datasets[0]}")
 
@@ -146,3 +147,12 @@ def test_what_is_measured_beside_other_texts_is_labelled_by_its_own_alone(study)
     record = read_record(study.geometry)
     assert {role.partition("/")[0] for role in record.inputs} == {"model", "datasets", "beside"}
     assert label not in record.labels
+
+
+@pytest.mark.parametrize(("codes", "ended", "begun"), [((0, 0), 0, 2), ((75, 1), 75, 2), ((130, 0), 130, 1)])
+def test_the_first_failure_is_the_exit_code_and_an_interruption_ends_all(monkeypatch, codes, ended, begun):
+    answers = list(codes)
+    monkeypatch.setattr(together, "_run", lambda *_: answers.pop(0))
+    with pytest.raises(SystemExit) as end:
+        together.main(["one", "--suite", "a", "--then", "two"])
+    assert (end.value.code, len(codes) - len(answers)) == (ended, begun)
