@@ -31,9 +31,9 @@ WEIGHTINGS = {
         "documents": "wikitext",
         "text": "raw",
         "formula": "documents",
-        "unseen": "max",
+        "unseen": "max", "repeated": "each",
     },
-    "idf_task": {"kind": "idf", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max"},
+    "idf_task": {"kind": "idf", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max", "repeated": "each"},
     "unbiased": {"kind": "unbiased", "drop": ["frequent", "subword", "punctuation", "special"]},
 }
 QUANTILE = {"kind": "quantile_uniform", "quantiles": 1000, "subsample": 100_000, "seed": 0}
@@ -81,7 +81,7 @@ def main() -> None:
     opened = Opened(vectors, vocabulary, counts, depth=backbone.config.num_hidden_layers)
     draw = np.random.default_rng(0).normal(size=(2000, backbone.config.hidden_size)).astype(np.float32)
     learnt = {
-        name: postprocess.fit(grid(["last"], ["avg"], [name]).postprocessings[name], draw)
+        name: postprocess.fit(grid(["last"], ["avg"], [name]).postprocessings[name], postprocess.Sample(draw))
         for name in POSTPROCESSINGS
     }
 
