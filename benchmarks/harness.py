@@ -107,7 +107,8 @@ def run(
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Everything here, and in commands that are started, computes on as many threads as ``THREADS`` says."""
-    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(THREADS))
+    libraries = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(THREADS))
+    os.environ |= libraries | {"TOKENIZERS_PARALLELISM": "false"}
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(THREADS)
     with threadpool_limits(THREADS):

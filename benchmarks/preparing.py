@@ -1,4 +1,4 @@
-"""Reading, cleaning and writing 200,000 sentences, against pandas, which writes the same lines without cleaning.
+"""Time and memory of reading, cleaning and writing 200,000 sentences, against pandas without cleaning.
 
 The file is made up: sentences of the Wikipedia extract with their words in another order, some of them blank or
 repeated. The rule's own command reads it.
@@ -10,7 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.harness import Measured, Timing, ratios, run
@@ -29,6 +29,12 @@ import pandas as pd
 lines = pd.Series(open(sys.argv[1], encoding="utf-8").read().split("\\n"), dtype="string")
 lines.to_frame("sentence").to_parquet(sys.argv[2], compression="zstd")
 """
+STARTER = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+"""Linux counts the memory of the process that starts a command as the command's, so that a small one has to."""
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
@@ -36,13 +42,21 @@ def measure(timing: Timing) -> Iterator[Measured]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_lines(folder / "text.txt", 1000 if timing.small else 200_000)
-        ours = [sys.executable, "-m", "workflow_scripts.jobs.read_dataset", *arguments(folder)]
-        peer = [sys.executable, "-c", PEER, str(folder / "text.txt"), str(folder / "peer.parquet")]
-        seconds = timing.interleaved(
-            {"read_dataset": lambda: command(ours, folder), "pandas": lambda: command(peer, folder)}
-        )
-    slower = ratios(seconds, "read_dataset", "pandas")
-    yield Measured("read_dataset", slower, "times-the-time", "read_dataset-against-pandas-without-cleaning")
+        ways = {
+            "read_dataset": [sys.executable, "-m", "workflow_scripts.jobs.read_dataset", *arguments(folder)],
+            "pandas": [sys.executable, "-c", PEER, str(folder / "text.txt"), str(folder / "peer.parquet")],
+        }
+        memory: dict[str, list[int]] = {way: [] for way in ways}
+
+        def work(way: str) -> Callable[[], None]:
+            return lambda: memory[way].append(largest_memory(ways[way], folder))
+
+        seconds = timing.interleaved({way: work(way) for way in ways})
+    against = "read_dataset-against-pandas-without-cleaning"
+    yield Measured("read_dataset", ratios(seconds, *ways), "times-the-time", against)
+    yield Measured(
+        "read_dataset_memory", ratios(memory, *ways)[-timing.rounds :], "times-the-memory", against
+    )
 
 
 def write_lines(path: Path, count: int) -> None:
@@ -85,10 +99,12 @@ def arguments(folder: Path) -> list[str]:
     ]
 
 
-def command(words: list[str], folder: Path) -> None:
-    """Run a whole command, started anew."""
+def largest_memory(words: list[str], folder: Path) -> int:
+    """The largest resident memory of a whole command, started anew."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "SEMBLANCE_DATA": str(folder)}
-    subprocess.run(words, check=True, env=environment)
+    command = [sys.executable, "-c", STARTER, *words]
+    printed = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
+    return int(printed.split()[-1])
 
 
 if __name__ == "__main__":
