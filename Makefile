@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 
-.PHONY: demo demo-lock lab test faults audit-test slurm-test plan preflight coverage check bench rulegraph screenshot clean
+.PHONY: demo demo-lock lab test faults audit-test slurm-test plan preflight fetch coverage check bench rulegraph screenshot clean
 .DEFAULT_GOAL := demo
 
 $(READY): requirements.lock
@@ -54,8 +54,11 @@ slurm-test: $(READY)  ## a real one-node SLURM from Debian's packages, the demo'
 plan: $(READY)  ## what the paper scale would take: jobs, GPU hours, storage, requests; runs nothing
 	@python -m workflow_scripts.tools.plan_study
 
-preflight: $(READY)  ## can it run here to its end? make preflight TARGET=jtcse CONFIG=config/minilm.yaml; runs nothing
-	@python -m workflow_scripts.tools.preflight $(TARGET) $(if $(CONFIG),--configfile $(CONFIG))
+preflight: $(READY)  ## can it run here to its end? make preflight TARGET=jtcse CONFIG=config/minilm.yaml PROFILE=slurm; runs nothing
+	@python -m workflow_scripts.tools.preflight $(TARGET) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(PROFILE),--profile $(PROFILE))
+
+fetch: $(READY)  ## what TARGET needs of the Internet, into HF_HOME and results/: make fetch TARGET=jtcse, on a login node
+	$(SNAKEMAKE) $(if $(CONFIG),--configfile $(CONFIG)) --until fetch_encoder fetch_tasks read_dataset -- $(TARGET)
 
 coverage: $(READY)  ## the papers' printed numbers: with a run, measured, or with a reason why not; runs nothing
 	@python -m workflow_scripts.tools.coverage

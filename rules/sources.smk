@@ -20,6 +20,7 @@ rule fetch_encoder:
         "<benchmarks>/fetch_encoder/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of(STUDY.encoders("fetch")),
+    localrule: True
     threads: 1
     resources:
         mem="2GB",
@@ -49,6 +50,7 @@ rule read_dataset:
         "<logs>/read_dataset/{dataset}.log",
     benchmark:
         "<benchmarks>/read_dataset/{dataset}.tsv"
+    localrule: True
     threads: 1
     resources:
         mem="4GB",

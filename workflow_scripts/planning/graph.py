@@ -37,6 +37,8 @@ class Job(NamedTuple):
     """The time limit declared by its rule."""
     min_rows: int = 1
     """The least that a dataset must have."""
+    queued: Mapping[str, Any] = {}
+    """What it asks of a queue, with a profile that has one; nothing where it runs beside Snakemake."""
 
     @property
     def part(self) -> str | None:
@@ -113,6 +115,7 @@ def _job(record: Any) -> Job:
         gpus=int(record.resources.get("gpu", 0)),
         minutes=int(record.resources.get("runtime", 0)),
         min_rows=int(record.resources.get("min_rows", 1)),
+        queued={} if record.local else dict(record.resources.items()) | {"_cores": record.threads},
     )
 
 
@@ -140,13 +143,20 @@ def study_parser(tool: str, description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def planned(targets: Sequence[str], configfiles: Sequence[str], *, from_nothing: bool = True) -> Graph:
+def planned(
+    targets: Sequence[str],
+    configfiles: Sequence[str],
+    *,
+    from_nothing: bool = True,
+    profile: str | None = None,
+) -> Graph:
     """The job graph in the working directory.
 
     Args:
         targets: Files or rules; empty for the whole study.
         configfiles: As for snakemake's --configfile.
         from_nothing: Whether to plan as if no file existed yet, instead of what is left to do.
+        profile: As for snakemake's --profile.
 
     Raises:
         ConfigError: if Snakemake does not accept the configuration, or does not know a target.
@@ -158,6 +168,7 @@ def planned(targets: Sequence[str], configfiles: Sequence[str], *, from_nothing:
     logger.addFilter(listener)
     chosen = ["--configfile", *configfiles] if configfiles else []
     options = ["--dry-run", *(["--forceall"] if from_nothing else []), *chosen]
+    options += ["--profile", profile] if profile else []
     said = io.StringIO()
     called_by, sys.argv = sys.argv, ["snakemake", *options, "--", *targets]  # what the Snakefile looks at
     try:
