@@ -38,7 +38,8 @@ class Job(NamedTuple):
     min_rows: int = 1
     """The least that a dataset must have."""
     queued: Mapping[str, Any] = {}
-    """What it asks of a queue, with a profile that has one; nothing where it runs beside Snakemake."""
+    """Its resources, as an executor is told them; what a profile says is among them."""
+    log: str = ""
 
     @property
     def part(self) -> str | None:
@@ -115,7 +116,8 @@ def _job(record: Any) -> Job:
         gpus=int(record.resources.get("gpu", 0)),
         minutes=int(record.resources.get("runtime", 0)),
         min_rows=int(record.resources.get("min_rows", 1)),
-        queued={} if record.local else dict(record.resources.items()) | {"_cores": record.threads},
+        queued=dict(record.resources.items()),
+        log=next(iter(record.log or ()), ""),
     )
 
 

@@ -7,6 +7,7 @@ in order is a line; what is not is red, with what to do about it, and makes the 
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -152,7 +153,8 @@ def folders(config: dict[str, Any]) -> Iterator[Line]:
 
 def cluster(graph: Graph, profile: Path) -> Iterator[Line]:
     """What the cluster of a profile would keep from running, or its partitions where all is well."""
-    requests = [request_of(job.rule, job.queued) for job in graph.jobs if job.queued]
+    local = local_rules(ROOT)
+    requests = [request_of(job.rule, job.queued) for job in graph.jobs if job.rule not in local]
     findings = list(queue_findings(requests, _settings(profile)))
     for finding in findings:
         where, _, what = finding.partition(": ")
@@ -167,6 +169,13 @@ def cluster(graph: Graph, profile: Path) -> Iterator[Line]:
         code, _said = ask("sacct", "--noheader", "--starttime=now")
         better = "accounting answers: slurm-status-command: sacct outlives a slurmctld that is down"
         yield Line("accounting", better if code == 0 else "none answers: slurm-status-command stays squeue")
+
+
+def local_rules(root: Path) -> set[str]:
+    """Rules that run where Snakemake runs, which its dry run does not tell."""
+    texts = [file.read_text("utf-8") for file in sorted((root / "rules").glob("*.smk"))]
+    rules = [part for text in texts for part in re.split(r"^rule ", text, flags=re.MULTILINE)[1:]]
+    return {rule.partition(":")[0] for rule in rules if "localrule: True" in rule}
 
 
 def _settings(profile: Path) -> QueueSettings:
