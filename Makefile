@@ -11,9 +11,15 @@ SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 .PHONY: demo demo-lock lab test faults audit-test slurm-test plan preflight fetch coverage check bench rulegraph screenshot clean
 .DEFAULT_GOAL := demo
 
-$(READY): requirements.lock
+# PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
+$(READY): requirements.lock requirements-gpu.lock
 	python3 -m venv $(VENV)
-	pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	lock=$(LOCK); if [ -z "$$lock" ]; then lock=requirements.lock; \
+		pip install --quiet --dry-run --no-deps "$$(grep -o '^torch==[^ ]*' $$lock)" >/dev/null 2>&1 || { \
+			lock=requirements-gpu.lock; \
+			echo "pip finds no PyTorch without CUDA: installing the build with CUDA, which runs without a GPU as well"; \
+			echo "(5 GB more; with PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu pip finds the other)"; }; fi; \
+	pip install --quiet --disable-pip-version-check --require-hashes --requirement $$lock
 	touch $@
 
 # Validators of RO-Crates want older packages than the pipeline, so they have an environment of their own.

@@ -107,9 +107,7 @@ def python(found: tuple[int, ...], project: Path) -> Line:
 
 def packages(lock: Path) -> Line:
     """Installed versions against the lock."""
-    pins = dict(
-        line.split("==") for line in lock.read_text("utf-8").splitlines() if "==" in line and line[0] != "#"
-    )
+    pins = dict(re.findall(r"^([\w.-]+)==([^\s;+]+)", lock.read_text("utf-8"), flags=re.MULTILINE))
     others = [
         f"{name} {_installed(name)}, pinned {pin}" for name, pin in pins.items() if _installed(name) != pin
     ]
