@@ -115,7 +115,7 @@ def small_study(clone: Path, repository: str, revision: str) -> list[str]:
     return ["--configfile", "config/small.yaml"]
 
 
-STEPS = 240
+STEPS = 120
 STUDY = """\
 name: small
 experiments: [simcse_table_small]
@@ -132,8 +132,8 @@ training:
   max_steps: STEPS
   batch_size: 8
   cpu_threads: 1
-  checkpoint_every: 200
-development: {dataset: stsb_dev, every: 120}
+  checkpoint_every: 60
+development: {dataset: stsb_dev, every: 60}
 suites:
   sts: {stsb: {datasets: [stsb_test], max_tokens: 512}}
   mteb:
