@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 
-.PHONY: demo demo-lock lab test faults audit-test slurm-test plan preflight fetch coverage check bench rulegraph screenshot clean
+.PHONY: environment demo demo-lock lab test faults audit-test slurm-test plan preflight fetch coverage check bench rulegraph screenshot clean
 .DEFAULT_GOAL := demo
 
 # PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
@@ -27,6 +27,8 @@ $(CRATES_READY): tests/crates/requirements.lock
 	python3 -m venv $(CRATES)
 	$(CRATES)/bin/pip install --quiet --disable-pip-version-check --requirement tests/crates/requirements.lock
 	touch $@
+
+environment: $(READY)  ## .venv alone; LOCK=requirements-gpu.lock for PyTorch's build with CUDA
 
 demo: $(READY)  ## the whole graph on the embedded default: raw text to report, in minutes
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -54,7 +56,7 @@ faults: $(READY) $(CRATES_READY)  ## the fault matrix of tests/faults/README.md:
 audit-test: $(READY)  ## change everything that can be changed: what the planner gets right, too much, too little
 	python -m tests.dag
 
-slurm-test: $(READY)  ## a real one-node SLURM from Debian's packages, the demo's graph and faults on it; needs root
+slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stranger's path; needs root, Debian's packages
 	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm
 
 plan: $(READY)  ## what the paper scale would take: jobs, GPU hours, storage, requests; runs nothing

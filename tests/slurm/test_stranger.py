@@ -160,9 +160,13 @@ def ended(driver, printed, seconds=900):
         raise AssertionError(f"runs after {seconds} s:\n{printed.read_text()[-3000:]}") from None
 
 
+def training_log(stranger):
+    return stranger.clone / f"logs/small/train_encoder/{RUN}/seed1.log"
+
+
 def steps_so_far(stranger):
     """Steps of the training as its log has them."""
-    log = stranger.clone / f"logs/small/train_encoder/{RUN}/seed1.log"
+    log = training_log(stranger)
     found = re.findall(r"train: ([\d,]+) of", log.read_text()) if log.exists() else []
     return int(found[-1].replace(",", "")) if found else 0
 
@@ -187,12 +191,18 @@ def test_a_full_disk_ends_jobs_with_a_line_and_keeps_what_is_done(stranger, stud
 
 def test_the_table_is_made_whatever_happens_on_the_way(stranger, study, node):
     before = len(jobs_of(node, "rule_train_encoder"))
+    training_log(stranger).unlink()
     driver, printed = drive(stranger, study)
     wait_for(
         lambda: len(jobs_of(node, "rule_train_encoder")) > before and steps_so_far(stranger) > 20,
         WAIT,
         "steps",
     )
+
+    watched = stranger.run(
+        "python", "-m", "workflow_scripts.tools.watch", "small", "simcse", HF_ENDPOINT=NOBODY
+    )
+    assert f"running train_encoder {RUN} 1: " in watched.stdout, watched
 
     # Pre-emption: the training saves what it has, and the queue starts it again.
     urgent = ["sbatch", "--partition", "urgent", "--exclusive", "--mem", "0", "--wrap", "sleep 1"]
