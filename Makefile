@@ -79,7 +79,7 @@ check: $(READY)  ## linters, types, formats
 	# One environment serves all rules, so the lint that asks for one a rule is left out.
 	! python -m snakemake --lint --configfile config/demo.yaml 2>&1 | grep '^    \*' | grep -v 'conda environment'
 
-bench: $(READY)  ## speed and memory as ratios against peers; the table lands in benchmarks/results.csv
+bench: $(READY)  ## speed and memory against peers, in turns: half an hour, quiet machine; into benchmarks/results.csv and docs
 	python -m benchmarks
 
 rulegraph: $(READY)  ## docs/rulegraph.svg: which rule feeds which; needs Graphviz

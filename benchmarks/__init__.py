@@ -1,4 +1,5 @@
-"""Speed and memory as ratios against what a user would pick instead, measured in the same run.
+"""Speed as ratios against what a user would pick instead, measured in the same process: python -m benchmarks --help.
 
-Each module has ``main()`` that prints lines ``bench NAME RATIO unit what-against-what``.
+A benchmark is a module with ``CODE``, the paths of what it measures, and ``measure(timing)``, which yields a
+``harness.Measured`` for each of its ratios.
 """

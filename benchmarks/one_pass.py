@@ -2,16 +2,16 @@
 
 15 sums of layers x 5 weightings x 9 post-processings, as BERT's 13 hidden states and two sums would give; MiniLM's 7
 hidden states and eight sums of them stand in. A pass a cell is measured on three cells, start of the process
-left out, and multiplied by their number.
+left out, and multiplied by their number. The task has few texts, so that what is done once a cell weighs much.
 """
 
-import argparse
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import torch
 
-from benchmarks.material import interleaved, minilm, wikipedia_sentences
+from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.forward import passes
@@ -21,7 +21,13 @@ from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, pla
 from workflow_scripts.extraction.weighting import count_documents, read_vocabulary
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 
-PAIRS_COUNT = 300
+CODE = (
+    "workflow_scripts/extraction",
+    "workflow_scripts/evaluation/correlation.py",
+    "workflow_scripts/evaluation/sts.py",
+    "workflow_scripts/models",
+)
+CELLS = 15 * 5 * 9
 SUMS = ["1+last", "2+last", "3+last", "1+2+last", "0+last", "0+1+2+last", "4+last", "5+last"]
 WEIGHTINGS = {
     "avg": {"kind": "uniform", "specials": True, "masks": True},
@@ -32,8 +38,16 @@ WEIGHTINGS = {
         "text": "raw",
         "formula": "documents",
         "unseen": "max",
+        "repeated": "each",
     },
-    "idf_task": {"kind": "idf", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max"},
+    "idf_task": {
+        "kind": "idf",
+        "documents": "task",
+        "text": "raw",
+        "formula": "documents",
+        "unseen": "max",
+        "repeated": "each",
+    },
     "unbiased": {"kind": "unbiased", "drop": ["frequent", "subword", "punctuation", "special"]},
 }
 QUANTILE = {"kind": "quantile_uniform", "quantiles": 1000, "subsample": 100_000, "seed": 0}
@@ -64,10 +78,10 @@ def grid(layers: list[str], weightings: list[str], names: list[str]) -> JobSetti
     )
 
 
-def main() -> None:
-    """Time the grid, single cells and the bare pass in turns, print both ratios."""
-    torch.set_num_threads(2)
-    sentences = wikipedia_sentences(2 * PAIRS_COUNT)
+def measure(timing: Timing) -> Iterator[Measured]:
+    """Score the grid, three single cells, and pass over the texts without reading anything of them."""
+    pairs = 20 if timing.small else 300
+    sentences = wikipedia_sentences(2 * pairs)
     rows = [
         {"subset": "", "sentence1": one, "sentence2": two, "score": float(number % 6)}
         for number, (one, two) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))
@@ -81,7 +95,7 @@ def main() -> None:
     opened = Opened(vectors, vocabulary, counts, depth=backbone.config.num_hidden_layers)
     draw = np.random.default_rng(0).normal(size=(2000, backbone.config.hidden_size)).astype(np.float32)
     learnt = {
-        name: postprocess.fit(grid(["last"], ["avg"], [name]).postprocessings[name], draw)
+        name: postprocess.fit(grid(["last"], ["avg"], [name]).postprocessings[name], postprocess.Sample(draw))
         for name in POSTPROCESSINGS
     }
 
@@ -95,22 +109,25 @@ def main() -> None:
             pass
 
     whole = grid(["each", *SUMS], list(WEIGHTINGS), list(POSTPROCESSINGS))
-    count = 15 * 5 * 9
-    assert cells(whole) == count
+    assert cells(whole) == CELLS
     some = [("2", "avg", "none"), ("1+last", "idf_task", "quantile"), ("last", "avg", "whiten")]
     singles = [grid([layers], [weighting], [name]) for layers, weighting, name in some]
-    ours, one_by_one = interleaved(
-        lambda: cells(whole), lambda: [cells(single) for single in singles], repeats=1
+    seconds = timing.interleaved(
+        {
+            "grid": lambda: cells(whole),
+            "bare pass": bare,
+            "three cells": lambda: [cells(single) for single in singles],
+        }
     )
-    _, alone = interleaved(lambda: None, bare, repeats=1)
-    print(
-        f"bench one_pass_grid {one_by_one / len(some) * count / ours:.1f} times-as-fast one-pass-against-a-pass-a-cell"
-    )
-    print(
-        f"bench one_pass_cost {ours / alone:.2f} times-the-time grid-of-675-cells-against-the-bare-forward-pass"
+    faster = [ratio * CELLS / len(some) for ratio in ratios(seconds, "three cells", "grid")]
+    yield Measured("one_pass_grid", faster, "times-as-fast", "one-pass-against-a-pass-a-cell")
+    yield Measured(
+        "one_pass_cost",
+        ratios(seconds, "grid", "bare pass"),
+        "times-the-time",
+        "grid-of-675-cells-against-the-bare-forward-pass",
     )
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    main()
+    run(__doc__, measure)

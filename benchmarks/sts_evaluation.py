@@ -3,15 +3,15 @@
 Skips where SEMBLANCE_DATA is not set.
 """
 
-import argparse
 import os
+import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import mteb
 import pyarrow as pa
 import sentence_transformers as st
-import torch
 import yaml
 from datasets import Dataset as HubDataset
 from datasets import DatasetDict
@@ -19,7 +19,8 @@ from mteb.abstasks import AbsTaskSTS
 from mteb.models import SentenceTransformerEncoderWrapper
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
-from benchmarks.material import interleaved, minilm
+from benchmarks.harness import Measured, Timing, ratios, run
+from benchmarks.material import minilm
 from workflow_scripts.data.sources import DatasetBlock, load
 from workflow_scripts.evaluation import sts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
@@ -27,20 +28,26 @@ from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.provenance.closure import ROOT
 
+CODE = (
+    "workflow_scripts/evaluation/sts.py",
+    "workflow_scripts/evaluation/correlation.py",
+    "workflow_scripts/evaluation/embeddings.py",
+    "workflow_scripts/models",
+)
 MAX_TOKENS = 256
 TASKS = {"sts13": "STS13", "stsb_test": "STSBenchmark"}
 """Our name to mteb's."""
 SCORES_AGREE = 1e-4
-REPEATS = 1
 
 
-def main() -> None:
-    """Evaluate in turns, check that the scores agree, print the ratios."""
+def measure(timing: Timing) -> Iterator[Measured]:
+    """Check that the scores agree, then evaluate."""
     if not (folder := os.environ.get("SEMBLANCE_DATA")):
-        print("# sts_evaluation skipped: SEMBLANCE_DATA is not set, so there are no STS files to read.")
+        print(
+            "# sts_evaluation skipped: SEMBLANCE_DATA is not set, so there are no STS files.", file=sys.stderr
+        )
         return
-    torch.set_num_threads(2)
-    tables = {name: read(name, Path(folder)) for name in TASKS}
+    tables = {name: read(name, Path(folder)).slice(0, 40 if timing.small else None) for name in TASKS}
     peer = st.SentenceTransformer(str(minilm()), device="cpu")
     peer.max_seq_length = MAX_TOKENS
     tasks = [local_task(name, table) for name, table in tables.items()]
@@ -48,22 +55,25 @@ def main() -> None:
     pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
     encoder = SentenceEncoder(load_backbone(minilm()), pooling, head=False, head_at_test=False)
     vectors_of = partial(encode, encoder, load_tokenizer(minilm()), max_tokens=MAX_TOKENS)
-    ways = {
-        "mteb": lambda: by_mteb(peer, tasks),
-        "sentence-transformers": lambda: by_sentence_transformers(peer, evaluators),
-    }
 
     def ours() -> dict[str, float]:
         scores, _ = sts.evaluate(tables, vectors_of)
         return {s.task: s.value for s in scores if (s.aggregation, s.metric) == ("all", "spearman")}
 
-    mine = ours()
-    for name, theirs in ways.items():
-        other = theirs()
-        assert all(abs(mine[task] - other[task]) < SCORES_AGREE for task in TASKS), (mine, other)
-        seconds, their_seconds = interleaved(ours, theirs, repeats=REPEATS)
-        ratio, label = their_seconds / seconds, f"sts_evaluation_{name.replace('-', '_')}"
-        print(f"bench {label} {ratio:.2f} times-as-fast semblance-against-{name}")
+    ways = {
+        "semblance": ours,
+        "mteb": lambda: by_mteb(peer, tasks),
+        "sentence-transformers": lambda: by_sentence_transformers(peer, evaluators),
+    }
+    scores = [way() for way in ways.values()]
+    for task in TASKS:
+        assert max(each[task] for each in scores) - min(each[task] for each in scores) < SCORES_AGREE, scores
+    seconds = timing.interleaved(ways)
+    for name in ("mteb", "sentence-transformers"):
+        label = f"sts_evaluation_{name.replace('-', '_')}"
+        yield Measured(
+            label, ratios(seconds, name, "semblance"), "times-as-fast", f"semblance-against-{name}"
+        )
 
 
 def read(name: str, folder: Path) -> pa.Table:
@@ -120,5 +130,4 @@ def by_sentence_transformers(
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    main()
+    run(__doc__, measure)

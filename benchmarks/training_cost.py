@@ -1,18 +1,15 @@
-"""What a step of each method costs in SimCSE steps of the same batch, beside what arithmetic needs at least.
+"""What a step of each method costs in SimCSE steps of the same batch, beside what arithmetic needs at least."""
 
-Times are the processor's on one thread, so that a busy machine changes little.
-"""
-
-import argparse
 import importlib
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
 import yaml
 
+from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.graph.runs import Run, run_settings
 from workflow_scripts.models.cross_attention import cross_layers
@@ -24,9 +21,15 @@ from workflow_scripts.training.mlm import MaskedLanguageModel
 from workflow_scripts.training.mlm_head import save_head
 from workflow_scripts.training.sampler import Sampler
 
-BATCH, MAX_TOKENS, TOKENS = 32, 32, 24  # TOKENS: of a sentence with its padding, about
+CODE = (
+    "config/methods.yaml",
+    "workflow_scripts/losses",
+    "workflow_scripts/methods",
+    "workflow_scripts/models",
+    "workflow_scripts/training",
+)
+MAX_TOKENS, TOKENS = 32, 24  # TOKENS: of a sentence, about
 POOL = 12
-ROUNDS = 4
 METHODS = {"simcse": 1, "simcse_3r": 1, "tncse": 2, "jtcse": 2} | dict.fromkeys(
     ("simcse_s2sent", "simcse_layerattpooler", "simcse_round_trips", "supervised_simcse", "informin_cl", "sscl",
      "promptbert", "diffcse"), 1,
@@ -45,15 +48,15 @@ def with_head(folder: Path) -> Path:
     return folder
 
 
-def stepper(name: str, encoder: Path) -> tuple[Callable[[int], None], dict[str, object]]:
-    """One optimiser step of a method as its block in the configuration has it, and that block."""
+def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], None], dict[str, object]]:
+    """The next optimiser step of a method as its block in the configuration has it, and that block."""
     blocks = yaml.safe_load((ROOT / "config/methods.yaml").read_text())["methods"]
-    config = {"training": {}, "encoders": {"minilm": {}}, "methods": blocks}
+    config = {"training": {}, "development": {}, "encoders": {"minilm": {}}, "methods": blocks}
     block = run_settings(config, Run(name, "minilm", "wiki", "default", {}, (1,)))["method"]
     method = importlib.import_module(f"workflow_scripts.methods.{block['module']}")
     settings = method.Config.parse(block, f"methods.{name}")
     backbones = [load_backbone(encoder, **method.overrides(settings)) for _ in range(METHODS[name])]
-    sentences = wikipedia_sentences(BATCH * (ROUNDS + 1) + POOL)
+    sentences = wikipedia_sentences(8 * batch + POOL)
     texts = sentences[POOL:]
     columns = {
         "anchor": texts,
@@ -61,29 +64,30 @@ def stepper(name: str, encoder: Path) -> tuple[Callable[[int], None], dict[str, 
         "negative": texts[1:] + texts[:1],
         "exemplar": sentences[:POOL],
     }
-    sampler = Sampler(len(columns["anchor"]), BATCH, seed=1)
+    sampler = Sampler(len(columns["anchor"]), batch, seed=1)
     tokenizer = load_tokenizer(minilm())
     trained = method.build(settings, *backbones).train()
     set_mask_token(trained, tokenizer)
     objective = method.Objective(settings, trained, TrainingData(columns, tokenizer, MAX_TOKENS, sampler))
     optimiser = torch.optim.AdamW(objective.module.parameters(), lr=1e-6, fused=True)
+    numbers = count(1)
 
-    def step(number: int) -> None:
+    def step() -> None:
         optimiser.zero_grad(set_to_none=True)
-        objective.loss(number).backward()
+        objective.loss(next(numbers)).backward()
         optimiser.step()
 
     return step, block
 
 
-def minimum(name: str, block: dict[str, object]) -> float:
+def minimum(name: str, block: dict[str, object], batch: int) -> float:
     """Multiply-accumulates of the encoders' passes in units of SimCSE's two views.
 
     A layer over T tokens of width D takes 12 D^2 T + 2 T^2 D: queries, keys, values and output 4, feed-forward
     8. A cross stream needs no queries and keys, and at layers that attend across no values of its own.
     """
     if name == "simcse_3r":
-        return 1 + float(block["k"]) / (2 * BATCH)  # type: ignore[arg-type]
+        return 1 + float(block["k"]) / (2 * batch)  # type: ignore[arg-type]
     share = 0.0
     if name == "jtcse":
         config = load_backbone(minilm()).config
@@ -95,27 +99,19 @@ def minimum(name: str, block: dict[str, object]) -> float:
     return PASSES.get(name, METHODS[name] * (1 + share))
 
 
-def main() -> None:
-    """Step in turns, print the ratio of the fastest rounds."""
-    torch.set_num_threads(1)
+def measure(timing: Timing) -> Iterator[Measured]:
+    """Step each method once a round, on the same number of sentences."""
+    batch, names = (4, list(METHODS)[:4]) if timing.small else (32, list(METHODS))
     torch.manual_seed(0)
     with TemporaryDirectory() as folder:
         encoder = with_head(Path(folder))
-        made = {name: stepper(name, encoder) for name in METHODS}
-    seconds: dict[str, list[float]] = {name: [] for name in METHODS}
-    for number in range(1, ROUNDS + 2):  # the first warms up
-        for name, (step, _) in made.items():
-            started = time.process_time()
-            step(number)
-            seconds[name].append(time.process_time() - started)
-    fastest = {name: min(times[1:]) for name, times in seconds.items()}
-    for name in METHODS:
+        made = {name: stepper(name, encoder, batch) for name in names}
+    seconds = timing.interleaved({name: step for name, (step, _block) in made.items()})
+    for name, (_step, block) in made.items():
         if name != "simcse":
-            least = minimum(name, made[name][1])
-            ratio = fastest[name] / fastest["simcse"]
-            print(f"bench training_cost_{name} {ratio:.2f} simcse-steps arithmetic-needs-{least:.2f}")
+            least = f"arithmetic-needs-{minimum(name, block, batch):.2f}"
+            yield Measured(f"training_cost_{name}", ratios(seconds, name, "simcse"), "simcse-steps", least)
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    main()
+    run(__doc__, measure)

@@ -1,82 +1,199 @@
-"""A SimCSE step against sentence-transformers' trainer: same encoder, sentences, batch, loss and optimiser."""
+"""A training step of SimCSE as users run it, against sentence-transformers' trainer and against a bare loop.
 
-import argparse
+All three train the same modules (for [CLS], the head that SimCSE trains) on the same sentences, from texts to updated
+weights: tokenising, forward, backward, clipping, fused AdamW with a linear schedule. Loading the encoder and making
+sentence-transformers' trainer are left out. Ours is the training job's loop in its deterministic mode; the peers have
+no need of it. The bare loop calls the encoder twice, as sentence-transformers' loss does, without a trainer around it.
+"""
+
+import re
+import sys
 import tempfile
-import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import sentence_transformers as st
 import torch
+import yaml
 from datasets import Dataset
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
+from torch import nn
+from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.harness import THREADS, Measured, Timing, ratios, run
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.sampler import Sampler
+from workflow_scripts.training.session import prepare
 from workflow_scripts.training.settings import Training
 
-STEPS, BATCH, MAX_TOKENS = 8, 32, 32
-ROUNDS = 2
-SETTINGS = Training(
-    epochs=None, max_steps=STEPS, batch_size=BATCH, max_tokens=MAX_TOKENS, learning_rate=3e-5, schedule="linear",
-    rate_at_end=0.0, warmup_steps=0, weight_decay=0.0, max_gradient_norm=1.0, precision="float32",
-    checkpoint_every=1000, gpus=1, cpu_threads=2,
-)  # fmt: skip
-METHOD = simcse.Config(
-    module="simcse",
-    readout=pooling_readout.Config(kind="pooling", pooler="avg", layers=None),
-    head_at_test=False,
-    temperature=0.05,
-    dropout=None,
+CODE = (
+    "config/methods.yaml",
+    "workflow_scripts/losses",
+    "workflow_scripts/methods/base.py",
+    "workflow_scripts/methods/simcse.py",
+    "workflow_scripts/models",
+    "workflow_scripts/training",
 )
+POOLERS = {"cls": "cls", "avg": "mean"}
+"""Our name to sentence-transformers'."""
+SHARES = {
+    "products": r"aten::(addmm|mm|bmm|baddbmm|matmul|linear|mkldnn.*|_mkl.*)$",
+    "attention": r"aten::.*(scaled_dot_product|softmax).*",
+    "dropout": r"aten::(.*dropout.*|bernoulli_.*|random_.*|rand.*)",
+    "embedding and its gradient": r"aten::(embedding.*|index_select|index_add.*|index_put.*)",
+    "zero-filling": r"aten::(zero_|zeros.*|fill_)",
+    "activations and norms": r"aten::(gelu.*|native_layer_norm.*|tanh.*)",
+    "optimiser and clipping": r"(aten::(_fused_adam.*|_foreach_.*|linalg_vector_norm)|Optimizer\..*)",
+    "copies": r"aten::(copy_|cat|index|clone|repeat|contiguous)$",
+}
+"""What operations of a step are for, by their names."""
 
 
-def ours(sentences: list[str]) -> float:
-    """Seconds of our loop, tokenising included."""
-    encoder = simcse.build(METHOD, load_backbone(minilm()))
+class Step:
+    """What all ways train on, and how."""
+
+    def __init__(self, pooler: str, *, small: bool) -> None:
+        self.steps, batch = (1, 8) if small else (3, 64)
+        config = yaml.safe_load((ROOT / "config/config.yaml").read_text("utf-8"))["training"]
+        changes = {"epochs": None, "max_steps": self.steps, "batch_size": batch, "cpu_threads": THREADS}
+        self.settings = Training.parse(config | changes, "training")
+        self.sentences = wikipedia_sentences(self.steps * batch)
+        block = yaml.safe_load((ROOT / "config/methods.yaml").read_text("utf-8"))["methods"]["simcse"]
+        block["readout"]["pooler"] = pooler
+        self.method = simcse.Config.parse(block, "methods.simcse")
+        self.pooler = pooler
+
+
+def ours(step: Step) -> Callable[[], None]:
+    """The training job between loading its encoder and writing it."""
+    prepare(step.settings, seed=1)
+    encoder = simcse.build(step.method, load_backbone(minilm(), **simcse.overrides(step.method)))
     tokenizer = load_tokenizer(minilm())
-    started = time.perf_counter()
-    sampler = Sampler(len(sentences), BATCH, seed=1)
-    objective = simcse.Objective(
-        METHOD, encoder, TrainingData({"anchor": sentences}, tokenizer, MAX_TOKENS, sampler)
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        train(objective, SETTINGS, STEPS, development=None, checkpoints=Path(folder), fingerprint="")
-    return time.perf_counter() - started
+    torch.use_deterministic_algorithms(False)
+
+    def work() -> None:
+        prepare(step.settings, seed=1)
+        sampler = Sampler(len(step.sentences), step.settings.batch_size, seed=1)
+        data = TrainingData({"anchor": step.sentences}, tokenizer, step.settings.max_tokens, sampler)
+        objective = simcse.Objective(step.method, encoder, data)
+        with tempfile.TemporaryDirectory() as folder:
+            train(
+                objective,
+                step.settings,
+                step.steps,
+                development=None,
+                checkpoints=Path(folder),
+                fingerprint="",
+            )
+        torch.use_deterministic_algorithms(False)  # which the peers do without
+
+    return work
 
 
-def theirs(sentences: list[str]) -> float:
-    """Seconds of their trainer on pairs (x, x), the recipe its documentation gives for SimCSE."""
-    model = st.SentenceTransformer(str(minilm()), device="cpu")
-    model.max_seq_length = MAX_TOKENS
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = st.SentenceTransformerTrainingArguments(
-            folder, max_steps=STEPS, per_device_train_batch_size=BATCH, learning_rate=3e-5, warmup_steps=0,
-            report_to="none", save_strategy="no", disable_tqdm=True, use_cpu=True, logging_strategy="no",
-        )  # fmt: skip
-        data = Dataset.from_dict({"anchor": sentences, "positive": sentences})
-        loss = MultipleNegativesRankingLoss(model, scale=20.0)
-        trainer = st.SentenceTransformerTrainer(model, arguments, train_dataset=data, loss=loss)
-        started = time.perf_counter()
-        trainer.train()
-        return time.perf_counter() - started
+def peer(step: Step) -> st.SentenceTransformer:
+    """The same encoder, readout and head, of sentence-transformers' modules."""
+    transformer = Transformer(str(minilm()), max_seq_length=step.settings.max_tokens)
+    width = transformer.get_embedding_dimension()
+    modules = [transformer, Pooling(width, POOLERS[step.pooler])]
+    if step.method.readout.has_head:
+        modules.append(Dense(width, width, activation_function=nn.Tanh()))
+    return st.SentenceTransformer(modules=modules, device="cpu")
 
 
-def main() -> None:
-    """Train in turns, print the ratio of the fastest rounds."""
-    torch.set_num_threads(2)
-    sentences = wikipedia_sentences(STEPS * BATCH)
-    rounds = [(ours(sentences), theirs(sentences)) for _ in range(ROUNDS)]
-    mine, peer = (min(times) for times in zip(*rounds, strict=True))
-    print(
-        f"bench training_step {peer / mine:.2f} times-as-fast semblance-against-sentence-transformers-trainer"
-    )
+def trainer(step: Step, rounds: int) -> Callable[[], None]:
+    """sentence-transformers' trainer on pairs (x, x), the recipe that its documentation gives for SimCSE."""
+    model = peer(step)
+    settings = step.settings
+    arguments = st.SentenceTransformerTrainingArguments(
+        tempfile.gettempdir(), max_steps=step.steps, per_device_train_batch_size=settings.batch_size,
+        learning_rate=settings.learning_rate, lr_scheduler_type=settings.schedule, warmup_steps=0,
+        weight_decay=settings.weight_decay, max_grad_norm=settings.max_gradient_norm, optim="adamw_torch_fused",
+        report_to="none", save_strategy="no", logging_strategy="no", disable_tqdm=True, use_cpu=True,
+    )  # fmt: skip
+    data = Dataset.from_dict({"anchor": step.sentences, "positive": step.sentences})
+    loss = MultipleNegativesRankingLoss(model, scale=1 / step.method.temperature)
+    made = [
+        st.SentenceTransformerTrainer(model, arguments, train_dataset=data, loss=loss)
+        for _round in range(rounds)
+    ]
+    return lambda: made.pop().train()
+
+
+def two_calls(step: Step) -> Callable[[], None]:
+    """The loop that one writes by hand."""
+    model = peer(step)
+    settings = step.settings
+
+    def work() -> None:
+        model.train()
+        optimiser = torch.optim.AdamW(
+            model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
+        )
+        schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1, 0, total_iters=step.steps)
+        order = torch.randperm(len(step.sentences)).split(settings.batch_size)
+        for rows in order:
+            features = model.preprocess([step.sentences[row] for row in rows])
+            first, second = (
+                nn.functional.normalize(model(dict(features))["sentence_embedding"]) for _call in range(2)
+            )
+            cosines = first @ second.T / step.method.temperature
+            nn.functional.cross_entropy(cosines, torch.arange(len(rows))).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), settings.max_gradient_norm)
+            optimiser.step()
+            schedule.step()
+            optimiser.zero_grad()
+
+    return work
+
+
+def measure(timing: Timing) -> Iterator[Measured]:
+    """Train with the pooler of SimCSE's paper, and with the mean of the tokens."""
+    for pooler in POOLERS:
+        step = Step(pooler, small=timing.small)
+        ways = {
+            "semblance": ours(step),
+            "trainer": trainer(step, timing.rounds + 1),
+            "two calls": two_calls(step),
+        }
+        seconds = timing.interleaved(ways)
+        for way, against in (
+            ("trainer", "semblance-against-sentence-transformers-trainer"),
+            ("two calls", "semblance-against-a-bare-loop-of-two-calls"),
+        ):
+            name = f"training_step_{pooler}" + ("" if way == "trainer" else "_bare")
+            yield Measured(name, ratios(seconds, way, "semblance"), "times-as-fast", against)
+
+
+def explain(timing: Timing) -> None:
+    """Print what a step's time is spent on, ours and the bare loop's."""
+    for pooler in POOLERS:
+        step = Step(pooler, small=timing.small)
+        for name, work in {"semblance": ours(step), "two calls": two_calls(step)}.items():
+            work()
+            with profile(activities=[ProfilerActivity.CPU]) as profiled:
+                work()
+            print(f"{pooler}, {name}: {shares(profiled)}", file=sys.stderr)
+
+
+def shares(profiled: profile) -> str:
+    """The shares of ``SHARES``, and the largest operations that are in none of them."""
+    spent = {event.key: event.self_cpu_time_total for event in profiled.key_averages()}
+    whole = sum(spent.values())
+    rest = dict(spent)
+    parts = []
+    for part, pattern in SHARES.items():
+        own = [rest.pop(key) for key in list(rest) if re.match(pattern, key)]
+        parts.append(f"{part} {sum(own) / whole:.1%}")
+    largest = sorted(rest.items(), key=lambda item: -item[1])[:6]
+    others = ", ".join(f"{key} {taken / whole:.1%}" for key, taken in largest)
+    return f"{', '.join(parts)}; the rest {sum(rest.values()) / whole:.1%}: {others}"
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    main()
+    run(__doc__, measure, explain)

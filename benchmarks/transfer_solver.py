@@ -1,54 +1,55 @@
-"""Time nested cross-validation of a transfer task against the loop over scikit-learn that SentEval runs.
+"""Nested cross-validation of a transfer task, against the loop over scikit-learn that SentEval runs.
 
-Both fit every inner fold with every penalty and every outer fold with its own, on one thread and on float32
-features, as SentEval gives them to scikit-learn. scikit-learn stops at its default tolerance; the batched
-solver goes on to the optimum all the same.
+Both fit every inner fold with every penalty and every outer fold with its own, on float32 features, as SentEval gives
+them to scikit-learn. scikit-learn stops at its default tolerance; the batched solver goes on to the optimum all the
+same. All fits of one penalty are alike, so a few of scikit-learn's are timed and multiplied.
 """
 
-import argparse
-import os
-
-os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-
-import time
+import sys
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.harness import Measured, Timing, ratios, run
 from workflow_scripts.evaluation import logistic
 
+CODE = ("workflow_scripts/evaluation/logistic.py",)
 ROWS, WIDTH, FOLDS = 10_662, 384, 10  # MR with all-MiniLM-L6-v2
 STRENGTHS = [2.0**power for power in range(-2, 4)]
-SAMPLE = 12
-"""Fits of scikit-learn timed per penalty; all fits of one penalty are alike, so the rest is extrapolated."""
+SAMPLE = 4
+"""Fits of scikit-learn timed per penalty."""
 
 
-def main() -> None:
-    """Print the ratio of times."""
-    torch.set_num_threads(1)
+def measure(timing: Timing) -> Iterator[Measured]:
+    """Fit both ways, print how far their predictions differ."""
+    rows = 400 if timing.small else ROWS
     random = np.random.default_rng(0)
-    features = random.normal(size=(ROWS, WIDTH)).astype(np.float32) / np.float32(np.sqrt(WIDTH))
-    labels = (features @ random.normal(size=WIDTH) * 3 + random.logistic(size=ROWS) > 0).astype(int)
+    features = random.normal(size=(rows, WIDTH)).astype(np.float32) / np.float32(np.sqrt(WIDTH))
+    labels = (features @ random.normal(size=WIDTH) * 3 + random.logistic(size=rows) > 0).astype(int)
     masks = subsets(labels)
+    found: dict[str, Any] = {}
 
-    start = time.perf_counter()
-    solutions = logistic.solve(features, np.eye(2)[labels], masks, STRENGTHS)
-    batched = time.perf_counter() - start
+    def batched() -> None:
+        found["ours"] = logistic.solve(features, np.eye(2)[labels], masks, STRENGTHS)
 
-    start = time.perf_counter()
+    def looped() -> None:
+        found["theirs"] = [
+            [LogisticRegression(C=strength).fit(features[mask], labels[mask]) for mask in masks[:SAMPLE]]
+            for strength in STRENGTHS
+        ]
+
+    seconds = timing.interleaved({"batched": batched, "scikit-learn": looped})
     worst = 0.0
-    for strength, weights in zip(STRENGTHS, solutions, strict=True):
-        for index in range(SAMPLE):
-            model = LogisticRegression(C=strength).fit(features[masks[index]], labels[masks[index]])
-            ours = features @ weights[index, 1, :-1].numpy() + float(weights[index, 1, -1]) > 0
+    for weights, models in zip(found["ours"], found["theirs"], strict=True):
+        for weight, model in zip(weights, models, strict=False):
+            ours = features @ weight[1, :-1].numpy() + float(weight[1, -1]) > 0
             worst = max(worst, float((model.predict(features) != ours).mean()))
-    looped = (time.perf_counter() - start) / SAMPLE * len(masks)
-    print(f"bench transfer_solver {looped / batched:.1f} x batched-solver-against-scikit-learn")
-    print(
-        f"# {batched:.1f} s against {looped:.1f} s; predictions differ on at most {100 * worst:.3f}% of rows"
-    )
+    print(f"# predictions differ on at most {100 * worst:.3f}% of rows", file=sys.stderr)
+    faster = [ratio / SAMPLE * len(masks) for ratio in ratios(seconds, "scikit-learn", "batched")]
+    yield Measured("transfer_solver", faster, "times-as-fast", "batched-solver-against-scikit-learn")
 
 
 def subsets(labels: np.ndarray) -> np.ndarray:
@@ -63,5 +64,4 @@ def subsets(labels: np.ndarray) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    main()
+    run(__doc__, measure)

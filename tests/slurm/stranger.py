@@ -132,7 +132,7 @@ training:
   max_steps: STEPS
   batch_size: 8
   cpu_threads: 1
-  checkpoint_every: 60
+  checkpoint_minutes: 0.5
 development: {dataset: stsb_dev, every: 60}
 suites:
   sts: {stsb: {datasets: [stsb_test], max_tokens: 512}}

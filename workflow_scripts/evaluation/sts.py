@@ -5,18 +5,19 @@ A task with several subsets is summarised in three ways, which differ by points 
 their average weighted by the number of pairs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import Field
 from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.config import Settings
-from workflow_scripts.evaluation.correlation import cosine, pearson, spearman
+from workflow_scripts.evaluation.correlation import cosine, pearson, ranks
 from workflow_scripts.evaluation.embeddings import Embeddings, Encode, embed
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.evaluation.senteval_text import as_fed
@@ -89,22 +90,51 @@ def _similarities(task: str, table: pa.Table, embeddings: Embeddings) -> pa.Tabl
 
 
 def correlations(pairs: pa.Table, task: str) -> list[Score]:
-    """Spearman and Pearson of one task: each subset, and ``all``, ``wmean``, ``mean`` over them.
-
-    If the source does not distinguish subsets (null), there is only ``all``: the others would repeat it.
-    """
+    """What ``Judged`` scores of one task, whose pairs have the columns of ``columns.scores.SIMILARITIES``."""
     rows = pairs.filter(pa.compute.equal(pairs["task"], task))
     subset, gold, predicted = (rows[name].to_numpy() for name in ("subset", "gold", "cosine"))
-    parts = {name: subset == name for name in dict.fromkeys(subset)}
-    sizes = [int(part.sum()) for part in parts.values()]
-    scores = []
-    for metric, correlate in {"spearman": spearman, "pearson": pearson}.items():
-        values = [correlate(gold[part], predicted[part]) for part in parts.values()]
-        summaries = {"all": correlate(gold, predicted)}
-        if None not in parts:
-            summaries |= {"wmean": float(np.average(values, weights=sizes)), "mean": float(np.mean(values))}
-        scores += [Score(task, name, metric, value, len(gold)) for name, value in summaries.items()]
-        if len(parts) > 1:
-            named = zip(parts, values, sizes, strict=True)
-            scores += [Score(task, f"subset:{name}", metric, value, size) for name, value, size in named]
-    return scores
+    return Judged(task, subset, gold).scores(predicted)
+
+
+class Judged:
+    """The judgements of one task, whose ranks are computed once for any number of encoders.
+
+    Args:
+        task: Its name.
+        subset_P: The subset of every pair. If the source does not distinguish subsets (None), there is only ``all``:
+            ``wmean`` and ``mean`` would repeat it.
+        gold_P: The judgement of every pair.
+    """
+
+    def __init__(self, task: str, subset_P: NDArray[np.object_], gold_P: NDArray[np.float64]) -> None:
+        rows = {name: np.flatnonzero(subset_P == name) for name in dict.fromkeys(subset_P)}
+        self._task = task
+        self._told_apart = None not in rows
+        self._parts = rows if len(rows) > 1 else {}
+        self._gold_P = gold_P
+        self._ranks_P = ranks(gold_P)
+        self._ranks = {name: ranks(gold_P[rows]) for name, rows in self._parts.items()}
+
+    def scores(self, cosine_P: NDArray[np.float64]) -> list[Score]:
+        """Spearman and Pearson: ``all``, ``wmean`` and ``mean``, and each of several subsets."""
+        by_rank = {
+            name: pearson(self._ranks[name], ranks(cosine_P[rows])) for name, rows in self._parts.items()
+        }
+        by_value = {name: pearson(self._gold_P[rows], cosine_P[rows]) for name, rows in self._parts.items()}
+        return [
+            *self._summarised("spearman", pearson(self._ranks_P, ranks(cosine_P)), by_rank),
+            *self._summarised("pearson", pearson(self._gold_P, cosine_P), by_value),
+        ]
+
+    def _summarised(self, metric: str, overall: float, parts: Mapping[str | None, float]) -> Iterator[Score]:
+        pairs = len(self._gold_P)
+        sizes = [len(rows) for rows in self._parts.values()]
+        summaries = {"all": overall}
+        if self._told_apart:
+            values = list(parts.values()) or [overall]
+            weighted = np.average(values, weights=sizes or [pairs])
+            summaries |= {"wmean": float(weighted), "mean": float(np.mean(values))}
+        for name, value in summaries.items():
+            yield Score(self._task, name, metric, value, pairs)
+        for (part, value), size in zip(parts.items(), sizes, strict=True):
+            yield Score(self._task, f"subset:{part}", metric, value, size)

@@ -9,10 +9,12 @@
 Stankevicius and Lukosevicius 2025, section 3.4. Unless ``fit`` is wikitext (the paper's superscript W), fits are
 transductive. ASSUME: they use every text of the task as often as it occurs, both sides of pairs. Quantiles follow
 scikit-learn's formula with one sort per feature and, where no quantile repeats, one interpolation instead of two.
+What several post-processings of the same vectors need, such as their principal directions, is computed once.
 
-Shape suffixes: N vectors fitted on, M vectors transformed, D width, Q quantiles, K directions.
+Shape suffixes: U distinct vectors, N vectors with repetitions, D width, Q quantiles, K directions.
 """
 
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -75,41 +77,82 @@ class Quantile(Settings):
 Postprocessing = Annotated[Plain | Learnt | Abtt | Quantile, Field(discriminator="kind")]
 
 
-def fit(settings: Postprocessing, vectors_ND: Vectors) -> Fit:
-    """Fit a post-processing to vectors of shape (N, D), N at least 1."""
+class Sample:
+    """Vectors to fit to and to transform, and what several post-processings need of them, which is kept once asked for.
+
+    At the most that is one and a half times the memory of the vectors, and once more with every repetition.
+
+    Args:
+        vectors_UD: The distinct vectors, at least one.
+        occurrences_N: The vectors to fit to, in order, as indices into the distinct ones; None for each of them once.
+    """
+
+    def __init__(self, vectors_UD: Vectors, occurrences_N: NDArray[np.int64] | None = None) -> None:
+        self.vectors_UD = vectors_UD
+        self._occurrences_N = occurrences_N
+
+    @cached_property
+    def repeated(self) -> Vectors:
+        """The vectors as often as they occur."""
+        return self.vectors_UD if self._occurrences_N is None else self.vectors_UD[self._occurrences_N]
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Their mean."""
+        mean_D: Floats = self.repeated.mean(axis=0, dtype=np.float64)
+        return mean_D
+
+    @cached_property
+    def principal(self) -> tuple[Floats, Floats]:
+        """Variances (D,), largest first, and the directions they have, as columns (D, D)."""
+        centred_ND = self.repeated - self.mean
+        covariance_DD = centred_ND.T @ centred_ND / max(len(centred_ND) - 1, 1)
+        variances, directions = np.linalg.eigh(covariance_DD)
+        return np.maximum(variances[::-1], 0), directions[:, ::-1]
+
+    @cached_property
+    def rising(self) -> tuple[NDArray[np.int32], Vectors]:
+        """By every feature, smallest first: the numbers of the distinct vectors (D, U), and their values (D, U)."""
+        values_DU = np.ascontiguousarray(self.vectors_UD.T)
+        return np.argsort(values_DU, axis=1).astype(np.int32), np.sort(values_DU, axis=1)
+
+
+def fit(settings: Postprocessing, sample: Sample) -> Fit:
+    """Fit a post-processing to vectors."""
     if isinstance(settings, Plain):
         return {}
     if isinstance(settings, Quantile):
-        return {"references_DQ": _quantiles(vectors_ND, settings)}
-    mean_D = vectors_ND.mean(axis=0, dtype=np.float64)
+        return {"references_DQ": _quantiles(sample.repeated, settings)}
     if settings.kind == "zscore":
-        return _fit_of(mean_D=mean_D, scale_D=_inverse(vectors_ND.std(axis=0, dtype=np.float64)))
-    variances, directions_DK = _principal(vectors_ND, mean_D)
+        scale_D = _inverse(sample.repeated.std(axis=0, dtype=np.float64))
+        return _fit_of(mean_D=sample.mean, scale_D=scale_D)
+    variances, directions_DK = sample.principal
     if isinstance(settings, Abtt):
-        return _fit_of(mean_D=mean_D, top_DK=directions_DK[:, : settings.directions])
+        return _fit_of(mean_D=sample.mean, top_DK=directions_DK[:, : settings.directions])
     varied = variances > _NO_VARIANCE * max(variances[0], np.finfo(np.float64).tiny)
     scaled_DK = directions_DK[:, varied] / np.sqrt(variances[varied])
-    return _fit_of(mean_D=mean_D, whitening_DK=scaled_DK)
+    return _fit_of(mean_D=sample.mean, whitening_DK=scaled_DK)
 
 
-def apply(settings: Postprocessing, fitted: Fit, vectors_MD: Vectors) -> Vectors:
-    """Transform vectors of shape (M, D) by what was fitted; whitening may return fewer columns."""
+def apply(settings: Postprocessing, fitted: Fit, sample: Sample) -> Vectors:
+    """The distinct vectors, transformed by what was fitted to them or others; whitening may return fewer columns."""
+    vectors_UD = sample.vectors_UD
     if settings.kind == "none":
-        return vectors_MD
+        return vectors_UD
     if settings.kind == "normalise":
-        unit_MD: Vectors = vectors_MD * _inverse(np.linalg.norm(vectors_MD, axis=1, keepdims=True))
-        return unit_MD
+        unit_UD: Vectors = vectors_UD * _inverse(np.linalg.norm(vectors_UD, axis=1, keepdims=True))
+        return unit_UD
     if isinstance(settings, Quantile):
-        return _to_quantiles(vectors_MD, fitted["references_DQ"])
-    centred_MD: Any = vectors_MD - fitted["mean_D"]
+        return _to_quantiles(sample, fitted["references_DQ"])
+    centred_UD: Any = vectors_UD - fitted["mean_D"]
     if settings.kind == "zscore":
-        result_MD = centred_MD * fitted["scale_D"]
+        result_UD = centred_UD * fitted["scale_D"]
     elif isinstance(settings, Abtt):
         top_DK = fitted["top_DK"]
-        result_MD = centred_MD - (centred_MD @ top_DK) @ top_DK.T
+        result_UD = centred_UD - (centred_UD @ top_DK) @ top_DK.T
     else:
-        result_MD = centred_MD @ fitted["whitening_DK"]
-    return np.asarray(result_MD, dtype=np.float32)
+        result_UD = centred_UD @ fitted["whitening_DK"]
+    return np.asarray(result_UD, dtype=np.float32)
 
 
 def _fit_of(**parts: NDArray[np.floating]) -> Fit:
@@ -121,14 +164,6 @@ def _inverse(values: NDArray[Any]) -> NDArray[Any]:
     varied = values > 1e-12 * values.max(initial=0)
     inverse: NDArray[Any] = np.divide(1, values, out=np.zeros_like(values), where=varied)
     return inverse
-
-
-def _principal(vectors_ND: Vectors, mean_D: Floats) -> tuple[Floats, Floats]:
-    """Variances (ddof 1, largest first) and directions (D, D) of the covariance."""
-    centred_ND = vectors_ND - mean_D
-    covariance_DD = centred_ND.T @ centred_ND / max(len(vectors_ND) - 1, 1)
-    variances, directions = np.linalg.eigh(covariance_DD)
-    return np.maximum(variances[::-1], 0), directions[:, ::-1]
 
 
 def _quantiles(vectors_ND: Vectors, settings: Quantile) -> NDArray[np.float32]:
@@ -145,23 +180,30 @@ def _quantiles(vectors_ND: Vectors, settings: Quantile) -> NDArray[np.float32]:
     fraction_Q = (places_Q - below_Q).astype(np.float32)
     low_DQ = sorted_DN[:, below_Q]
     references_DQ = low_DQ + fraction_Q * (sorted_DN[:, above_Q] - low_DQ)
-    return np.maximum.accumulate(references_DQ, axis=1)  # rounding may have broken the order
+    if (references_DQ[:, 1:] < references_DQ[:, :-1]).any():  # rounding has broken the order
+        references_DQ = np.maximum.accumulate(references_DQ, axis=1)
+    return references_DQ
 
 
-def _to_quantiles(vectors_MD: Vectors, references_DQ: NDArray[np.float32]) -> Vectors:
+def _to_quantiles(sample: Sample, references_DQ: NDArray[np.float32]) -> Vectors:
     """The quantile of each entry: the middle of the range where references repeat, 0 and 1 beyond the ends."""
-    values_DM = np.ascontiguousarray(vectors_MD.T)
-    result_DM = np.empty_like(values_DM)
+    order_DU, rising_DU = sample.rising
+    result_DU = np.empty_like(rising_DU)
     places_Q = np.linspace(0, 1, references_DQ.shape[1])
-    repeats_D = (np.diff(references_DQ, axis=1) == 0).any(axis=1)
-    for row, (values_M, references_Q, repeats) in enumerate(
-        zip(values_DM, references_DQ, repeats_D, strict=True)
-    ):
-        result_M = np.interp(values_M, references_Q, places_Q)
+    repeats_D = (references_DQ[:, 1:] == references_DQ[:, :-1]).any(axis=1)
+    rows = zip(rising_DU, order_DU, references_DQ, repeats_D, result_DU, strict=True)
+    for (
+        rising_U,
+        order_U,
+        references_Q,
+        repeats,
+        result_U,
+    ) in rows:  # in order, each place is near the one before
+        places_U = np.interp(rising_U, references_Q, places_Q, left=0, right=1)
         if repeats:
-            downwards_M = np.interp(-values_M, -references_Q[::-1], -places_Q[::-1])
-            result_M = (result_M - downwards_M) / 2
-        result_DM[row] = np.where(
-            values_M <= references_Q[0], 0, np.where(values_M >= references_Q[-1], 1, result_M)
-        )
-    return np.ascontiguousarray(result_DM.T)
+            downwards_U = np.interp(-rising_U[::-1], -references_Q[::-1], -places_Q[::-1])[::-1]
+            places_U = (places_U - downwards_U) / 2
+            places_U[rising_U >= references_Q[-1]] = 1
+            places_U[rising_U <= references_Q[0]] = 0
+        result_U[order_U] = places_U
+    return np.ascontiguousarray(result_DU.T)

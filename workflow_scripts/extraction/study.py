@@ -18,7 +18,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.layers import every_layer, parse_layers
-from workflow_scripts.extraction.postprocess import Fit, Postprocessing
+from workflow_scripts.extraction.postprocess import Fit, Postprocessing, Sample
 from workflow_scripts.extraction.representations import (
     EncoderVectors,
     Key,
@@ -155,13 +155,12 @@ def postprocessed(
     settings: JobSettings, made: Made, occurrences_N: NDArray[np.int64], names: Iterable[str], fits: Fits
 ) -> Iterator[tuple[str, Vectors]]:
     """One key's vectors after each of the named post-processings."""
+    sample = Sample(made.vectors_UD, occurrences_N)
     for name in names:
         postprocessing = settings.postprocessings[name]
-        if postprocessing.fit == "wikitext":
-            fitted = fits[made.key, name]
-        else:
-            fitted = postprocess.fit(postprocessing, made.vectors_UD[occurrences_N])
-        yield name, postprocess.apply(postprocessing, fitted, made.vectors_UD)
+        learnt = postprocessing.fit == "wikitext"
+        fitted = fits[made.key, name] if learnt else postprocess.fit(postprocessing, sample)
+        yield name, postprocess.apply(postprocessing, fitted, sample)
 
 
 def evaluate(
@@ -198,13 +197,14 @@ def learn(
     """Fit the post-processings in ``cells`` to Wikitext's vectors, keep the fits that tasks use, score ``measured``."""
     learnt = Learnt([], [])
     for made in sentence_vectors(settings, cells, wikitext, max_tokens, opened):
+        sample = Sample(made.vectors_UD)
         for name in cells[made.key]:
             postprocessing = settings.postprocessings[name]
-            fitted = postprocess.fit(postprocessing, made.vectors_UD)
+            fitted = postprocess.fit(postprocessing, sample)
             if postprocessing.fit == "wikitext":
                 learnt.fits.append((made.key, name, fitted))
             if name in measured.get(made.key, ()):
-                scores = wikitext.score(postprocess.apply(postprocessing, fitted, made.vectors_UD))
+                scores = wikitext.score(postprocess.apply(postprocessing, fitted, sample))
                 learnt.scores.extend(
                     (made.key, name, score._replace(note=made.note or None)) for score in scores
                 )

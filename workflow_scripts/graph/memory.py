@@ -3,14 +3,14 @@
 A new try asks for twice as much for each earlier one that was ended for its memory.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import ceil
 from typing import Protocol
 
 from workflow_scripts.graph.retries import killed_for_memory
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
-from workflow_scripts.graph.workloads import Workloads
+from workflow_scripts.graph.workloads import Suite, Workloads
 
 _READ_BYTES = 4
 """A parameter in float32."""
@@ -46,13 +46,13 @@ class Memory:
             lambda wildcards: _gigabytes(least_gb, self._parameters(wildcards.run), _READ_BYTES)
         )
 
-    def evaluating(self, least_gb: int, kind: str = "") -> Request:
-        """Of a job that also holds the vectors of a suite of ``kind``, which may be a wildcard."""
+    def evaluating(self, least_gb: int, kind: str = "", suites: Collection[Suite] = ()) -> Request:
+        """Of a job that also holds vectors: of a suite of ``kind``, which may be a wildcard, or of several suites."""
 
         def request(wildcards: Wildcards) -> int:
-            rows = self._work.of(kind or wildcards.kind, wildcards.suite).rows
-            width = max((size.width for size in self._work.sizes(wildcards.run)), default=0)
-            vectors = rows * width * _VECTOR_BYTES
+            read = suites or [(kind or wildcards.kind, wildcards.suite)]
+            rows = sum(self._work.of(*suite).rows for suite in read)
+            vectors = rows * self._work.width(wildcards.run) * _VECTOR_BYTES
             return _gigabytes(least_gb, self._parameters(wildcards.run), _READ_BYTES, vectors)
 
         return _in_each_try(request)

@@ -5,10 +5,11 @@ import contextlib
 import io
 import json
 import logging
-import shlex
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,9 +38,16 @@ class Job(NamedTuple):
     """The time limit declared by its rule."""
     min_rows: int = 1
     """The least that a dataset must have."""
+    script: str = ""
+    """Its entry script, or the first of several; that of the same name where it is left out."""
     queued: Mapping[str, Any] = {}
     """Its resources, as an executor is told them; what a profile says is among them."""
     log: str = ""
+
+    @property
+    def work(self) -> str:
+        """Name of what it does first: several rules may run one script."""
+        return self.script or self.rule
 
     @property
     def part(self) -> str | None:
@@ -105,12 +113,21 @@ class _Listener(logging.Filter):
         return True
 
 
+_CONFIG = re.compile(r""" --config ((?:'[^']*'|"'")+)""")
+"""The JSON of a job's settings as Snakemake quotes it; to split whole commands takes a seventh of the planning."""
+_settings = cache(json.loads)  # many jobs share theirs, which nobody changes
+
+
+_SCRIPT = re.compile(r"workflow_scripts\.jobs[. ](\w+)")
+
+
 def _job(record: Any) -> Job:
-    tokens = shlex.split(record.shellcmd)
+    script, quoted = _SCRIPT.search(record.shellcmd), _CONFIG.search(record.shellcmd)
+    assert script and quoted, f"rule {record.rule_name}: no script or no settings in its command"
     return Job(
         rule=record.rule_name,
         wildcards=dict(record.wildcards or {}),
-        settings=json.loads(tokens[tokens.index("--config") + 1]),
+        settings=_settings(quoted[1][1:-1].replace("""'"'"'""", "'")),
         inputs=list(record.input),
         outputs=list(record.output),
         gpus=int(record.resources.get("gpu", 0)),
@@ -118,6 +135,7 @@ def _job(record: Any) -> Job:
         min_rows=int(record.resources.get("min_rows", 1)),
         queued=dict(record.resources.items()),
         log=next(iter(record.log or ()), ""),
+        script=script[1],
     )
 
 

@@ -1,5 +1,7 @@
 """Against scikit-learn, and by the properties that each has by its definition."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -7,7 +9,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.evaluation.geometry import isoscore
-from workflow_scripts.extraction.postprocess import Abtt, Learnt, Plain, Quantile, apply, fit
+from workflow_scripts.extraction.postprocess import Abtt, Learnt, Plain, Quantile, Sample, apply, fit
 
 QUANTILE = Quantile(kind="quantile_uniform", label="", fit="task", quantiles=50, subsample=10_000, seed=0)
 WHITEN = Learnt(kind="whiten", label="", fit="task")
@@ -27,7 +29,8 @@ def vectors():
 
 
 def shaped(settings, vectors, others=None):
-    return apply(settings, fit(settings, vectors), vectors if others is None else others)
+    sample = Sample(vectors)
+    return apply(settings, fit(settings, sample), sample if others is None else Sample(others))
 
 
 def test_normalising_changes_no_cosine_and_no_rank(vectors):
@@ -79,7 +82,7 @@ def test_all_but_the_top_lowers_the_rank_and_is_idempotent(vectors, directions):
     top = PCA(directions or 1).fit(vectors.astype(np.float64)).components_[:directions]
     np.testing.assert_allclose(rest @ top.T, 0, atol=1e-4)
     np.testing.assert_allclose(rest, centred - centred @ top.T @ top, atol=1e-4)
-    again = apply(abtt(directions), fit(abtt(directions), vectors), rest + vectors.mean(axis=0))
+    again = shaped(abtt(directions), vectors, rest + vectors.mean(axis=0))
     np.testing.assert_allclose(again, rest, atol=1e-4)
 
 
@@ -107,9 +110,80 @@ def test_quantiles_rise_with_the_value_and_meet_a_half_at_the_median(vectors):
 
 
 def test_a_fit_on_other_vectors_is_applied_as_it_is(vectors):
-    fitted = fit(ZSCORE, vectors[:100])
     np.testing.assert_allclose(
-        apply(ZSCORE, fitted, vectors[100:]),
+        shaped(ZSCORE, vectors[:100], vectors[100:]),
         StandardScaler().fit(vectors[:100].astype(np.float64)).transform(vectors[100:].astype(np.float64)),
         atol=1e-4,
     )
+
+
+def occurring(vectors):
+    """Most of the vectors once, some of them several times or never, in no order."""
+    return np.random.default_rng(1).integers(0, len(vectors), 2 * len(vectors))
+
+
+@pytest.mark.parametrize("settings", [ZSCORE, WHITEN, abtt(3), QUANTILE], ids=lambda settings: settings.kind)
+def test_a_fit_counts_every_vector_as_often_as_it_occurs(vectors, settings):
+    rows = occurring(vectors)
+    assert len(set(rows)) < len(vectors) < len(rows)
+    together, apart = fit(settings, Sample(vectors, rows)), fit(settings, Sample(vectors[rows]))
+    assert together.keys() == apart.keys() != set()
+    for part, values in together.items():
+        np.testing.assert_array_equal(values, apart[part])
+
+
+@pytest.mark.parametrize("count", [40, 300], ids=["all of them", "more than quantiles"])
+@pytest.mark.parametrize("scale", [0.2, 1, 100], ids=["most are equal", "some are equal", "distinct"])
+def test_quantiles_of_given_references_are_scikit_learns_to_the_last_place(vectors, scale, count):
+    """Its own interpolation, both ways and in no order, on the references that are fitted here."""
+    vectors = np.round(scale * vectors)[:count]
+    vectors[:, 5] = 3  # one feature that does not vary
+    sample = Sample(vectors, occurring(vectors))
+    references_DQ = fit(QUANTILE, sample)["references_DQ"]
+    assert (np.diff(references_DQ, axis=1) >= 0).all()
+    peer = QuantileTransformer()
+    peer.n_features_in_, peer.quantiles_ = vectors.shape[1], references_DQ.T
+    peer.n_quantiles_, peer.references_ = len(references_DQ.T), np.linspace(0, 1, len(references_DQ.T))
+    for others in (vectors, np.float32(1.3) * vectors - 1, vectors[::-1]):
+        ours = apply(QUANTILE, {"references_DQ": references_DQ}, Sample(others))
+        np.testing.assert_allclose(ours, peer.transform(others.astype(np.float64)), rtol=0, atol=6e-8)
+
+
+def test_references_never_fall():
+    """Where a place is a hair below a whole number, float32 adds a rounded difference to the value before it."""
+    count = next(n for n in range(50, 400) if ((np.linspace(0, n - 1, 50) % 1) > 1 - 1e-8).any())
+    place = next(place for place in np.linspace(0, count - 1, 50) if place % 1 > 1 - 1e-8)
+    values = np.full((count, 1), 0.6 * np.finfo(np.float32).eps, dtype=np.float32)
+    values[: int(place) + 1] = -1
+    assert (values[int(place)] + (values[-1] - values[int(place)]) > values[-1]).all()
+    references_DQ = fit(QUANTILE, Sample(values))["references_DQ"]
+    assert references_DQ[0, 0] == -1
+    assert (np.diff(references_DQ, axis=1) >= 0).all()
+
+
+def test_principal_directions_are_found_once_for_all_that_need_them(vectors, monkeypatch):
+    found = []
+    solve = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda matrix: found.append(matrix) or solve(matrix))
+    sample = Sample(vectors, occurring(vectors))
+    for settings in (WHITEN, abtt(2), abtt(5), WHITEN, ZSCORE, QUANTILE):
+        alone = Sample(vectors, occurring(vectors))
+        shared = apply(settings, fit(settings, sample), sample)
+        np.testing.assert_array_equal(shared, apply(settings, fit(settings, alone), alone))
+    assert len(found) == 1 + 4
+
+
+def test_one_sample_takes_little_more_memory_for_many_post_processings_than_for_the_largest():
+    draw = np.random.default_rng(0)
+    vectors, rows = draw.normal(size=(2000, 64)).astype(np.float32), draw.integers(0, 2000, 4000)
+
+    def peak(several):
+        tracemalloc.start()
+        sample = Sample(vectors, rows)
+        for settings in several:
+            apply(settings, fit(settings, sample), sample)
+        largest = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return largest / vectors.nbytes
+
+    assert peak([QUANTILE, WHITEN, abtt(2), ZSCORE]) < peak([WHITEN]) + 2.5 < 11

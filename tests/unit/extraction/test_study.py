@@ -8,6 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
+from scipy.stats import pearsonr, rankdata, spearmanr
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler, normalize
 
 from benchmarks.material import minilm
 from tests import tiny
@@ -241,12 +244,12 @@ def test_a_cell_does_not_depend_on_what_else_a_job_asks_for(place, tmp_path):
 # Random embeddings, which need no weights.
 
 
-def random_study(weightings, draws=1, postprocessings=("none",)):
+def random_study(weightings, draws=1, postprocessings=("none",), width=768):
     extraction = study(
         ["random"], layers=["static"], weightings=list(weightings), postprocessings=list(postprocessings)
     )
     extraction["representations"] = extraction["representations"] | {
-        "random": PAPER["representations"]["random"] | {"draws": draws}
+        "random": PAPER["representations"]["random"] | {"draws": draws, "width": width}
     }
     return settings_of(extraction, "random")
 
@@ -323,6 +326,52 @@ def test_every_draw_has_vectors_of_its_own():
     assert not np.allclose(found[0].vectors_UD, found[1].vectors_UD)
 
 
+def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
+    """Vectors as every representation yields them, against other code from the vectors on."""
+
+    def without(principal, vectors):
+        centred = vectors - principal.mean_
+        return centred - centred @ principal.components_.T @ principal.components_
+
+    def by_rank(fitted_on, vectors):
+        """Fewer texts than quantiles: places among them, the middle of equal ones, but for the ends."""
+        places = (rankdata(fitted_on, axis=0) - 1) / (len(fitted_on) - 1)
+        places[fitted_on == fitted_on.max(axis=0)] = 1
+        places[fitted_on == fitted_on.min(axis=0)] = 0
+        return places[[list(task.occurrences_N).index(number) for number in range(len(vectors))]]
+
+    shapes = {
+        "none": lambda fitted_on, vectors: vectors,
+        "normalise": lambda fitted_on, vectors: normalize(vectors),
+        "zscore": lambda fitted_on, vectors: StandardScaler().fit(fitted_on).transform(vectors),
+        "whiten": lambda fitted_on, vectors: PCA(whiten=True).fit(fitted_on).transform(vectors),
+        "abtt2": lambda fitted_on, vectors: without(PCA(2).fit(fitted_on), vectors),
+        "quantile_uniform": by_rank,
+    }  # fmt: skip
+
+    settings = random_study(["avg", "unbiased"], 2, shapes, width=12)  # fewer than texts: all directions vary
+    pairs = pa.Table.from_pylist([*PAIR_ROWS, *PAIR_ROWS[:5]], schema=PAIRS)
+    task = load_sts("toy", pairs, {}, by_group=False)
+    opened = opened_random(settings)
+    cells = plan(settings, 0)
+    made = {one.key: one.vectors_UD for one in sentence_vectors(settings, cells, task, 32, opened)}
+    found = list(evaluate(settings, cells, task, 32, opened, {}))
+    subset, gold = pairs["subset"].to_numpy(), pairs["score"].to_numpy()
+    left, right = np.split(task.occurrences_N, 2)
+    parts = {"all": slice(None)} | {f"subset:{name}": subset == name for name in "ab"}
+    seen = 0
+    for key, name, score in found:
+        if score.aggregation in parts:
+            vectors = made[key].astype(np.float64)
+            unit = normalize(shapes[name](vectors[task.occurrences_N], vectors))
+            part = parts[score.aggregation]
+            cosines = (unit[left] * unit[right]).sum(axis=1)[part]
+            peer = {"spearman": spearmanr, "pearson": pearsonr}[score.metric](gold[part], cosines).statistic
+            assert score.value == pytest.approx(peer, abs=1e-12 if score.metric == "spearman" else 1e-7)
+            seen += 1
+    assert seen == 2 * 2 * len(shapes) * len(parts) * 2
+
+
 def test_texts_in_two_subsets_count_in_both_where_subsets_matter():
     rows = [
         {"subset": subset, "sentence1": "a town", "sentence2": other, "score": 1.0}
@@ -343,7 +392,7 @@ def test_a_repeated_text_counts_as_often_as_it_occurs_in_a_fit():
     vectors = np.float32([[0.0], [8.0]])
     fitted = postprocess.fit(
         settings_of(study(["t0"], postprocessings=["zscore"]), "t0").postprocessings["zscore"],
-        vectors[task.occurrences_N],
+        postprocess.Sample(vectors, task.occurrences_N),
     )
     assert fitted["mean_D"] == pytest.approx([1.0])
 

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.evaluation.correlation import cosine
 from workflow_scripts.evaluation.scores import Score
-from workflow_scripts.evaluation.sts import correlations
+from workflow_scripts.evaluation.sts import Judged
 from workflow_scripts.extraction.scoring import Task, Vectors, distinct
 
 _SEPARATOR = "\x00"  # occurs in no text
@@ -25,14 +24,10 @@ def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool
     unique, (left_P, right_P) = distinct(*keys)
     groups, texts = zip(*(key.split(_SEPARATOR) for key in unique), strict=True)
 
+    judged = Judged(task, table["subset"].to_numpy(), table["score"].to_numpy())
+
     def score(vectors_UD: Vectors) -> list[Score]:
-        columns = [
-            pa.array([task] * len(table)),
-            table["subset"],
-            table["score"],
-            pa.array(cosine(vectors_UD[left_P], vectors_UD[right_P])),
-        ]
-        return correlations(pa.table(columns, schema=SIMILARITIES), task)
+        return judged.scores(cosine(vectors_UD[left_P], vectors_UD[right_P]))
 
     groups_U = np.unique(groups, return_inverse=True)[1].astype(np.int64)
     return Task(list(texts), groups_U, np.concatenate([left_P, right_P]), score)

@@ -1,0 +1,128 @@
+"""The kept figures: benchmarks/results.csv, which of its rows are out of date, and the documents that quote it.
+
+A document quotes a figure by a row of a table whose first cell names it: ``| `one_pass_cost` | 1.45 (1.42 to 1.49) |``.
+"""
+
+import csv
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks.harness import THREADS, Measured, figure
+from workflow_scripts.provenance.artefacts import atomic
+from workflow_scripts.provenance.origin import processor
+
+TABLE = Path("benchmarks/results.csv")
+QUOTING = (Path("README.md"), Path("docs/laboratory.md"))
+"""Documents, below the repository's root as the table is."""
+EDITED = "+"
+"""Ends the name of a commit whose files had been edited: what was measured cannot be had again."""
+
+
+class Row(NamedTuple):
+    """One line of the table: a ratio, its spread over rounds, and where it comes from."""
+
+    name: str
+    median: str
+    lowest: str
+    highest: str
+    rounds: str
+    unit: str
+    comparison: str
+    clock: str
+    threads: str
+    processor: str
+    date: str
+    commit: str
+    code: str
+    """Paths of what was measured, blanks between them."""
+
+    def __str__(self) -> str:
+        """The line that is printed."""
+        spread = f"{self.median} ({self.lowest} to {self.highest})"
+        return f"{self.name:38} {spread:24} {self.unit} {self.comparison}"
+
+
+def row_of(one: Measured, code: Sequence[str], root: Path) -> Row:
+    """A ratio that was measured now, on what is checked out."""
+    edited = EDITED if _git(root, "status", "--porcelain", "--", *code) else ""
+    return Row(
+        one.name,
+        *(figure(value) for value in (median(one.values), min(one.values), max(one.values))),
+        rounds=str(len(one.values)),
+        unit=one.unit,
+        comparison=one.comparison,
+        clock=one.clock,
+        threads=str(THREADS),
+        processor=processor(),
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        commit=f"{_git(root, 'rev-parse', '--short=12', 'HEAD')}{edited}",
+        code=" ".join(code),
+    )
+
+
+def read(root: Path) -> dict[str, Row]:
+    """Every kept row, by its name."""
+    with (root / TABLE).open(newline="") as file:
+        return {line["name"]: Row(**line) for line in csv.DictReader(file)}
+
+
+def write(rows: Iterable[Row], root: Path) -> None:
+    """Keep rows, sorted by name."""
+    with atomic(root / TABLE) as temporary, temporary.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(Row._fields)
+        writer.writerows(sorted(rows))
+
+
+def out_of_date(row: Row, root: Path) -> str | None:
+    """Why a row may no longer hold; None where nothing that it measures has changed since."""
+    if row.commit.endswith(EDITED):
+        return f"measured on edited files of {row.commit.removesuffix(EDITED)}"
+    code = row.code.split()
+    later = _git(root, "log", "--format=%h", f"{row.commit}..HEAD", "--", *code)
+    if later is None:
+        return f"commit {row.commit} is not in this history"
+    if changes := later.split():
+        return f"{len(changes)} commits since {row.commit} change what it measures, the last {changes[0]}"
+    if _git(root, "status", "--porcelain", "--", *code):
+        return "what it measures has been edited"
+    return None
+
+
+def report(rows: Iterable[Row], root: Path) -> list[str]:
+    """A line for each row, and below each that is out of date, why."""
+    lines = []
+    for row in rows:
+        lines.append(str(row))
+        if reason := out_of_date(row, root):
+            lines.append(f"    STALE: {reason}")
+    return lines
+
+
+def quoted(text: str, rows: Mapping[str, Row]) -> str:
+    """A document with its figures as they are kept."""
+
+    def line(match: re.Match[str]) -> str:
+        if not (row := rows.get(match["name"])):
+            return match[0]
+        return f"{match['start']}{row.median} ({row.lowest} to {row.highest})"
+
+    return re.sub(
+        r"^(?P<start>\| `(?P<name>\w+)` \| )[\d.]+ \([\d.]+ to [\d.]+\)", line, text, flags=re.MULTILINE
+    )
+
+
+def quotes(text: str) -> list[str]:
+    """The names of the figures that a document quotes."""
+    return re.findall(r"^\| `(\w+)` \| [\d.]+ \([\d.]+ to [\d.]+\)", text, flags=re.MULTILINE)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    """What git prints, None where it refuses."""
+    run = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
+    return run.stdout.strip() if run.returncode == 0 else None
