@@ -8,12 +8,18 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 
-.PHONY: demo demo-lock lab test faults audit-test slurm-test plan preflight coverage check bench rulegraph screenshot clean
+.PHONY: environment demo demo-lock lab test faults audit-test slurm-test plan preflight fetch coverage check bench rulegraph screenshot clean
 .DEFAULT_GOAL := demo
 
-$(READY): requirements.lock
+# PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
+$(READY): requirements.lock requirements-gpu.lock
 	python3 -m venv $(VENV)
-	pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	lock=$(LOCK); if [ -z "$$lock" ]; then lock=requirements.lock; \
+		pip install --quiet --dry-run --no-deps "$$(grep -o '^torch==[^ ]*' $$lock)" >/dev/null 2>&1 || { \
+			lock=requirements-gpu.lock; \
+			echo "pip finds no PyTorch without CUDA: installing the build with CUDA, which runs without a GPU as well"; \
+			echo "(5 GB more; with PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu pip finds the other)"; }; fi; \
+	pip install --quiet --disable-pip-version-check --require-hashes --requirement $$lock
 	touch $@
 
 # Validators of RO-Crates want older packages than the pipeline, so they have an environment of their own.
@@ -21,6 +27,8 @@ $(CRATES_READY): tests/crates/requirements.lock
 	python3 -m venv $(CRATES)
 	$(CRATES)/bin/pip install --quiet --disable-pip-version-check --requirement tests/crates/requirements.lock
 	touch $@
+
+environment: $(READY)  ## .venv alone; LOCK=requirements-gpu.lock for PyTorch's build with CUDA
 
 demo: $(READY)  ## the whole graph on the embedded default: raw text to report, in minutes
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -48,14 +56,17 @@ faults: $(READY) $(CRATES_READY)  ## the fault matrix of tests/faults/README.md:
 audit-test: $(READY)  ## change everything that can be changed: what the planner gets right, too much, too little
 	python -m tests.dag
 
-slurm-test: $(READY)  ## a real one-node SLURM from Debian's packages, the demo's graph and faults on it; needs root
+slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stranger's path; needs root, Debian's packages
 	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm
 
 plan: $(READY)  ## what the paper scale would take: jobs, GPU hours, storage, requests; runs nothing
 	@python -m workflow_scripts.tools.plan_study
 
-preflight: $(READY)  ## can it run here to its end? make preflight TARGET=jtcse CONFIG=config/minilm.yaml; runs nothing
-	@python -m workflow_scripts.tools.preflight $(TARGET) $(if $(CONFIG),--configfile $(CONFIG))
+preflight: $(READY)  ## can it run here to its end? make preflight TARGET=jtcse CONFIG=config/minilm.yaml PROFILE=slurm; runs nothing
+	@python -m workflow_scripts.tools.preflight $(TARGET) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(PROFILE),--profile $(PROFILE))
+
+fetch: $(READY)  ## what TARGET needs of the Internet, into HF_HOME and results/: make fetch TARGET=jtcse, on a login node
+	$(SNAKEMAKE) $(if $(CONFIG),--configfile $(CONFIG)) --until fetch_encoder fetch_tasks read_dataset -- $(TARGET)
 
 coverage: $(READY)  ## the papers' printed numbers: with a run, measured, or with a reason why not; runs nothing
 	@python -m workflow_scripts.tools.coverage

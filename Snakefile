@@ -4,22 +4,25 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
+from workflow_scripts.graph.place import clone_of, open_place
 from workflow_scripts.graph.targets import check_targets
 from workflow_scripts.graph.yaml_files import check_configfiles
 
 min_version("9.25")
-check_configfiles(Path(workflow.main_snakefile))
+CLONE = clone_of(workflow)  # which need not be the working directory
+check_configfiles(Path(CLONE, "Snakefile"))
+open_place(Path(CLONE))
 
 
-configfile: "config/config.yaml"
-configfile: "config/encoders.yaml"
-configfile: "config/corpora.yaml"
-configfile: "config/apis.yaml"
-configfile: "config/exemplars.yaml"
-configfile: "config/datasets.yaml"
-configfile: "config/methods.yaml"
-configfile: "config/mteb.yaml"
-configfile: "config/extraction.yaml"
+configfile: f"{CLONE}/config/config.yaml"
+configfile: f"{CLONE}/config/encoders.yaml"
+configfile: f"{CLONE}/config/corpora.yaml"
+configfile: f"{CLONE}/config/apis.yaml"
+configfile: f"{CLONE}/config/exemplars.yaml"
+configfile: f"{CLONE}/config/datasets.yaml"
+configfile: f"{CLONE}/config/methods.yaml"
+configfile: f"{CLONE}/config/mteb.yaml"
+configfile: f"{CLONE}/config/extraction.yaml"
 
 
 include: "rules/common.smk"
@@ -44,4 +47,5 @@ rule all:
         KEEPING.dropped(),
 
 
-check_targets(workflow, STUDY)
+if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one
+    check_targets(workflow, STUDY)

@@ -13,6 +13,8 @@ from workflow_scripts.graph.keeping import Keeping
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import needed
 from workflow_scripts.graph.outside import note_planned
+from workflow_scripts.graph.place import module_config
+from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.slices import config_slice, one_of
@@ -20,10 +22,14 @@ from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.times import Times
 from workflow_scripts.graph.training import Training
 from workflow_scripts.graph.workloads import Workloads
+from workflow_scripts.graph.yaml_files import configfiles_of
 
-OVERLAYS = workflow.overwrite_configfiles  # which Snakemake lists first
-FILES = [*workflow.configfiles[len(OVERLAYS) :], *OVERLAYS]
-STUDY = open_study(config, FILES, Path(workflow.basedir), workflow.config_settings.config)
+FILES, GIVEN = configfiles_of(Path(CLONE, "Snakefile")), {}
+if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration
+    config = module_config(FILES, config)
+else:
+    FILES, GIVEN = [*FILES, *workflow.overwrite_configfiles], workflow.config_settings.config
+STUDY = open_study(config, FILES, Path(CLONE), GIVEN)
 CORPORA = Corpora(STUDY)
 TRAINING = Training(STUDY)
 WORKLOADS = Workloads(STUDY)
@@ -46,6 +52,7 @@ pathvars:
 onstart:
     if not workflow.touch:  # which runs no job
         STUDY.check_needs(needed(job.rule.name, job.wildcards) for job in workflow.dag.needrun_jobs())
+        check_queue(workflow)
         note_planned()
 
 

@@ -265,6 +265,7 @@ rule evaluate_mteb:
     """Lists of mteb's tasks. Finished tasks are kept in {output}.checkpoints, from where a stopped job continues."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
+        tasks="<results>/mteb/{suite}.parquet",
         code=code_of("jobs.evaluate_mteb"),
     output:
         scores="<results>/scores/mteb/{suite}/{run}/seed{seed}.parquet",
@@ -277,7 +278,6 @@ rule evaluate_mteb:
         gpu=EVALUATION.gpus("mteb"),
         mem=MEMORY.evaluating(32, "mteb"),
         runtime=TIMES.evaluating(24 * 60, "mteb"),
-        downloads=1,
     params:
         config=EVALUATION.mteb_settings,
         packages=versions("jobs.evaluate_mteb"),
@@ -288,7 +288,7 @@ rule evaluate_mteb:
         python -m workflow_scripts.jobs.evaluate_mteb \
             --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --suite {wildcards.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
-            --model {input.model:q} --scores {output.scores:q} >{log:q} 2>&1
+            --model {input.model:q} --tasks {input.tasks:q} --scores {output.scores:q} >{log:q} 2>&1
         """
 
 

@@ -4,6 +4,10 @@ Inputs:  the sources in the blocks `encoders` and `datasets`: files below the da
          Their bytes are pinned in the configuration, so that their location does not matter.
 Outputs: <results>/encoders/{encoder}/record.json and the folder it checksums
          <results>/datasets/{dataset}.parquet, <results>/datasets/{dataset}.dropped.parquet
+         <results>/mteb/{suite}.parquet; the data of its tasks stay in the cache of the Hub's client (HF_HOME)
+
+These rules run where Snakemake runs, as on a login node: no other one needs a network, but those that ask translators
+and language models. `make fetch` runs them alone.
 """
 
 
@@ -20,6 +24,7 @@ rule fetch_encoder:
         "<benchmarks>/fetch_encoder/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of(STUDY.encoders("fetch")),
+    localrule: True
     threads: 1
     resources:
         mem="2GB",
@@ -49,6 +54,7 @@ rule read_dataset:
         "<logs>/read_dataset/{dataset}.log",
     benchmark:
         "<benchmarks>/read_dataset/{dataset}.tsv"
+    localrule: True
     threads: 1
     resources:
         mem="4GB",
@@ -66,4 +72,33 @@ rule read_dataset:
             --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --dataset {wildcards.dataset:q} \
             --min_rows {resources.min_rows:q} --table {output.table:q} --dropped {output.dropped:q} >{log:q} 2>&1
+        """
+
+
+rule fetch_tasks:
+    """Data of mteb's tasks in the cache of the Hub's client, each at the commit that mteb names; a job per suite."""
+    input:
+        code=code_of("jobs.fetch_tasks"),
+    output:
+        tasks="<results>/mteb/{suite}.parquet",
+    log:
+        "<logs>/fetch_tasks/{suite}.log",
+    benchmark:
+        "<benchmarks>/fetch_tasks/{suite}.tsv"
+    localrule: True
+    threads: 1
+    resources:
+        mem="4GB",
+        runtime="4h",
+        downloads=1,
+    params:
+        config=EVALUATION.mteb_data,
+        packages=versions("jobs.fetch_tasks"),
+    message:
+        "Fetch the tasks of {wildcards.suite}"
+    shell:
+        r"""
+        python -m workflow_scripts.jobs.fetch_tasks \
+            --code {input.code:q} --packages {params.packages:q} \
+            --config {params.config:q} --suite {wildcards.suite:q} --tasks {output.tasks:q} >{log:q} 2>&1
         """

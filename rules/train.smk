@@ -171,6 +171,7 @@ rule train_encoder:
     threads: config["training"]["cpu_threads"]
     resources:
         gpu=TRAINING.gpus,
+        nodes=1,  # a site may spread a training over several: docs/cluster.md
         mem=MEMORY.training(16),
         runtime="8h",
         checkpoint_minutes=TRAINING.checkpoint_minutes,

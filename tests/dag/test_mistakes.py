@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.planning import DEMO, ROOT, copy_tree, merged_config, snakemake
+from workflow_scripts.data.hub import snapshot
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import content_findings, study_findings
 from workflow_scripts.graph.needs import Needed, need_findings
@@ -669,6 +670,7 @@ def test_an_engine_is_asked_for_by_the_job_that_needs_it_alone(bare):
 
 
 def test_data_is_asked_for_by_the_job_that_reads_it_alone(bare, tmp_path):
+    bare.setattr("workflow_scripts.graph.needs.answers", lambda: True)
     (found,) = needs(("read_dataset", "wiki_sentences"))
     assert found.startswith(
         "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "
@@ -680,6 +682,22 @@ def test_data_is_asked_for_by_the_job_that_reads_it_alone(bare, tmp_path):
         ("fetch_encoder", "consert_bert"), ("fetch_encoder", "esimcse_bert")
     )  # on a drive; on the Hub
     assert found.startswith("encoders.consert_bert: no source is there")
+
+
+def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
+    """What a copy of is on this machine, or a job needs no more, is not asked for."""
+    bare.setattr("workflow_scripts.graph.needs.answers", lambda: False)
+    bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    (found,) = needs(("fetch_encoder", "bert_base"), ("read_dataset", "lee"), ("train_encoder", ""))
+    assert found.startswith("encoders.bert_base: no source is there: no data root is set; hub:google-bert/")
+    assert "the Hub does not answer. Run make fetch where" in found
+    (source,) = (
+        one
+        for one in study("config/config.yaml")[0]["encoders"]["bert_base"]["fetch"]["sources"]
+        if one["kind"] == "hub"
+    )
+    snapshot(source["repository"], source["revision"], "model").mkdir(parents=True)
+    assert needs(("fetch_encoder", "bert_base")) == []
 
 
 # Files that cannot be read

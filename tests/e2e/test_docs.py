@@ -34,7 +34,7 @@ def clone(smoke_copy: Path) -> Path:
     )
     demo.write_text(yaml.safe_dump(short))
     (smoke_copy / ".venv").symlink_to(sys.prefix)
-    for name in ("Makefile", "requirements.lock", "tests"):
+    for name in ("Makefile", "requirements.lock", "requirements-gpu.lock", "tests"):
         (smoke_copy / name).symlink_to(ROOT / name)
     return smoke_copy
 

@@ -4,11 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.planning import ROOT
 from tests.slurm.node import Job, Node, UnavailableError, install
@@ -18,11 +18,11 @@ ASKED = "SEMBLANCE_SLURM_TEST"
 
 
 @pytest.fixture(scope="session")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+def node() -> Iterator[Node]:
     """A cluster of one node; skips where this machine can have none."""
     if ASKED not in os.environ:
         pytest.skip(f"installs SLURM and starts it; make slurm-test does, or {ASKED}=1")
-    node = Node(tmp_path_factory.mktemp("node"))
+    node = Node(Path(tempfile.mkdtemp(prefix="semblance-slurm-")))  # which other users can reach
     try:
         install()
         node.start()
@@ -31,16 +31,14 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         pytest.skip(f"no SLURM on this machine: {reason}")
     finally:
         node.stop()
+        shutil.rmtree(node.folder, ignore_errors=True)
 
 
 def give_profile(folder: Path) -> None:
     """The profiles as they are, but for what a site fills in: GPU jobs have a partition of their own."""
     for name in ("slurm", "profiles"):
         shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
-    profile = yaml.safe_load((folder / "slurm/config.yaml").read_text())
-    for resources in profile["set-resources"].values():
-        resources["slurm_partition"] = "gpu"
-    (folder / "slurm/config.yaml").write_text(yaml.safe_dump(profile))
+    (folder / "slurm/partitions.yaml").write_text("partitions:\n  main: {}\n  gpu: {max_gpu: 2}\n")
 
 
 class Driver:

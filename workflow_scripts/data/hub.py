@@ -109,6 +109,29 @@ def snapshot(repository: str, revision: str, kind: Kind) -> Path:
     return Path(HF_HUB_CACHE, f"{kind}s--{repository.replace('/', '--')}", "snapshots", revision)
 
 
+@contextmanager
+def at_commit(revision: str, *, offline: bool) -> Iterator[None]:
+    """Have ``datasets`` find what it reads inside the block by its commit, and ask nobody where nobody answers.
+
+    When it cannot reach the Hub, it takes the newest copy of a dataset on this machine, whatever commit it was asked
+    for, and only after half a minute. So each commit has a folder of its own, which holds no other's copies.
+
+    Args:
+        revision: The commit.
+        offline: Whether only copies on this machine are to be read.
+    """
+    import datasets  # slow to import
+    from huggingface_hub import constants
+
+    before = datasets.config.HF_DATASETS_CACHE, datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE
+    datasets.config.HF_DATASETS_CACHE = Path(before[0], "commits", revision)
+    datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before[1] or offline, before[2] or offline
+    try:
+        yield
+    finally:
+        datasets.config.HF_DATASETS_CACHE, datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before
+
+
 @cache
 def answers() -> bool:
     """Whether the Hub answers at all: one request, and no more than a few seconds even where names are not resolved."""

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.data.hub import find, reaching
+from workflow_scripts.data.hub import at_commit, find, reaching
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, check_planned, is_here
 from workflow_scripts.data.readers.base import Reader, Rows
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
@@ -280,8 +280,8 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
     from datasets import load_dataset
 
     where = f"hub:{source.repository}@{source.revision}"
-    find(source.repository, source.revision, "dataset")
-    with reaching(where):
+    newest = find(source.repository, source.revision, "dataset")
+    with reaching(where), at_commit(source.revision, offline=newest is None):
         parts = {
             split: load_dataset(source.repository, source.name, split=split, revision=source.revision)
             for split in source.splits

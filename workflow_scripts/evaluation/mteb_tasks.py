@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import product
 from math import isfinite
 from pathlib import Path
@@ -20,14 +21,17 @@ from statistics import fmean
 from typing import Any, Literal
 
 import mteb
+import pyarrow as pa
 from mteb import ResultCache, TaskResult
 from mteb.abstasks import AbsTask
 from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 
+from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.data.hub import at_commit, find, snapshot
+from workflow_scripts.errors import ConfigError, DataError, MissingError
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folder
 from workflow_scripts.provenance.record import sha256_of
@@ -90,6 +94,42 @@ def find_tasks(names: Iterable[str]) -> list[AbsTask]:
     return tasks
 
 
+def fetch(tasks: Iterable[AbsTask], missing_data: Literal["gap", "stop"]) -> pa.Table:
+    """Bring the datasets of tasks into the cache of the Hub's client, each at the commit that mteb names.
+
+    Returns:
+        A row per task (``columns.tasks``).
+
+    Raises:
+        UnreachableError: if the Hub does not answer, and a task's data are not on this machine.
+        DataError: if a task's data are not to be had, and ``missing_data`` is ``stop``.
+    """
+    rows = []
+    for task in tasks:
+        place = task.metadata.dataset
+        repository, commit = str(place["path"]), str(place["revision"])
+        try:
+            reason = _load_data(task, offline=find(repository, commit, "dataset") is None)
+        except MissingError as error:
+            reason = str(error)
+        if reason and missing_data == "stop":
+            raise DataError(
+                f"mteb {task.metadata.name}: {reason}. Leave it out, or set mteb.missing_data to gap."
+            )
+        task.unload_data()
+        found = None if reason else _files_hash(snapshot(repository, commit, "dataset"))
+        rows.append((task.metadata.name, repository, commit, found, reason))
+    return pa.table([list(column) for column in zip(*rows, strict=True)], schema=TASKS)
+
+
+def _files_hash(folder: Path) -> str:
+    """Hash of all files of a folder, with their names."""
+    files = {
+        path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()
+    }
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
 def evaluate(
     folder: Path,
     tasks: Sequence[AbsTask],
@@ -98,6 +138,7 @@ def evaluate(
     run: str,
     cache_folder: Path,
     lost: Callable[[str, Exception], Score],
+    missing: Mapping[str, str] | None = None,
 ) -> list[Score]:
     """Run an encoder on tasks, skipping what is in the cache.
 
@@ -108,6 +149,8 @@ def evaluate(
         run: Name of the run, for mteb's files.
         cache_folder: Folder of mteb's JSON between jobs, which is not an output of any rule.
         lost: The gap of a task that raised an error.
+        missing: Tasks whose data are not to be had, and why; the data of all others are on this machine. Left out: they
+            are asked for here.
 
     Returns:
         Per task the ``mean`` of main scores over splits and subsets, and for every split and subset
@@ -123,11 +166,11 @@ def evaluate(
     for task in tasks:
         result = _finished(task, encoder.mteb_model_meta, cache)
         if result is None:
-            if reason := _load_data(task):
-                if config.missing_data == "stop":
-                    raise DataError(
-                        f"mteb {task.metadata.name}: {reason}. Fetch it, or set mteb.missing_data to gap."
-                    )
+            known = (missing or {}).get(task.metadata.name)
+            if reason := known or _load_data(task, offline=missing is not None):
+                if config.missing_data == "stop" or (missing is not None and not known):
+                    advice = "Fetch it (snakemake --forcerun fetch_tasks), or set mteb.missing_data to gap"
+                    raise DataError(f"mteb {task.metadata.name}: {reason}. {advice}.")
                 scores.append(gap(task.metadata.name, reason))
                 continue
             try:
@@ -207,10 +250,12 @@ def _finished(task: AbsTask, meta: ModelMeta, cache: ResultCache) -> TaskResult 
     return None if result.get_missing_evaluations(task) else result
 
 
-def _load_data(task: AbsTask) -> str | None:
+def _load_data(task: AbsTask, *, offline: bool) -> str | None:
     """Load a task's dataset; returns the reason in one line if it is unavailable."""
+    commit = task.metadata.dataset.get("revision")
     try:
-        task.load_data()
+        with at_commit(str(commit), offline=offline) if commit else nullcontext():
+            task.load_data()
     except Exception as error:  # every dataset has its own loader, which fails in its own way
         first_line = (str(error).splitlines() or [""])[0]
         return f"data set {task.metadata.dataset['path']}: {type(error).__name__}: {first_line}"

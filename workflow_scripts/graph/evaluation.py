@@ -63,6 +63,12 @@ class Evaluation:
         lists = {name: self._study.config["mteb"]["lists"][name] for name in suite["lists"]}
         return as_json({"suite": suite, "mteb": {"lists": lists, "not_in_this_mteb": {}}})
 
+    def mteb_data(self, wildcards: Wildcards) -> str:
+        """The tasks of an mteb suite, whose data are to be brought."""
+        suite, lists = self._suites["mteb"][wildcards.suite], self._study.config["mteb"]["lists"]
+        tasks = dict.fromkeys(task for name in suite["lists"] for task in lists[name].values())
+        return as_json({"tasks": list(tasks), "missing_data": suite["missing_data"]})
+
     def contamination_sets(self) -> list[str]:
         """Files of all evaluation sets."""
         return [f"<results>/datasets/{name}.parquet" for name in self._study.evaluation_sets]

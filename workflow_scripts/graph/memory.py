@@ -1,8 +1,13 @@
-"""How much memory a job asks for: its rule's own amount, and more for an encoder that does not fit into it."""
+"""How much memory a job asks for: its rule's own amount, and more for an encoder that does not fit into it.
+
+A new try asks for twice as much for each earlier one that was ended for its memory.
+"""
 
 from collections.abc import Callable, Collection
 from math import ceil
+from typing import Protocol
 
+from workflow_scripts.graph.retries import killed_for_memory
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
 from workflow_scripts.graph.workloads import Suite, Workloads
@@ -17,6 +22,13 @@ _VECTOR_BYTES = 4 * 2 * 4
 """A dimension of a row's two texts in float32, in four copies: known, a task's, its features, a classifier's."""
 
 
+class Request(Protocol):
+    """What Snakemake calls for a job's memory."""
+
+    def __call__(self, wildcards: Wildcards, attempt: int = 1) -> str:
+        """Gigabytes of a job, such as 16GB."""
+
+
 class Memory:
     """Requests by a job's wildcards; they decide no result, so Snakemake reruns nothing for them."""
 
@@ -24,35 +36,39 @@ class Memory:
         self._study = study
         self._work = workloads
 
-    def reading(self, least_gb: int) -> Callable[[Wildcards], str]:
+    def reading(self, least_gb: int) -> Request:
         """Of a job that computes with a run's model.
 
         Args:
             least_gb: What the rule takes for an encoder of any usual size, in GB.
         """
-        return lambda wildcards: self._request(least_gb, self._parameters(wildcards.run), _READ_BYTES)
+        return _in_each_try(
+            lambda wildcards: _gigabytes(least_gb, self._parameters(wildcards.run), _READ_BYTES)
+        )
 
-    def evaluating(
-        self, least_gb: int, kind: str = "", suites: Collection[Suite] = ()
-    ) -> Callable[[Wildcards], str]:
+    def evaluating(self, least_gb: int, kind: str = "", suites: Collection[Suite] = ()) -> Request:
         """Of a job that also holds vectors: of a suite of ``kind``, which may be a wildcard, or of several suites."""
 
-        def request(wildcards: Wildcards) -> str:
+        def request(wildcards: Wildcards) -> int:
             read = suites or [(kind or wildcards.kind, wildcards.suite)]
             rows = sum(self._work.of(*suite).rows for suite in read)
             vectors = rows * self._work.width(wildcards.run) * _VECTOR_BYTES
-            return self._request(least_gb, self._parameters(wildcards.run), _READ_BYTES, vectors)
+            return _gigabytes(least_gb, self._parameters(wildcards.run), _READ_BYTES, vectors)
 
-        return request
+        return _in_each_try(request)
 
-    def encoding(self, least_gb: int) -> Callable[[Wildcards], str]:
+    def encoding(self, least_gb: int) -> Request:
         """Of a job that computes with a teacher, which may consist of several runs."""
-        return lambda wildcards: self._request(least_gb, self._behind(wildcards.teacher), _READ_BYTES)
+        return _in_each_try(
+            lambda wildcards: _gigabytes(least_gb, self._behind(wildcards.teacher), _READ_BYTES)
+        )
 
-    def training(self, least_gb: int) -> Callable[[Wildcards], str]:
+    def training(self, least_gb: int) -> Request:
         """Of a job that trains a run: of all its parameters, or of adapters beside frozen ones."""
-        return lambda wildcards: self._request(
-            least_gb, self._parameters(wildcards.run), self._trained_bytes(wildcards.run)
+        return _in_each_try(
+            lambda wildcards: _gigabytes(
+                least_gb, self._parameters(wildcards.run), self._trained_bytes(wildcards.run)
+            )
         )
 
     def _trained_bytes(self, run: str) -> int:
@@ -67,6 +83,13 @@ class Memory:
         """Parameters of all that an encoder consists of; 0 for what nobody can size before it is fetched."""
         return sum(size.parameters for size in self._study.sizes.behind(encoder) if size)
 
-    @staticmethod
-    def _request(least_gb: int, parameters: int, bytes_each: int, more_bytes: float = 0) -> str:
-        return f"{max(least_gb, _BESIDE_GB + ceil((parameters * bytes_each + more_bytes) / 1e9))}GB"
+
+def _gigabytes(least_gb: int, parameters: int, bytes_each: int, more_bytes: float = 0) -> int:
+    return max(least_gb, _BESIDE_GB + ceil((parameters * bytes_each + more_bytes) / 1e9))
+
+
+def _in_each_try(gigabytes: Callable[[Wildcards], int]) -> Request:
+    def request(wildcards: Wildcards, attempt: int = 1) -> str:
+        return f"{gigabytes(wildcards) * 2 ** killed_for_memory(wildcards, attempt)}GB"
+
+    return request

@@ -1,6 +1,7 @@
 """What jobs need that a machine may lack: keys of APIs, engines, data and encoders.
 
-Only jobs that are to run are asked, so that a table whose inputs are there needs no key.
+Only jobs that are to run are asked, so that a table whose inputs are there needs no key. The Hub is asked once for all
+of them, and only where they cannot do without it.
 """
 
 import os
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.apis.store import is_offline
+from workflow_scripts.data.hub import Kind, answers, snapshot
+from workflow_scripts.data.planned import ON_HUB
 
 Config = Mapping[str, Any]
 
@@ -61,10 +64,10 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
             case "read_dataset":
                 dataset = config["datasets"][job.name]
                 if not dataset.get("optional"):
-                    yield from _source(f"datasets.{job.name}", dataset["sources"], data_root)
+                    yield from _source(f"datasets.{job.name}", dataset["sources"], data_root, "dataset")
             case "fetch_encoder":
                 fetch = config["encoders"][job.name]["fetch"]
-                yield from _source(f"encoders.{job.name}", fetch["sources"], data_root)
+                yield from _source(f"encoders.{job.name}", fetch["sources"], data_root, "model")
 
 
 def _key(what: str, place: str, block: Config) -> Iterator[str]:
@@ -74,18 +77,25 @@ def _key(what: str, place: str, block: Config) -> Iterator[str]:
         yield f"{found}. Set it, or run with --config offline=true if all answers are kept."
 
 
-def _source(place: str, sources: Iterable[Config], data_root: Path | None) -> Iterator[str]:
-    """A finding where no source can be there; one on the Hub may be, which nobody knows before the job asks."""
-    tried = [_lacks(source, data_root) for source in sources]
-    if all(tried):
-        advice = "Put it there, set data_root or SEMBLANCE_DATA, or name another source."
-        yield f"{place}: no source is there: {'; '.join(filter(None, tried))}. {advice}"
+def _source(place: str, sources: Iterable[Config], data_root: Path | None, kind: Kind) -> Iterator[str]:
+    """A finding where no source can be there."""
+    sources = sorted(sources, key=lambda source: source["kind"] in ON_HUB)
+    tried = []
+    for source in sources:
+        if (lack := _lacks(source, data_root, kind)) is None:
+            return
+        tried.append(lack)
+    on_hub = any(source["kind"] in ON_HUB for source in sources)
+    first = "Run make fetch where the Hub answers, put" if on_hub else "Put"
+    advice = f"{first} it there, set data_root or SEMBLANCE_DATA, or name another source."
+    yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
 
 
-def _lacks(source: Config, data_root: Path | None) -> str | None:
-    """Why a source is not there; None where it is, or may be."""
-    if source["kind"] in ("hub", "hub_files"):
-        return None
+def _lacks(source: Config, data_root: Path | None, kind: Kind) -> str | None:
+    """Why a source is not there; None where it is, or may be: what a Hub that answers has, its job asks."""
+    if source["kind"] in ON_HUB:
+        kept = source.get("revision") and snapshot(source["repository"], source["revision"], kind).is_dir()
+        return None if kept or answers() else f"hub:{source['repository']}: the Hub does not answer"
     if source["kind"] == "package":
         spec = find_spec(source["package"])
         if spec is None or spec.origin is None:

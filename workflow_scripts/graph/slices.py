@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from workflow_scripts.errors import ConfigError
@@ -12,7 +12,10 @@ Config = dict[str, Any]
 
 
 class Wildcards(Protocol):
-    """A job's wildcards, by attribute."""
+    """A job's wildcards, by attribute, and their values in order."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Values of all wildcards."""
 
     def __getattr__(self, name: str) -> str:
         """Value of the wildcard ``name``."""

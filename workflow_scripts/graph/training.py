@@ -116,9 +116,9 @@ class Training:
         return gpus
 
     def launcher(self, wildcards: Wildcards) -> str:
-        """What starts the training of a run: Python, or torchrun where several processes share it."""
+        """What starts the training of a run: Python, or several processes that share it, on however many nodes."""
         gpus = self.gpus(wildcards)
-        return "python -m" if gpus == 1 else f"torchrun --standalone --nproc-per-node={gpus} -m"
+        return "python -m" if gpus == 1 else f"python -m workflow_scripts.tools.launch {gpus} -m"
 
     def code(self, script: str) -> Callable[[Wildcards], str]:
         """An input function: code of a script that makes a run."""

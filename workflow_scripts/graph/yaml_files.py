@@ -66,7 +66,7 @@ def check_configfiles(snakefile: Path) -> None:
 
 def configfiles_of(snakefile: Path) -> list[Path]:
     """The files that a Snakefile names by ``configfile:``, in order."""
-    named = re.findall(r'^configfile: "(.+)"$', snakefile.read_text("utf-8"), flags=re.MULTILINE)
+    named = re.findall(r'^configfile: f"\{CLONE\}/(.+)"$', snakefile.read_text("utf-8"), flags=re.MULTILINE)
     return [snakefile.parent / name for name in named]
 
 

@@ -1,10 +1,11 @@
 """Score one run on lists of tasks of mteb (rule evaluate_mteb)."""
 
+from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.evaluation.scores import score_table
-from workflow_scripts.provenance.artefacts import write_table
+from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
 
 
@@ -14,14 +15,15 @@ def main() -> None:
         "evaluate_mteb",
         __doc__,
         wildcards=["suite", "run", "seed"],
-        inputs=["model"],
+        inputs=["model", "tasks"],
         outputs=["scores"],
-        asks_outside=True,
     )
     config = mteb_tasks.Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
     lists = mteb_tasks.Lists.parse(job.settings["mteb"], "mteb")
     failures = Failures(job)
     job.record()  # checks the model, which mteb would load unchecked
+    fetched = read_table(job.inputs["tasks"], TASKS).to_pylist()
+    missing = {row["task"]: row["missing"] for row in fetched if row["missing"]}
     scores_file = job.outputs["scores"]
     scores = mteb_tasks.evaluate(
         job.inputs["model"].parent,
@@ -31,6 +33,7 @@ def main() -> None:
         # Not an output of the rule, so that a job that was stopped, or is to run more tasks, continues from there.
         cache_folder=scores_file.with_suffix(".checkpoints"),
         lost=failures.add,
+        missing=missing,
     )
     scores += mteb_tasks.means_of_lists(scores, lists, config)
     table = score_table(scores, **job.wildcards)

@@ -40,6 +40,9 @@ class Job(NamedTuple):
     """The least that a dataset must have."""
     script: str = ""
     """Its entry script, or the first of several; that of the same name where it is left out."""
+    queued: Mapping[str, Any] = {}
+    """Its resources, as an executor is told them; what a profile says is among them."""
+    log: str = ""
 
     @property
     def work(self) -> str:
@@ -130,6 +133,8 @@ def _job(record: Any) -> Job:
         gpus=int(record.resources.get("gpu", 0)),
         minutes=int(record.resources.get("runtime", 0)),
         min_rows=int(record.resources.get("min_rows", 1)),
+        queued=dict(record.resources.items()),
+        log=next(iter(record.log or ()), ""),
         script=script[1],
     )
 
@@ -158,13 +163,20 @@ def study_parser(tool: str, description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def planned(targets: Sequence[str], configfiles: Sequence[str], *, from_nothing: bool = True) -> Graph:
+def planned(
+    targets: Sequence[str],
+    configfiles: Sequence[str],
+    *,
+    from_nothing: bool = True,
+    profile: str | None = None,
+) -> Graph:
     """The job graph in the working directory.
 
     Args:
         targets: Files or rules; empty for the whole study.
         configfiles: As for snakemake's --configfile.
         from_nothing: Whether to plan as if no file existed yet, instead of what is left to do.
+        profile: As for snakemake's --profile.
 
     Raises:
         ConfigError: if Snakemake does not accept the configuration, or does not know a target.
@@ -176,6 +188,7 @@ def planned(targets: Sequence[str], configfiles: Sequence[str], *, from_nothing:
     logger.addFilter(listener)
     chosen = ["--configfile", *configfiles] if configfiles else []
     options = ["--dry-run", *(["--forceall"] if from_nothing else []), *chosen]
+    options += ["--profile", profile] if profile else []
     said = io.StringIO()
     called_by, sys.argv = sys.argv, ["snakemake", *options, "--", *targets]  # what the Snakefile looks at
     try:

@@ -39,7 +39,10 @@ def keep(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> None:
     """
     if not all(path.exists() for path in (*artefacts, *timings)):
         return
-    records = map(read_record, artefacts)
+    try:
+        records = [read_record(path) for path in artefacts]
+    except FileNotFoundError:  # Snakemake made the folder of a model that was never written
+        return
     if any(
         record is None or record.key != key for record in records
     ):  # another job's, which this one has left

@@ -1,11 +1,13 @@
 """Whether a study can run here to its end: python -m workflow_scripts.tools.preflight [TARGET ...].
 
 Looks at everything that a run would only miss later: Python and its packages, the configuration with every run and
-column, keys, engines and data of the jobs that are left to do, folders, disk space and GPU memory. It runs nothing.
-What is in order is a line; what is not is red, with what to do about it, and makes the exit code 1.
+column, keys, engines and data of the jobs that are left to do, folders, disk space and GPU memory; with --profile
+slurm, the cluster's partitions, limits, GPUs and accounts in the place of this machine's GPU. It runs nothing. What is
+in order is a line; what is not is red, with what to do about it, and makes the exit code 1.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,8 +25,18 @@ from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
 from workflow_scripts.graph.overlays import merged
+from workflow_scripts.graph.queue import (
+    LISTING,
+    PARTITIONS,
+    ask,
+    nodes_in,
+    proposal,
+    queue_findings,
+    request_of,
+)
+from workflow_scripts.graph.queue import Settings as QueueSettings
 from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.graph.yaml_files import configfiles_of, reading_findings
+from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml, reading_findings
 from workflow_scripts.planning.estimates import Estimator, by
 from workflow_scripts.planning.graph import Graph, planned, study_parser
 from workflow_scripts.planning.rates import Rates, read_rates
@@ -45,8 +57,9 @@ class Line(NamedTuple):
 def main() -> None:
     """Check, print a line for each, and leave with code 1 if one is red."""
     parser = study_parser("preflight", __doc__)
+    parser.add_argument("--profile", help="as for snakemake: check the cluster that it submits to, too")
     arguments = parser.parse_args()
-    lines = list(checks(arguments.targets, arguments.configfile))
+    lines = list(checks(arguments.targets, arguments.configfile, arguments.profile))
     console = Console(highlight=False, soft_wrap=True)
     for line in lines:
         mark = Text("no ", "bold red") if line.remedy else Text("ok ", "green")
@@ -57,13 +70,13 @@ def main() -> None:
         sys.exit(1)
 
 
-def checks(targets: Sequence[str], configfiles: Sequence[str]) -> Iterator[Line]:
+def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | None = None) -> Iterator[Line]:
     """All checks; those of the jobs need a configuration that is sound."""
     yield python(sys.version_info[:3], ROOT / "pyproject.toml")
     yield packages(ROOT / "requirements.lock")
     try:
         refuse(finding for file in configfiles for finding in reading_findings(Path(file)))
-        graph = planned(targets, configfiles, from_nothing=False)
+        graph = planned(targets, configfiles, from_nothing=False, profile=profile)
     except ConfigError as error:
         for finding in str(error).splitlines():
             where, _, what = finding.partition(": ")
@@ -77,7 +90,10 @@ def checks(targets: Sequence[str], configfiles: Sequence[str]) -> Iterator[Line]
     rates = read_rates(ROOT / "config/rates.yaml")
     estimator = Estimator(graph, rates, ROOT)
     yield disk(by(graph.jobs, estimator.gigabytes).value, shutil.disk_usage(Path.cwd()).free / 1e9)
-    yield memory(graph, estimator, rates, gpu_gigabytes())
+    if profile:
+        yield from cluster(graph, Path(profile))
+    else:
+        yield memory(graph, estimator, rates, gpu_gigabytes())
 
 
 def python(found: tuple[int, ...], project: Path) -> Line:
@@ -91,9 +107,7 @@ def python(found: tuple[int, ...], project: Path) -> Line:
 
 def packages(lock: Path) -> Line:
     """Installed versions against the lock."""
-    pins = dict(
-        line.split("==") for line in lock.read_text("utf-8").splitlines() if "==" in line and line[0] != "#"
-    )
+    pins = dict(re.findall(r"^([\w.-]+)==([^\s;+]+)", lock.read_text("utf-8"), flags=re.MULTILINE))
     others = [
         f"{name} {_installed(name)}, pinned {pin}" for name, pin in pins.items() if _installed(name) != pin
     ]
@@ -133,6 +147,46 @@ def folders(config: dict[str, Any]) -> Iterator[Line]:
         yield Line("folders", f"{', '.join(locked)} cannot be written.", "Change their owner or their mode.")
     else:
         yield Line("folders", f"{', '.join(map(str, written))} can be written")
+
+
+def cluster(graph: Graph, profile: Path) -> Iterator[Line]:
+    """What the cluster of a profile would keep from running, or its partitions where all is well."""
+    local = local_rules(ROOT)
+    requests = [request_of(job.rule, job.queued) for job in graph.jobs if job.rule not in local]
+    findings = list(queue_findings(requests, _settings(profile)))
+    for finding in findings:
+        where, _, what = finding.partition(": ")
+        found, _, remedy = what.rpartition(". ")
+        yield Line(where, f"{found}.", remedy)
+    code, listed = ask(*LISTING)
+    if code == 0:
+        lines = proposal(list(nodes_in(listed)))
+        yield Line(
+            "cluster", f"{len(requests)} jobs go to the queue; {PARTITIONS} could say\npartitions:\n{lines}"
+        )
+        code, _said = ask("sacct", "--noheader", "--starttime=now")
+        better = "accounting answers: slurm-status-command: sacct outlives a slurmctld that is down"
+        yield Line("accounting", better if code == 0 else "none answers: slurm-status-command stays squeue")
+
+
+def local_rules(root: Path) -> set[str]:
+    """Rules that run where Snakemake runs, which its dry run does not tell."""
+    texts = [file.read_text("utf-8") for file in sorted((root / "rules").glob("*.smk"))]
+    rules = [part for text in texts for part in re.split(r"^rule ", text, flags=re.MULTILINE)[1:]]
+    return {rule.partition(":")[0] for rule in rules if "localrule: True" in rule}
+
+
+def _settings(profile: Path) -> QueueSettings:
+    """What a profile in the working directory says to the executor plugin."""
+    file = profile / "config.yaml" if profile.is_dir() else profile
+    said = read_yaml(file)
+    named = said.get("slurm-partition-config")
+    beside = file.parent / named if named else None
+    return QueueSettings(
+        beside if beside is None or beside.exists() else Path(named),
+        said.get("slurm-status-command"),
+        said.get("slurm-init-seconds-before-status-checks", 40),
+    )
 
 
 def _nearest(path: Path) -> Path:

@@ -14,6 +14,7 @@ from tests.jobs import planned_code
 from tests.unit.jobs.conftest import made
 from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.scores import ATTENTION, SCORES
+from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.provenance.artefacts import (
@@ -253,10 +254,20 @@ def mteb_task(monkeypatch):
     return Local
 
 
+def brought(folder, **missing):
+    """What fetch_tasks says of tasks, of which some have no data."""
+    names = ["STSBenchmark", *missing]
+    rows = [
+        {"task": name, "repository": "team/toy", "revision": "0", "missing": missing.get(name)}
+        for name in names
+    ]
+    return dataset(folder, "tasks", TASKS, [{"sha256": None} | row for row in rows])
+
+
 def test_mteb_goes_on_where_a_job_was_stopped_and_its_cache_is_not_judged(model, tmp_path, mteb_task):
     scores = tmp_path / "results/demo/scores/mteb/demo/run/seed0.parquet"
     lists = {"lists": {"mine": {"STS-B": "STSBenchmark"}}, "not_in_this_mteb": {}}
-    files = {"model": model, "scores": scores}
+    files = {"model": model, "tasks": brought(tmp_path), "scores": scores}
     run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
     first = scores.read_bytes()
     assert mteb_task.loads == 1
@@ -289,15 +300,45 @@ def test_a_task_of_mteb_that_raises_is_a_labelled_gap_and_tried_again(
     monkeypatch.setattr(mteb_tasks, "find_tasks", lambda names: [mteb_task(), Broken()])
     scores = tmp_path / "scores.parquet"
     lists = {"lists": {"mine": {"STS-B": "STSBenchmark", "B": "Broken"}}, "not_in_this_mteb": {}}
-    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, model=model, scores=scores)
+    files = {"model": model, "tasks": brought(tmp_path), "scores": scores}
+    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
     assert "RuntimeError: no such column" in gaps_of(scores_in(scores))["Broken"]
     assert {row["task"] for row in scores_in(scores) if row["value"] is not None} == {"STSBenchmark"}
     assert "task Broken of frozen_avg.tiny, seed 0, failed" in read_record(scores).labels[0]
     Broken.whole = True
-    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, model=model, scores=scores)
+    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
     assert gaps_of(scores_in(scores)) == {}
     assert read_record(scores).labels == []
     assert mteb_task.loads == 1
+
+
+def test_a_task_whose_data_nobody_has_is_a_gap_and_one_that_was_not_brought_is_an_error(
+    model, tmp_path, mteb_task, monkeypatch
+):
+    """An evaluation asks nobody: what is not on this machine was never brought, or was deleted."""
+
+    class Absent(mteb_task):
+        metadata = mteb_task.metadata.model_copy(update={"name": "Absent"})
+
+        def load_data(self, **_):
+            raise FileNotFoundError("no copy on this machine")
+
+    from workflow_scripts.evaluation import mteb_tasks
+
+    monkeypatch.setattr(mteb_tasks, "find_tasks", lambda names: [mteb_task(), Absent()])
+    lists = {"lists": {"mine": {"STS-B": "STSBenchmark", "A": "Absent"}}, "not_in_this_mteb": {}}
+    settings, scores = {"suite": MTEB, "mteb": lists}, tmp_path / "scores.parquet"
+    run(
+        "evaluate_mteb",
+        settings,
+        model=model,
+        tasks=brought(tmp_path, Absent="hub:team/toy: 404"),
+        scores=scores,
+    )
+    assert gaps_of(scores_in(scores)) == {"Absent": "hub:team/toy: 404"}
+    scores.unlink()
+    with pytest.raises(DataError, match=r"mteb Absent: .* no copy on this machine\. Fetch it"):
+        run("evaluate_mteb", settings, model=model, tasks=brought(tmp_path), scores=scores)
 
 
 def test_contamination_reads_every_form_and_absent_data(tmp_path):

@@ -1,5 +1,6 @@
 """Two processes on the CPU (gloo), started as a cluster job starts them, beside one."""
 
+import os
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ from safetensors.torch import load_file
 from tests import tiny
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.tools.launch import command
 from workflow_scripts.training import ranks
 
 
@@ -58,3 +60,66 @@ def test_a_batch_that_cannot_be_dealt_out_evenly_is_refused(monkeypatch):
     monkeypatch.setattr(ranks, "world", lambda: 3)
     with pytest.raises(ConfigError, match=r"training\.batch_size: 8 rows for 3"):
         ranks.share(8)
+
+
+SRUN = """#!/bin/sh
+# A cluster of two nodes: the same command on each, at the same time, each under a name of its own.
+number=0
+for option in "$@"; do
+    case $option in --*) shift ;; *) break ;; esac
+done
+for name in first second; do
+    HOSTNAME=$name SLURM_NODEID=$number SLURM_PROCID=$number "$@" &
+    number=$((number + 1))
+done
+status=0
+for child in $(jobs -p); do wait "$child" || status=$?; done
+exit $status
+"""
+QUEUE = """#!/bin/sh
+case "$0 $*" in
+    *squeue*--jobs=4711*) echo "node[1-2]" ;;
+    *"scontrol show hostnames node[1-2]") printf 'localhost\\nsecond\\n' ;;
+    *) exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture
+def two_nodes(tmp_path):
+    """Variables of a job on two nodes, and SLURM's commands as far as a launch needs them."""
+    for name, text in {"srun": SRUN, "squeue": QUEUE, "scontrol": QUEUE}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    return {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "4711"}
+
+
+def test_two_nodes_have_the_loss_and_the_gradients_of_the_joint_batch(tmp_path, two_nodes):
+    """Two torchruns that know nothing of each other but where they meet, as srun starts them."""
+    one = trained(tmp_path / "one", 1)
+    tiny.write_model(tmp_path / "two/encoder", "bert")
+    worker = ["tests.unit.training.rank_worker", str(tmp_path / "two"), "0.0", "0"]
+    done = subprocess.run(
+        [sys.executable, "-m", "workflow_scripts.tools.launch", "2", "-m", *worker],
+        cwd=ROOT, env=os.environ | two_nodes, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    two = load_file(tmp_path / "two/found.safetensors")
+    for name in ("loss", *(name for name in one if name.startswith("gradient "))):
+        torch.testing.assert_close(two[name], one[name], rtol=1e-6, atol=1e-6, msg=name)
+
+
+def test_a_launch_says_where_its_nodes_meet():
+    said = {"squeue": "gpu[3-4]\n", "scontrol": "gpu3\ngpu4\n"}
+    started = command(["train", "--seed", "1"], 8, "123456", lambda name, *_: said[name], "python")
+    assert started[0] == "srun" and {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1"} <= {*started}
+    rest = started[started.index("python") :]
+    assert rest[3:] == [
+        "--nnodes=2", "--nproc-per-node=4", "--rdzv-backend=c10d", "--rdzv-id=123456", "--rdzv-endpoint=gpu3:23456",
+        "-m", "train", "--seed", "1",
+    ]  # fmt: skip
+    alone = command(["train"], 4, "123456", lambda name, *_: "gpu3\n", "python")
+    assert alone[3:] == ["--standalone", "--nproc-per-node=4", "-m", "train"]
+    assert alone == command(["train"], 4, None, python="python")
+    with pytest.raises(ConfigError, match="3 processes on 2 nodes"):
+        command(["train"], 3, "1", lambda name, *_: said[name])

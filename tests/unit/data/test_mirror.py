@@ -1,0 +1,170 @@
+"""The Hub's own client and this project's code against a mirror on this machine, and against none."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.hub import commit, mirror
+from tests.hub_content import MINILM, add_minilm
+from tests.planning import ROOT
+
+OLD, NEW = commit("old"), commit("new")
+ROWS = {OLD: 2, NEW: 3}
+NOBODY = "http://127.0.0.1:9"
+
+READ = """
+import json, sys
+from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.errors import one_line_errors
+
+columns = {name: name for name in ("sentence1", "sentence2", "score")}
+hub = {"kind": "hub", "repository": "team/toy", "splits": ["test"], "columns": columns}
+with one_line_errors():
+    for revision in sys.argv[1:]:
+        block = {"form": "pairs", "sources": [hub | {"revision": revision}], "contract": {}}
+        rows, origin = load("toy", Dataset.parse(block, "toy"), None)
+        print(len(rows.table), origin["hub"].path, origin["hub"].sha256)
+"""
+LOCATE = """
+import sys
+from workflow_scripts.data.encoders import Fetch, locate
+from workflow_scripts.errors import one_line_errors
+
+source = {"kind": "hub", "repository": sys.argv[1], "revision": sys.argv[2]}
+with one_line_errors():
+    folder, files = locate("toy", Fetch.parse({"sources": [source]}, "toy"), None)
+    print(*(f"{file.path} {file.sha256}" for file in files.values()), sep="\\n")
+"""
+TASKS = """
+import json, sys
+from datasets import DatasetDict
+from mteb.abstasks import AbsTaskSTS
+from mteb.tasks.sts.eng.sts_benchmark_sts import STSBenchmarkSTS
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.evaluation import mteb_tasks
+
+class Toy(AbsTaskSTS):
+    metadata = STSBenchmarkSTS.metadata.model_copy(
+        update={"name": "Toy", "dataset": {"path": "team/toy", "revision": sys.argv[1]}}
+    )
+
+with one_line_errors():
+    (row,) = mteb_tasks.fetch([Toy()], "stop").to_pylist()
+    task = Toy()
+    assert mteb_tasks._load_data(task, offline=True) is None
+    print(row["revision"], row["sha256"], len(task.dataset["test"]))
+"""
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    """A dataset at two commits, and an encoder."""
+    folder = tmp_path_factory.mktemp("hub")
+    for revision, rows in ROWS.items():
+        file = folder / "datasets/team/toy" / revision / "test.jsonl"
+        file.parent.mkdir(parents=True)
+        file.write_text('{"sentence1": "one", "sentence2": "two", "score": 3.5}\n' * rows)
+    add_minilm(folder)
+    return folder
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Run a program that asks the Hub at an address, with a cache of the test's own."""
+
+    def run(program, address, *arguments, **environment):
+        env = os.environ | {
+            "HF_HOME": str(tmp_path / "home"),
+            "HF_ENDPOINT": address,
+            "PYTHONPATH": str(ROOT),
+        }
+        env.pop("HF_HUB_OFFLINE", None)
+        command = [sys.executable, "-c", program, *arguments]
+        return subprocess.run(
+            command, env=env | environment, cwd=ROOT, capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def test_what_was_read_from_the_hub_is_read_again_without_it_and_at_once(hub, ask):
+    """At its own commit: the client by itself would take the newest copy, after half a minute."""
+    with mirror(hub) as address:
+        online = ask(READ, address, OLD, NEW)
+    assert [line.split()[:2] for line in online.stdout.splitlines()] == [
+        [str(rows), f"hub:team/toy@{revision}"] for revision, rows in ROWS.items()
+    ], online.stderr
+    begun = time.monotonic()
+    assert ask(READ, NOBODY, OLD, NEW).stdout == online.stdout
+    assert time.monotonic() - begun < 20
+    assert ask(READ, NOBODY, OLD, NEW, HF_HUB_OFFLINE="1").stdout == online.stdout
+
+
+def test_a_commit_that_is_not_on_this_machine_is_never_another_one(hub, ask):
+    with mirror(hub) as address:
+        assert ask(READ, address, NEW).returncode == 0
+    begun = time.monotonic()
+    refused = ask(READ, NOBODY, OLD)
+    assert time.monotonic() - begun < 10
+    assert refused.returncode == 1 and refused.stdout == ""
+    assert refused.stderr.startswith("UnreachableError: datasets.toy: no source is available: hub:team/toy@")
+
+
+def test_a_repository_or_commit_that_the_hub_denies_is_missing(hub, ask):
+    with mirror(hub) as address:
+        denied = ask(READ, address, commit("never"))
+        absent = ask(LOCATE, address, "team/none", commit("never"))
+    assert denied.stderr.startswith("MissingError: datasets.toy: no source is available: hub:team/toy@")
+    assert "team/none" in absent.stderr and "Provide one of them" in absent.stderr
+
+
+def test_an_encoder_is_fetched_once_and_then_found_without_the_hub(hub, ask, tmp_path):
+    revision = commit(MINILM)
+    with mirror(hub) as address:
+        fetched = ask(LOCATE, address, MINILM, revision)
+    assert f"hub:{MINILM}@{revision}/model.safetensors 53aa51172d142c89" in fetched.stdout, fetched.stderr
+    assert (tmp_path / "home/hub").is_dir()  # HF_HOME is where it goes
+    assert ask(LOCATE, NOBODY, MINILM, revision).stdout == fetched.stdout
+    asked = Path(hub / "requests.log").read_text()
+    assert asked.count("model.safetensors") == 2  # its head, and the file
+
+
+def test_tasks_of_mteb_are_brought_and_load_without_a_network(hub, ask):
+    with mirror(hub) as address:
+        brought = [ask(TASKS, address, revision) for revision in (OLD, NEW)]
+    assert [one.stdout.split()[::2] for one in brought] == [[OLD, "2"], [NEW, "3"]], brought[0].stderr
+    assert len({one.stdout.split()[1] for one in brought}) == 2
+    assert ask(TASKS, NOBODY, OLD).stdout == brought[0].stdout
+
+
+FILES = """
+import sys
+from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.errors import one_line_errors
+
+hub = {"kind": "hub_files", "repository": "team/lines", "revision": sys.argv[1], "reader": "lines"}
+hub["options"] = {"min_words": 1, "max_words": 50}
+files = {"text": {"path": "lines.txt", "sha256": sys.argv[2]}}
+block = {"form": "sentences", "sources": [hub | {"files": files}], "contract": {"rows": 2}}
+with one_line_errors():
+    rows, origin = load("lines", Dataset.parse(block, "lines"), None)
+    print(len(rows.table), *(f"{file.path} {file.sha256}" for file in origin.values()))
+"""
+
+
+def test_a_pinned_file_of_the_hub_is_held_to_its_hash(hub, ask):
+    file = hub / "datasets/team/lines" / OLD / "lines.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("One sentence of a file.\nAnother sentence of it.\n")
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    with mirror(hub) as address:
+        read = ask(FILES, address, OLD, sha256)
+        other = ask(FILES, address, OLD, "0" * 64)
+    assert read.stdout.split() == ["2", f"hub:team/lines@{OLD}/lines.txt", sha256], read.stderr
+    assert ask(FILES, NOBODY, OLD, sha256).stdout == read.stdout
+    assert other.returncode == 1 and "sha256" in other.stderr and "0" * 64 in other.stderr

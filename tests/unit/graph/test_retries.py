@@ -1,0 +1,57 @@
+"""What a new try asks for, by what SLURM has written of those before it."""
+
+import os
+
+import pytest
+
+from tests.unit.graph.test_memory import Study
+from workflow_scripts.graph.memory import Memory
+from workflow_scripts.graph.retries import LOGS, killed_for_memory
+from workflow_scripts.graph.workloads import Workloads
+
+KILLED = (
+    "slurmstepd: error: StepId=12.0 exceeded memory limit (472436736 > 471859200), being killed",
+    "slurmstepd: error: Detected 1 oom_kill event in StepId=12.batch. Some of the step tasks have been OOM Killed.",
+    "slurmstepd: error: Detected 3 oom-kill event(s) in StepId=12.0 cgroup.",
+)
+ENDED = "slurmstepd: error: *** JOB 12 ON gpu1 CANCELLED AT 2026-11-22T12:00:00 DUE TO TIME LIMIT ***"
+JOB = ("small", "1")
+
+
+class Wildcards(tuple):
+    run = "small"
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(number, text, wildcards="small_1"):
+        file = LOGS / "rule_train_encoder" / wildcards / f"{number}.log"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"much else\n{text}\n")
+        os.utime(file, (number, number))
+
+    return write
+
+
+@pytest.mark.parametrize("line", KILLED)
+def test_a_try_that_was_killed_for_its_memory_doubles_the_next(log, line):
+    log(1, line)
+    assert killed_for_memory(JOB, 2) == 1
+    request = Memory(Study(), Workloads(Study())).training(16)
+    assert (request(Wildcards(JOB)), request(Wildcards(JOB), attempt=2)) == ("16GB", "32GB")
+    log(2, line)
+    assert request(Wildcards(JOB), attempt=3) == "64GB"
+
+
+def test_another_reason_another_job_and_an_older_run_change_nothing(log):
+    log(1, KILLED[0])  # of a run before, which has been mended since
+    log(2, ENDED)
+    log(3, KILLED[0], wildcards="large_1")
+    assert killed_for_memory(JOB, 2) == 0
+    assert killed_for_memory(JOB, 1) == 0
+
+
+def test_without_slurm_nothing_is_known(log):
+    assert killed_for_memory(JOB, 3) == 0

@@ -1,0 +1,57 @@
+"""Where the pipeline lies and where it works, which may be two folders.
+
+``--directory``, a call from elsewhere and a workflow that uses this one as a module all leave the clone where it is and
+put results into another working directory. Jobs find the clone's code by PYTHONPATH. Its resources are linked into the
+working directory, so that a file has one name, and a record one content, wherever a study is made.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.graph.overlays import lay_over, merged
+from workflow_scripts.graph.slices import Config
+from workflow_scripts.provenance.closure import ROOT
+
+RESOURCES = "resources"
+
+
+def clone_of(workflow: Any) -> str:
+    """The folder of the Snakefile that is being read, seen from the working directory.
+
+    Ends the process with a line where it is no folder of this machine, whose Python package jobs could import.
+    """
+    folder: str = workflow.current_basedir.get_path_or_uri(secret_free=True)
+    if not Path(folder).is_dir():
+        sys.exit(
+            f"ConfigError: {folder}: jobs import the package beside the Snakefile. Clone it, name the clone's."
+        )
+    return os.path.relpath(folder)
+
+
+def open_place(clone: Path) -> None:
+    """Make code and resources of the clone reachable from the working directory."""
+    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
+    here = Path(RESOURCES)
+    if (clone / RESOURCES).resolve() == here.resolve():
+        return
+    here.mkdir(exist_ok=True)
+    for folder in (clone / RESOURCES).iterdir():
+        link = here / folder.name
+        if folder.is_dir() and not link.exists():
+            link.unlink(missing_ok=True)  # of a clone that is not there any more
+            link.symlink_to(folder.resolve())
+
+
+def module_config(files: Iterable[Path], given: Mapping[str, Any]) -> Config:
+    """The configuration of a module: the clone's files, and over them what the workflow around it gives.
+
+    Raises:
+        ConfigError: as ``overlays.lay_over`` does.
+    """
+    config = merged(files)
+    lay_over(config, given, "config of the module")
+    return config

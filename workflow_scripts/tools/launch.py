@@ -1,0 +1,90 @@
+"""Start one training as several processes: python -m workflow_scripts.tools.launch PROCESSES -m MODULE [ARGUMENT ...].
+
+On one machine, that is torchrun. In a SLURM job that spans several nodes, srun starts a torchrun on each of them, and
+they meet at the first node, at a port that follows from the job's number. Which of the two it is decides no number: the
+same processes share the same batch.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+
+from workflow_scripts.errors import ConfigError, one_line_errors
+
+_FIRST_PORT, _PORTS = 20_000, 10_000
+"""Below the ports that Linux gives to whoever asks for any."""
+
+Say = Callable[..., str]
+
+
+def command(
+    module: Sequence[str],
+    processes: int,
+    job: str | None,
+    say: Say | None = None,
+    python: str = sys.executable,
+) -> list[str]:
+    """What starts the processes.
+
+    Args:
+        module: The training's module and its arguments.
+        processes: In all, each with a GPU where there are GPUs.
+        job: Number of the SLURM job that this runs in, if any.
+        say: What a command prints; asked about the job's nodes.
+        python: The interpreter.
+
+    Raises:
+        ConfigError: if the processes cannot be dealt out evenly to the nodes.
+    """
+    nodes = nodes_of(job, say or _said) if job else []
+    torchrun = [python, "-m", "torch.distributed.run"]
+    if len(nodes) < 2:
+        return [*torchrun, "--standalone", f"--nproc-per-node={processes}", "-m", *module]
+    if processes % len(nodes):
+        raise ConfigError(f"training.gpus: {processes} processes on {len(nodes)} nodes. Make it a multiple.")
+    meeting = f"{nodes[0]}:{_FIRST_PORT + int(str(job)) % _PORTS}"
+    srun = [
+        "srun",
+        f"--nodes={len(nodes)}",
+        f"--ntasks={len(nodes)}",
+        "--ntasks-per-node=1",
+        "--kill-on-bad-exit=1",
+    ]
+    return [
+        *srun, *torchrun, f"--nnodes={len(nodes)}", f"--nproc-per-node={processes // len(nodes)}",
+        "--rdzv-backend=c10d", f"--rdzv-id={job}", f"--rdzv-endpoint={meeting}", "-m", *module,
+    ]  # fmt: skip
+
+
+def nodes_of(job: str, say: Say) -> list[str]:
+    """Names of a job's nodes, the one first that its script runs on."""
+    listed = say("squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
+    return say("scontrol", "show", "hostnames", listed).split() if listed else []
+
+
+def _said(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def main() -> None:
+    """Become what starts the processes, so that signals reach it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m workflow_scripts.tools.launch",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("processes", type=int, metavar="PROCESSES")
+    parser.add_argument(
+        "-m", dest="module", nargs=argparse.REMAINDER, required=True, metavar="MODULE [ARGUMENT ...]"
+    )
+    given = parser.parse_args()
+    started = command(given.module, given.processes, os.environ.get("SLURM_JOB_ID"))
+    sys.stdout.flush()
+    os.execvp(started[0], started)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main()
