@@ -36,10 +36,13 @@ from workflow_scripts.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
+from workflow_scripts.training.live import write_live
 from workflow_scripts.training.settings import Training
 
 STEPS_READ_AT_ONCE = 50
 """On a GPU, where reading means waiting for all that it was given to do; on a CPU every step is read."""
+SECONDS_BETWEEN_NEWS = 10.0
+"""Of a training that somebody may watch (``training.live``)."""
 
 
 class Preempted(Exception):  # noqa: N818  (a request, no error)
@@ -138,7 +141,9 @@ class _State:
             self.best = {name: tensor.detach().clone() for name, tensor in self.module.state_dict().items()}
 
     def shown(self) -> str:
-        """Loss of the last step, and the best development score once there is one."""
+        """Loss of the last step that was read, and the best development score once there is one."""
+        if not self.rows:
+            return ""
         scored = f", best dev {self.best_score:.4f}" if self.best else ""
         return f"loss {self.rows[-1][1]:.4f}{scored}"
 
@@ -209,7 +214,8 @@ def train(
     fingerprint = f"{fingerprint} {state.device.type} {ranks.world()}"
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
-    at_once = STEPS_READ_AT_ONCE if state.device.type == "cuda" else 1
+    at_once = steps_read_at_once(state.device)
+    told = time.monotonic()
     with (
         _stop_requests() as stop_requested,
         _Writer(checkpoints, fingerprint, settings.checkpoint_minutes) as writer,
@@ -225,6 +231,10 @@ def train(
                 assert development
                 state.score(development[1]())
             progress.update(note=state.shown())
+            if ranks.rank() == 0 and time.monotonic() - told >= SECONDS_BETWEEN_NEWS:
+                told = time.monotonic()
+                lately = list(state.seconds.values())[-STEPS_READ_AT_ONCE:]
+                write_live(checkpoints, _history(state.rows), steps, sum(lately) / len(lately))
             if (stops or is_due) and state.step < steps:
                 writer.write(state.to_checkpoint())
             if stops and state.step < steps:
@@ -235,6 +245,11 @@ def train(
         if not torch.isfinite(parameter).all():
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
     return Outcome(_history(state.rows), _metrics(state.metrics, objective.metric_names), state.seconds)
+
+
+def steps_read_at_once(device: torch.device) -> int:
+    """How many steps' losses are brought to the host together."""
+    return STEPS_READ_AT_ONCE if device.type == "cuda" else 1
 
 
 def _step(state: _State, objective: Objective, settings: Training, steps: int, seed: int) -> None:

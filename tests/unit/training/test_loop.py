@@ -14,6 +14,7 @@ from workflow_scripts.errors import TrainingError
 from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.dropout import keyed
 from workflow_scripts.training import loop
+from workflow_scripts.training.live import read_live
 from workflow_scripts.training.loop import Preempted, train
 
 STEPS, SEED = 10, 7
@@ -153,6 +154,36 @@ def test_frozen_parameters_stay(tmp_path):
 def test_only_one_checkpoint_is_left(tmp_path):
     run(Toy(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["step00000008"]
+
+
+def test_whoever_watches_sees_the_history_so_far(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_NEWS", 0.0)
+    seen = []
+
+    def look(step, loss):
+        seen.append(read_live(tmp_path))
+        return loss
+
+    outcome = run(Toy(look), tmp_path, development=(4, scripted(Toy(), [0.1, 0.2, 0.3])))
+    assert seen[0] is None
+    for done, live in enumerate(seen[1:], start=1):
+        assert live.history.equals(outcome.history.slice(0, done))
+        assert live.steps == STEPS
+        assert live.seconds_per_step > 0
+
+
+@pytest.mark.parametrize("at_once", [3, 100])
+def test_steps_that_are_read_together_give_what_steps_read_alone_give(tmp_path, monkeypatch, at_once):
+    """As on a GPU: the history, the development scores between, and the step of an error."""
+    alone = run(Toy(), tmp_path / "a", development=(4, scripted(Toy(), [0.1, 0.2, 0.3])))
+    monkeypatch.setattr(loop, "steps_read_at_once", lambda _device: at_once)
+    together = run(Toy(), tmp_path / "b", development=(4, scripted(Toy(), [0.1, 0.2, 0.3])))
+    assert together.history == alone.history
+    assert together.seconds.keys() == alone.seconds.keys()
+    toy = Toy(lambda step, loss: loss * float("nan") if step == 6 else loss)
+    with pytest.raises(TrainingError, match="loss nan at step 6"):
+        run(toy, tmp_path / "c")
+    assert toy.asked[-1] == (7 if at_once == 3 else 8)  # a checkpoint after the fourth reads, too
 
 
 # Stopping and going on
