@@ -36,6 +36,7 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.evaluate_suite": WITH_TORCH,
     "jobs.extract_scores": WITH_TORCH,
     "jobs.fetch_encoder": set(),
+    "jobs.fetch_tasks": SAVING | {"mteb"},
     "jobs.fit_wikitext": WITH_TORCH,
     "jobs.gather_round_trips": set(),
     "jobs.join_encoders": SAVING,
