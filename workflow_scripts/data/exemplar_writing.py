@@ -1,13 +1,17 @@
 """A pool of exemplars written by a language model, which is called until its sentences cover the list."""
 
+import json
+import math
 from collections.abc import Iterator
+from itertools import islice
 from string import Template
 from typing import NamedTuple
 
 import numpy as np
 
-from workflow_scripts.apis.calls import Refused
-from workflow_scripts.apis.llm import Completion, Llm
+from workflow_scripts.apis.asking import Watch, adopt, settled
+from workflow_scripts.apis.ledger import Ledger, Row
+from workflow_scripts.apis.llm import Llm
 from workflow_scripts.data.exemplars import (
     Candidate,
     LlmPool,
@@ -19,61 +23,69 @@ from workflow_scripts.data.exemplars import (
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.progress import Progress
 
-_IN_A_ROW = 5  # after so many calls without a completion in a row, the server is at fault, not the prompt
-
 
 class Written(NamedTuple):
-    """The sentences of a pool, and the completions that they were chosen from."""
+    """The sentences of a pool, and the calls whose answers they were chosen from."""
 
     chosen: list[Candidate]
-    completions: list[Completion]
+    calls: list[Row]
 
 
 def write_pool(
-    llm: Llm, template: str, words: list[str], validator: Validator, pool: LlmPool, place: str
+    llm: Llm,
+    ledger: Ledger,
+    template: str,
+    words: list[str],
+    validator: Validator,
+    pool: LlmPool,
+    place: str,
+    *,
+    offline: bool,
 ) -> Written:
     """Ask for sentences until ``pool`` is full and every word is used often enough.
 
+    As many calls are made at once as the missing sentences take at least. Answers count in the order of the prompts, so
+    that the pool does not depend on who answers first.
+
     Args:
-        llm: Language model, with the store of its answers.
+        llm: Language model.
+        ledger: Its answers.
         template: Prompt with ``$sentences``, ``$max_tokens`` and ``$words``.
         words: The list of words, as the prompt shows them.
         validator: Rules of the pool; counts what it refuses.
         pool: What the pool must contain, and after how many calls to give up.
         place: Block of the configuration, for messages.
+        offline: Use kept answers alone.
 
     Raises:
         ApiError: if the model cannot be used, or ``max_calls`` calls did not suffice.
     """
     candidates: list[Candidate] = []
-    completions: list[Completion] = []
-    in_a_row = 0
+    calls: list[Row] = []
+    watch = Watch(llm.place, pool.max_calls)
+    waiting = prompts(template, words, pool, place)
     with Progress(pool.max_calls, "exemplars", "call") as progress:
-        for call, prompt in enumerate(prompts(template, words, pool, place), start=1):
-            progress.update()
-            try:
-                completion = llm.complete(prompt)
-            except Refused as refusal:
-                in_a_row += 1
-                validator.refused["call without a completion"] += 1
-                if in_a_row == _IN_A_ROW:
-                    raise ApiError(
-                        f"{place}: {refusal}, {in_a_row} calls in a row. Finished answers are kept; run again later."
-                    ) from None
-                continue
-            in_a_row = 0
-            completions.append(completion)
-            candidates += _usable(completion, call, validator)
-            if len(candidates) >= pool.sentences:
-                cover = greedy_cover(candidates, validator.listed, pool)
-                progress.update(0, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
-                if lacks(cover, validator.listed, pool) is None:
-                    return Written([candidates[place] for place in cover.chosen], completions)
+        while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
+            adopt(batch, llm.earlier, llm.row_of_earlier, ledger)
+            rows = settled(batch, ledger, llm, watch, offline=offline)
+            for request in batch:
+                progress.update()
+                calls.append(rows[request.key])
+                candidates += _usable(rows[request.key], len(calls), validator)
+                if len(candidates) >= pool.sentences:
+                    cover = greedy_cover(candidates, validator.listed, pool)
+                    progress.update(0, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
+                    if lacks(cover, validator.listed, pool) is None:
+                        return Written([candidates[place] for place in cover.chosen], calls)
     found = lacks(greedy_cover(candidates, validator.listed, pool), validator.listed, pool)
     raise ApiError(
         f"{place}: after {pool.max_calls} calls with {len(candidates)} usable sentences, {found}; "
         f"refused: {dict(validator.refused)}. Raise max_calls; answers are kept."
     )
+
+
+def _least_calls(pool: LlmPool, candidates: list[Candidate]) -> int:
+    return max(1, math.ceil((pool.sentences - len(candidates)) / pool.sentences_per_call))
 
 
 def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Iterator[str]:
@@ -98,13 +110,13 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         yield prompt
 
 
-def _usable(completion: Completion, call: int, validator: Validator) -> list[Candidate]:
-    """Sentences of a completion; if it was truncated, filtered or is empty, this is counted and there are none."""
-    if completion.finish_reason != "stop":
-        validator.refused[f"completion ended by {completion.finish_reason}"] += 1
+def _usable(row: Row, call: int, validator: Validator) -> list[Candidate]:
+    """Sentences of a completion; one that is of no use is counted, and has none."""
+    if row.status != "usable" or row.answer is None:
+        reason = f": {row.reason}" if row.status == "rejected" else ""  # the others' is what a server said
+        validator.refused[f"completion {row.status}{reason}"] += 1
         return []
-    if not completion.text.strip():
-        validator.refused["empty completion"] += 1
-        return []
-    sentences = sentences_in(completion.text)
-    return validator.accept(sentences, completion.model, [call] * len(sentences))
+    noted = json.loads(row.attributes)
+    sentences, dropped = sentences_in(row.answer, cut_off=noted["finish_reason"] == "length")
+    validator.refused.update(dropped)
+    return validator.accept(sentences, noted["model"], [call] * len(sentences))

@@ -37,6 +37,8 @@ class Job(NamedTuple):
     """The time limit declared by its rule."""
     min_rows: int = 1
     """The least that a dataset must have."""
+    service: Mapping[str, Any] = {}
+    """Blocks of the translator or language model that it asks."""
 
     @property
     def part(self) -> str | None:
@@ -113,6 +115,7 @@ def _job(record: Any) -> Job:
         gpus=int(record.resources.get("gpu", 0)),
         minutes=int(record.resources.get("runtime", 0)),
         min_rows=int(record.resources.get("min_rows", 1)),
+        service=json.loads(tokens[tokens.index("--service") + 1]) if "--service" in tokens else {},
     )
 
 
