@@ -157,7 +157,7 @@ def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table
     dropped = Counter(trips["outcome"].to_pylist())
     for outcome in kept:
         del dropped[outcome]
-    once = pa.array(_is_own(usable))
+    once = pa.array(_is_own(usable), pa.bool_())
     if said_of_others := len(usable) - once.true_count:
         dropped["rejected: given to several different sentences"] += said_of_others
         usable = usable.filter(once)
