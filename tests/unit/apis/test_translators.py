@@ -22,7 +22,7 @@ CALLS = {
     "per_second": None, "per_day": None,
 }  # fmt: skip
 SENTENCES = tiny.sentences(8)
-GOOGLES = "Error 500 (Server Error)!!1500.That’s an error.There was an error. Please try again later.That’s all we know."
+GOOGLES = "Error 500 (Server Error)!!1500.That\u2019s an error.There was an error. Please try again later.That\u2019s all we know."
 HTML = "<html><body>Please log in to the network.</body></html>"
 needs_apertium = pytest.mark.skipif(
     shutil.which("apertium") is None, reason="no command apertium (apt-get install apertium apertium-eng-spa)"

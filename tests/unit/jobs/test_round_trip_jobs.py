@@ -260,7 +260,7 @@ BACK_LEG = {
     "German": "Der alte Fluss liegt im Norden der Stadt und die Kinder lesen dort ein Buch.",
     "one word 400 times": "river " * 400,
     "null": None,
-    "Google's": "Error 500 (Server Error)!!1500.That’s an error.That’s all we know.",
+    "Google's": "Error 500 (Server Error)!!1500.That\u2019s an error.That\u2019s all we know.",
     "one message that nobody knows": "Sorry, this function is not available for the moment in your country.",
 }
 
