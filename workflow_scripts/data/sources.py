@@ -23,12 +23,11 @@ from pydantic import Field
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.data.hub import find, reaching
+from workflow_scripts.data.hub import find, persistently, reaching
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, check_planned, is_here
 from workflow_scripts.data.readers.base import Reader, Rows
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
-
 
 _DAMAGE = (pa.ArrowException, UnicodeError, EOFError, lzma.LZMAError, zlib.error)
 """What readers and the libraries below them raise of files that are cut, of another format, or no text."""
@@ -244,7 +243,9 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
     try:
         return reader.read(files, **source.options), origin
     except (*_DAMAGE, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # of this machine; Arrow's of a format have none
+        if (
+            isinstance(error, OSError) and error.errno is not None
+        ):  # of this machine; Arrow's of a format have none
             raise
         first = (str(error).splitlines() or [""])[0].rstrip(".")
         names = " and ".join(map(str, files.values()))
@@ -283,14 +284,18 @@ def _hub_root(source: FileSource) -> tuple[Path, str]:
     if source.revision is None:
         raise DataError(f"{place}: no revision is pinned; the Hub has {newest}. Write it into the block.")
     paths = [file.path for file in source.files.values()]
-    with reaching(f"{place}@{source.revision}"):
-        folder = snapshot_download(
-            repository,
-            repo_type="dataset",
-            revision=source.revision,
-            allow_patterns=paths,
-            local_files_only=newest is None,
-        )
+
+    def download() -> str:
+        with reaching(f"{place}@{source.revision}"):
+            return snapshot_download(
+                repository,
+                repo_type="dataset",
+                revision=source.revision,
+                allow_patterns=paths,
+                local_files_only=newest is None,
+            )
+
+    folder = persistently(download) if newest else download()
     return Path(folder), f"{place}@{source.revision}/"
 
 
@@ -299,15 +304,18 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
     from datasets import load_dataset
 
     where = f"hub:{source.repository}@{source.revision}"
-    find(source.repository, source.revision, "dataset")
-    with reaching(where):
-        parts = {
-            split: load_dataset(source.repository, source.name, split=split, revision=source.revision)
-            for split in source.splits
-        }
+    newest = find(source.repository, source.revision, "dataset")
+
+    def download() -> dict[str, Any]:
+        with reaching(where):
+            return {
+                split: load_dataset(source.repository, source.name, split=split, revision=source.revision)
+                for split in source.splits
+            }
+
     tables = [
         _in_form(part.with_format("arrow")[:], source, split, form)
-        for split, part in parts.items()
+        for split, part in (persistently(download) if newest else download()).items()
         if isinstance(part, HubDataset)
     ]
     rows = pa.concat_tables(tables)

@@ -47,7 +47,8 @@ def read(
         texts = [line.rstrip("\r\n") for line in _decoded(files["text"])]
         columns = [texts, np.arange(len(texts)), np.zeros(len(texts))]
         return Rows(
-            pa.table([pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], SENTENCES), dropped
+            pa.table([pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], SENTENCES),
+            dropped,
         )
     table, cut = keep_sentences(([line] for line in _lines(files["text"], dropped)), min_words, max_words)
     return Rows(table, dropped + cut)

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -61,7 +62,7 @@ def _lines(path: Path) -> list[str]:
     """Lines of a text file, or the column ``text`` of the Hub's Parquet files."""
     if path.suffix != ".parquet":
         return read_lines(path)
-    lines: list[str] = pq.read_table(path, columns=["text"])["text"].to_pylist()
+    lines: list[Any] = pq.read_table(path, columns=["text"])["text"].to_pylist()
     if None in lines:
         raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Download the file again.")
     return lines
