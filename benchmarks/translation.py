@@ -57,7 +57,9 @@ def main() -> None:
         together, _ = libretranslate(url, asked, workers=16)
         listed, _ = libretranslate(url, asked, workers=16, batch=16)
     count = len(asked)
-    say(f"{count} requests of 50 ms: {alone:.1f} s by one worker, {together:.1f} s by 16, {listed:.1f} s by 16 with lists")
+    say(
+        f"{count} requests of 50 ms: {alone:.1f} s by one worker, {together:.1f} s by 16, {listed:.1f} s with lists"
+    )
     say(f"{count} kept answers: {kept:.3f} s")
     print(f"bench translate_workers {alone / together:.1f} times-as-fast sixteen-workers-against-one")
     print(f"bench translate_lists {alone / listed:.1f} times-as-fast sixteen-workers-with-lists-against-one")
@@ -91,7 +93,11 @@ def round_trip(sentences: list[str], via: str) -> None:
         began = time.perf_counter()
         for direction in (there, there.back):
             rows = translate_all(
-                texts, translator_of(block, direction, ledger), ledger, offline=False, most_without=len(sentences)
+                texts,
+                translator_of(block, direction, ledger),
+                ledger,
+                offline=False,
+                most_without=len(sentences),
             )
             legs.append(rows)
             texts = usable_answers(rows)
@@ -106,7 +112,11 @@ def round_trip(sentences: list[str], via: str) -> None:
         done = f"{len(sentences)} sentences in {took:.0f} s"
         say(f"apertium, English to {via} and back: {done}; {shown}; {size:.1f} MB")
     whole = subprocess.run(
-        ["apertium", "-u", f"eng-{via}"], input="\n".join(sentences), text=True, capture_output=True, check=True
+        ["apertium", "-u", f"eng-{via}"],
+        input="\n".join(sentences),
+        text=True,
+        capture_output=True,
+        check=True,
     )
     texts_of_one = [" ".join(line.split()) for line in whole.stdout.split("\n")]
     other = sum(a != b for a, b in zip(usable_answers(legs[0]), texts_of_one, strict=False) if a is not None)

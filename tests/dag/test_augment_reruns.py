@@ -59,7 +59,14 @@ CASES = [
     ({"exemplars": {"toy": {"uses": 1}}}, WRITTEN),
     ({"llms": {"deepseek_v3": {"temperature": 0.5}}}, WRITTEN),
     ({"llms": {"deepseek_v3": {"model": "another"}}}, WRITTEN),
-    ({"llms": {"deepseek_v3": {"price": None, "base_url": "http://127.0.0.1:1/v1", "calls": {"workers": 9}}}}, {}),
+    (
+        {
+            "llms": {
+                "deepseek_v3": {"price": None, "base_url": "http://127.0.0.1:1/v1", "calls": {"workers": 9}}
+            }
+        },
+        {},
+    ),
     ({"words": {"peak_window": 5}}, {"count_words": 3} | WRITTEN),
     ({"answers": "elsewhere.sqlite"}, {}),
     ({"offline": True}, {}),

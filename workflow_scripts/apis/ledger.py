@@ -196,7 +196,9 @@ class Ledger:
     def _keep_one_file(self) -> None:
         """Use a rollback journal; a store of an earlier version may have two more files, which are taken in."""
         for attempt in Retrying(
-            retry=retry_if_exception_type(sqlite3.OperationalError),  # SQLite does not wait here for other processes
+            retry=retry_if_exception_type(
+                sqlite3.OperationalError
+            ),  # SQLite does not wait here for other processes
             stop=stop_after_delay(_BUSY_SECONDS),
             wait=wait_fixed(0.1),
             reraise=True,

@@ -51,7 +51,9 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                 block = config["translators"][translator]
                 yield from _key(f"corpus {job.name}", f"translators.{translator}", block)
                 if "llm" in block:
-                    yield from _key(f"corpus {job.name}", f"llms.{block['llm']}", config["llms"][block["llm"]])
+                    yield from _key(
+                        f"corpus {job.name}", f"llms.{block['llm']}", config["llms"][block["llm"]]
+                    )
                 if block["engine"] == "apertium" and not is_offline() and not shutil.which("apertium"):
                     found = (
                         f"translators.{translator}: corpus {job.name} needs apertium, which is not installed"

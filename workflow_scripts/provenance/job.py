@@ -133,7 +133,9 @@ def parse_job(
     for name in operational:
         parser.add_argument(f"--{name}", type=int, required=True, help="setting that decides no result")
     if asks_outside:
-        parser.add_argument("--service", type=json.loads, required=True, help="who is asked, and how, as JSON")
+        parser.add_argument(
+            "--service", type=json.loads, required=True, help="who is asked, and how, as JSON"
+        )
     values = vars(parser.parse_args())
     several = {f"{name}/{path.as_posix()}": path for name in (*many, *optional) for path in values[name]}
     read = {name: values[name] for name in inputs} | several

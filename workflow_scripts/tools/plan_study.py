@@ -109,7 +109,15 @@ def _storage_table(rows: list[Row]) -> Table:
 
 
 def _requests_table(rows: list[Row]) -> Table:
-    columns = ("jobs", "requests, least", "most", "USD, least", "most", "days, at its limits", "GB of the ledger")
+    columns = (
+        "jobs",
+        "requests, least",
+        "most",
+        "USD, least",
+        "most",
+        "days, at its limits",
+        "GB of the ledger",
+    )
     table = _table(
         "\nRequests to translators and language models; kept answers are not asked again", "service", *columns
     )

@@ -83,7 +83,10 @@ def test_many_rows_are_found_at_once(tmp_path):
         assert ledger.find([]) == {}
 
 
-@given(st.lists(st.text(max_size=4), min_size=6, max_size=6), st.lists(st.text(max_size=4), min_size=6, max_size=6))
+@given(
+    st.lists(st.text(max_size=4), min_size=6, max_size=6),
+    st.lists(st.text(max_size=4), min_size=6, max_size=6),
+)
 @settings(max_examples=50)
 def test_requests_have_one_key_if_and_only_if_they_are_equal(one, other):
     assert (Request(*one).key == Request(*other).key) == (one == other)
@@ -106,7 +109,9 @@ def test_a_failed_request_may_be_claimed_again_and_a_settled_one_not(tmp_path):
 
 def test_what_another_process_has_claimed_is_busy_until_it_ends(tmp_path):
     path = tmp_path / "answers.sqlite"
-    claiming = WRITER.split("granted")[0] + "ledger.claim([request], 60); print('claimed', flush=True); input()"
+    claiming = (
+        WRITER.split("granted")[0] + "ledger.claim([request], 60); print('claimed', flush=True); input()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", claiming, str(path), "x", "1"],
         env=os.environ | {"PYTHONPATH": str(ROOT)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -146,9 +151,9 @@ def test_two_processes_at_once_settle_every_request_once(tmp_path):
     assert [process.wait() for process in processes] == [0, 0]
     with Ledger(path) as ledger:
         assert len(ledger) == 300
-        assert {text.split()[1]: answer.split()[1] for text, answer in answers_in(ledger, range(300)).items()} == {
-            str(number): str(number) for number in range(300)
-        }
+        assert {
+            text.split()[1]: answer.split()[1] for text, answer in answers_in(ledger, range(300)).items()
+        } == {str(number): str(number) for number in range(300)}
 
 
 def test_what_was_settled_survives_ten_kills_at_random_and_nothing_else_is_left(tmp_path):
@@ -163,7 +168,9 @@ def test_what_was_settled_survives_ten_kills_at_random_and_nothing_else_is_left(
         with Ledger(path) as ledger:
             assert ledger.check() >= max(settled)
             assert len(answers_in(ledger, range(max(settled) + 1))) == max(settled) + 1
-            ledger.settle([row(f"of round {_round}")])  # which clears away a journal in which nothing was written yet
+            ledger.settle(
+                [row(f"of round {_round}")]
+            )  # which clears away a journal in which nothing was written yet
     assert [file.name for file in tmp_path.iterdir()] == ["answers.sqlite"]
 
 
@@ -294,7 +301,9 @@ def test_a_file_of_which_nothing_can_be_saved_is_one_line_and_stays(tmp_path):
     for content in (None, "garbage"):
         if content:
             (tmp_path / "other").write_text(content)
-        with pytest.raises(DataError, match="no such file" if content is None else "no whole row .*Nothing was done"):
+        with pytest.raises(
+            DataError, match="no such file" if content is None else "no whole row .*Nothing was done"
+        ):
             command(tmp_path / "answers.sqlite", "merge", tmp_path / "other")
     assert (tmp_path / "other").read_text() == "garbage"
 
@@ -303,7 +312,9 @@ def test_a_full_disk_is_not_called_damage_and_loses_nothing(filled):
     with Ledger(filled) as ledger:
         (pages,) = ledger._database.execute("PRAGMA page_count").fetchone()
         ledger._database.execute(f"PRAGMA max_page_count={pages}")
-        with pytest.raises(DataError, match=r"database or disk is full\. Nothing in it is damaged: check free space"):
+        with pytest.raises(
+            DataError, match=r"database or disk is full\. Nothing in it is damaged: check free space"
+        ):
             ledger.settle([row(1000, "x" * 100_000)])
         assert answers_in(ledger, range(300)) == ANSWERS
         ledger._database.execute("PRAGMA max_page_count=100000")
@@ -325,7 +336,13 @@ def test_a_locked_ledger_is_not_called_damage(filled, monkeypatch):
 @pytest.fixture
 def mixed(tmp_path):
     with Ledger(tmp_path / "answers.sqlite") as ledger:
-        ledger.settle([row(1), row(2, "Error 500", "failed", reason="error message"), row(3, "", "rejected", reason="empty")])
+        ledger.settle(
+            [
+                row(1),
+                row(2, "Error 500", "failed", reason="error message"),
+                row(3, "", "rejected", reason="empty"),
+            ]
+        )
         ledger.settle([Row(Request("openai", "m", "", "", "Write."), "Said.", "usable", "", 0.5)])
     return tmp_path / "answers.sqlite"
 
@@ -334,14 +351,23 @@ def test_stats_count_by_engine_status_and_reason(mixed, capsys):
     command(mixed, "stats")
     printed = capsys.readouterr().out
     assert "4 rows, 0.5000 USD where known" in printed
-    for words in ("google en to fr failed error message 1", "google en to fr rejected empty 1", "openai m prompts usable 1"):
+    for words in (
+        "google en to fr failed error message 1",
+        "google en to fr rejected empty 1",
+        "openai m prompts usable 1",
+    ):
         assert words in " ".join(printed.split())
 
 
 def test_show_prints_what_was_asked_and_said(mixed, capsys):
     command(mixed, "show", "--matching", "Error 5..")
     (shown,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (shown["text"], shown["answer"], shown["status"], shown["engine"]) == ("text 2", "Error 500", "failed", "google")
+    assert (shown["text"], shown["answer"], shown["status"], shown["engine"]) == (
+        "text 2",
+        "Error 500",
+        "failed",
+        "google",
+    )
     command(mixed, "show", "--most", 2)
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 2 and "and more" in captured.err
@@ -405,7 +431,10 @@ def old(tmp_path, request):
             f"CREATE TABLE answers (request BLOB PRIMARY KEY, answer TEXT NOT NULL{checksum});"
             "CREATE TRIGGER kept BEFORE DELETE ON answers BEGIN SELECT RAISE(ABORT, 'append only'); END;"
         )
-        lines = [(key, answer, _earlier_checksum(key, answer))[: 3 if checksum else 2] for key, answer in OLD.items()]
+        lines = [
+            (key, answer, _earlier_checksum(key, answer))[: 3 if checksum else 2]
+            for key, answer in OLD.items()
+        ]
         database.executemany(f"INSERT INTO answers VALUES (?, ?{', ?' if checksum else ''})", lines)
     database.close()
     return path

@@ -257,7 +257,13 @@ def test_what_version_0_1_kept_is_adopted(llm, ledger):
         client = llm(server)
         asked = {"base_url": f"{server.url}v1", "model": "deepseek-chat", "temperature": 1.0, "seed": 7}
         key = earlier_key({"engine": "openai", **asked, "max_completion_tokens": 64, "prompt": "Write."})
-        kept = {"model": "deepseek-chat", "text": "Kept.", "finish_reason": "stop", "prompt_tokens": 1, "completion_tokens": 1}
+        kept = {
+            "model": "deepseek-chat",
+            "text": "Kept.",
+            "finish_reason": "stop",
+            "prompt_tokens": 1,
+            "completion_tokens": 1,
+        }
         ledger.take_earlier([(key, json.dumps(kept))])
         adopt([client.request("Write.")], client.earlier, client.row_of_earlier, ledger)
         assert complete(client, ledger).answer == "Kept."
@@ -267,7 +273,9 @@ def test_what_version_0_1_kept_is_adopted(llm, ledger):
 def test_costs_are_added_and_unknown_where_a_call_was_not_counted():
     def row(model, cost, tokens, day):
         noted = {"model": model, "prompt_tokens": tokens, "completion_tokens": tokens}
-        return Row(Request("openai", "x", "", "", day), "", "usable", "", cost, json.dumps(noted), f"{day}T00:00:00Z")
+        return Row(
+            Request("openai", "x", "", "", day), "", "usable", "", cost, json.dumps(noted), f"{day}T00:00:00Z"
+        )
 
     counted = [row("m", 0.25, 10, "2026-01-05"), row("m", 0.5, 20, "2026-01-02")]
     (usage,) = usage_of(counted)

@@ -186,7 +186,9 @@ def test_nothing_is_sent_on_to_another_server(libre, ledger, status):
     with FaultServer(fault_server.libretranslate) as other:
         to = fault(status, "", Location=f"{other.url}translate")
         with FaultServer(fault_server.libretranslate, [to] * 9) as server:
-            with pytest.raises(ApiError, match=rf"HTTP {status}.* sent on to http://127\.0\.0\.1.* nothing is sent"):
+            with pytest.raises(
+                ApiError, match=rf"HTTP {status}.* sent on to http://127\.0\.0\.1.* nothing is sent"
+            ):
                 translated(libre(server), ledger)
             assert len(server.requests) == 1
         assert other.requests == []
@@ -194,7 +196,12 @@ def test_nothing_is_sent_on_to_another_server(libre, ledger, status):
 
 def test_a_key_that_a_server_echoes_is_in_no_column(libre, ledger, tmp_path):
     said = f"{fault_server.foreign(SENTENCES[0], 'es')} {KEY}"
-    script = [fault(200, json.dumps({"translatedText": said})), fault(400, KEY), None, fault(400, f"no {KEY}")]
+    script = [
+        fault(200, json.dumps({"translatedText": said})),
+        fault(400, KEY),
+        None,
+        fault(400, f"no {KEY}"),
+    ]
     with FaultServer(fault_server.libretranslate, script) as server:
         rows_of(libre(server), ledger, most_without=8)
     ledger.close()
@@ -224,7 +231,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("wrong", "share", "ends"), WRONG.values(), ids=WRONG)
-def test_a_wrong_answer_is_never_usable_and_a_healthy_server_mends_what_was_asked(libre, ledger, wrong, share, ends):
+def test_a_wrong_answer_is_never_usable_and_a_healthy_server_mends_what_was_asked(
+    libre, ledger, wrong, share, ends
+):
     sentences = [s for s in tiny.sentences(200) if len(s) > 45][:60]
     assert len(sentences) == 60
     said = [0]
@@ -252,7 +261,9 @@ def test_a_wrong_answer_is_never_usable_and_a_healthy_server_mends_what_was_aske
 
 def test_a_server_that_only_talks_nonsense_is_not_asked_for_every_sentence(libre, ledger):
     with FaultServer(lambda asked: HTML) as server:
-        with pytest.raises(ApiError, match=r"5 requests without a usable answer, 5 of them in a row; .*failed, no JSON"):
+        with pytest.raises(
+            ApiError, match=r"5 requests without a usable answer, 5 of them in a row; .*failed, no JSON"
+        ):
             rows_of(libre(server), ledger, most_without=1000)
         assert len(server.requests) == 5 * CALLS["attempts"]
 
@@ -280,8 +291,12 @@ def test_an_address_or_port_or_slash_decides_no_answer(libre, ledger):
 
 
 def test_languages_that_deep_translator_does_not_list_reach_the_server(libre, ledger):
-    with FaultServer(fault_server.translations(lambda text, target: "La ciutat vella és al nord del riu gran.")) as server:
-        (row,) = rows_of(libre(server, direction=("nl", "ca")), ledger, ["De oude stad ligt aan de grote rivier."])
+    with FaultServer(
+        fault_server.translations(lambda text, target: "La ciutat vella és al nord del riu gran.")
+    ) as server:
+        (row,) = rows_of(
+            libre(server, direction=("nl", "ca")), ledger, ["De oude stad ligt aan de grote rivier."]
+        )
         assert row.status == "usable"
         assert (server.requests[0]["source"], server.requests[0]["target"]) == ("nl", "ca")
 
@@ -292,7 +307,9 @@ def test_languages_that_deep_translator_does_not_list_reach_the_server(libre, le
 def test_a_list_is_one_request_and_a_refused_list_is_asked_one_by_one(libre, ledger):
     with FaultServer(fault_server.libretranslate, [None, fault(413, "list too long")]) as server:
         assert translated(libre(server, batch=4), ledger) == list(map(proper, SENTENCES))
-        assert [len(request["q"]) if isinstance(request["q"], list) else 1 for request in server.requests] == [4, 4, 1, 1, 1, 1]
+        assert [
+            len(request["q"]) if isinstance(request["q"], list) else 1 for request in server.requests
+        ] == [4, 4, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("batch", [1, 5])
@@ -374,7 +391,9 @@ PROMPT = "From $source to $target:\n$text\n"
 def by_llm(server, ledger, prompt=PROMPT, **changes):
     block = LlmBlock.parse(LLM | {"base_url": f"{server.url}v1"} | changes, "llms.any")
     direction = Direction(place="translators.llm", source="English", target="Spanish")
-    return translator_of(block_of(engine="llm", llm="any", prompt="x"), direction, ledger, llm=block, prompt=prompt)
+    return translator_of(
+        block_of(engine="llm", llm="any", prompt="x"), direction, ledger, llm=block, prompt=prompt
+    )
 
 
 def told(asked):
@@ -404,8 +423,12 @@ def test_a_language_model_translates_with_a_prompt(ledger):
         ("<think>Spanish", "stop", "thinking alone"), ("", "stop", "empty"), (None, "content_filter", "content filter"),
     ],
 )  # fmt: skip
-def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejected(ledger, said, finish, kept):
-    with FaultServer(fault_server.chat(lambda asked: said and said.format(told(asked)), finish=finish)) as server:
+def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejected(
+    ledger, said, finish, kept
+):
+    with FaultServer(
+        fault_server.chat(lambda asked: said and said.format(told(asked)), finish=finish)
+    ) as server:
         (row,) = rows_of(by_llm(server, ledger), ledger, SENTENCES[:1])
     if kept is None:
         assert (row.status, row.answer) == ("usable", proper(SENTENCES[0]))
@@ -446,7 +469,9 @@ def google(server, ledger):
 
 def test_google_is_read_by_deep_translator(ledger):
     with FaultServer(fault_server.google) as server:
-        assert translated(google(server, ledger), ledger) == [fault_server.foreign(s, "fr") for s in SENTENCES]
+        assert translated(google(server, ledger), ledger) == [
+            fault_server.foreign(s, "fr") for s in SENTENCES
+        ]
         assert {request["sl"] for request in server.requests} == {"en"}
 
 
@@ -479,7 +504,9 @@ def test_googles_soft_failure_in_one_of_ten_of_a_thousand_sentences_leaves_no_wr
 
     sentences = tiny.sentences(1000)
     with FaultServer(page) as server:
-        assert translated(google(server, ledger), ledger, sentences) == [fault_server.foreign(s, "fr") for s in sentences]
+        assert translated(google(server, ledger), ledger, sentences) == [
+            fault_server.foreign(s, "fr") for s in sentences
+        ]
         assert 1100 < len(server.requests) < 1115
 
 
@@ -501,7 +528,9 @@ def test_apertium_translates_batch_by_batch_in_order(ledger):
     assert forth[0] == forth[4] == "El gato es negro."
     assert forth[1] == "1989"
     assert all(text == text.strip() for text in forth)
-    assert forth[5].startswith("AT&T [1]") and all(mark in forth[5] for mark in ("$5/", "@", "^x$", "{", "\\\\"))
+    assert forth[5].startswith("AT&T [1]") and all(
+        mark in forth[5] for mark in ("$5/", "@", "^x$", "{", "\\\\")
+    )
     back = translated(apertium(ledger, "spa", "eng"), ledger, forth)
     assert back[0] == "The cat is black."
     assert len(ledger) == 10
@@ -538,11 +567,11 @@ def test_apertium_goes_through_galician_and_esperanto_and_back(ledger, via):
 
 
 @needs_apertium
-@pytest.mark.parametrize(
-    ("target", "package"), [("xxx", "apertium-eng-xxx"), ("hbs", "apertium-eng-hbs")]
-)
+@pytest.mark.parametrize(("target", "package"), [("xxx", "apertium-eng-xxx"), ("hbs", "apertium-eng-hbs")])
 def test_apertium_names_a_direction_that_is_not_installed(ledger, target, package):
-    with pytest.raises(ApiError, match=rf"direction eng-{target} is not here\. .*apt-get install apertium {package}"):
+    with pytest.raises(
+        ApiError, match=rf"direction eng-{target} is not here\. .*apt-get install apertium {package}"
+    ):
         apertium(ledger, target=target)
 
 

@@ -54,7 +54,13 @@ def test_a_good_file_is_read(loaded, kind):
 
 def test_a_published_file_is_read_as_it_is_and_cleaning_is_counted(loaded):
     content = "One  two.\nOne  two.\n\nx\nThe\tend. \n"
-    assert loaded("lines", content.encode())["sentence"].to_pylist() == ["One  two.", "One  two.", "", "x", "The\tend. "]
+    assert loaded("lines", content.encode())["sentence"].to_pylist() == [
+        "One  two.",
+        "One  two.",
+        "",
+        "x",
+        "The\tend. ",
+    ]
     assert loaded("cleaned lines", content.encode())["sentence"].to_pylist() == ["One two.", "x", "The end."]
 
 
@@ -80,7 +86,9 @@ def test_what_is_no_text_is_named(loaded, kind, fault, found):
         "nul": good.replace("man", "m\0n").replace("first", "f\0rst").encode(),
         "bom": ("\ufeff\ufeff" + good if kind == "lines" else good.replace("A man", "\ufeffA man")).encode(),
         "long": good.replace("man", "m" * 1_000_000).replace("first", "f" * 1_000_000).encode(),
-        "surrogate": good.replace("man", "\ud800").replace("first", "\ud800").encode("utf-8", "surrogatepass"),
+        "surrogate": good.replace("man", "\ud800")
+        .replace("first", "\ud800")
+        .encode("utf-8", "surrogatepass"),
     }[fault]
     assert content != good.encode()
     with pytest.raises(DataError, match=found):
@@ -105,7 +113,7 @@ def test_damaged_parquet_missing_columns_and_nulls_are_named(loaded, tmp_path):
     for content in (whole[:-20], whole[: len(whole) // 2], b"", b"PAR1 of another kind", whole[40:]):
         with pytest.raises(DataError, match=r"train\.parquet: not what reader wikitext reads"):
             loaded("wikitext", content)
-    with pytest.raises(DataError, match="not what reader wikitext reads: .*text"):
+    with pytest.raises(DataError, match=r"not what reader wikitext reads: .*text"):
         loaded("wikitext", parquet(tmp_path / "other", words=["x"]))
     with pytest.raises(DataError, match="row 2: text is missing"):
         loaded("wikitext", parquet(tmp_path / "null", text=["x", None]))

@@ -47,7 +47,10 @@ def test_a_text_within_another_is_contained():
         ("The old man walks home.", "the OLD man, walks home"), ("Man walks home late.", "An old man walks home."),
         ("The old man walks", "The old man walks home in the evening"),
     )  # fmt: skip
-    found = row(contamination([sentences("Yesterday the old man walks home, alone.", "Old man")], {"toy": task}, 9), "contained")
+    found = row(
+        contamination([sentences("Yesterday the old man walks home, alone.", "Old man")], {"toy": task}, 9),
+        "contained",
+    )
     assert found["examples"] == ["The old man walks home.", "the OLD man, walks home"]
     assert (found["texts"], found["shared_texts"], found["rows_with_all"]) == (6, 2, 1)
 

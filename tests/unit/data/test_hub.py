@@ -139,12 +139,16 @@ def test_what_is_not_there_or_not_allowed_is_asked_for_once(monkeypatch):
 
 
 def test_what_lies_behind_an_error_of_the_cache_is_named():
-    with pytest.raises(UnreachableError, match=r"LocalEntryNotFoundError: .*, because of .*No space on the proxy"):
-        with hub.reaching("hub:team/toy"):
-            try:
-                raise ConnectionError("No space on the proxy")
-            except ConnectionError as error:
-                raise errors.LocalEntryNotFoundError("not in the cache") from error
+    with (
+        pytest.raises(
+            UnreachableError, match=r"LocalEntryNotFoundError: .*, because of .*No space on the proxy"
+        ),
+        hub.reaching("hub:team/toy"),
+    ):
+        try:
+            raise ConnectionError("No space on the proxy")
+        except ConnectionError as error:
+            raise errors.LocalEntryNotFoundError("not in the cache") from error
 
 
 def test_the_hub_is_asked_once_and_briefly(asked):

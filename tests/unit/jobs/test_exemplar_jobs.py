@@ -91,7 +91,12 @@ class Workshop:
         settings = {"pool": LLM_POOL | pool, "llm": {name: block[name] for name in deciding}}
         service = json.dumps({"llm": block})
         return self._job(
-            "write_exemplars", settings, service=service, words="words.parquet", prompt="prompt.txt", usage="usage.parquet"
+            "write_exemplars",
+            settings,
+            service=service,
+            words="words.parquet",
+            prompt="prompt.txt",
+            usage="usage.parquet",
         )
 
     def pick(self, **pool):
@@ -282,7 +287,10 @@ DRESSED = {
     "numbers twice": (lambda line, n: f"{n}. **Sentence {n}:** *{line}*", ""),
     "thinking": (lambda line, n: line, "<think>\nthe new and the old of the year are in it\n</think>\n"),
     "chatter": (lambda line, n: f"- {line}", "Sure! Here are the sentences for you:\n"),
-    "chatter among plain lines": (lambda line, n: line, "Here are 5 sentences that use the words of the list:\n"),
+    "chatter among plain lines": (
+        lambda line, n: line,
+        "Here are 5 sentences that use the words of the list:\n",
+    ),
     "no full stop": (lambda line, n: f"{n}) {line.rstrip('.')}", ""),
     "a fence": (lambda line, n: f"> {line}", "```text\n"),
 }
@@ -308,9 +316,13 @@ def test_another_language_or_a_cut_end_enters_no_pool(shop):
 
     with FaultServer(fault_server.chat(mixed)) as server:
         assert finish(shop.start(server, listed_share=0.0))[0] == 0
-    dropped = {r["reason"]: r["count"] for r in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()}
+    dropped = {
+        r["reason"]: r["count"] for r in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
+    }
     assert dropped["not in en"] >= 1 and dropped["cut end"] >= 1
-    assert not [s for s in read_table(shop.folder / "pool.parquet", EXEMPLARS)["sentence"].to_pylist() if "Fluss" in s]
+    assert not [
+        s for s in read_table(shop.folder / "pool.parquet", EXEMPLARS)["sentence"].to_pylist() if "Fluss" in s
+    ]
 
 
 def test_cost_is_unknown_where_the_server_does_not_count(shop):

@@ -69,12 +69,19 @@ class Workshop:
             engine, how = "apertium", {"batch_sentences": 500, "timeout_seconds": 300}
             languages = {"source": "eng", "via": "spa"}
         else:
-            engine, how = "libretranslate", {"url": server_url, "key_variable": "LIBRE_KEY", "batch_sentences": 1}
+            engine, how = (
+                "libretranslate",
+                {"url": server_url, "key_variable": "LIBRE_KEY", "batch_sentences": 1},
+            )
             how |= {"calls": CALLS} | (service or {})
             languages = {"source": "en", "via": "xx"}
         base = {"corpus": "toy", "translator": "libre", "max_sentences": None}
         deciding = {name: value for name, value in LIMITS.items() if name != "refused_share"}
-        asked = {"translation": base | languages | translation, "translator": {"engine": engine}, "limits": deciding}
+        asked = {
+            "translation": base | languages | translation,
+            "translator": {"engine": engine},
+            "limits": deciding,
+        }
         return asked, {"translator": {"engine": engine} | how, "limits": LIMITS}
 
     def start(self, rule, settings, service=None, **files):
@@ -199,7 +206,10 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
         ([None] * 9 + [fault(503)] * 9, "HTTP 503, 3 attempts in a row"),
         ([None] * 9 + [HANG] * 3, "ReadTimeout, 3 attempts in a row"),
         ([None] * 9 + [RESET] * 9, "ConnectionError, 3 attempts in a row"),
-        ([None] * 9 + [fault(200, "<html>Log in.</html>")] * 99, "3 of them in a row; the last was failed, no JSON: 'Log in.'"),
+        (
+            [None] * 9 + [fault(200, "<html>Log in.</html>")] * 99,
+            "3 of them in a row; the last was failed, no JSON: 'Log in.'",
+        ),
     ],
     ids=["key", "quota", "503", "hang", "reset", "portal"],
 )
@@ -301,7 +311,9 @@ def test_how_a_service_is_asked_changes_no_byte(shop):
         shop.gather(["1-of-1"])
     first = {name: (shop.folder / name).read_bytes() for name in ("trips/1-of-1.parquet", "train.parquet")}
     calls = CALLS | {"timeout_seconds": 9, "workers": 5, "per_second": 1.0, "attempts": 1}
-    settings = shop.settings("http://127.0.0.1:1", {"calls": calls, "key_variable": None, "batch_sentences": 7})
+    settings = shop.settings(
+        "http://127.0.0.1:1", {"calls": calls, "key_variable": None, "batch_sentences": 7}
+    )
     settings[1]["limits"] = LIMITS | {"refused_share": 0.5}
     code, printed = shop.translated(settings)
     assert code == 0, printed
@@ -318,7 +330,11 @@ def test_one_message_in_every_shard_is_noticed_when_they_are_gathered(shop):
         if target == "xx":
             return back_to_front(text, target)
         said = back_to_front(text, "none")
-        return "Sorry, this function is not available for the moment." if said in wrong else back_to_front(text, target)
+        return (
+            "Sorry, this function is not available for the moment."
+            if said in wrong
+            else back_to_front(text, target)
+        )
 
     with FaultServer(translations(sick)) as server:
         for item in ("1-of-2", "2-of-2"):
@@ -341,10 +357,14 @@ def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path)
     """600 sentences, both ways; each answer is another one every time, so that a second one would be seen."""
     shop = Workshop(tmp_path, tiny.sentences(600))
     with FaultServer(
-        translations(lambda text, target: f"{time.monotonic_ns()} {' '.join(w[::-1] for w in text.split()[::-1])}")
+        translations(
+            lambda text, target: f"{time.monotonic_ns()} {' '.join(w[::-1] for w in text.split()[::-1])}"
+        )
     ) as server:
         processes = [
-            shop.translate(shop.settings(server.url, {"calls": CALLS | {"workers": 4}}), trips=f"{name}.parquet")
+            shop.translate(
+                shop.settings(server.url, {"calls": CALLS | {"workers": 4}}), trips=f"{name}.parquet"
+            )
             for name in ("one", "two")
         ]
         assert [process.communicate() and process.returncode for process in processes] == [0, 0]
@@ -366,7 +386,9 @@ def test_ten_kills_at_random_lose_nothing_and_cost_what_was_under_way(tmp_path):
         assert shop.translated(settings)[0] == 0
         asked = Counter((request["q"], request["target"]) for request in server.requests)
     assert len(asked) == 3000
-    assert asked.total() <= 3000 + 10 * 2 * 4  # what was under way at a kill, and had come and was not yet written
+    assert (
+        asked.total() <= 3000 + 10 * 2 * 4
+    )  # what was under way at a kill, and had come and was not yet written
     assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 1500
 
 
@@ -386,6 +408,11 @@ def test_apertium_makes_two_thousand_pairs_of_wikipedia(tmp_path):
     counts = {row["reason"]: row["count"] for row in dropped.to_pylist()}
     assert len(pairs) + sum(counts.values()) == 2000
     assert len(pairs) > 1700
-    assert {reason.partition(":")[0] for reason in counts} <= {"unchanged", "untranslated", "shortened", "rejected"}
+    assert {reason.partition(":")[0] for reason in counts} <= {
+        "unchanged",
+        "untranslated",
+        "shortened",
+        "rejected",
+    }
     shared = [len({*a.split()} & {*p.split()}) / len({*a.split()}) for a, p in zip(*(pairs[c].to_pylist() for c in ("anchor", "positive")), strict=True)]  # fmt: skip
     assert 0.5 < sum(shared) / len(shared) < 0.95

@@ -156,7 +156,9 @@ LLM_SERVICE = {
 
 
 def test_requests_of_a_pool_lie_between_what_it_needs_and_where_it_gives_up():
-    pool = job("write_exemplars", ["r/exemplars/p.parquet"], settings=LLM, pool="p")._replace(service=LLM_SERVICE)
+    pool = job("write_exemplars", ["r/exemplars/p.parquet"], settings=LLM, pool="p")._replace(
+        service=LLM_SERVICE
+    )
     calls = estimator(pool).calls(pool)
     assert calls and (calls.least, calls.most) == (13, 400)
     prompt = len((ROOT / "resources/prompts/three_r_exemplars.txt").read_text()) + 7 * 50
@@ -200,9 +202,15 @@ def test_translations_go_there_and_back_and_shards_share_them():
 
 
 def test_a_language_model_translates_at_its_price_and_within_its_daily_budget():
-    settings = {"translation": {"translator": "llm", "max_sentences": 800}, "translator": {}, "limits": {"shards": 1}}
+    settings = {
+        "translation": {"translator": "llm", "max_sentences": 800},
+        "translator": {},
+        "limits": {"shards": 1},
+    }
     llm = {"calls": {"per_second": None, "per_day": 100}, "price": LLM_SERVICE["llm"]["price"]}
-    shard = job("translate_shard", ["r/corpora/fr/round_trip/1-of-1.parquet"], [WIKI[1]], settings, corpus="fr")
+    shard = job(
+        "translate_shard", ["r/corpora/fr/round_trip/1-of-1.parquet"], [WIKI[1]], settings, corpus="fr"
+    )
     shard = shard._replace(service={"translator": {}, "llm": llm})
     (row,) = requests([shard], estimator(shard))
     assert (row["requests_most"], row["days"]) == (1600, 16)
