@@ -92,5 +92,6 @@ CONTAMINATION = pa.schema(
     ]
 )
 """Evaluation texts that also occur in training text, three rows per task: ``match`` is exact, normalised or contained.
-``texts`` counts distinct texts, ``share`` is the fraction of them that is shared; ``rows_with_any`` and ``rows_with_all`` count
-rows in which at least one text, or every text, is shared. A text without a letter or digit is never shared."""
+``texts`` counts distinct texts, ``share`` is the fraction of them that is shared; ``rows_with_any`` and
+``rows_with_all`` count rows in which at least one text, or every text, is shared. A text without a letter or digit is
+never shared."""
