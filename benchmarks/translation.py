@@ -21,7 +21,8 @@ from typing import Any
 from benchmarks.material import wikipedia_sentences
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.translators import Direction, TranslatorSlice, translate_all, translator_of
-from workflow_scripts.data.round_trips import Limits, outcome_of, usable_answers
+from workflow_scripts.data.round_trip_settings import Limits
+from workflow_scripts.data.round_trips import outcome_of, usable_answers
 
 CALLS = {
     "timeout_seconds": 60, "attempts": 1, "first_wait_seconds": 0, "longest_wait_seconds": 1, "workers": 1,

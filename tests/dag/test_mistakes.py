@@ -585,7 +585,7 @@ MISTAKES = {
     ),
     "a translator's model that is none": (
         put("translators/llm/llm", "loca"),
-        "translators.llm.llm: no block llms.loca. Did you mean local?",
+        "translators.llm.llm: loca is not defined. Did you mean local?",
     ),
     "a translator's prompt that is not there": (
         put("translators/llm/prompt", "translat"),

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from string import Template
@@ -10,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workflow_scripts.apis.asking import Watch, adopt, settled
+from workflow_scripts.apis.door import is_in, language_of, text_fault, without_thinking
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.data.exemplars import (
@@ -18,10 +21,37 @@ from workflow_scripts.data.exemplars import (
     Validator,
     greedy_cover,
     lacks,
-    sentences_in,
 )
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.progress import Progress
+
+_ITEM = re.compile(
+    r"^\s*(?:[-*•\u2013+]\s+|\(?\d{1,3}\s*[.):\]]\s*|(?:sentence|s)\s*\d{1,3}\s*[.):\u2013-]\s*)",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=[\w.!?])[*_](?!\w)|^\s*#+\s+|^\s*>\s+")
+_NO_TEXT = re.compile(r"^\s*(?:```.*|[-*_=~]{3,})\s*$")  # fences and rules
+_CHATTER = re.compile(
+    r":\s*$|^\W*(?:sure\b|certainly\b|of course\b|okay[,.!]|here (?:are|is)\b|below (?:are|is)\b|i hope\b|let me know\b"
+    r"|note\b[^.]*:|these sentences\b|each sentence\b|feel free\b|please let\b)",
+    re.IGNORECASE,
+)
+_CUT = re.compile(r"(?:[,;:(\-\u2013\u2014…]|\.\.\.)$")
+_COUNTED = re.compile(r"\s*\(\d+ (?:words|tokens)\)\s*$", re.IGNORECASE)
+_DECORATION = ' \t*_`"“”'
+
+
+class ModelValidator(Validator):
+    """Checks what a model wrote: it may leave out full stops; it also may break off, or change the language."""
+
+    def no_sentence(self, sentence: str) -> str | None:
+        """Why a line is no sentence; None if it is one."""
+        if _CUT.search(sentence):
+            return "cut end"
+        if fault := text_fault(sentence, ""):
+            return fault
+        language = language_of(" ".join(self.listed))
+        return None if is_in(sentence, language) else f"not in {language}"
 
 
 class Written(NamedTuple):
@@ -36,7 +66,7 @@ def write_pool(
     ledger: Ledger,
     template: str,
     words: list[str],
-    validator: Validator,
+    validator: ModelValidator,
     pool: LlmPool,
     place: str,
     *,
@@ -88,6 +118,36 @@ def _least_calls(pool: LlmPool, candidates: list[Candidate]) -> int:
     return max(1, math.ceil((pool.sentences - len(candidates)) / pool.sentences_per_call))
 
 
+def sentences_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], Counter[str]]:
+    """The sentences of a completion: its numbered or bulleted lines, or all lines if there are none.
+
+    Args:
+        completion: What a model wrote. What it thinks aloud, markup and numbers are taken off.
+        cut_off: The model was stopped, so that its last line has no end.
+
+    Returns:
+        The sentences, and how many lines are none, by reason.
+    """
+    lines = [
+        _EMPHASIS.sub("", line)
+        for line in without_thinking(completion).splitlines()
+        if not _NO_TEXT.match(line)
+    ]
+    lines = [line for line in lines if line.strip()]
+    dropped = Counter({"cut off": 1} if cut_off and lines else {})
+    lines = lines[: len(lines) - cut_off]
+    items = [line for line in lines if _ITEM.match(line)]
+    kept = [line for line in items or lines if not _CHATTER.search(line)]
+    if len(kept) < len(lines):
+        dropped["chatter"] = len(lines) - len(kept)
+    return [_COUNTED.sub("", _plain(line)).strip(_DECORATION) for line in kept], dropped
+
+
+def _plain(line: str) -> str:
+    """A line without its number; a model may give it two ("1. Sentence 1: ...")."""
+    return _ITEM.sub("", _ITEM.sub("", line))
+
+
 def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Iterator[str]:
     """The prompt of each call, with words of the list drawn with the pool's seed and the number of the call.
 
@@ -110,7 +170,7 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         yield prompt
 
 
-def _usable(row: Row, call: int, validator: Validator) -> list[Candidate]:
+def _usable(row: Row, call: int, validator: ModelValidator) -> list[Candidate]:
     """Sentences of a completion; one that is of no use is counted, and has none."""
     if row.status != "usable" or row.answer is None:
         reason = f": {row.reason}" if row.status == "rejected" else ""  # the others' is what a server said

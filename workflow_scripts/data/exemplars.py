@@ -5,7 +5,6 @@ come from a language model or, where there is none, from the corpus itself; the 
 is chosen from them in the same way.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -16,26 +15,11 @@ import pyarrow as pa
 from pydantic import Field
 from tokenizers import Tokenizer
 
-from workflow_scripts.apis.door import is_in, language_of, text_fault, without_thinking
 from workflow_scripts.columns.corpora import EXEMPLARS
 from workflow_scripts.config import Settings
 from workflow_scripts.data.words import cleaned, spoken
 from workflow_scripts.errors import DataError
 
-_ITEM = re.compile(
-    r"^\s*(?:[-*•\u2013+]\s+|\(?\d{1,3}\s*[.):\]]\s*|(?:sentence|s)\s*\d{1,3}\s*[.):\u2013-]\s*)",
-    re.IGNORECASE,
-)
-_EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=[\w.!?])[*_](?!\w)|^\s*#+\s+|^\s*>\s+")
-_NO_TEXT = re.compile(r"^\s*(?:```.*|[-*_=~]{3,})\s*$")  # fences and rules
-_CHATTER = re.compile(
-    r":\s*$|^\W*(?:sure\b|certainly\b|of course\b|okay[,.!]|here (?:are|is)\b|below (?:are|is)\b|i hope\b|let me know\b"
-    r"|note\b[^.]*:|these sentences\b|each sentence\b|feel free\b|please let\b)",
-    re.IGNORECASE,
-)
-_CUT = re.compile(r"(?:[,;:(\-\u2013\u2014…]|\.\.\.)$")
-_COUNTED = re.compile(r"\s*\(\d+ (?:words|tokens)\)\s*$", re.IGNORECASE)
-_DECORATION = ' \t*_`"“”'
 _ENDS = (".", "!", "?")
 
 
@@ -90,36 +74,6 @@ class Candidate(NamedTuple):
     place: int
 
 
-def sentences_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], Counter[str]]:
-    """The sentences of a completion: its numbered or bulleted lines, or all lines if there are none.
-
-    Args:
-        completion: What a model wrote. What it thinks aloud, markup and numbers are taken off.
-        cut_off: The model was stopped, so that its last line has no end.
-
-    Returns:
-        The sentences, and how many lines are none, by reason.
-    """
-    lines = [
-        _EMPHASIS.sub("", line)
-        for line in without_thinking(completion).splitlines()
-        if not _NO_TEXT.match(line)
-    ]
-    lines = [line for line in lines if line.strip()]
-    dropped = Counter({"cut off": 1} if cut_off and lines else {})
-    lines = lines[: len(lines) - cut_off]
-    items = [line for line in lines if _ITEM.match(line)]
-    kept = [line for line in items or lines if not _CHATTER.search(line)]
-    if len(kept) < len(lines):
-        dropped["chatter"] = len(lines) - len(kept)
-    return [_COUNTED.sub("", _plain(line)).strip(_DECORATION) for line in kept], dropped
-
-
-def _plain(line: str) -> str:
-    """A line without its number; a model may give it two ("1. Sentence 1: ...")."""
-    return _ITEM.sub("", _ITEM.sub("", line))
-
-
 def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
     """A function that counts the tokens of sentences with an encoder's tokeniser, including special tokens.
 
@@ -148,7 +102,6 @@ class Validator:
         self._known = set(self.listed)
         self._tokens_of = tokens_of
         self._seen: set[tuple[str, ...]] = set()
-        self._language = language_of(" ".join(self.listed)) if isinstance(pool, LlmPool) else None
 
     def accept(self, sentences: Sequence[str], source: str, places: Iterable[int]) -> list[Candidate]:
         """Those of ``sentences`` that qualify for the pool, in order."""
@@ -169,11 +122,7 @@ class Validator:
         return short
 
     def _fault(self, sentence: str, words: list[str]) -> str | None:
-        if self._language is None and not sentence.endswith(
-            _ENDS
-        ):  # of a corpus, where lines may be headings
-            return "no end of sentence"
-        if self._language is not None and (reason := self._no_sentence_of_a_model(sentence)):
+        if reason := self.no_sentence(sentence):
             return reason
         if tuple(words) in self._seen:
             return "repeated"
@@ -181,13 +130,9 @@ class Validator:
             return f"under {self._pool.listed_share:.0%} listed words"
         return None
 
-    def _no_sentence_of_a_model(self, sentence: str) -> str | None:
-        """A model may leave out the full stop; it also may break off, or answer in another language."""
-        if _CUT.search(sentence):
-            return "cut end"
-        if fault := text_fault(sentence, ""):
-            return fault
-        return None if is_in(sentence, str(self._language)) else f"not in {self._language}"
+    def no_sentence(self, sentence: str) -> str | None:
+        """Why a line is no sentence; None if it is one. Lines of a corpus may be headings."""
+        return None if sentence.endswith(_ENDS) else "no end of sentence"
 
 
 class Cover(NamedTuple):

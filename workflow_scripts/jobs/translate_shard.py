@@ -13,7 +13,8 @@ from workflow_scripts.apis.translators import (
     translator_of,
 )
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data.round_trips import Limits, Translation, round_trips, rows_of_shard, usable_answers
+from workflow_scripts.data.round_trip_settings import Limits, Translation
+from workflow_scripts.data.round_trips import round_trips, rows_of_shard, usable_answers
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import Job, parse_job

@@ -5,8 +5,8 @@ import pyarrow as pa
 from workflow_scripts.apis.ledger import Ledger, is_offline, ledger_path
 from workflow_scripts.apis.llm import Llm, LlmBlock, usage_of
 from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
-from workflow_scripts.data.exemplar_writing import write_pool
-from workflow_scripts.data.exemplars import LlmPool, Validator, pool_table, token_counter
+from workflow_scripts.data.exemplar_writing import ModelValidator, write_pool
+from workflow_scripts.data.exemplars import LlmPool, pool_table, token_counter
 from workflow_scripts.data.words import top_words
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
@@ -28,7 +28,7 @@ def main() -> None:
     block = LlmBlock.parse(job.service["llm"] | job.settings["llm"], f"llms.{pool.llm}")
     counts = read_table(job.inputs["words"], WORD_COUNTS)
     words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
-    validator = Validator(pool, words, token_counter(job.inputs["encoder"].parent))
+    validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
     template, offline = job.inputs["prompt"].read_text("utf-8"), is_offline()
     with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
         llm = Llm(block, f"llms.{pool.llm}", ledger)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests import tiny
 from workflow_scripts.columns.corpora import EXEMPLARS
-from workflow_scripts.data.exemplar_writing import prompts
+from workflow_scripts.data.exemplar_writing import prompts, sentences_in
 from workflow_scripts.data.exemplars import (
     ExtractivePool,
     LlmPool,
@@ -13,7 +13,6 @@ from workflow_scripts.data.exemplars import (
     greedy_cover,
     lacks,
     pool_table,
-    sentences_in,
     token_counter,
 )
 from workflow_scripts.data.words import spoken

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from workflow_scripts.apis.door import text_fault
 from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.data.round_trip_settings import Limits, Shape
 from workflow_scripts.data.round_trips import (
-    Limits,
-    Shape,
     outcome_of,
     round_trips,
     rows_of_shard,
