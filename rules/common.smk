@@ -8,6 +8,7 @@ from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.evaluators import evaluators
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
+from workflow_scripts.graph.joint import places
 from workflow_scripts.graph.keeping import Keeping
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import needed

@@ -76,6 +76,62 @@ rule evaluate_geometry:
         """
 
 
+for pair, runs in EVALUATION.joint.items():
+
+    rule:
+        """Scored pairs, and the geometry of the same run, which is measured behind them in the same process."""
+        name:
+            f"evaluate_{pair.sts}_with_{pair.geometry}"
+        input:
+            model="<results>/runs/{run}/seed{seed}/model/record.json",
+            datasets=EVALUATION.datasets_of("sts", pair.sts),
+            measured=EVALUATION.datasets_of("geometry", pair.geometry),
+            code=EVALUATION.code("jobs.evaluate_sts"),
+            measuring=EVALUATION.code("jobs.evaluate_geometry"),
+        output:
+            scores=f"<results>/scores/sts/{pair.sts}/{{run}}/seed{{seed}}.parquet",
+            pairs=f"<results>/scores/sts/{pair.sts}/{{run}}/seed{{seed}}.pairs.parquet",
+            geometry=f"<results>/scores/geometry/{pair.geometry}/{{run}}/seed{{seed}}.parquet",
+        log:
+            f"<logs>/evaluate_sts/{pair.sts}/{{run}}/seed{{seed}}.log",
+        benchmark:
+            f"<benchmarks>/evaluate_sts/{pair.sts}/{{run}}/seed{{seed}}.tsv"
+        wildcard_constraints:
+            run=places(runs),
+        group:
+            lambda wildcards: None if workflow.local_exec else EVALUATION.group("sts", "geometry")
+        threads: 1
+        resources:
+            gpu=EVALUATION.gpus("sts", "geometry"),
+            mem=MEMORY.evaluating(8, suites=pair.suites),
+            runtime=TIMES.evaluating(30, suites=pair.suites),
+        params:
+            suite=pair.sts,
+            space=pair.geometry,
+            config=EVALUATION.suite("sts", pair.sts),
+            measure=EVALUATION.suite_beside(pair),
+            packages=EVALUATION.versions("jobs.evaluate_sts"),
+            measuring=EVALUATION.versions("jobs.evaluate_geometry"),
+        message:
+            "Evaluate {wildcards.run}, seed {wildcards.seed}, on pairs of {params.suite}, and measure its space"
+        shell:
+            r"""
+            python -m workflow_scripts.jobs evaluate_sts \
+                --code {input.code:q} --packages {params.packages:q} \
+                --gpus {resources.gpu:q} --config {params.config:q} --suite {params.suite:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+                --model {input.model:q} --datasets {input.datasets:q} \
+                --scores {output.scores:q} --pairs {output.pairs:q} \
+                --then evaluate_geometry \
+                --code {input.measuring:q} --packages {params.measuring:q} \
+                --gpus {resources.gpu:q} --config {params.measure:q} --suite {params.space:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+                --model {input.model:q} --datasets {input.measured:q} --beside {input.datasets:q} \
+                --scores {output.geometry:q} >{log:q} 2>&1
+            """
+
+    # What ``ruleorder:`` stands for, which takes no names of rules that are computed.
+    workflow.ruleorder(f"evaluate_{pair.sts}_with_{pair.geometry}", "evaluate_sts", "evaluate_geometry")
+
+
 rule evaluate_suite:
     """Suites of every kind that has an evaluator and no rule of its own: clustering, transfer."""
     input:

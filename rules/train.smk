@@ -31,7 +31,7 @@ rule continue_mlm:
         gpu=1,
         mem="16GB",
         runtime="4h",
-        checkpoint_every=config["continue_mlm"]["training"]["checkpoint_every"],
+        checkpoint_minutes=str(config["continue_mlm"]["training"]["checkpoint_minutes"]),
     params:
         config=TRAINING.adapting_settings,
         packages=versions("jobs.continue_mlm"),
@@ -44,7 +44,7 @@ rule continue_mlm:
             --config {params.config:q} --encoder {wildcards.encoder:q} \
             --base {input.base:q} --corpus {input.corpus:q} \
             --record {output.record:q} --history {output.history:q} --speed {output.speed:q} \
-            --checkpoint_every {resources.checkpoint_every:q} >{log:q} 2>&1
+            --checkpoint_minutes {resources.checkpoint_minutes:q} >{log:q} 2>&1
         """
 
 
@@ -173,7 +173,7 @@ rule train_encoder:
         gpu=TRAINING.gpus,
         mem=MEMORY.training(16),
         runtime="8h",
-        checkpoint_every=TRAINING.checkpoint_every,
+        checkpoint_minutes=TRAINING.checkpoint_minutes,
     params:
         config=TRAINING.settings,
         launcher=TRAINING.launcher,
@@ -189,5 +189,5 @@ rule train_encoder:
             --exemplars {input.exemplars:q} --words {input.words:q} --teacher {input.teacher:q} \
             --record {output.record:q} --history {output.history:q} --metrics {output.metrics:q} \
             --speed {output.speed:q} \
-            --checkpoint_every {resources.checkpoint_every:q} >{log:q} 2>&1
+            --checkpoint_minutes {resources.checkpoint_minutes:q} >{log:q} 2>&1
         """

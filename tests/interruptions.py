@@ -18,7 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tests.jobs import CHECKPOINT_EVERY, MODEL, STEPS, config, files_of, make_inputs, run_here
+from tests.checkpointing import CHECKPOINT_EVERY, write_checkpoints_by_steps
+from tests.jobs import MODEL, STEPS, config, files_of, make_inputs, run_here
 
 GROUPS = ("model", "optimiser", "state", "best")
 FILES = [*(f"{group}.safetensors" for group in GROUPS), "COMPLETE.json"]
@@ -273,6 +274,7 @@ def main() -> None:
         importlib.import_module(f"workflow_scripts.jobs.{rule}")
         packages(f"jobs.{rule}")  # slow, and remembered
     load_method("simcse")
+    write_checkpoints_by_steps()
     inputs = root / "inputs"
     assert in_child(lambda: make_inputs(inputs) and None, root / "log") == 0, (root / "log").read_text()
     outcomes = {}

@@ -13,7 +13,6 @@ from typing import Any
 from unittest.mock import patch
 
 STEPS = 12
-CHECKPOINT_EVERY = 4
 SEED = "1"
 MODEL = Path("run/model")
 """Where both rules put their model; the history stands beside it."""
@@ -30,7 +29,7 @@ _TRAINING = {
     "weight_decay": 0.01,
     "max_gradient_norm": 1.0,
     "precision": "float32",
-    "checkpoint_every": CHECKPOINT_EVERY,
+    "checkpoint_minutes": 0,
     "gpus": 1,
     "cpu_threads": 1,
 }
@@ -91,7 +90,7 @@ def arguments(rule: str, settings: dict[str, Any]) -> list[str]:
     modules = method_modules(settings["method"]) if rule == "train_encoder" else []
     settings = copy.deepcopy(settings)
     training = (settings if rule == "train_encoder" else settings["continue_mlm"])["training"]
-    named |= {"checkpoint_every": training.pop("checkpoint_every")}
+    named |= {"checkpoint_minutes": training.pop("checkpoint_minutes")}
     return [
         *planned_code(rule, *modules),
         "--config",

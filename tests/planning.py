@@ -28,15 +28,6 @@ TREE = (
     "pyproject.toml",
 )
 DEMO = "config/demo.yaml"
-_IMPORTED = (
-    "snakemake.cli",
-    "docutils.core",
-    "jinja2",
-    "jsonschema",
-    "pydantic",
-    "pygments.lexers",
-    "requests",
-)
 
 
 def copy_tree(folder: Path) -> Path:
@@ -53,21 +44,37 @@ def copy_tree(folder: Path) -> Path:
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run ``snakemake`` in ``folder``; returns its exit code and all it printed."""
     _prepare()
+    code, printed, imported = _in_a_fork(folder, arguments)
+    _import(imported)
+    return code, printed
+
+
+def _in_a_fork(folder: Path, arguments: tuple[str, ...]) -> tuple[int, str, list[str]]:
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(writer, folder, arguments))
     child.start()
     writer.close()
-    code, printed = reader.recv()
+    answer = reader.recv()
     child.join()
-    return code, printed
+    return answer
+
+
+def _import(names: list[str]) -> None:
+    """Import what a child has imported of others' packages, so that no later one does it again."""
+    for name in names:
+        with contextlib.suppress(
+            ImportError
+        ):  # a module that its own package makes, or one of a test's folder
+            importlib.import_module(name)
 
 
 @cache
 def _prepare() -> None:
     """Do before the first fork what each child would do again: half of a small dry run."""
-    for name in _IMPORTED:
-        importlib.import_module(name)
+    from snakemake.cli import get_argument_parser
+
+    get_argument_parser()  # looks for plugins, of which it takes note
     yaml.FullLoader = yaml.CFullLoader  # the same language, read by LibYAML
     importlib.metadata.packages_distributions = cache(importlib.metadata.packages_distributions)
     importlib.metadata.packages_distributions()
@@ -76,8 +83,10 @@ def _prepare() -> None:
 def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
     os.chdir(folder)
     sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = False  # the folder is the test's own, and its next question finds it compiled
     for name in [name for name in sys.modules if name.split(".")[0] == "workflow_scripts"]:
         del sys.modules[name]
+    before = set(sys.modules)
     printed, code = io.StringIO(), 0
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         from snakemake.cli import main
@@ -89,7 +98,13 @@ def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
             code = stop.code if isinstance(stop.code, int) else 1
             if isinstance(stop.code, str):
                 printed.write(stop.code)
-    writer.send((code or 0, printed.getvalue()))
+    writer.send((code or 0, printed.getvalue(), _new_modules(before)))
+
+
+def _new_modules(before: set[str]) -> list[str]:
+    """Modules that this process has imported since, of packages that are installed."""
+    new = ((name, sys.modules[name]) for name in sys.modules.keys() - before)
+    return sorted(name for name, module in new if "site-packages" in str(getattr(module, "__file__", "")))
 
 
 def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:

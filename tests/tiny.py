@@ -19,6 +19,7 @@ from transformers import (
     RobertaModel,
 )
 
+from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.training.settings import Training
 
 KINDS = ("bert", "roberta", "modernbert")
@@ -58,7 +59,7 @@ TRAINING = {
     "weight_decay": 0.0,
     "max_gradient_norm": 1.0,
     "precision": "float32",
-    "checkpoint_every": 4,
+    "checkpoint_minutes": 0,
     "gpus": 1,
     "cpu_threads": 1,
 }
@@ -146,3 +147,15 @@ def sentences(count: int, seed: int = 0) -> list[str]:
 def training(**changes: Any) -> Training:
     """Settings of a training of ten steps, four sentences each."""
     return Training.parse(TRAINING | changes, "training")
+
+
+def passes(monkeypatch, part="embedded"):
+    """A list that grows with every call of a part of ``PackedEncoder``: the number of sentences in it."""
+    sizes, whole = [], getattr(PackedEncoder, part)
+
+    def noted(encoder, *arguments, **options):
+        sizes.append(len(encoder._packing.first_B))
+        return whole(encoder, *arguments, **options)
+
+    monkeypatch.setattr(PackedEncoder, part, noted)
+    return sizes

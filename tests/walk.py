@@ -376,7 +376,7 @@ def encoder_with(folder: Path, readout: Block) -> SentenceEncoder:
 def depends_on_batch(encoder: Any, tokenizer: Any) -> bool:
     """Whether a vector changes with the sentences that are encoded along with it, or with padding."""
     text = tokenise_in(encoder.template, tokenizer, TEXTS[:6], TOKENS)
-    ids_BT, mask_BT = text.batch(range(6))
+    ids_BT, mask_BT, _ = text.batch(range(6))
     longer_BT = (torch.nn.functional.pad(part, (0, 9)) for part in (ids_BT, mask_BT))
     with torch.inference_mode():
         together = encoder(ids_BT, mask_BT)

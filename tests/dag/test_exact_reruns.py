@@ -23,6 +23,7 @@ from tests.planning import planned_by_figure as planned_jobs
 
 # The demo: three frozen runs; SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE with two seeds each, and one more
 # sub-encoder behind JTCSE.
+EVALUATED = "evaluate_lee_with_lee_space"  # pairs and geometry, in one process
 REPORT = {"write_report": 1}
 PLANE = {"draw_figure:alignment_uniformity": 1}
 SCORED = {"make_table": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT
@@ -33,40 +34,31 @@ CURVES = {
 }  # all show 3R
 LAYERS = {"draw_figure:layer_attention": 1}
 DRAWN = CURVES | LAYERS | PLANE | {"draw_figure:cosine_density": 1, "draw_figure:extraction_figure4": 1}
-ALL_EVALUATED = {"evaluate_sts": 13, "evaluate_geometry": 13} | SCORED
-TRAINED = {"train_encoder": 12, "evaluate_sts": 10, "evaluate_geometry": 10} | CURVES | LAYERS | SCORED
+ALL_EVALUATED = {EVALUATED: 13} | SCORED
+TRAINED = {"train_encoder": 12, EVALUATED: 10} | CURVES | LAYERS | SCORED
 NOT_S2SENT = TRAINED | {
     "train_encoder": 10,
-    "evaluate_sts": 8,
-    "evaluate_geometry": 8,
+    EVALUATED: 8,
 }  # it has a recipe of its own
 NOT_LAYER_POOLER = {name: jobs for name, jobs in NOT_S2SENT.items() if name not in LAYERS}
-PLAIN = (
-    {"train_encoder": 8, "evaluate_sts": 6, "evaluate_geometry": 6} | CURVES | SCORED
-)  # nor LayerAttPooler
-THREE_R = {"train_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | CURVES | SCORED
+PLAIN = {"train_encoder": 8, EVALUATED: 6} | CURVES | SCORED  # nor LayerAttPooler
+THREE_R = {"train_encoder": 2, EVALUATED: 2} | CURVES | SCORED
 JTCSE = {
     "train_encoder": 2,
-    "evaluate_sts": 2,
-    "evaluate_geometry": 2,
+    EVALUATED: 2,
     "draw_figure:learning_curves": 1,
 } | SCORED
 S2SENT = JTCSE
 LAYER_POOLER = S2SENT | LAYERS
-POOLED = {"pool_encoder": 3, "evaluate_sts": 3, "evaluate_geometry": 3} | SCORED
+POOLED = {"pool_encoder": 3, EVALUATED: 3} | SCORED
 POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 12} | CURVES | LAYERS | ALL_EVALUATED
 ADAPTED = (
-    {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 12}
-    | CURVES
-    | LAYERS
-    | ({"evaluate_sts": 12, "evaluate_geometry": 12} | SCORED)
+    {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 12} | CURVES | LAYERS | ({EVALUATED: 12} | SCORED)
 )
 EVERY_ENCODER = {"continue_mlm": 1, "pick_exemplars": 1} | POOLED_AND_TRAINED
 FROM_CORPUS = {"split_corpus": 1, "count_words": 1, "pick_exemplars": 1} | ADAPTED
 TEXT = {"read_dataset": 1} | FROM_CORPUS
 JUDGEMENTS = {"read_dataset": 1} | ALL_EVALUATED
-SPEARMAN = {"evaluate_sts": 13, "make_table": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT
-GEOMETRY = {"evaluate_geometry": 13, "make_table": 1} | PLANE | REPORT
 NOTHING: dict[str, int] = {}
 
 # Its slice of the extraction study: the plain encoder and random vectors on one set.
@@ -90,17 +82,17 @@ READERS: dict[str, dict[str, int]] = {
     "training.batch_size": NOT_S2SENT,
     "training.learning_rate": NOT_S2SENT,
     "training.max_steps": JTCSE  # of SimCSE, which is a sub_encoder too
-    | {"train_encoder": 4, "evaluate_sts": 4, "evaluate_geometry": 4, "draw_figure:token_similarity": 1},
+    | {"train_encoder": 4, EVALUATED: 4, "draw_figure:token_similarity": 1},
     "methods.simcse.dropout": PLAIN | {"train_encoder": 6},  # and a dropout of its own
     "development.every": NOT_LAYER_POOLER,  # which has an interval of its own, as JTCSE itself has
     "development.max_tokens": TRAINED,
     "continue_mlm": ADAPTED,
-    "training.checkpoint_every": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
-    "continue_mlm.training.checkpoint_every": NOTHING,
+    "training.checkpoint_minutes": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
+    "continue_mlm.training.checkpoint_minutes": NOTHING,
     "encoders.minilm.fetch.licence": NOTHING,
     "evaluation.on_gpu": NOTHING,
-    "suites.sts.lee": SPEARMAN | SCORED_AGAIN,
-    "suites.geometry.lee_space": GEOMETRY,
+    "suites.sts.lee": ALL_EVALUATED | SCORED_AGAIN,
+    "suites.geometry.lee_space": ALL_EVALUATED,  # scores of pairs are put back as they were
     "encoders.minilm.fetch": {"fetch_encoder": 1, "pick_exemplars": 1} | EVERY_ENCODER | FROM_TEXT,
     "encoders.minilm_mlm.adapt.label": ADAPTED,
     "corpora.wiki_extract": FROM_CORPUS,
@@ -128,7 +120,7 @@ READERS: dict[str, dict[str, int]] = {
     "methods.jtcse": JTCSE,
     "methods.jtcse.readings": NOTHING,
     "encoders.demo_twin.label": JTCSE,
-    "methods.frozen_avg": {"pool_encoder": 2, "evaluate_sts": 2, "evaluate_geometry": 2} | SCORED,
+    "methods.frozen_avg": {"pool_encoder": 2, EVALUATED: 2} | SCORED,
     "extraction.wikitext": COUNTED,
     "extraction.averages": AVERAGED,
     "extraction.shards": AVERAGED | {"average_tokens": 2},
@@ -142,7 +134,7 @@ READERS: dict[str, dict[str, int]] = {
     "extraction.postprocessings.none": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform_wikitext": LEARNT_AGAIN,
-    "methods.frozen_cls": {"pool_encoder": 1, "evaluate_sts": 1, "evaluate_geometry": 1} | SCORED,
+    "methods.frozen_cls": {"pool_encoder": 1, EVALUATED: 1} | SCORED,
 }
 """Longest prefix of a key to the jobs that changing it brings back; a key with no prefix here brings back none."""
 
@@ -493,7 +485,7 @@ TOKENS = DEMO_GRID["token_similarity"]
 GRID_CHANGES = [
     (
         {"seeds": [1, 2, 3]},
-        {"train_encoder": 6, "evaluate_sts": 5, "evaluate_geometry": 5} | CURVES | LAYERS | SCORED,
+        {"train_encoder": 6, EVALUATED: 5} | CURVES | LAYERS | SCORED,
     ),
     (
         {"title": "Another"},
@@ -536,8 +528,7 @@ JOBS = ALL_EVALUATED | {
 DOWNSTREAM = {
     "read_dataset": {
         "split_corpus",
-        "evaluate_sts",
-        "evaluate_geometry",
+        EVALUATED,
         "count_tokens",
         "average_tokens",
         "fit_wikitext",
@@ -563,10 +554,9 @@ DOWNSTREAM = {
     "split_corpus": {"count_words", "pick_exemplars", "continue_mlm", "train_encoder", "write_report"},
     "count_words": {"pick_exemplars", "write_report"},
     "continue_mlm": {"pool_encoder", "train_encoder"},
-    "pool_encoder": {"evaluate_sts", "evaluate_geometry"},
-    "train_encoder": {"evaluate_sts", "evaluate_geometry", *CURVES, *LAYERS},
-    "evaluate_sts": {"make_table", "draw_figure:cosine_density"},
-    "evaluate_geometry": {"make_table", "draw_figure:alignment_uniformity"},
+    "pool_encoder": {EVALUATED},
+    "train_encoder": {EVALUATED, *CURVES, *LAYERS},
+    EVALUATED: {"make_table", "draw_figure:cosine_density", "draw_figure:alignment_uniformity"},
     "make_table": {"draw_figure:alignment_uniformity", "write_report"},
     "draw_figure:learning_curves": {"write_report"},
     "draw_figure:threshold_path": {"write_report"},
@@ -575,6 +565,8 @@ DOWNSTREAM = {
     "draw_figure:cosine_density": {"write_report"},
     "draw_figure:alignment_uniformity": {"write_report"},
 }
+SCRIPTS = {EVALUATED: ("evaluate_sts", "evaluate_geometry")}
+"""Entry scripts of the rules that run several."""
 BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
     "methods.simcse": set(TRAINED),
     "models.readouts.s2sent": set(S2SENT),
@@ -626,7 +618,11 @@ def with_downstream(rules: set[str]) -> set[str]:
 def expected_after(module: str) -> set[str]:
     """Rules that an edit of ``module`` should bring back."""
     users = users_of(module)
-    rules = {rule for rule in JOBS if f"jobs.{rule.partition(':')[0]}" in users}
+    rules = {
+        rule
+        for rule in JOBS
+        if any(f"jobs.{script}" in users for script in SCRIPTS.get(rule, (rule.partition(":")[0],)))
+    }
     return with_downstream(rules).union(*(BY_NAME[name] for name in users & set(BY_NAME)))
 
 

@@ -11,7 +11,7 @@ from tests.planning import copy_tree, run
 
 SMOKE = """
 name: demo
-training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint_every: 2}
+training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint_minutes: 0}
 development: {dataset: null, every: 2}
 corpora: {wiki_extract: {dev_sentences: 250, max_sentences: 200}}
 continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}

@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from tests.checkpointing import write_checkpoints_by_steps
 from tests.jobs import config, run_here
 
 
@@ -18,6 +19,7 @@ def main() -> None:
         if not (out / name).exists():
             (out / name).symlink_to(inputs / name)
     os.chdir(out)
+    write_checkpoints_by_steps()
     run_here("train_encoder", config("train_encoder"))
 
 

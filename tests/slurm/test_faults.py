@@ -117,7 +117,7 @@ def test_a_preempted_training_goes_on_from_its_checkpoint(node, start, tmp_path)
     No checkpoint is due before the last step, so the one it goes on from is that of SIGTERM.
     """
     steps = 1500
-    settings = jobs.config("train_encoder", max_steps=steps, checkpoint_every=steps)
+    settings = jobs.config("train_encoder", max_steps=steps, checkpoint_minutes=99)
     command = shlex.join(
         ["python", "-m", "workflow_scripts.jobs.train_encoder", *jobs.arguments("train_encoder", settings)]
     )

@@ -41,3 +41,8 @@ def test_without_graphviz_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingError, match="apt-get install graphviz"):
         draw_rulegraph.as_svg("digraph {}")
+
+
+def test_a_rule_for_two_suites_is_drawn_as_that_of_the_first():
+    dot = '0[label = "train"]\n1[label = "evaluate_lee_with_lee_space"]\n0 -> 1\n'
+    assert draw_rulegraph.parse(dot) == {("train", "evaluate_sts")}

@@ -1,7 +1,8 @@
 """The jobs that the present configuration and code would run, from a dry run of Snakemake.
 
-Each rule runs one entry script, so the command that Snakemake prints for a job contains everything: the rule, its
-slice of the configuration, its wildcards and its files. A dry run of everything does not need Snakemake's own records.
+Each rule runs one entry script, or several in one process (``jobs.__main__``), so the command that Snakemake prints
+contains everything: the script, its slice of the configuration, its wildcards and its files. A dry run of everything
+does not need Snakemake's own records.
 """
 
 import argparse
@@ -10,13 +11,15 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.provenance.job import jobs_of
 from workflow_scripts.provenance.record import Record
 
-_COMMAND = re.compile(r"^ *(\S[^\n]*?) -m workflow_scripts\.jobs\.(\w+) (.*?)2>&1", re.DOTALL | re.MULTILINE)
+_COMMAND = re.compile(r"^ *(\S[^\n]*?) -m workflow_scripts\.jobs[. ](\w+ .*?)2>&1", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^Shell command: *\n", re.MULTILINE)
 
 
@@ -75,14 +78,21 @@ def plan(root: Path, configfiles: list[str]) -> list[Job]:
         raise ConfigError(
             f"{root}: snakemake's dry run failed: {errors[0].strip()} Run snakemake --dry-run in this folder."
         )
-    jobs = [_job(root, *found) for found in _COMMAND.findall(printed)]
-    assert len(jobs) == len(_HEADING.findall(printed)), "a rule whose command does not call an entry script"
-    return jobs
+    commands = _COMMAND.findall(printed)
+    assert len(commands) == len(_HEADING.findall(printed)), (
+        "a rule whose command does not call an entry script"
+    )
+    return [job for command in commands for job in _jobs(root, *command)]
 
 
-def _job(root: Path, launcher: str, rule: str, rest: str) -> Job:
+def _jobs(root: Path, launcher: str, rest: str) -> Iterator[Job]:
+    """The job of a command, or several that it runs one after the other."""
     tokens = shlex.split(rest.replace("\\\n", " "))
-    tokens = [token for token in tokens if not token.startswith(">")]
+    words = [token for token in tokens if not token.startswith(">")]
+    return (_job(root, launcher, *job) for job in jobs_of(words))
+
+
+def _job(root: Path, launcher: str, rule: str, *tokens: str) -> Job:
     arguments: dict[str, list[str]] = {}
     for token in tokens:
         if token.startswith("--"):

@@ -19,10 +19,14 @@ from typing import NamedTuple
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.attention import context_projections
 from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.models.encoder import hidden_states
+from workflow_scripts.models.packed import unpacked
+from workflow_scripts.models.tokens import TokenBatch
 
 Forward = Callable[[Tensor, Tensor], object]
 """One complete pass from token ids and mask, both of shape (B, T), to sentence vectors; the result is not used."""
@@ -68,9 +72,9 @@ def added_parameters(scores: Iterable[Score]) -> Score:
     return Score("cost", "", "added_parameters_percent", 100 * (ours / base - 1), 1)
 
 
-def run_backbone(backbone: nn.Module, ids_BT: Tensor, mask_BT: Tensor) -> object:
+def run_backbone(backbone: PreTrainedModel, ids_BT: Tensor, mask_BT: Tensor) -> object:
     """One pass of an encoder without pooler or head."""
-    return backbone(input_ids=ids_BT, attention_mask=mask_BT)
+    return hidden_states(backbone, TokenBatch(ids_BT, mask_BT), "last")
 
 
 def ratios(scores: Iterable[Score]) -> str:
@@ -114,7 +118,7 @@ def count_operations(module: nn.Module, forward: Forward, tokens: int, batch_siz
     hooks = [layer.register_forward_pre_hook(note_linear) for layer in layers]
     hooks += [layer.register_forward_pre_hook(note_attention) for layer in context_projections(module)]
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), unpacked():
             forward(*_batch(module, batch_size, tokens))
     finally:
         for hook in hooks:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.readouts import PortableReadout
 from workflow_scripts.models.templates import tokenise_in
 
@@ -18,6 +18,6 @@ def layer_weights(
     core = encoder.readout.core
     batch = tokenise_in(encoder.template, tokenizer, [sentence], max_tokens).batch([0]).to(encoder.device)
     with torch.inference_mode():
-        states = encoder.eval().hidden_states(batch.ids_BT, batch.mask_BT)
+        states = hidden_states(encoder.eval().backbone, batch, "all")
         weights_1LL = core.attention(*core.layers(states, batch.mask_BT))  # type: ignore[operator]
     return int(core.lowest), weights_1LL[0].double().tolist()  # type: ignore[arg-type]

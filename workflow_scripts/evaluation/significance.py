@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
-from scipy import optimize, stats
+from scipy import special
 
 from workflow_scripts.config import Settings
 
@@ -96,7 +96,7 @@ def _t_test(differences_S: Floats, sd: float) -> float:
     if sd == 0:
         return float(mean == 0)
     statistic = mean / (sd / np.sqrt(len(differences_S)))
-    return float(2 * stats.t.sf(abs(statistic), len(differences_S) - 1))
+    return float(2 * special.stdtr(len(differences_S) - 1, -abs(statistic)))
 
 
 def permutation_p(differences: ArrayLike, permutations: int, seed: int) -> float:
@@ -127,17 +127,22 @@ def detectable_difference(sd: float, n: int, alpha: float, power: float) -> floa
         alpha: Two-sided level of significance.
         power: Desired probability of detection, above ``alpha``.
     """
+    from scipy.optimize import (
+        brentq,
+    )  # slow to import, as is scipy.stats, whose distributions are scipy.special's
+
     assert power > alpha
     # The tails of the normal distribution, averaged over the chi distribution of the estimated sd, because scipy's
     # noncentral t returns NaN in the far tail.
     levels = (np.arange(4096) + 0.5) / 4096
-    bound = stats.t.ppf(1 - alpha / 2, n - 1) * np.sqrt(stats.chi2.ppf(levels, n - 1) / (n - 1))
+    spread = np.sqrt(2 * special.gammaincinv((n - 1) / 2, levels) / (n - 1))  # quantiles of chi over its root
+    bound = special.stdtrit(n - 1, 1 - alpha / 2) * spread
 
     def excess(shift: float) -> float:
-        return float((stats.norm.sf(bound - shift) + stats.norm.cdf(-bound - shift)).mean()) - power
+        return float((special.ndtr(shift - bound) + special.ndtr(-bound - shift)).mean()) - power
 
     highest = 2 * float(bound.max()) + 10
-    return float(optimize.brentq(excess, 0, highest)) * sd / float(np.sqrt(n))
+    return float(brentq(excess, 0, highest)) * sd / float(np.sqrt(n))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -67,7 +67,7 @@ def evaluate_tasks(
         DataError: if not one task could be evaluated.
     """
     checkpoints = _Checkpoints(job, columns)
-    texts = SharedTexts(encode, {name: texts_asked_for(task.evaluate) for name, task in tasks.items()})
+    texts = shared_texts(encode, tasks)
     failures = Failures(job)
     found: list[Tables] = []
     for name, task in tasks.items():
@@ -88,6 +88,11 @@ def evaluate_tasks(
     return Outcome(joined, failures.settle(joined["scores"]))
 
 
+def shared_texts(encode: Encode, tasks: Mapping[str, Task]) -> SharedTexts:
+    """The texts of a suite, to be encoded by ``encode``."""
+    return SharedTexts(encode, {name: texts_asked_for(task.evaluate) for name, task in tasks.items()})
+
+
 def scores_of(job: Job, scores: Iterable[Score]) -> pa.Table:
     """Scores as a table with the suite, run and seed of a job."""
     return score_table(scores, **{name: job.wildcards[name] for name in ("suite", "run", "seed")})
@@ -98,21 +103,21 @@ def task_key(job: Job, task: Task) -> str:
     return job_key(
         job.rule,
         wildcards=job.wildcards,
-        settings=_settings(task),
+        settings=_settings(job, task),
         inputs={role: given.sha256 for role, given in _inputs(job, task).items()},
         meaning=job.start.meaning,
         packages=job.start.packages,
     )
 
 
-def _settings(task: Task) -> dict[str, Any]:
-    return {"suite": task.settings.model_dump(mode="json")}
+def _settings(job: Job, task: Task) -> dict[str, Any]:
+    return {**job.settings, "suite": task.settings.model_dump(mode="json")}
 
 
 def _inputs(job: Job, task: Task) -> dict[str, Input]:
     """A job's inputs but for the datasets of other tasks."""
-    others = {path.as_posix() for path in job.many("datasets")} - {task.dataset.as_posix()}
-    return {role: given for role, given in job.start.inputs.items() if given.path not in others}
+    others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path != task.dataset}
+    return {role: given for role, given in job.start.inputs.items() if role not in others}
 
 
 def _computed(job: Job, task: Task, encode: Encode, columns: Mapping[str, pa.Schema]) -> Tables:
@@ -167,7 +172,7 @@ class _Checkpoints:
     def _record(self, path: Path, task: Task) -> Record:
         own = {
             "key": task_key(self._job, task),
-            "settings": _settings(task),
+            "settings": _settings(self._job, task),
             "inputs": _inputs(self._job, task),
             "outputs": [path.as_posix()],
         }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from workflow_scripts.models.encoder import check_length
+from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.encoding import batches_by_length
 from workflow_scripts.models.precision import Precision, mixed_precision
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
@@ -52,9 +52,6 @@ def passes(
     for start in range(0, len(text), size):
         for rows in batches_by_length(lengths[start : start + size], TOKENS_PER_BATCH):
             batch = text.batch(start + rows).to(backbone.device)
-            check_length(backbone, batch.ids_BT)
             with torch.inference_mode(), mixed_precision(precision, backbone.device):
-                layers = backbone(
-                    input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True
-                ).hidden_states
+                layers = hidden_states(backbone, batch, "all")
             yield States(start + rows, batch, tuple(states.float() for states in layers))

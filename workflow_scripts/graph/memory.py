@@ -1,11 +1,11 @@
 """How much memory a job asks for: its rule's own amount, and more for an encoder that does not fit into it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import ceil
 
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
-from workflow_scripts.graph.workloads import Workloads
+from workflow_scripts.graph.workloads import Suite, Workloads
 
 _READ_BYTES = 4
 """A parameter in float32."""
@@ -32,13 +32,15 @@ class Memory:
         """
         return lambda wildcards: self._request(least_gb, self._parameters(wildcards.run), _READ_BYTES)
 
-    def evaluating(self, least_gb: int, kind: str = "") -> Callable[[Wildcards], str]:
-        """Of a job that also holds the vectors of a suite of ``kind``, which may be a wildcard."""
+    def evaluating(
+        self, least_gb: int, kind: str = "", suites: Collection[Suite] = ()
+    ) -> Callable[[Wildcards], str]:
+        """Of a job that also holds vectors: of a suite of ``kind``, which may be a wildcard, or of several suites."""
 
         def request(wildcards: Wildcards) -> str:
-            rows = self._work.of(kind or wildcards.kind, wildcards.suite).rows
-            width = max((size.width for size in self._work.sizes(wildcards.run)), default=0)
-            vectors = rows * width * _VECTOR_BYTES
+            read = suites or [(kind or wildcards.kind, wildcards.suite)]
+            rows = sum(self._work.of(*suite).rows for suite in read)
+            vectors = rows * self._work.width(wildcards.run) * _VECTOR_BYTES
             return self._request(least_gb, self._parameters(wildcards.run), _READ_BYTES, vectors)
 
         return request

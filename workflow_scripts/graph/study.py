@@ -5,9 +5,9 @@ A run is its settings: if several names have the same ones, or for ones that dif
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +149,13 @@ class Study:
         )
         return list(dict.fromkeys(filled))
 
-    def loading_modules(self, run: str) -> list[str]:
-        """Modules that loading a run's model imports by name; a run that is made of others needs theirs."""
+    @cached_property
+    def loading_modules(self) -> Callable[[str], list[str]]:
+        """Modules that loading a run's model imports by name, found once: every evaluation of the run asks."""
+        return cache(self._loading_modules)
+
+    def _loading_modules(self, run: str) -> list[str]:
+        """A run that is made of others needs their modules."""
         method = self.method(run)
         behind = self.modules_behind(self.runs[run].encoder)
         several = {ENSEMBLE} & {*behind, *_ensemble_module(method["module"])}
@@ -160,9 +165,10 @@ class Study:
         """Modules that loading the runs of an encoder imports by name."""
         return sorted({module for run in self.members(encoder) for module in self.loading_modules(run)})
 
-    def runs_of(self, experiment: str) -> dict[str, Run]:
-        """Every run that one experiment asks for."""
-        return runs_of(self.grids[experiment])
+    @cached_property
+    def runs_of(self) -> Callable[[str], dict[str, Run]]:
+        """Every run that one experiment asks for; shared, so not to be changed."""
+        return cache(lambda experiment: runs_of(self.grids[experiment]))
 
     @cached_property
     def asked_corpora(self) -> list[str]:
@@ -265,6 +271,7 @@ def _environment(config: Config) -> dict[str, str]:
     return root | ({"SEMBLANCE_OFFLINE": "1"} if config["offline"] else {})
 
 
+@cache
 def _ensemble_module(method: str) -> list[str]:
     """The module that loads several encoders, where a method makes such a model: its code imports it."""
     loads = f"workflow_scripts/{ENSEMBLE.replace('.', '/')}.py" in code_files(f"methods.{method}")

@@ -1,11 +1,11 @@
 """How long an evaluation may take: its rule's own limit, and more for an encoder or a suite that takes longer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import ceil
 
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
-from workflow_scripts.graph.workloads import Workloads
+from workflow_scripts.graph.workloads import Suite, Workloads
 from workflow_scripts.planning.rates import forward_flops
 
 MARGIN = 2
@@ -24,16 +24,20 @@ class Times:
         self._work = workloads
         self._on_gpu: list[str] = study.config["evaluation"]["on_gpu"]
 
-    def evaluating(self, least_minutes: int, kind: str = "") -> Callable[[Wildcards, int], int]:
+    def evaluating(
+        self, least_minutes: int, kind: str = "", suites: Collection[Suite] = ()
+    ) -> Callable[[Wildcards, int], int]:
         """Minutes of a job that evaluates a run, in each new attempt more.
 
         Args:
             least_minutes: What the rule takes for an encoder of any usual size.
             kind: Of its suites; left out where it is a wildcard.
+            suites: Those of a job that evaluates several, one after the other.
         """
 
         def minutes(wildcards: Wildcards, attempt: int) -> int:
-            seconds = self.seconds(kind or wildcards.kind, wildcards.suite, wildcards.run)
+            read = suites or [(kind or wildcards.kind, wildcards.suite)]
+            seconds = sum(self.seconds(*suite, wildcards.run) for suite in read)
             return attempt * max(least_minutes, ceil(MARGIN * seconds / 60))
 
         return minutes
@@ -43,8 +47,8 @@ class Times:
         work, sizes = self._work.of(kind, suite), self._work.sizes(run)
         tokens = work.tokens * (_PROMPTED if self._work.prompted(run) else 1)
         each = sum(forward_flops(1, size.layers, size.width, _FEED_FORWARD * size.width**2) for size in sizes)
-        width = max((size.width for size in sizes), default=0)
-        return _START_SECONDS + tokens * each / self._speed(kind) + work.scoring_seconds * width
+        scoring = work.scoring_seconds * self._work.width(run)
+        return _START_SECONDS + tokens * each / self._speed(kind) + scoring
 
     def _speed(self, kind: str) -> float:
         """Operations a second while encoding."""

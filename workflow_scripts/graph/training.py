@@ -80,10 +80,9 @@ class Training:
         training = deciding(settings["training"], self._schema, "Training")
         return as_json(settings | {"training": training} | self._made_of(wildcards))
 
-    def checkpoint_every(self, wildcards: Wildcards) -> int:
-        """Steps between a run's checkpoints, a resource: what Snakemake passes on and does not compare."""
-        steps: int = self._study.settings(wildcards.run)["training"]["checkpoint_every"]
-        return steps
+    def checkpoint_minutes(self, wildcards: Wildcards) -> str:
+        """Minutes between a run's checkpoints, a resource: what Snakemake passes on and does not compare."""
+        return str(self._study.settings(wildcards.run)["training"]["checkpoint_minutes"])
 
     def adapting_settings(self, wildcards: Wildcards) -> str:
         """Settings of an adapted encoder."""

@@ -8,6 +8,9 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.planning.evaluations import Work, work_of
 from workflow_scripts.planning.rates import Rates, read_rates
 
+Suite = tuple[str, str]
+"""Kind and name."""
+
 
 class Workloads:
     """Lookups, each computed once: thousands of jobs share a few suites and encoders."""
@@ -30,6 +33,10 @@ class Workloads:
     def _sizes(self, run: str) -> list[Size]:
         """Sizes of the encoders behind a run, without those that nobody can size before they are fetched."""
         return [size for size in self._study.sizes.behind(self._study.runs[run].encoder) if size]
+
+    def width(self, run: str) -> int:
+        """Dimensions of the widest encoder behind a run; 0 where nobody can say before it is fetched."""
+        return max((size.width for size in self.sizes(run)), default=0)
 
     def prompted(self, run: str) -> bool:
         """Whether a run puts sentences into a template."""

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,17 @@ def configfiles_of(snakefile: Path) -> list[Path]:
 
 def reading_findings(file: Path) -> Iterator[str]:
     """Why a YAML file cannot be read, if it cannot."""
+    state = file.stat() if file.exists() else None
+    yield from _reading_findings(file, state and (state.st_mtime_ns, state.st_size))
+
+
+@cache  # the same files are checked before Snakemake reads them, and again with those that are laid over them
+def _reading_findings(file: Path, _state: tuple[int, int] | None) -> tuple[str, ...]:
     try:
         read_yaml(file)
     except ConfigError as error:
-        yield str(error)
+        return (str(error),)
+    return ()
 
 
 def read_numbers(value: Any, seen: set[int] | None = None) -> None:

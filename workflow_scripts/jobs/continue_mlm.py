@@ -24,7 +24,7 @@ def main() -> None:
         inputs=["base", "corpus"],
         outputs=["record", "history"],
         timings=["speed"],
-        operational=["checkpoint_every"],
+        operational=["checkpoint_minutes"],
     )
     block = job.settings["continue_mlm"]
     settings = ContinueMlm.parse(block | {"training": block["training"] | job.operational}, "continue_mlm")
@@ -44,6 +44,7 @@ def main() -> None:
         Objective(model, text, sampler, tokenizer, settings),
         training,
         training.steps(len(text)),
+        seed=settings.seed,
         development=None,
         checkpoints=checkpoints,
         fingerprint=job.key,

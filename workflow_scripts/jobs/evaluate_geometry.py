@@ -1,7 +1,11 @@
-"""Measure the geometry of one run's embedding space (rule evaluate_geometry)."""
+"""Measure the geometry of one run's embedding space (rule evaluate_geometry, or behind evaluate_sts in its process).
+
+``beside`` are the datasets of a suite of scored pairs that the run is evaluated on as well, ``settings.beside`` its
+block. Their sentences are encoded as for that suite, so that vectors can be shared and are the same to the bit
+whichever of the two is measured first, or anew.
+"""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +14,13 @@ import pyarrow as pa
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.evaluation import geometry
+from workflow_scripts.evaluation import geometry, sts
 from workflow_scripts.evaluation.embeddings import Encode
-from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
-from workflow_scripts.models.devices import granted_device
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.evaluation.opened import Opened, open_run
+from workflow_scripts.evaluation.sts_tasks import tasks_of
+from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks, shared_texts
 from workflow_scripts.provenance.artefacts import write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job, parse_job
 
 
 def main() -> None:
@@ -28,6 +31,8 @@ def main() -> None:
         wildcards=["suite", "run", "seed"],
         inputs=["model"],
         many=["datasets"],
+        optional=["beside"],
+        beside="beside",
         operational=["gpus"],
         outputs=["scores"],
     )
@@ -37,11 +42,19 @@ def main() -> None:
     found = {name: table for name, table in tables.items() if len(table)}
     measures = config.measures.items()
     tasks = {name: _task(paths[one.dataset], found, config.of_task(name)) for name, one in measures}
-    encoder, tokenizer = load_encoder(job.inputs["model"].parent)
-    encoder.to(granted_device(job.operational["gpus"]))
-    once = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
-    made = evaluate_tasks(job, tasks, once, {"scores": SCORES})
+    made = evaluate_tasks(job, tasks, _encoding(job, open_run(job), config.max_tokens), {"scores": SCORES})
     write_table(job.outputs["scores"], made.tables["scores"], job.record(labels=made.labels))
+
+
+def _encoding(job: Job, run: Opened, max_tokens: int) -> Encode:
+    """Texts to vectors, those of the suite beside as that one has them, where both cut at the same length."""
+    encode = run.encoding(max_tokens)
+    if "beside" not in job.settings:
+        return encode
+    suite = sts.Config.parse(job.settings["beside"], "suites.sts")
+    if suite.max_tokens != max_tokens:
+        return encode
+    return shared_texts(encode, tasks_of(suite, job.many("beside"))).beside()
 
 
 def _task(dataset: Path, found: Mapping[str, pa.Table], alone: geometry.Config) -> Task:

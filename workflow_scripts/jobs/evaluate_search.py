@@ -1,6 +1,5 @@
 """Score one run on one suite of semantic search (rule evaluate_search)."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,9 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import search
 from workflow_scripts.evaluation.embeddings import Encode
+from workflow_scripts.evaluation.opened import open_run
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
 from workflow_scripts.evaluation.times import write_times
-from workflow_scripts.models.devices import granted_device
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
 
@@ -34,10 +31,12 @@ def main() -> None:
     )
     config = search.Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
     tasks = {path.stem: _task(path, read_table(path, LABELLED), config) for path in job.many("datasets")}
-    encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
-    encoder.to(granted_device(job.operational["gpus"]))
-    once = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
-    made = evaluate_tasks(job, tasks, once, {"scores": SCORES, "times": SCORES})
+    made = evaluate_tasks(
+        job,
+        tasks,
+        open_run(job, config.readout).encoding(config.max_tokens),
+        {"scores": SCORES, "times": SCORES},
+    )
     record = job.record(labels=made.labels)
     write_table(job.outputs["scores"], made.tables["scores"], record)
     write_times(job.timings["times"], made.tables["times"], record)

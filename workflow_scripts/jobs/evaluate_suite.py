@@ -1,7 +1,6 @@
 """Score one run on one suite by the evaluator of its kind (rule evaluate_suite)."""
 
 import importlib
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,9 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation.base import Evaluator, SuiteConfig
 from workflow_scripts.evaluation.embeddings import Encode
+from workflow_scripts.evaluation.opened import open_run
 from workflow_scripts.evaluation.scores import gap
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
-from workflow_scripts.models.devices import granted_device
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
 
@@ -38,10 +35,7 @@ def main() -> None:
     tasks = {
         path.stem: _task(path, read_table(path, form), evaluator, config) for path in job.many("datasets")
     }
-    encoder, tokenizer = load_encoder(job.inputs["model"].parent)
-    encoder.to(granted_device(job.operational["gpus"]))
-    once = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
-    made = evaluate_tasks(job, tasks, once, {"scores": SCORES})
+    made = evaluate_tasks(job, tasks, open_run(job).encoding(config.max_tokens), {"scores": SCORES})
     write_table(
         job.outputs["scores"], made.tables["scores"], job.record(labels=[*config.labels, *made.labels])
     )

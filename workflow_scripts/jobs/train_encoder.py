@@ -36,7 +36,7 @@ def main() -> None:
         optional=["exemplars", "words", "teacher"],
         outputs=["record", "history", "metrics"],
         timings=["speed"],
-        operational=["checkpoint_every"],
+        operational=["checkpoint_minutes"],
     )
     seed = int(job.wildcards["seed"])
     training = Training.parse(job.settings["training"] | job.operational, "training")
@@ -67,6 +67,7 @@ def main() -> None:
         objective,
         training,
         training.steps(rows),
+        seed=seed,
         development=(development.every, dev_score),
         checkpoints=checkpoints,
         fingerprint=job.key,

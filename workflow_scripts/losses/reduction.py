@@ -9,7 +9,7 @@ to treat it:
 
 * ``straight_through`` (the default): S is as in the paper, and c learns as if membership were
   sigmoid((c - sigma) / T). Only c does: deviations are held constant there, so that the encoder's gradient is that of
-  Eq. 5 as printed, and with c = 0 that of the underlying method, bit for bit.
+  Eq. 5 as printed, and with c = 0 that of the underlying method.
 * ``soft``: membership is that sigmoid in the forward pass as well; the encoder also learns through sigma.
 * ``frozen``: c keeps its first value (3R, Table 8).
 

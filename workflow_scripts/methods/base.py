@@ -59,8 +59,8 @@ class Objective(Protocol):
         """Loss of ``step`` (from 1), a scalar with a gradient; the same for the same seed and step."""
         raise NotImplementedError
 
-    def metrics(self) -> Sequence[float]:
-        """Values of ``metric_names`` at the step whose loss was asked for last."""
+    def metrics(self) -> Sequence[Tensor | float]:
+        """Values of ``metric_names`` at the step whose loss was asked for last, left on their device."""
         return ()
 
     @property

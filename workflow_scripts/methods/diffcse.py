@@ -180,7 +180,7 @@ class Objective(base.Objective):
 
     def vectors(self, batch: TokenBatch) -> Tensor:
         """Sentence vectors as the losses see them, (B, D)."""
-        read_BR = self.module.encoder.read(batch.ids_BT, batch.mask_BT)
+        read_BR = self.module.encoder.read(batch)
         if self.module.projector is not None:
             return self.module.projector(read_BR)  # type: ignore[no-any-return]
         return self.module.encoder.project(read_BR)

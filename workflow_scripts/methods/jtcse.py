@@ -79,8 +79,8 @@ class Config(base.MethodConfig):
 
 
 def overrides(config: Config) -> dict[str, Any]:
-    """What this method asks of ``load_backbone``: attention whose weights can be read."""
-    return {"dropout": config.dropout, "attn_implementation": "eager"}
+    """What this method asks of ``load_backbone``."""
+    return {"dropout": config.dropout}
 
 
 def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
@@ -158,19 +158,19 @@ class Objective(base.Objective):
         assert isinstance(first, SentenceEncoder) and isinstance(second, SentenceEncoder)
         self._sub_encoders: tuple[Any, Any] = (first.backbone, second.backbone)
         self._cross_every = config.cross_every if config.reads_cross_streams else None
-        self._last: dict[str, float] = {}
+        self._last: dict[str, Tensor | float] = {}
 
     def loss(self, step: int) -> Tensor:
         """Contrast within and across sub-encoders, and constrain the moduli."""
         batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(self.module.device)
-        states = run_twin(self._sub_encoders, batch, self._cross_every, self._config.cross_mode)
+        states = run_twin(self._sub_encoders, batch, self._cross_every, self._config.cross_mode, first=True)
         views = [self._views(states, number) for number in (0, 1)]
         forward = self.goes_forward(step)
         terms = self.terms(views[0], views[1], forward)
-        self._last = {name: term.item() for name, term in terms.items()} | {"forward": float(forward)}
+        self._last = {name: term.detach() for name, term in terms.items()} | {"forward": float(forward)}
         return torch.stack(list(terms.values())).sum()
 
-    def metrics(self) -> Sequence[float]:
+    def metrics(self) -> Sequence[Tensor | float]:
         """Terms of the last step; nan for those that are not asked for."""
         return [self._last.get(name, float("nan")) for name in self.metric_names]
 

@@ -38,8 +38,9 @@ from transformers import PreTrainedModel
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods.base import ContrastiveObjective
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, position_offset
+from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.templates import Template, pieces
-from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.training import contrastive
 from workflow_scripts.training.contrastive import Contrastive, overrides, rows_of_all
 from workflow_scripts.training.data import TrainingData
@@ -102,7 +103,7 @@ class Objective(ContrastiveObjective):
         """Both views before the head, without their templates' biases, of all processes, shape (2, B, R)."""
         rows = rows_of_all(self._sampler.rows_of(step), 2, len(self._text))
         batch = self._text.batch(rows).to(self.encoder.device)
-        vectors_BR = self.encoder.read(batch.ids_BT, batch.mask_BT)
+        vectors_BR = self.encoder.read(batch)
         if self._config.denoise:
             halves = zip(self._biases, batch.mask_BT.chunk(2), strict=True)
             vectors_BR = vectors_BR - torch.cat([bias(mask_BT) for bias, mask_BT in halves])
@@ -132,7 +133,7 @@ class Bias:
         ids_LW = words.expand(len(lengths_L), -1)
         positions_LW = torch.arange(len(words), device=mask_BT.device).expand_as(ids_LW) + self._first
         positions_LW[:, len(self._before) :] += lengths_L.unsqueeze(1)
-        bias_LR = self._encoder.read(ids_LW, torch.ones_like(ids_LW), positions_LW)
+        bias_LR = self._encoder.read(TokenBatch(ids_LW, torch.ones_like(ids_LW)), positions_LW)
         return bias_LR[which_B]
 
 
@@ -146,7 +147,7 @@ class Denoised(TextEncoder):
         self.width = encoder.width
         self._bias = bias
 
-    def forward(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Embed token ids; returns (B, D), not normalised."""
-        vectors_BR = self.encoder.read(ids_BT, mask_BT)
+    def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
+        """Embed the tokens of a batch; returns (B, D), not normalised."""
+        vectors_BR = self.encoder.read(TokenBatch(ids_BT, mask_BT, packing))
         return self.encoder.project(vectors_BR if self._bias is None else vectors_BR - self._bias(mask_BT))

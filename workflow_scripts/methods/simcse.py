@@ -43,7 +43,7 @@ class Objective(ContrastiveObjective):
     def views(self, step: int) -> Tensor:
         """Both views of the step's sentences before the head, of all processes, shape (2, B, D)."""
         batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(self.encoder.device)
-        views = self.encoder.read(batch.ids_BT, batch.mask_BT).chunk(2)
+        views = self.encoder.read(batch).chunk(2)
         return torch.stack([gathered(view_BD) for view_BD in views])
 
     def contrast(self, views_2BD: Tensor) -> Tensor:

@@ -37,5 +37,5 @@ class Objective(simcse.Objective):
         """The step's sentences and their partners before the head, shape (2, B, D)."""
         rows = rows_of_all(self._sampler.rows_of(step), 2, len(self._pairs))
         batch = self._pairs.batch(rows).to(self.encoder.device)
-        views = self.encoder.read(batch.ids_BT, batch.mask_BT).chunk(2)
+        views = self.encoder.read(batch).chunk(2)
         return torch.stack([gathered(view_BD) for view_BD in views])

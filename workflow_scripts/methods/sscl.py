@@ -25,7 +25,7 @@ from transformers import PreTrainedModel
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix
 from workflow_scripts.methods import simcse
-from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.readouts.pooling import Config as Pooled
 from workflow_scripts.models.readouts.pooling import pool
 from workflow_scripts.training import contrastive
@@ -71,9 +71,7 @@ class Objective(simcse.Objective):
     def views(self, step: int) -> Tensor:
         """Both views of every layer that is read, the embedding's own first: (2 + 2M, B, D)."""
         batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(self.encoder.device)
-        states = self.encoder.backbone(
-            input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True
-        ).hidden_states
+        states = hidden_states(self.encoder.backbone, batch, "all")
         layers = [pool(states, batch.mask_BT, readout) for readout in self._readouts]
         return torch.stack([gathered(view_BD) for layer in layers for view_BD in layer.chunk(2)])
 

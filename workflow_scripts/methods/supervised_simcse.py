@@ -49,7 +49,7 @@ class Objective(ContrastiveObjective):
         """The step's columns before the head, of all processes, shape (2, B, D) or (3, B, D)."""
         rows = rows_of_all(self._sampler.rows_of(step), self._columns, len(self._text))
         batch = self._text.batch(rows).to(self.encoder.device)
-        views = self.encoder.read(batch.ids_BT, batch.mask_BT).chunk(self._columns)
+        views = self.encoder.read(batch).chunk(self._columns)
         return torch.stack([gathered(view_BD) for view_BD in views])
 
     def contrast(self, views_VBD: Tensor) -> Tensor:

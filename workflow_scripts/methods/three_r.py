@@ -45,8 +45,9 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import Threshold, ThresholdConfig, deviation, reduce
 from workflow_scripts.methods import base, load_method
 from workflow_scripts.methods.base import ContrastiveObjective, Method, MethodConfig
+from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
-from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.training.data import TrainingData
 
 FEW = 0.1
@@ -170,18 +171,30 @@ class Objective(base.Objective):
             raise ConfigError(f"methods: k is {config.k}; the pool has {len(self._exemplars)}. Lower it.")
         self._words = data.tokenised("word") if config.reads_words else None
         self._deviation_at_start = self._of_words_at_start() if config.identify == "words_at_start" else None
-        self._last = (start, 0.0)
+        self._last: Sequence[Tensor] = ()
 
     def loss(self, step: int) -> Tensor:
         """Reduce the step's vectors, then compare them."""
         self._threshold.clamp()
         encoder = self._base.encoder
-        views_VBD = self._base.views(step)
+        views_VBD, exemplars_KD = self._read(step)
         if self._config.where == "before_head":
-            return self._base.contrast(encoder.project(self._reduced(views_VBD, step)))
-        return self._base.contrast(self._reduced(encoder.project(views_VBD), step))
+            return self._base.contrast(encoder.project(self._reduced(views_VBD, exemplars_KD, step)))
+        return self._base.contrast(self._reduced(encoder.project(views_VBD), exemplars_KD, step))
 
-    def metrics(self) -> Sequence[float]:
+    def _read(self, step: int) -> tuple[Tensor, Tensor | None]:
+        """The step's vectors, and those of its exemplars, in one pass where the encoder and the method can."""
+        if self._exemplars is None:
+            return self._base.views(step), None
+        encoder = self._base.encoder
+        batch = self._exemplars.batch(self.exemplars_of(step)).to(encoder.device)
+        with encoder.reading_along(batch) as along:
+            views_VBD = self._base.views(step)
+        if along.vectors_KR is None:
+            return views_VBD, self._embedded(batch, step)
+        return views_VBD, self._at_the_views(along.vectors_KR)
+
+    def metrics(self) -> Sequence[Tensor]:
         """Threshold c and the number of dimensions in S, at the last step."""
         return self._last
 
@@ -200,10 +213,10 @@ class Objective(base.Objective):
         """What the method underneath does."""
         self._base.finish()
 
-    def _reduced(self, views_VBD: Tensor, step: int) -> Tensor:
+    def _reduced(self, views_VBD: Tensor, exemplars_KD: Tensor | None, step: int) -> Tensor:
         member_D = self._members(views_VBD, step)
-        self._last = (self._threshold.c.item(), float((member_D > 0.5).sum()))
-        return reduce(views_VBD, self._redundant(step), member_D)
+        self._last = (self._threshold.c.detach().clone(), (member_D > 0.5).sum())
+        return reduce(views_VBD, self._redundant(exemplars_KD, step), member_D)
 
     def _members(self, views_VBD: Tensor, step: int) -> Tensor:
         match self._config.identify:
@@ -221,13 +234,13 @@ class Objective(base.Objective):
         member_D: Tensor = self._threshold(deviation_D)
         return member_D
 
-    def _redundant(self, step: int) -> Tensor | None:
+    def _redundant(self, exemplars_KD: Tensor | None, step: int) -> Tensor | None:
         match self._config.subtract:
             case "own":
                 return None
             case "exemplars":
-                assert self._exemplars is not None
-                vectors_KD = self._embedded(self._exemplars, self.exemplars_of(step), step)
+                assert exemplars_KD is not None
+                vectors_KD = exemplars_KD
             case "words":
                 vectors_KD = self._embedded_words(step)
             case "word_rows":
@@ -243,22 +256,23 @@ class Objective(base.Objective):
 
     def _embedded_words(self, step: int) -> Tensor:
         assert self._words is not None
-        return self._embedded(self._words, np.arange(len(self._words)), step)
+        batch = self._words.batch(np.arange(len(self._words))).to(self._base.encoder.device)
+        return self._embedded(batch, step)
 
-    def _embedded(self, text: TokenisedText, rows: np.ndarray[Any, Any], step: int) -> Tensor:
+    def _embedded(self, batch: TokenBatch, step: int) -> Tensor:
         """Vectors as those of the batch are made, their dropout drawn apart."""
-        encoder = self._base.encoder
-        batch = text.batch(rows).to(encoder.device)
-        devices = [encoder.device] if encoder.device.type == "cuda" else []
-        with torch.random.fork_rng(devices):
-            torch.manual_seed(int(np.random.default_rng([self._seed, step, 4]).integers(1 << 62)))
-            vectors_KD = encoder.read(batch.ids_BT, batch.mask_BT)
-            return encoder.project(vectors_KD) if self._config.where == "after_head" else vectors_KD
+        with keyed(self._seed, step, 4):
+            return self._at_the_views(self._base.encoder.read(batch))
+
+    def _at_the_views(self, vectors_KR: Tensor) -> Tensor:
+        """Where the views are reduced: after the head, or before it."""
+        return self._base.encoder.project(vectors_KR) if self._config.where == "after_head" else vectors_KR
 
     def _word_rows(self) -> Tensor:
         """Mean row of the embedding matrix over each word's pieces, special tokens left out."""
         assert self._words is not None
-        ids_BT, mask_BT = self._words.batch(np.arange(len(self._words))).to(self._base.encoder.device)
+        batch = self._words.batch(np.arange(len(self._words))).to(self._base.encoder.device)
+        ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
         pieces_BT = mask_BT.cumsum(dim=1)
         inside_BT = (pieces_BT > 1) & (pieces_BT < mask_BT.sum(dim=1, keepdim=True)) & mask_BT.bool()
         rows_BTD = self._base.encoder.backbone.get_input_embeddings()(ids_BT)

@@ -6,9 +6,8 @@
     CACT_I = SA_I (V_II HD_II)                                                  (Eq. 10), II likewise
 
 JTCSE: Joint Tensor-Modulus Constraints and Cross-Attention for Unsupervised Contrastive Learning of Sentence
-Embeddings, section III-B. The primitive streams are the stock encoders' own layers, called as those call
-them, so they are bit-equal to two encoders by themselves; what cross-attention needs, the attention weights
-and the values, is noted as it passes. The layer's code is not public. Three modes say where CACT goes:
+Embeddings, section III-B. The primitive streams are two encoders by themselves (``models.packed``), whose attention
+weights and values are what cross-attention needs. The layer's code is not public. Three modes say where CACT goes:
 
 * ``parallel`` (the default): each sub-encoder carries a second, cross stream. It forks at the first layer of L, takes
   CACT at layers of L and SA_I (V_I x) of its own state x at the others, always through the rest of the layer
@@ -27,17 +26,16 @@ head, as in every implementation; dropout of the weights is drawn once for both 
 Shape suffixes: B sentences, H heads, T tokens, D width.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
-from transformers.masking_utils import create_bidirectional_mask
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import check_length
+from workflow_scripts.models.packed import Attended, PackedEncoder, packs
+from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.tokens import TokenBatch
 
 CrossMode = Literal["parallel", "literal", "feedback"]
@@ -45,7 +43,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 class TwinStates(NamedTuple):
-    """Last hidden states (B, T, D) of both sub-encoders, and those of their cross streams, if there are any."""
+    """Last hidden states of both sub-encoders, (B, T, D) or (B, 1, D), and of their cross streams, if there are any."""
 
     primitive: Pair
     cross: Pair | None
@@ -76,98 +74,78 @@ def check_sub_encoders(sub_encoders: Sequence[PreTrainedModel]) -> None:
     if len(sizes) > 1:
         raise ConfigError(f"encoders: sub-encoders of several sizes (layers, width, heads): {sorted(sizes)}.")
     for sub_encoder in sub_encoders:
-        layers = getattr(getattr(sub_encoder, "encoder", None), "layer", None)
-        if layers is None or not hasattr(layers[0], "feed_forward_chunk"):
+        if not packs(sub_encoder):
             raise ConfigError(
                 f"encoders: {type(sub_encoder).__name__} is not built as BERT. Take BERT or RoBERTa."
             )
 
 
 def run_twin(
-    sub_encoders: tuple[Any, Any], batch: TokenBatch, every: int | None, mode: CrossMode
+    sub_encoders: Sequence[PreTrainedModel],
+    batch: TokenBatch,
+    every: int | None,
+    mode: CrossMode,
+    *,
+    first: bool = False,
 ) -> TwinStates:
     """Run both sub-encoders over a batch.
 
     Args:
-        sub_encoders: Two ``PreTrainedModel`` with eager attention (``set_attn_implementation``).
+        sub_encoders: Two of them.
         batch: The same for both.
         every: k of Eq. 7; None joins nothing.
         mode: Where the cross-attention goes.
+        first: Whether the first tokens are all that is wanted; states of padding are arbitrary otherwise.
     """
     for sub_encoder in sub_encoders:
         check_length(sub_encoder, batch.ids_BT)
-    if every is None:
-        outputs = [
-            t(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state for t in sub_encoders
-        ]
-        return TwinStates((outputs[0], outputs[1]), None)
-    joined = cross_layers(sub_encoders[0].config.num_hidden_layers, every)
+    packing = batch.packed()
+    one, other = (PackedEncoder(sub_encoder, packing) for sub_encoder in sub_encoders)
+    depth = sub_encoders[0].config.num_hidden_layers
+    joined = cross_layers(depth, every) if every else []
     if mode == "literal":
         joined = joined[-1:]
-    states = [sub_encoder.embeddings(input_ids=batch.ids_BT) for sub_encoder in sub_encoders]
-    masks = [
-        create_bidirectional_mask(
-            config=sub_encoder.config, inputs_embeds=state, attention_mask=batch.mask_BT
-        )
-        for sub_encoder, state in zip(sub_encoders, states, strict=True)
-    ]
-    cross = states
-    for number, layers in enumerate(
-        zip(*(sub_encoder.encoder.layer for sub_encoder in sub_encoders), strict=True), start=1
-    ):
+    # A stream drops on its own, so that the cross streams are passes of their own.
+    crossing = [PackedEncoder(sub_encoder, packing) for sub_encoder in sub_encoders] if joined else []
+    states = [one.embedded(batch.ids_BT), other.embedded(batch.ids_BT)]
+    cross: list[Tensor] = []
+    for number in range(depth):
+        narrow = first and number == depth - 1
         before = states
-        with _noting(layers) as seen:
-            states = [layer(s, m) for layer, s, m in zip(layers, before, masks, strict=True)]
-        if number < joined[0]:
+        seen = [
+            stream.attended(number, state, first=narrow, weights=True)
+            for stream, state in zip((one, other), before, strict=True)
+        ]
+        states = primitive = [
+            stream.finished(number, its.context_ND, stream.residual(state, narrow), first=narrow)
+            for stream, its, state in zip((one, other), seen, before, strict=True)
+        ]
+        if number + 1 in joined:
+            values = [seen[1].values_BHTE, seen[0].values_BHTE]
+            # Where the cross streams fork, they go on from the primitive states.
+            cross = before if not cross or mode == "feedback" else cross
+        elif cross and mode == "parallel":
+            values = [stream.values(number, state) for stream, state in zip(crossing, cross, strict=True)]
+        else:
             continue
-        if number == joined[0] or mode == "feedback":
-            cross = before  # where the cross streams fork
-        if number in joined:
-            values = [seen[1].values_BTD, seen[0].values_BTD]
-            cross = [_finish(*parts) for parts in zip(layers, seen, values, cross, strict=True)]
-            primitive = states
-            states = cross if mode == "feedback" else states
-        elif mode == "parallel":
-            values = [layer.attention.self.value(x) for layer, x in zip(layers, cross, strict=True)]
-            cross = [_finish(*parts) for parts in zip(layers, seen, values, cross, strict=True)]
-    return TwinStates((primitive[0], primitive[1]), (cross[0], cross[1]))  # the last layer is in L
+        cross = [
+            _finished(stream, number, its, value, state, narrow)
+            for stream, its, value, state in zip(crossing, seen, values, cross, strict=True)
+        ]
+        if mode == "feedback":
+            states = cross
+    padded = [tuple(_padded(packing, state, first) for state in pair) for pair in (primitive, cross)]
+    return TwinStates((padded[0][0], padded[0][1]), (padded[1][0], padded[1][1]) if cross else None)
 
 
-class _Seen:
-    """What one layer's self-attention computed."""
-
-    weights_BHTT: Tensor
-    values_BTD: Tensor
-
-
-@contextmanager
-def _noting(layers: Sequence[Any]) -> Iterator[list[_Seen]]:
-    """Note attention weights, dropped out as they were used, and values of each layer's self-attention."""
-    seen = [_Seen() for _ in layers]
-    hooks = []
-    for layer, note in zip(layers, seen, strict=True):
-
-        def on_attention(_m: nn.Module, _i: Any, output: Any, note: _Seen = note) -> None:
-            assert output[1] is not None, "attention is not eager"
-            note.weights_BHTT = output[1]
-
-        def on_value(_m: nn.Module, _i: Any, output: Tensor, note: _Seen = note) -> None:
-            note.values_BTD = output
-
-        hooks += [layer.attention.self.register_forward_hook(on_attention)]
-        hooks += [layer.attention.self.value.register_forward_hook(on_value)]
-    try:
-        yield seen
-    finally:
-        for hook in hooks:
-            hook.remove()
+def _finished(
+    stream: PackedEncoder, number: int, seen: Attended, values_BHTE: Tensor, state_ND: Tensor, first: bool
+) -> Tensor:
+    """Weigh values as this layer weighed its own, then the rest of the layer on top of the stream's own state."""
+    assert seen.weights_BHQT is not None
+    context_ND = stream.weighed(seen.weights_BHQT, values_BHTE, first)
+    return stream.finished(number, context_ND, stream.residual(state_ND, first), first=first)
 
 
-def _finish(layer: Any, seen: _Seen, values_BTD: Tensor, residual_BTD: Tensor) -> Tensor:
-    """Weigh values as this layer weighed its own, then the rest of the layer on top of ``residual_BTD``."""
-    heads = seen.weights_BHTT.shape[1]
-    values_BHTE = values_BTD.view(*values_BTD.shape[:2], heads, -1).transpose(1, 2)
-    context_BTD = torch.matmul(seen.weights_BHTT, values_BHTE).transpose(1, 2).flatten(2)
-    attended_BTD = layer.attention.output(context_BTD, residual_BTD)
-    finished_BTD: Tensor = layer.feed_forward_chunk(attended_BTD)
-    return finished_BTD
+def _padded(packing: Packing, state_ND: Tensor, first: bool) -> Tensor:
+    return state_ND[:, None] if first else packing.rows(state_ND)

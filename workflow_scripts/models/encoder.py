@@ -3,7 +3,9 @@
 Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width of the backbone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
@@ -15,6 +17,8 @@ from transformers.utils import logging as transformers_logging
 
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.folders import TOKENISER_FILES, backbone_folder
+from workflow_scripts.models.packed import PackedEncoder, Reads, packs
+from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.readouts import ReadoutConfig, build_readout, draw_linear_layers
 from workflow_scripts.models.templates import Template
 from workflow_scripts.models.tokens import TokenBatch
@@ -64,6 +68,14 @@ class TextEncoder(nn.Module):
         raise NotImplementedError
 
 
+@dataclass
+class Along:
+    """Sentences that wait to be read along with others, and then their vectors."""
+
+    batch: TokenBatch | None
+    vectors_KR: Tensor | None = None
+
+
 class SentenceEncoder(TextEncoder):
     """Backbone, readout and head; the head runs while training and, if ``head_at_test``, at test.
 
@@ -86,6 +98,7 @@ class SentenceEncoder(TextEncoder):
         self.readout = build_readout(readout, backbone.config)
         self.head = Head(self.readout.width, backbone.config.hidden_size) if head else None
         self.head_at_test = head and head_at_test
+        self._along = Along(None)
         self.width = int(backbone.config.hidden_size) if self.head_at_test else self.readout.width
 
     @property
@@ -114,14 +127,34 @@ class SentenceEncoder(TextEncoder):
             raise ConfigError("readout.pooler: cls: the encoder has no pooler. Take cls_before_pooler.")
         return cast(nn.Linear, pooler.dense)
 
-    def forward(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Embed token ids; returns (B, D), not normalised."""
-        return self.project(self.read(ids_BT, mask_BT))
+    def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
+        """Embed the tokens of a batch (``models.tokens.TokenBatch``); returns (B, D), not normalised."""
+        return self.project(self.read(TokenBatch(ids_BT, mask_BT, packing)))
 
-    def read(self, ids_BT: Tensor, mask_BT: Tensor, positions_BT: Tensor | None = None) -> Tensor:
+    @contextmanager
+    def reading_along(self, batch: TokenBatch) -> Iterator["Along"]:
+        """Let the first ``read`` inside the block read these sentences too, in the same pass.
+
+        They take part in nothing else: what is dropped of the others is what would be dropped without them. An encoder
+        that does not run on packed tokens cannot tell them apart and leaves them unread.
+        """
+        self._along = Along(batch) if packs(self.backbone) and self.readout.reads != "padded" else Along(None)
+        try:
+            yield self._along
+        finally:
+            self._along = Along(None)
+
+    def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
-        states = self.hidden_states(ids_BT, mask_BT, positions_BT)
-        vectors_BR: Tensor = self.readout(states, TokenBatch(ids_BT, mask_BT))
+        along = self._along
+        if along.batch is not None:
+            together, own = batch.followed_by(along.batch), len(batch.ids_BT)
+            along.batch = None
+            vectors_xR = self.read(together)
+            along.vectors_KR = vectors_xR[own:]
+            return vectors_xR[:own]
+        states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT)
+        vectors_BR: Tensor = self.readout(states, batch)
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 
     def project(self, vectors_xR: Tensor) -> Tensor:
@@ -130,20 +163,37 @@ class SentenceEncoder(TextEncoder):
             return self.head(vectors_xR)  # type: ignore[no-any-return]
         return vectors_xR
 
-    def hidden_states(
-        self, ids_BT: Tensor, mask_BT: Tensor, positions_BT: Tensor | None = None
-    ) -> tuple[Tensor, ...]:
-        """States (B, T, D) of the embedding output and each layer; the last alone if no other is read."""
-        check_length(self.backbone, ids_BT)
-        last_only = self.readout.last_only
-        positions = (
-            {} if positions_BT is None else {"position_ids": positions_BT + position_offset(self.backbone)}
-        )
-        output = self.backbone(
-            input_ids=ids_BT, attention_mask=mask_BT, output_hidden_states=not last_only, **positions
-        )
-        states: tuple[Tensor, ...] = (output.last_hidden_state,) if last_only else output.hidden_states
+
+def hidden_states(
+    backbone: PreTrainedModel, batch: TokenBatch, reads: Reads, positions_BT: Tensor | None = None
+) -> tuple[Tensor, ...]:
+    """States of the embedding output and each layer, (B, T, D), or those of them that ``reads`` asks for.
+
+    Args:
+        backbone: Any encoder; BERT and RoBERTa are computed on packed tokens (``models.packed``).
+        batch: The sentences.
+        reads: What is wanted; states of padding are arbitrary unless it is ``padded``.
+        positions_BT: Positions other than 0, 1, 2, ...
+
+    Raises:
+        ConfigError: if a sentence is longer than the encoder takes.
+    """
+    check_length(backbone, batch.ids_BT)
+    positions = None if positions_BT is None else positions_BT + position_offset(backbone)
+    if reads != "padded" and packs(backbone):
+        return tuple(PackedEncoder(backbone, batch.packed()).states(batch.ids_BT, positions, reads))
+    several = reads in ("all", "padded")
+    output = backbone(
+        input_ids=batch.ids_BT,
+        attention_mask=batch.mask_BT,
+        output_hidden_states=several,
+        **({} if positions is None else {"position_ids": positions}),
+    )
+    if several:
+        states: tuple[Tensor, ...] = output.hidden_states
         return states
+    last_BTD: Tensor = output.last_hidden_state
+    return (last_BTD[:, :1] if reads == "first" else last_BTD,)
 
 
 DROPOUT_SETTINGS = (

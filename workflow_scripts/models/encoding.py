@@ -51,7 +51,7 @@ def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float
     ):
         for rows in batches_by_length(text.lengths, tokens_per_batch(encoder.device)):
             batch = text.batch(rows).to(encoder.device)
-            vectors[rows] = encoder(batch.ids_BT, batch.mask_BT).float().cpu().numpy()
+            vectors[rows] = encoder(*batch).float().cpu().numpy()
             progress.update(len(rows))
     encoder.train(was_training)
     return vectors

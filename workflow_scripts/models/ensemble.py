@@ -18,6 +18,7 @@ from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_tokenizer
 from workflow_scripts.models.folders import ENSEMBLE_FILE, sub_encoder_folder
+from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.readouts import ReadoutConfig
 
 
@@ -89,8 +90,8 @@ class Ensemble(TextEncoder):
         read.tokenizers = self.tokenizers
         return read
 
-    def forward(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Embed token ids; returns (B, D), not normalised.
+    def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
+        """Embed the tokens of a batch; returns (B, D), not normalised.
 
         Raises:
             ConfigError: if sub-encoders read different tokens.
@@ -100,7 +101,7 @@ class Ensemble(TextEncoder):
                 "encoders: sub-encoders of several tokenisers embed sentences, not tokens. Take one that shares them."
             )
         vectors = [
-            w * sub_encoder(ids_BT, mask_BT)
+            w * sub_encoder(ids_BT, mask_BT, packing)
             for w, sub_encoder in zip(self.weights, self.members, strict=True)
         ]
         return torch.stack(vectors).sum(dim=0)

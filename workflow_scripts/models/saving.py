@@ -115,7 +115,7 @@ def _transformer(
     encoder.backbone.save_pretrained(place)
     tokenizer.save_pretrained(place)
     options: dict[str, Any] = _sides(template, tokenizer)
-    if not encoder.readout.last_only:
+    if encoder.readout.reads in ("all", "padded"):
         options["config_kwargs"] = {"output_hidden_states": True}
     transformer = kind(str(place), max_seq_length=longest_input(encoder.backbone, tokenizer), **options)
     transformer.save_in_root = in_root

@@ -5,10 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from workflow_scripts.models.packing import Packing, onto
+
+Rows = Sequence[int] | NDArray[np.int64]
 _SLICE = 10_000  # sentences handed to the tokeniser at once; bounds the memory of its Python objects
 
 
@@ -20,10 +24,29 @@ class TokenBatch(NamedTuple):
 
     ids_BT: Tensor
     mask_BT: Tensor
+    packing: Packing | None = None
+    """Where its tokens are, if somebody has looked."""
 
     def to(self, device: torch.device) -> "TokenBatch":
-        """Copy to ``device``."""
-        return TokenBatch(self.ids_BT.to(device), self.mask_BT.to(device))
+        """Copy to ``device`` with its packing, without waiting for it."""
+        packing = self.packed()
+        if device == self.ids_BT.device:
+            return self._replace(packing=packing)
+        return TokenBatch(onto(self.ids_BT, device), onto(self.mask_BT, device), packing.to(device))
+
+    def packed(self) -> Packing:
+        """Where its tokens are."""
+        return self.packing or Packing.of(self.mask_BT)
+
+    def followed_by(self, shared: "TokenBatch") -> "TokenBatch":
+        """Sentences behind it that every process of a training has alike; padded to the longest of both."""
+        width = max(self.ids_BT.shape[1], shared.ids_BT.shape[1])
+        ids, masks = (
+            [F.pad(part, (0, width - part.shape[1])) for part in parts]
+            for parts in ((self.ids_BT, shared.ids_BT), (self.mask_BT, shared.mask_BT))
+        )
+        mask_BT = torch.cat(masks)
+        return TokenBatch(torch.cat(ids), mask_BT, Packing.of(mask_BT, own=len(self.ids_BT)))
 
     def repeated(self) -> "TokenBatch":
         """The batch twice, one after the other: (2B, T)."""
@@ -47,6 +70,12 @@ class TokenisedText:
         """Tokens of each sentence."""
         return np.diff(self.starts)
 
+    def lengths_of(self, rows: Rows) -> NDArray[np.int64]:
+        """Tokens of some sentences."""
+        rows = np.asarray(rows)
+        lengths: NDArray[np.int64] = self.starts[rows + 1] - self.starts[rows]
+        return lengths
+
     @classmethod
     def joined(cls, texts: Sequence["TokenisedText"]) -> "TokenisedText":
         """The sentences of ``texts`` one after the other, so that a batch may hold some of each."""
@@ -57,21 +86,19 @@ class TokenisedText:
 
     def subset(self, rows: NDArray[np.int64]) -> "TokenisedText":
         """Some sentences, in the order of ``rows``."""
-        lengths = self.lengths[rows]
+        lengths = self.lengths_of(rows)
         starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         positions = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
         return TokenisedText(self.ids[positions], starts, self._pad_id)
 
-    def batch(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenBatch:
+    def batch(self, rows: Rows) -> TokenBatch:
         """Pad ``rows`` to the longest of them."""
-        pieces = [self.ids[self.starts[row] : self.starts[row + 1]] for row in rows]
-        width = max(map(len, pieces))
-        ids = np.full((len(pieces), width), self._pad_id, dtype=np.int64)
-        mask = np.zeros((len(pieces), width), dtype=np.int64)
-        for row, piece in enumerate(pieces):
-            ids[row, : len(piece)] = piece
-            mask[row, : len(piece)] = 1
-        return TokenBatch(torch.from_numpy(ids), torch.from_numpy(mask))
+        starts, lengths = self.starts[rows], self.lengths_of(rows)
+        column = np.arange(lengths.max())
+        token = column < lengths[:, None]
+        ids = np.full(token.shape, self._pad_id, dtype=np.int64)
+        ids[token] = self.ids[(starts[:, None] + column)[token]]
+        return TokenBatch(torch.from_numpy(ids), torch.from_numpy(token.astype(np.int64)))
 
 
 def tokenise(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_tokens: int) -> TokenisedText:

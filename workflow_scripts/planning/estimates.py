@@ -70,6 +70,7 @@ class Estimator:
         self._graph = graph
         self._rates = rates
         self._root = root
+        self._known_hours: dict[int, tuple[Job, Amount]] = {}  # with the job, so that no other gets its id
 
     # What a job works on
 
@@ -111,9 +112,14 @@ class Estimator:
     # GPU hours
 
     def gpu_hours(self, job: Job) -> Amount:
-        """GPU hours of a job; 0 for one that requests no GPU."""
+        """GPU hours of a job, estimated once; 0 for one that requests no GPU."""
         if not job.gpus:
             return Amount()
+        if id(job) not in self._known_hours:
+            self._known_hours[id(job)] = (job, self._estimated_hours(job))
+        return self._known_hours[id(job)][1]
+
+    def _estimated_hours(self, job: Job) -> Amount:
         if job.rule.startswith("evaluate_"):
             return self._evaluation_hours(job)
         flops = {"train_encoder": self._training_flops, "encode_teacher": self._teacher_flops}.get(job.rule)
@@ -131,7 +137,7 @@ class Estimator:
         blocks = {
             one.wildcards["dataset"]: one.settings["dataset"] for one in makers if one.rule == "read_dataset"
         }
-        kind = job.wildcards.get("kind", job.rule.removeprefix("evaluate_"))
+        kind = job.wildcards.get("kind", job.work.removeprefix("evaluate_"))
         tokens = work_of(kind, job.settings["suite"], blocks, self._rates).tokens
         sizes = self._sizes(self.encoders(job))
         if not tokens or not sizes:
@@ -211,7 +217,7 @@ class Estimator:
                 return UNKNOWN
             saved = sum(size.parameters_millions for size in sizes) * 4e-3
             return Amount(saved, 1, 0, frozenset({"published"}))
-        if rate := self._rates.kilobytes.get(job.rule):
+        if rate := self._rates.kilobytes.get(job.work):
             return Amount(rate.value / 1e6, 1, 0, frozenset({rate.basis}))
         return self._growing(job)
 

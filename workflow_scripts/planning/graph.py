@@ -5,10 +5,11 @@ import contextlib
 import io
 import json
 import logging
-import shlex
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +40,13 @@ class Job(NamedTuple):
     """The least that a dataset must have."""
     service: Mapping[str, Any] = {}
     """Blocks of the translator or language model that it asks."""
+    script: str = ""
+    """Its entry script, or the first of several; that of the same name where it is left out."""
+
+    @property
+    def work(self) -> str:
+        """Name of what it does first: several rules may run one script."""
+        return self.script or self.rule
 
     @property
     def part(self) -> str | None:
@@ -104,18 +112,28 @@ class _Listener(logging.Filter):
         return True
 
 
+_CONFIG = re.compile(r""" --config ((?:'[^']*'|"'")+)""")
+"""The JSON of a job's settings as Snakemake quotes it; to split whole commands takes a seventh of the planning."""
+_settings = cache(json.loads)  # many jobs share theirs, which nobody changes
+
+
+_SCRIPT = re.compile(r"workflow_scripts\.jobs[. ](\w+)")
+
+
 def _job(record: Any) -> Job:
-    tokens = shlex.split(record.shellcmd)
+    script, quoted = _SCRIPT.search(record.shellcmd), _CONFIG.search(record.shellcmd)
+    assert script and quoted, f"rule {record.rule_name}: no script or no settings in its command"
     return Job(
         rule=record.rule_name,
         wildcards=dict(record.wildcards or {}),
-        settings=json.loads(tokens[tokens.index("--config") + 1]),
+        settings=_settings(quoted[1][1:-1].replace("""'"'"'""", "'")),
         inputs=list(record.input),
         outputs=list(record.output),
         gpus=int(record.resources.get("gpu", 0)),
         minutes=int(record.resources.get("runtime", 0)),
         min_rows=int(record.resources.get("min_rows", 1)),
-        service=json.loads(tokens[tokens.index("--service") + 1]) if "--service" in tokens else {},
+        service=_settings(record.resources.get("service", "{}")),
+        script=script[1],
     )
 
 

@@ -8,7 +8,9 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,9 +22,15 @@ from workflow_scripts.provenance.origin import origin_of
 from workflow_scripts.provenance.record import Input, Record
 from workflow_scripts.provenance.snapshot import check_code, check_loaded, check_packages
 
+THEN = "--then"
+"""Stands between the jobs of one process (``jobs.__main__``)."""
 _STDOUT = 1
-_held: list[int] = []
-"""The lock of the running job: open, so that the kernel keeps it, as long as the process lives."""
+_held: dict[str, int] = {}
+"""The lock of the running job, by its path: open, so that the kernel keeps it, as long as the process lives."""
+_planned: set[str] = set()
+"""Files of the code of all jobs that this process has begun."""
+_keeping: list[Callable[[], None]] = []
+"""What keeps the outputs of the running job when this process ends; none before it is known, and of some jobs."""
 
 
 class Job(NamedTuple):
@@ -71,7 +79,7 @@ class Job(NamedTuple):
             labels: Substitutions made by this job itself; those of its inputs are inherited.
         """
         if _log() is not None:  # a process of its own, which has loaded what it needs and nothing else
-            check_loaded(self.start.meaning)
+            check_loaded(_planned)
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
             "labels": sorted({*self.start.labels, *labels}),
@@ -95,6 +103,7 @@ def parse_job(
     outputs: Sequence[str] = (),
     timings: Sequence[str] = (),
     operational: Sequence[str] = (),
+    beside: str = "",
     asks_outside: bool = False,
 ) -> Job:
     """Read the command line of the entry script of ``rule``; ``--help`` lists its arguments.
@@ -111,6 +120,7 @@ def parse_job(
         outputs: Roles of the artefacts it writes.
         timings: Roles of files that hold speeds; they differ from run to run, so they are no artefacts.
         operational: Whole numbers among the settings that decide no result, each an argument.
+        beside: One of ``optional`` whose labels do not travel on (``artefacts.job_record``).
         asks_outside: Whether it asks translators or language models, of whose answers its key knows nothing: such a
             job always runs. It has the argument ``--service``: whole blocks of the configuration, by name.
 
@@ -119,6 +129,7 @@ def parse_job(
             or code or packages are other ones than those with which the job was planned.
     """
     _acquire_job_lock()
+    _keeping.clear()
     parser = _parser(rule, description)
     for name in wildcards:
         parser.add_argument(f"--{name}", required=True, help=f"the job's {name}")
@@ -140,7 +151,7 @@ def parse_job(
     several = {f"{name}/{path.as_posix()}": path for name in (*many, *optional) for path in values[name]}
     read = {name: values[name] for name in inputs} | several
     job = Job(
-        start=_start(rule, values, {name: values[name] for name in wildcards}, read, outputs),
+        start=_start(rule, values, {name: values[name] for name in wildcards}, read, outputs, beside),
         inputs=read,
         outputs={name: values[name] for name in outputs},
         timings={name: values[name] for name in timings},
@@ -152,6 +163,11 @@ def parse_job(
     if _log() is not None:
         atexit.register(write_summary, job, time.monotonic(), time.time())
     return job
+
+
+def jobs_of(line: Iterable[str]) -> Iterator[list[str]]:
+    """Name and arguments of each job of a process."""
+    return (list(words) for separates, words in groupby(line, THEN.__eq__) if not separates)
 
 
 def _parser(rule: str, description: str | None) -> argparse.ArgumentParser:
@@ -173,10 +189,12 @@ def _start(
     wildcards: Mapping[str, str],
     read: Mapping[str, Path],
     outputs: Sequence[str],
+    beside: str,
 ) -> Record:
     """What is known of the artefacts before any work, once code and packages are found to be those of the plan."""
     meaning = json.loads(values["code"].read_text("utf-8"))
     check_code(meaning)
+    _planned.update(meaning)
     check_packages(values["packages"])
     return job_record(
         rule,
@@ -186,6 +204,7 @@ def _start(
         outputs=[values[name] for name in outputs],
         meaning=meaning,
         versions=values["packages"],
+        beside=beside,
     )
 
 
@@ -199,12 +218,14 @@ def _keep(job: Job) -> None:
             print(f"{job.rule}: {found}; delete that to do it again")  # noqa: T201
         sys.exit()
     if _is_first():
-        atexit.register(kept.keep, *files)
+        _keeping.append(partial(kept.keep, *files))
+        atexit.register(_keeping[-1])
 
 
 def leave_unkept() -> None:
     """Have the running job made anew when it is asked for again, whatever its key: a part of it failed."""
-    atexit.unregister(kept.keep)
+    if _keeping:
+        atexit.unregister(_keeping[-1])
 
 
 def _is_first() -> bool:
@@ -227,12 +248,11 @@ def _acquire_job_lock() -> None:
         DataError: if another process holds it.
     """
     log = _log()
-    if log is None or not _is_first():
+    if log is None or not _is_first() or str(log) in _held:  # of the job before this one in the same process
         return
     while _held:
-        os.close(_held.pop())
-    lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    _held.append(lock)
+        os.close(_held.popitem()[1])
+    _held[str(log)] = lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

@@ -23,10 +23,14 @@ STYLE = """
           height=0.28, margin="0.10,0.03"]
     edge [color="#8a9099", arrowsize=0.6]"""
 
+_JOINT = re.compile(r"^evaluate_\w+_with_\w+$")
+"""A rule for two suites of a study (``rules/evaluate.smk``), which is drawn as the one whose job comes first."""
+
 
 def parse(dot: str) -> set[Edge]:
     """Edges between rules, by name, of what ``snakemake --rulegraph dot`` prints; the target ``all`` is left out."""
-    names = dict(re.findall(r'^\s*(\d+)\[label = "(\w+)"', dot, flags=re.MULTILINE))
+    labels = re.findall(r'^\s*(\d+)\[label = "(\w+)"', dot, flags=re.MULTILINE)
+    names = {number: _JOINT.sub("evaluate_sts", label) for number, label in labels}
     pairs = re.findall(r"^\s*(\d+) -> (\d+)", dot, flags=re.MULTILINE)
     return {(names[source], names[target]) for source, target in pairs if names[target] != "all"}
 

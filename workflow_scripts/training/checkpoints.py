@@ -21,7 +21,7 @@ Tensors = dict[str, Tensor]
 
 
 class Checkpoint(NamedTuple):
-    """The state after ``step``: named groups of tensors, one file each."""
+    """The state after ``step``: named groups of tensors in host memory (``in_host_memory``), one file each."""
 
     step: int
     groups: dict[str, Tensors]
@@ -34,7 +34,7 @@ def save_checkpoint(folder: Path, fingerprint: str, checkpoint: Checkpoint) -> N
     place.mkdir(parents=True)
     for name, tensors in checkpoint.groups.items():
         with atomic(place / f"{name}.safetensors") as temporary:
-            save_file(_independent(tensors), temporary)
+            save_file(tensors, temporary)
     hashes = {path.name: sha256_of(path) for path in sorted(place.iterdir())}
     manifest = Manifest(fingerprint=fingerprint, step=checkpoint.step, files=hashes).checksummed()
     with atomic(place / MANIFEST) as temporary:
@@ -44,8 +44,8 @@ def save_checkpoint(folder: Path, fingerprint: str, checkpoint: Checkpoint) -> N
             shutil.rmtree(other, ignore_errors=True)
 
 
-def _independent(tensors: Mapping[str, Tensor]) -> Tensors:
-    """Copies in host memory that do not share storage, as safetensors requires."""
+def in_host_memory(tensors: Mapping[str, Tensor]) -> Tensors:
+    """Copies that later steps leave alone, and that do not share storage, as safetensors requires."""
     return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
 
 

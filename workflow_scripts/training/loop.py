@@ -1,13 +1,17 @@
 """The training loop: optimiser steps with evaluation and checkpoints, resumable bit for bit.
 
-A resumed training needs little state by design. Batches and learning rate are functions of seed and step; what remains
-are weights, optimiser moments, random state, the best weights so far and the history. Every checkpoint holds all of
-this, so a training that is killed at any point and restarted ends with the same bytes as an uninterrupted one.
+A resumed training needs little state by design. Batches, learning rate and dropout are functions of seed and step; what
+remains are weights, optimiser moments, the best weights so far and the history. Every checkpoint holds all of this, so
+a training that is killed at any point and restarted ends with the same bytes as an uninterrupted one.
+
+The host never waits for a GPU within a step: losses, norms and metrics stay there until some steps are read at once,
+and a checkpoint, copied to the host, is written by a thread.
 """
 
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -16,16 +20,26 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from workflow_scripts.columns.training import HISTORY, METRICS
 from workflow_scripts.errors import TrainingError
 from workflow_scripts.methods.base import Metrics, Objective
+from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.precision import mixed_precision
 from workflow_scripts.progress import Progress
 from workflow_scripts.training import ranks
-from workflow_scripts.training.checkpoints import Checkpoint, Tensors, load_checkpoint, save_checkpoint
+from workflow_scripts.training.checkpoints import (
+    Checkpoint,
+    Tensors,
+    in_host_memory,
+    load_checkpoint,
+    save_checkpoint,
+)
 from workflow_scripts.training.settings import Training
+
+STEPS_READ_AT_ONCE = 50
+"""On a GPU, where reading means waiting for all that it was given to do; on a CPU every step is read."""
 
 
 class Preempted(Exception):  # noqa: N818  (a request, no error)
@@ -47,11 +61,22 @@ class Outcome(NamedTuple):
         return dict(zip(names, values.T, strict=True)) if names else {}
 
 
+class _Step(NamedTuple):
+    """What a step leaves, still on its device."""
+
+    number: int
+    loss: Tensor
+    rate: float
+    norm: Tensor
+    metrics: Sequence[Tensor | float]
+
+
 class _State:
     """Everything that changes during training."""
 
     def __init__(self, objective: Objective, settings: Training, steps: int) -> None:
         self.module = objective.module
+        self.device = next(self.module.parameters()).device
         self.trainable = {name: p for name, p in self.module.named_parameters() if p.requires_grad}
         travels = objective.travels
         self.common = [p for name, p in self.trainable.items() if name not in travels]
@@ -64,10 +89,48 @@ class _State:
             groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
         self.step = 0
+        self.unread: list[_Step] = []
+        self.unread_since = time.monotonic()
+        self.seconds: dict[int, float] = {}
         self.rows: list[tuple[float, ...]] = []  # HISTORY; nan where there was no evaluation
         self.metrics: list[tuple[float, ...]] = []  # a row per step, a value per metric
         self.best_score = -float("inf")
         self.best: Tensors = {}
+
+    def read(self) -> None:
+        """Bring what the last steps left to the host.
+
+        Raises:
+            TrainingError: at the first loss or gradient that is not finite.
+        """
+        now = time.monotonic()
+        for step, values in zip(self.unread, _on_host(self.unread), strict=True):
+            for name, value in zip(("loss", "gradient norm"), values[:2], strict=True):
+                if not np.isfinite(value):
+                    raise TrainingError(
+                        f"training: {name} {value} at step {step.number}. Lower learning_rate."
+                    )
+            self.rows.append((step.number, values[0], step.rate, values[1], float("nan")))
+            if step.metrics:
+                self.metrics.append(tuple(values[2:]))
+            self.seconds[step.number] = (now - self.unread_since) / len(self.unread)
+        self.unread, self.unread_since = [], now
+
+    def score(self, score: float) -> None:
+        """Note the last step's development score, and keep the weights if it is the best.
+
+        Raises:
+            TrainingError: if it is not finite.
+        """
+        if not np.isfinite(score):
+            raise TrainingError(
+                f"training: development score {score} at step {self.step}. Lower learning_rate."
+            )
+        self.rows[-1] = (*self.rows[-1][:-1], score)
+        self.keep_if_best(score)
+        now = time.monotonic()
+        self.seconds[self.step] += now - self.unread_since
+        self.unread_since = now
 
     def keep_if_best(self, score: float) -> None:
         if score > self.best_score:
@@ -89,12 +152,9 @@ class _State:
             "rows": torch.tensor(self.rows, dtype=torch.float64),
             "metrics": torch.tensor(self.metrics, dtype=torch.float64),
             "best_score": torch.tensor(self.best_score, dtype=torch.float64),
-            "random": ranks.of_every_rank(torch.get_rng_state()),
         }
-        if torch.cuda.is_available():
-            state["random_cuda"] = ranks.of_every_rank(torch.cuda.get_rng_state(ranks.device()))
         groups = {"model": self.module.state_dict(), "optimiser": moments, "state": state, "best": self.best}
-        return Checkpoint(self.step, groups)
+        return Checkpoint(self.step, {name: in_host_memory(tensors) for name, tensors in groups.items()})
 
     def resume(self, checkpoint: Checkpoint) -> None:
         groups = checkpoint.groups
@@ -116,10 +176,6 @@ class _State:
         self.metrics = [tuple(row) for row in groups["state"]["metrics"].tolist()]
         self.best_score = groups["state"]["best_score"].item()
         self.best = groups["best"]
-        # A clone, because torch reads the state with instructions that require alignment, which a row may lack.
-        torch.set_rng_state(groups["state"]["random"][ranks.rank()].clone())
-        if "random_cuda" in groups["state"]:
-            torch.cuda.set_rng_state(groups["state"]["random_cuda"][ranks.rank()].clone(), ranks.device())
 
 
 def train(
@@ -127,6 +183,7 @@ def train(
     settings: Training,
     steps: int,
     *,
+    seed: int,
     development: tuple[int, Callable[[], float]] | None,
     checkpoints: Path,
     fingerprint: str,
@@ -137,6 +194,7 @@ def train(
         objective: The modules to train and their loss.
         settings: Learning rates, lengths and intervals.
         steps: Number of optimiser steps.
+        seed: Of dropout.
         development: The number of steps between evaluations (there is one after the last step, too), and the score,
             higher is better; None keeps the last weights.
         checkpoints: Folder of this training's checkpoints, created and cleared by the loop.
@@ -147,76 +205,117 @@ def train(
         Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
     state = _State(objective, settings, steps)
-    # Dropout differs between kinds of devices, and the order of summation with the number of processes.
-    fingerprint = f"{fingerprint} {next(objective.module.parameters()).device.type} {ranks.world()}"
-    if ranks.rank() > 0:
-        torch.manual_seed(
-            torch.initial_seed() + ranks.rank()
-        )  # all ranks start from the same weights, but draw different dropout
+    # Rounding differs between kinds of devices, and the order of summation with the number of processes.
+    fingerprint = f"{fingerprint} {state.device.type} {ranks.world()}"
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
-    seconds: dict[int, float] = {}
+    at_once = STEPS_READ_AT_ONCE if state.device.type == "cuda" else 1
     with (
         _stop_requests() as stop_requested,
+        _Writer(checkpoints, fingerprint, settings.checkpoint_minutes) as writer,
         Progress(steps, "train", "step", done=state.step, hidden=ranks.rank() > 0) as progress,
     ):
         while state.step < steps:
-            started = time.monotonic()
-            _step(state, objective, settings, steps, development)
-            seconds[state.step] = time.monotonic() - started
+            _step(state, objective, settings, steps, seed)
+            scored = development and (state.step % development[0] == 0 or state.step == steps)
+            stops, is_due = ranks.any_rank(stop_requested(), writer.is_due())
+            if scored or stops or is_due or len(state.unread) >= at_once or state.step == steps:
+                state.read()
+            if scored:
+                assert development
+                state.score(development[1]())
             progress.update(note=state.shown())
-            if ranks.any_rank(stop_requested()) and state.step < steps:
-                _save(state, checkpoints, fingerprint)
+            if (stops or is_due) and state.step < steps:
+                writer.write(state.to_checkpoint())
+            if stops and state.step < steps:
                 raise Preempted(f"stopped after step {state.step} of {steps}; run the job again to go on")
-            if state.step % settings.checkpoint_every == 0 and state.step < steps:
-                _save(state, checkpoints, fingerprint)
     if state.best:
         objective.module.load_state_dict(state.best)
     for name, parameter in objective.module.named_parameters():
         if not torch.isfinite(parameter).all():
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
-    return Outcome(_history(state.rows), _metrics(state.metrics, objective.metric_names), seconds)
+    return Outcome(_history(state.rows), _metrics(state.metrics, objective.metric_names), state.seconds)
 
 
-def _save(state: _State, checkpoints: Path, fingerprint: str) -> None:
-    checkpoint = state.to_checkpoint()  # a collective call: every rank contributes its random state
-    if ranks.rank() == 0:
-        save_checkpoint(checkpoints, fingerprint, checkpoint)
-
-
-def _step(
-    state: _State,
-    objective: Objective,
-    settings: Training,
-    steps: int,
-    development: tuple[int, Callable[[], float]] | None,
-) -> None:
+def _step(state: _State, objective: Objective, settings: Training, steps: int, seed: int) -> None:
     step = state.step + 1
     rate = settings.rate(step, steps)
     for group in state.optimiser.param_groups:
         group["lr"] = rate * group["share"]
     state.module.train()
     state.optimiser.zero_grad(set_to_none=True)
-    with mixed_precision(settings.precision, next(state.module.parameters()).device):
+    with (
+        keyed(seed, step, rank=ranks.rank(), ranks=ranks.world()),
+        mixed_precision(settings.precision, state.device),
+    ):
         loss = objective.loss(step)
-    if not torch.isfinite(loss):
-        raise TrainingError(f"training: loss {loss.item()} at step {step}. Lower learning_rate.")
     loss.backward()  # type: ignore[no-untyped-call]
     ranks.average_gradients(state.trainable.values())
     norm = nn.utils.clip_grad_norm_(state.common, settings.max_gradient_norm)
-    if not torch.isfinite(norm):
-        raise TrainingError(f"training: gradient norm {norm.item()} at step {step}. Lower learning_rate.")
     state.optimiser.step()
     state.step = step
-    score = float("nan")
-    if development and (step % development[0] == 0 or step == steps):
-        score = development[1]()
-        if not np.isfinite(score):
-            raise TrainingError(f"training: development score {score} at step {step}. Lower learning_rate.")
-        state.keep_if_best(score)
-    state.rows.append((step, loss.item(), rate, norm.item(), score))
-    if objective.metric_names:
-        state.metrics.append(tuple(objective.metrics()))
+    metrics = objective.metrics() if objective.metric_names else ()
+    state.unread.append(_Step(step, loss.detach(), rate, norm, metrics))
+
+
+def _on_host(steps: Sequence[_Step]) -> list[list[float]]:
+    """Loss, gradient norm and metrics of some steps, in one copy."""
+    if not steps:
+        return []
+    device = steps[0].loss.device
+    rows = [
+        torch.stack(
+            [torch.as_tensor(value, device=device).double() for value in (s.loss, s.norm, *s.metrics)]
+        )
+        for s in steps
+    ]
+    return torch.stack(rows).tolist()
+
+
+class _Writer:
+    """Writes checkpoints by a thread, one at a time, once some minutes have passed since the last."""
+
+    def __init__(self, folder: Path, fingerprint: str, minutes: float) -> None:
+        self._folder = folder
+        self._fingerprint = fingerprint
+        self._seconds = 60 * minutes
+        self._last = time.monotonic()
+        self._thread = ThreadPoolExecutor(1)
+        self._writing: Future[None] | None = None
+
+    def __enter__(self) -> "_Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for the last one.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        self._thread.shutdown()
+        self._check()
+
+    def is_due(self) -> bool:
+        """Whether it is time for the next checkpoint.
+
+        Raises:
+            OSError: if the last one could not be written.
+        """
+        if self._writing and self._writing.done():
+            self._check()
+        return time.monotonic() - self._last >= self._seconds
+
+    def write(self, checkpoint: Checkpoint) -> None:
+        """Write one after the last is finished; only rank 0 does."""
+        self._last = time.monotonic()
+        if ranks.rank() == 0:
+            self._check()
+            self._writing = self._thread.submit(save_checkpoint, self._folder, self._fingerprint, checkpoint)
+
+    def _check(self) -> None:
+        writing, self._writing = self._writing, None
+        if writing:
+            writing.result()
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError, TrainingError
 from workflow_scripts.methods import base
-from workflow_scripts.models.encoder import check_length
-from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.models.encoder import hidden_states
+from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.settings import Training
 
@@ -55,8 +55,7 @@ class MaskedLanguageModel(nn.Module):
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, chosen_BT: Tensor) -> Tensor:
         """Scores over the vocabulary at the chosen positions, shape (M, V)."""
-        check_length(self.backbone, ids_BT)
-        states_BTD = self.backbone(input_ids=ids_BT, attention_mask=mask_BT).last_hidden_state
+        (states_BTD,) = hidden_states(self.backbone, TokenBatch(ids_BT, mask_BT), "last")
         hidden_MD = self.norm(F.gelu(self.dense(states_BTD[chosen_BT])))
         words_VD = self.backbone.get_input_embeddings().weight
         assert isinstance(words_VD, Tensor)
@@ -86,7 +85,7 @@ class Objective(base.Objective):
 
     def loss(self, step: int) -> Tensor:
         """Mask tokens in the step's sentences and predict them."""
-        ids_BT, mask_BT = self._text.batch(self._sampler.rows_of(step))
+        ids_BT, mask_BT, _ = self._text.batch(self._sampler.rows_of(step))
         chosen_BT, masked_BT = self.mask(ids_BT, step)
         device = next(self.module.parameters()).device
         scores_MV = self.module(masked_BT.to(device), mask_BT.to(device), chosen_BT.to(device))

@@ -7,7 +7,7 @@ mean of the ranks' gradients is the gradient of the whole batch.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,7 +50,7 @@ def device() -> torch.device:
 
 
 def share(batch_size: int) -> slice:
-    """This rank's part of a step's rows; the parts of all ranks, in order, make up the batch.
+    """This rank's part of a step's rows: every world-th, from its own number on, so that dropout finds a row's number.
 
     Raises:
         ConfigError: if the batch cannot be divided evenly.
@@ -59,12 +59,11 @@ def share(batch_size: int) -> slice:
         raise ConfigError(
             f"training.batch_size: {batch_size} rows for {world()} processes. Make it a multiple."
         )
-    size = batch_size // world()
-    return slice(rank() * size, (rank() + 1) * size)
+    return slice(rank(), None, world())
 
 
 def gathered(local_BD: Tensor) -> Tensor:
-    """Rows of all ranks in order, (world * B, D), differentiable with respect to each; with one rank, its own rows."""
+    """Rows of all ranks in the batch's order, (world * B, D), differentiable in each; alone, its own rows."""
     if world() == 1:
         return local_BD
     rows_BD: Tensor = _Gather.apply(local_BD)  # type: ignore[no-untyped-call]
@@ -76,13 +75,13 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, local_BD: Tensor) -> Tensor:
-        return of_every_rank(local_BD.contiguous()).flatten(0, 1)
+        return of_every_rank(local_BD.contiguous()).transpose(0, 1).flatten(0, 1)
 
     @staticmethod
     def backward(context: Any, gradient_BD: Tensor) -> Tensor:
         total_BD = gradient_BD.clone()
         dist.all_reduce(total_BD)
-        return total_BD.chunk(world())[rank()]
+        return total_BD[rank() :: world()]
 
 
 def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
@@ -97,13 +96,13 @@ def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
         gradient.copy_(mean.view_as(gradient))
 
 
-def any_rank(answer: bool) -> bool:
-    """Whether ``answer`` is true on any rank."""
+def any_rank(*answers: bool) -> Sequence[bool]:
+    """Whether each answer is true on any rank."""
     if world() == 1:
-        return answer
-    votes = torch.tensor(int(answer))
+        return answers
+    votes = torch.tensor([int(answer) for answer in answers])
     dist.all_reduce(votes, dist.ReduceOp.MAX)
-    return bool(votes.item())
+    return [bool(vote) for vote in votes.tolist()]
 
 
 def of_every_rank(state: Tensor) -> Tensor:

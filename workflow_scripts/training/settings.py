@@ -33,8 +33,10 @@ class Training(Settings):
     weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
     precision: Precision = Field(description=PRECISION)
-    checkpoint_every: int = Field(
-        gt=0, description="Steps between checkpoints.", json_schema_extra=OPERATIONAL
+    checkpoint_minutes: float = Field(
+        ge=0,
+        description="Between checkpoints; 0 writes one after every step.",
+        json_schema_extra=OPERATIONAL,
     )
     gpus: int = Field(
         gt=0, description="Processes, each with a GPU; every step's batch is divided among them."

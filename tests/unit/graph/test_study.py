@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -176,8 +177,11 @@ def test_settings_that_decide_no_result_reach_jobs_by_the_environment(study):
 
 
 def test_a_wildcard_matches_the_names_and_no_other():
-    assert one_of(["a.b", "c"]) == r"a\.b|c"
-    assert one_of([]) == "(?!)"
+    names = ["a.b", "a.b-c", "a", "c", "cc"]
+    others = ["", "axb", "a.", "a.b-", "a.b-c-", "ac", "b", "ccc", "a.b|c"]
+    assert [name for name in [*names, *others] if re.fullmatch(one_of(names), name)] == names
+    assert re.fullmatch(f"{one_of(names)}/x", "a.b/x"), "a name in a path"
+    assert not any(re.fullmatch(one_of([]), name) for name in [*names, *others])
 
 
 def test_a_slice_holds_what_is_named_and_fills_in_wildcards():

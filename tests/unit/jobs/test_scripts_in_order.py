@@ -20,8 +20,8 @@ from workflow_scripts.errors import EXIT_TRY_AGAIN
 from workflow_scripts.provenance.artefacts import check_model_folder, identity, read_record, read_table
 from workflow_scripts.provenance.closure import ROOT
 
-STEPS, CHECKPOINT_EVERY = 120, 5
-TRAINING = {"max_steps": STEPS, "checkpoint_every": CHECKPOINT_EVERY}
+STEPS = 120
+TRAINING = {"max_steps": STEPS, "checkpoint_minutes": 0}
 LABEL = "a tiny encoder stands in for BERT-base"
 ENCODER = {"label": LABEL, "sources": [{"kind": "local", "path": "models/tiny"}]}
 DATASET = {
@@ -128,7 +128,7 @@ def workshop(tmp_path_factory):
         "speed": "speed.parquet",
     }
     files = {"encoder": "tiny_mlm", "base": "encoder/record.json", "corpus": "corpus/train.parquet"} | outputs
-    shop.run("continue_mlm", adapt, checkpoint_every="4", **files)
+    shop.run("continue_mlm", adapt, checkpoint_minutes="0", **files)
     pooled = {"method": METHOD, "max_tokens": 16}
     files = {
         "run": "frozen",

@@ -18,7 +18,7 @@ from tests.unit.jobs.test_evaluation_jobs import dataset, run, scores_in
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation import search, sts, transfer
+from workflow_scripts.evaluation import opened, search, sts, transfer
 from workflow_scripts.evaluation.embeddings import SharedTexts, texts_asked_for
 from workflow_scripts.models import encoding
 from workflow_scripts.models.loading import load_encoder
@@ -56,8 +56,7 @@ class Suite:
         )
         monkeypatch.setattr(job, "atexit", register)
         monkeypatch.setattr(sts, "evaluate", partial(self._evaluate, sts.evaluate))
-        # job scripts import encode by name
-        monkeypatch.setattr("workflow_scripts.jobs.evaluate_sts.encode", self._encode)
+        monkeypatch.setattr(opened, "encode", self._encode)
 
     def _encode(self, *given, **named):
         self.encoded += given[2]
@@ -77,6 +76,7 @@ class Suite:
     def run(self, names=NAMES, **settings):
         """One job; what it computed, and the bytes that it made."""
         self.computed, self.encoded, self.at_end = [], [], []
+        opened._opened.cache_clear()  # a process of its own
         for path in (self.scores, self.pairs):  # as Snakemake does
             path.unlink(missing_ok=True)
         suite = {"datasets": list(names), "max_tokens": 32} | settings

@@ -106,7 +106,7 @@ def test_a_method_can_have_something_else_scored_than_its_encoder(workshop, monk
     """Vectors that are all the same, whose correlation counts as 0."""
 
     class Constant(SentenceEncoder):
-        def forward(self, ids, _mask):
+        def forward(self, ids, _mask, _packing):
             return torch.ones(len(ids), self.width)
 
     class Same(simcse.Objective):

@@ -80,10 +80,9 @@ def test_sscl_written_out(tiny_bert):
     assert expected.abs().amin(dim=-1).min() > 0  # every sentence's layers are pushed away
 
 
-def test_sscl_reads_both_views_of_every_layer_in_one_call(tiny_bert):
+def test_sscl_reads_both_views_of_every_layer_in_one_call(tiny_bert, monkeypatch):
     objective = make(tiny_bert, "sscl", negative_layers=[-2, 0], **AVERAGE)
-    sizes = []
-    objective.module.backbone.register_forward_hook(lambda _m, _i, output: sizes.append(len(output[0])))
+    sizes = tiny.passes(monkeypatch)
     assert objective.views(1).shape == (6, 8, tiny.WIDTH)
     assert sizes == [16]
 
@@ -97,10 +96,9 @@ def test_sscl_refuses_readouts_and_layers_that_it_cannot_take(tiny_bert):
     assert sscl.Config.model_fields["negative_layers"].is_required()
 
 
-def test_a_pair_is_each_others_positive_and_both_go_through_in_one_call(tiny_bert):
+def test_a_pair_is_each_others_positive_and_both_go_through_in_one_call(tiny_bert, monkeypatch):
     objective = make(tiny_bert, "simcse_pairs", dropout=0.0)
-    sizes = []
-    objective.module.backbone.register_forward_hook(lambda _m, _i, output: sizes.append(len(output[0])))
+    sizes = tiny.passes(monkeypatch)
     loss = objective.loss(1)
     assert sizes == [16]
     rows = objective._sampler.rows_of(1)

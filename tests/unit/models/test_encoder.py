@@ -8,7 +8,13 @@ import torch
 
 from tests import tiny
 from workflow_scripts.errors import DataError
-from workflow_scripts.models.encoder import SentenceEncoder, has_dropout, load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import (
+    SentenceEncoder,
+    has_dropout,
+    hidden_states,
+    load_backbone,
+    load_tokenizer,
+)
 from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.models.readouts.pooling import LAYERS
 from workflow_scripts.models.tokens import tokenise
@@ -27,7 +33,8 @@ def build(folder, pooler="cls", layers=None, head_at_test=True):
     return encoder.eval()
 
 
-def padded(ids_BT, mask_BT, pad_id, by=PADDING):
+def padded(batch, pad_id, by=PADDING):
+    ids_BT, mask_BT, _ = batch
     filler = torch.full((len(ids_BT), by), pad_id)
     return torch.cat([ids_BT, filler], dim=1), torch.cat([mask_BT, torch.zeros_like(filler)], dim=1)
 
@@ -37,7 +44,7 @@ def difference_that_padding_makes(folder, pooler, layers=None):
     batch = tokenise(tokenizer, TEXTS[:1], 32).batch([0])
     with torch.inference_mode():
         alone = encoder(*batch)
-        in_padding = encoder(*padded(*batch, tokenizer.pad_token_id))
+        in_padding = encoder(*padded(batch, tokenizer.pad_token_id))
     assert alone.abs().max() > 0.01  # nothing to compare otherwise
     return (alone - in_padding).abs().max().item()
 
@@ -74,7 +81,7 @@ def test_minilm_embeds_the_same_alone_padded_and_in_a_batch(pooler, layers, diff
 def test_a_mask_that_is_not_passed_on_breaks_the_invariance(tiny_bert):
     """What O-22 guards against: it must be seen."""
     encoder, tokenizer = build(tiny_bert, "avg"), load_tokenizer(tiny_bert)
-    ids_BT, mask_BT = padded(*tokenise(tokenizer, TEXTS[:1], 32).batch([0]), tokenizer.pad_token_id)
+    ids_BT, mask_BT = padded(tokenise(tokenizer, TEXTS[:1], 32).batch([0]), tokenizer.pad_token_id)
     with torch.inference_mode():
         assert (encoder(ids_BT, mask_BT) - encoder(ids_BT, torch.ones_like(mask_BT))).abs().max() > 1e-3
 
@@ -144,8 +151,15 @@ def test_the_head_starts_afresh_from_a_narrow_normal(tiny_bert):
 
 def test_hidden_states_that_are_not_pooled_are_not_kept(tiny_bert):
     batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
-    assert len(build(tiny_bert, "avg").hidden_states(*batch)) == 1
-    assert len(build(tiny_bert, "avg_top2").hidden_states(*batch)) == tiny.DEPTH + 1
+    shapes = {
+        "cls": [1],
+        "avg": [batch.ids_BT.shape[1]],
+        "avg_top2": [batch.ids_BT.shape[1]] * (tiny.DEPTH + 1),
+    }
+    for pooler, lengths in shapes.items():
+        encoder = build(tiny_bert, pooler)
+        states = hidden_states(encoder.backbone, batch, encoder.readout.reads)
+        assert [state.shape[1] for state in states] == lengths
 
 
 # Loading

@@ -47,9 +47,9 @@ def test_each_sentence_goes_through_the_encoder_once_within_the_budget(encoder, 
     seen = []
     forward = encoder.forward
 
-    def note(ids_BT, mask_BT):
+    def note(ids_BT, mask_BT, packing):
         seen.append(mask_BT)
-        return forward(ids_BT, mask_BT)
+        return forward(ids_BT, mask_BT, packing)
 
     monkeypatch.setattr(encoder, "forward", note)
     encode(encoder, tokenizer, TEXTS, 32)

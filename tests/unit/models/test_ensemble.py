@@ -49,7 +49,7 @@ def test_two_runs_are_added_up(tiny_bert):
     """O-47: the twin with no term at all; O-48."""
     sub_encoders = [sub_encoder(tiny_bert), sub_encoder(tiny_bert, 1.5)]
     parts = [vectors_of(one, tiny_bert) for one in sub_encoders]
-    np.testing.assert_allclose(vectors_of(joined(sub_encoders), tiny_bert), parts[0] + parts[1], atol=1e-6)
+    np.testing.assert_allclose(vectors_of(joined(sub_encoders), tiny_bert), parts[0] + parts[1], atol=5e-6)
 
 
 @pytest.mark.parametrize(("w", "expected"), [(0.0, "twin"), (1.0, "published"), (0.7, "both")])
@@ -60,7 +60,7 @@ def test_a_fusion_with_a_published_encoder(tiny_bert, w, expected):
     fused = vectors_of(joined([twin, published], (1 - w, w)), tiny_bert)
     parts = {"twin": vectors_of(twin, tiny_bert), "published": vectors_of(published, tiny_bert)}
     parts["both"] = (1 - w) * parts["twin"] + w * parts["published"]
-    np.testing.assert_allclose(fused, parts[expected], atol=1e-6)
+    np.testing.assert_allclose(fused, parts[expected], atol=5e-6)
 
 
 def test_six_encoders_are_counted_and_so_are_those_of_a_twin_within(tiny_bert):
@@ -81,24 +81,24 @@ def test_a_saved_twin_gives_the_same_vectors_through_every_loader(tiny_models, t
     place = tmp_path / "model"
     save(place, twin, folder)
     loaded, tokenizer = load_encoder(place)
-    np.testing.assert_allclose(encode(loaded, tokenizer, TEXTS, MAX_TOKENS), expected, atol=1e-6)
+    np.testing.assert_allclose(encode(loaded, tokenizer, TEXTS, MAX_TOKENS), expected, atol=5e-6)
     theirs = SentenceTransformer(str(place), device="cpu", trust_remote_code=True, local_files_only=True)
     theirs.max_seq_length = MAX_TOKENS
-    np.testing.assert_allclose(theirs.encode(TEXTS), expected, atol=1e-6)
+    np.testing.assert_allclose(theirs.encode(TEXTS), expected, atol=5e-6)
     assert [part.max_seq_length for part in theirs[0].sub_encoders] == [MAX_TOKENS] * 2
     if bypassed:
         return
     parts = [SentenceTransformer(str(place / f"encoder{n}"), device="cpu") for n in (1, 2)]
     for part in parts:
         part.max_seq_length = MAX_TOKENS
-    np.testing.assert_allclose(sum(part.encode(TEXTS) for part in parts), expected, atol=1e-6)
+    np.testing.assert_allclose(sum(part.encode(TEXTS) for part in parts), expected, atol=5e-6)
     stock = [AutoModel.from_pretrained(place / f"encoder{n}") for n in (1, 2)]
     batch = tokenizer(TEXTS, truncation=True, max_length=MAX_TOKENS, padding=True, return_tensors="pt")
     with torch.inference_mode():
         states = [
             m(input_ids=batch.input_ids, attention_mask=batch.attention_mask).last_hidden_state for m in stock
         ]
-    np.testing.assert_allclose(sum(s[:, 0] for s in states).numpy(), expected, atol=1e-6)
+    np.testing.assert_allclose(sum(s[:, 0] for s in states).numpy(), expected, atol=5e-6)
 
 
 def test_an_ensemble_within_an_ensemble_is_saved_and_loaded(tiny_bert, tmp_path):
@@ -109,10 +109,10 @@ def test_an_ensemble_within_an_ensemble_is_saved_and_loaded(tiny_bert, tmp_path)
     expected = vectors_of(fused, tiny_bert)
     save(tmp_path / "model", fused, tiny_bert)
     loaded, tokenizer = load_encoder(tmp_path / "model")
-    np.testing.assert_allclose(encode(loaded, tokenizer, TEXTS, MAX_TOKENS), expected, atol=1e-6)
+    np.testing.assert_allclose(encode(loaded, tokenizer, TEXTS, MAX_TOKENS), expected, atol=5e-6)
     theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", trust_remote_code=True)
     theirs.max_seq_length = MAX_TOKENS
-    np.testing.assert_allclose(theirs.encode(TEXTS), expected, atol=1e-6)
+    np.testing.assert_allclose(theirs.encode(TEXTS), expected, atol=5e-6)
 
 
 def test_a_folder_with_towers_runs_no_code_unless_it_is_trusted(tiny_bert, tmp_path):
@@ -197,16 +197,16 @@ def test_encoders_of_two_tokenisers_are_fused_each_reading_its_own(fused_run, ti
     assert [own.get_vocab() for own in loaded.tokenizers] == [
         load_tokenizer(one).get_vocab() for one in kinds
     ]
-    np.testing.assert_allclose(encode(loaded, tokenizer, TEXTS, MAX_TOKENS), expected, atol=1e-6)
+    np.testing.assert_allclose(encode(loaded, tokenizer, TEXTS, MAX_TOKENS), expected, atol=5e-6)
     wrong = encode(loaded.members[1], tokenizer, TEXTS, MAX_TOKENS)  # RoBERTa's tokens for BERT
     right = encode(loaded.members[1], loaded.tokenizers[1], TEXTS, MAX_TOKENS)
     assert np.abs(wrong - right).max() > 0.1
     theirs = SentenceTransformer(str(place), device="cpu", trust_remote_code=True, local_files_only=True)
     theirs.max_seq_length = MAX_TOKENS
-    np.testing.assert_allclose(theirs.encode(TEXTS), expected, atol=1e-6)
+    np.testing.assert_allclose(theirs.encode(TEXTS), expected, atol=5e-6)
     theirs.save_pretrained(str(place.parent / "again"))
     again = SentenceTransformer(str(place.parent / "again"), device="cpu", trust_remote_code=True)
-    np.testing.assert_allclose(again.encode(TEXTS, batch_size=2), expected, atol=1e-6)
+    np.testing.assert_allclose(again.encode(TEXTS, batch_size=2), expected, atol=5e-6)
 
 
 def test_such_an_ensemble_takes_sentences_and_no_tokens(fused_run):
@@ -225,4 +225,4 @@ def test_an_ensemble_that_sentence_transformers_saved_again_is_the_same_model(ti
     first.save_pretrained(str(tmp_path / "again"))
     again = SentenceTransformer(str(tmp_path / "again"), device="cpu", trust_remote_code=True)
     assert again.max_seq_length == MAX_TOKENS
-    np.testing.assert_allclose(again.encode(TEXTS), first.encode(TEXTS), atol=1e-6)
+    np.testing.assert_allclose(again.encode(TEXTS), first.encode(TEXTS), atol=5e-6)

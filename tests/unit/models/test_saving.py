@@ -64,11 +64,11 @@ def test_the_three_loaders_give_the_same_vectors(tiny_models, tmp_path, kind, po
     vectors = save(place, tiny_models[kind], pooler, layers, head_at_test)
 
     ours, tokenizer = load_encoder(place)
-    np.testing.assert_allclose(encode(ours, tokenizer, TEXTS, MAX_TOKENS), vectors, atol=1e-6)
+    np.testing.assert_allclose(encode(ours, tokenizer, TEXTS, MAX_TOKENS), vectors, atol=5e-6)
 
     theirs = SentenceTransformer(str(place), device="cpu", local_files_only=True)
     theirs.max_seq_length = MAX_TOKENS
-    np.testing.assert_allclose(theirs.encode(TEXTS), vectors, atol=1e-6)
+    np.testing.assert_allclose(theirs.encode(TEXTS), vectors, atol=5e-6)
 
     tokenizer = AutoTokenizer.from_pretrained(place)
     if head_at_test:  # the hidden states are not all
@@ -84,7 +84,7 @@ def test_the_three_loaders_give_the_same_vectors(tiny_models, tmp_path, kind, po
     chosen = torch.stack([states[index] for index in layers or LAYERS[pooler]]).mean(dim=0)
     weight = batch.attention_mask.unsqueeze(-1)
     pooled = chosen[:, 0] if pooler.startswith("cls") else (chosen * weight).sum(1) / weight.sum(1)
-    np.testing.assert_allclose(pooled.numpy(), vectors, atol=1e-6)
+    np.testing.assert_allclose(pooled.numpy(), vectors, atol=5e-6)
 
 
 def test_a_head_that_is_not_used_at_test_is_kept_all_the_same(tiny_bert, tmp_path):
@@ -138,7 +138,7 @@ def test_a_model_takes_texts_as_long_as_its_encoder_does(tiny_models, tmp_path, 
     model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     assert model.max_seq_length == tokenizer.model_max_length == 64
     long = ["the town " * 60]
-    np.testing.assert_allclose(model.encode(long), encode(encoder, tokenizer, long, 64), atol=1e-6)
+    np.testing.assert_allclose(model.encode(long), encode(encoder, tokenizer, long, 64), atol=5e-6)
 
 
 def test_a_pretrained_pooler_is_saved_as_it_was(tiny_bert, tmp_path):

@@ -54,7 +54,7 @@ def test_no_sentences_are_no_tokens(tiny_bert):
 def test_both_views_of_a_batch_follow_each_other(tiny_bert):
     batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
     twice = batch.repeated()
-    for one, two in zip(batch, twice, strict=True):
+    for one, two in zip(batch[:2], twice[:2], strict=True):
         assert torch.equal(two, torch.cat([one, one]))
         assert two.shape == (4, one.shape[1])
 

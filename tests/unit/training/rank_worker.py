@@ -7,7 +7,9 @@ import torch
 from safetensors.torch import save_file
 
 from tests import tiny
+from tests.checkpointing import write_checkpoints_by_steps
 from workflow_scripts.methods import simcse
+from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.training import ranks
 from workflow_scripts.training.data import TrainingData
@@ -42,7 +44,8 @@ def objective_of(folder: Path, dropout: float) -> simcse.Objective:
 def first_gradients(objective: simcse.Objective) -> dict[str, torch.Tensor]:
     """Loss and gradients of the first step."""
     objective.module.train()
-    loss = objective.loss(1)
+    with keyed(5, 1, rank=ranks.rank(), ranks=ranks.world()):
+        loss = objective.loss(1)
     loss.backward()
     named = dict(objective.module.named_parameters())
     ranks.average_gradients(named.values())
@@ -53,10 +56,11 @@ def first_gradients(objective: simcse.Objective) -> dict[str, torch.Tensor]:
 
 def main() -> None:
     folder, dropout, stop = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
-    settings = tiny.training(max_steps=STEPS, batch_size=BATCH, checkpoint_every=2)
+    settings = tiny.training(max_steps=STEPS, batch_size=BATCH)
     prepare(settings, seed=5)
+    write_checkpoints_by_steps()
     objective = objective_of(folder, dropout)
-    found = first_gradients(objective) if not dropout else {}
+    found = first_gradients(objective)
     whole = objective.loss
 
     def loss(step: int) -> torch.Tensor:
@@ -66,7 +70,13 @@ def main() -> None:
 
     objective.loss = loss  # type: ignore[method-assign]
     outcome = train(
-        objective, settings, STEPS, development=None, checkpoints=folder / "checkpoints", fingerprint="ranks"
+        objective,
+        settings,
+        STEPS,
+        seed=5,
+        development=None,
+        checkpoints=folder / "checkpoints",
+        fingerprint="ranks",
     )
     if ranks.rank() == 0:
         found |= {f"weight {name}": tensor for name, tensor in objective.module.state_dict().items()}

@@ -66,7 +66,7 @@ def curve(name, models, checkpoints):
     prepare(settings, SEED)
     objective = make(models[kind])
     outcome = train(
-        objective, settings, STEPS, development=None, checkpoints=checkpoints, fingerprint="golden"
+        objective, settings, STEPS, seed=SEED, development=None, checkpoints=checkpoints, fingerprint="golden"
     )
     return {column: outcome.history[column].to_pylist() for column in ("loss", "gradient_norm")}
 

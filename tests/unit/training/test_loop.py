@@ -7,14 +7,21 @@ import pytest
 import torch
 from torch import nn
 
+from tests.checkpointing import write_checkpoints_by_steps
 from tests.tiny import training as settings
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import TrainingError
 from workflow_scripts.methods.base import Objective
+from workflow_scripts.models.dropout import keyed
 from workflow_scripts.training import loop
 from workflow_scripts.training.loop import Preempted, train
 
-STEPS = 10
+STEPS, SEED = 10, 7
+
+
+@pytest.fixture(autouse=True)
+def checkpoints_by_steps(monkeypatch):
+    write_checkpoints_by_steps(monkeypatch.setattr)
 
 
 class Toy(Objective):
@@ -37,9 +44,15 @@ class Toy(Objective):
 
 
 def run(toy, folder, steps=STEPS, development=None, fingerprint="f", **changes):
-    values = {"learning_rate": 0.05, "checkpoint_every": 4, "weight_decay": 0.01} | changes
+    values = {"learning_rate": 0.05, "weight_decay": 0.01} | changes
     return train(
-        toy, settings(**values), steps, development=development, checkpoints=folder, fingerprint=fingerprint
+        toy,
+        settings(**values),
+        steps,
+        seed=SEED,
+        development=development,
+        checkpoints=folder,
+        fingerprint=fingerprint,
     )
 
 
@@ -80,9 +93,8 @@ def test_the_gradient_norm_is_the_one_before_clipping(tmp_path):
     free = run(Toy(), tmp_path / "b", steps=1, max_gradient_norm=1e6).history
     toy = Toy()
     toy.module.train()
-    torch.manual_seed(0)
-    Toy()  # the draws of the first weights come before those of dropout
-    toy.loss(1).backward()
+    with keyed(SEED, 1):
+        toy.loss(1).backward()
     norm = math.sqrt(sum(float((p.grad**2).sum()) for p in toy.module.parameters() if p.grad is not None))
     assert clipped["gradient_norm"].to_pylist() == free["gradient_norm"].to_pylist() == [pytest.approx(norm)]
     assert norm > 1e-6
@@ -94,9 +106,8 @@ def test_one_step_is_adamw_written_out(tmp_path):
     run(toy, tmp_path, steps=1, learning_rate=0.01, weight_decay=0.1)
     reference = Toy()
     reference.module.train()
-    torch.manual_seed(0)
-    Toy()
-    reference.loss(1).backward()
+    with keyed(SEED, 1):
+        reference.loss(1).backward()
     for name, parameter in reference.module.named_parameters():
         if parameter.grad is None:
             assert torch.equal(toy.weights()[name], before[name])  # not even decayed
@@ -170,8 +181,7 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights_and_history(tmp_
         with pytest.raises(KilledError):
             run(toy, tmp_path / "killed", development=(3, scripted(toy, known)))
     toy = Toy()
-    if list((tmp_path / "killed").glob("step*")):
-        torch.manual_seed(99)  # where random numbers stand comes from the checkpoint
+    torch.manual_seed(99)  # where random numbers stand decides nothing
     known = [0.4, 0.1, 0.2, 0.3][_scored_before(tmp_path / "killed") :]
     outcome = run(toy, tmp_path / "killed", development=(3, scripted(toy, known)))
     assert toy.asked[0] == max((stop - 1) // 4 * 4 for stop in stops) + 1
@@ -230,14 +240,14 @@ def test_checkpoints_of_other_settings_are_not_used(tmp_path):
 
 
 def test_checkpoints_of_another_kind_of_device_are_not_used(tmp_path, monkeypatch):
-    """Its random numbers cannot be continued here."""
+    """It rounds otherwise."""
     names = []
     monkeypatch.setattr(loop, "load_checkpoint", lambda folder, name: names.append(name))
     run(Toy(), tmp_path, steps=1)
     toy = Toy()
     toy.module.to("meta")
-    toy.loss = lambda step: torch.tensor(float("nan"))
-    with pytest.raises(TrainingError):
+    toy.loss = lambda step: kill_at(1)(step, None)
+    with pytest.raises(KilledError):
         run(toy, tmp_path, steps=1)
     assert len(set(names)) == 2
     assert all(name.startswith("f") for name in names)

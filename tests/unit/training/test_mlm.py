@@ -38,7 +38,7 @@ def within(count, trials, share, deviations=5):
 def test_shares_are_those_of_bert(tiny_models, kind):
     """15% chosen; of these 80% masked, 10% random, 10% kept: each within five binomial deviations."""
     objective, text, tokenizer = make(tiny_models[kind])
-    ids_BT, mask_BT = text.batch(range(len(text)))
+    ids_BT, mask_BT, _ = text.batch(range(len(text)))
     special = torch.isin(ids_BT, torch.tensor(tokenizer.all_special_ids))
     words = chosen = masked = kept = swapped = 0
     for step in range(1, 41):
@@ -63,7 +63,7 @@ def test_shares_are_those_of_bert(tiny_models, kind):
 
 def test_random_tokens_come_from_the_whole_vocabulary(tiny_bert):
     objective, text, tokenizer = make(tiny_bert, share=0.9)
-    ids_BT, _ = text.batch(range(len(text)))
+    ids_BT, _, _ = text.batch(range(len(text)))
     seen = set()
     for step in range(1, 21):
         chosen_BT, masked_BT = objective.mask(ids_BT, step)
@@ -73,7 +73,7 @@ def test_random_tokens_come_from_the_whole_vocabulary(tiny_bert):
 
 def test_masks_are_a_function_of_seed_and_step(tiny_bert):
     one, text, _ = make(tiny_bert)
-    ids_BT, _ = text.batch(range(20))
+    ids_BT, _, _ = text.batch(range(20))
     torch.manual_seed(5)
     first = one.mask(ids_BT, 7)
     one.mask(ids_BT, 8)
@@ -87,7 +87,7 @@ def test_masks_are_a_function_of_seed_and_step(tiny_bert):
 @pytest.mark.parametrize("texts", [["x", "y"], ["town", ""], ["the old town", "x", "river"]])
 def test_at_least_one_position_is_chosen(tiny_bert, texts):
     objective, text, tokenizer = make(tiny_bert, texts=texts, batch_size=len(texts), share=0.01)
-    ids_BT, _ = text.batch(range(len(texts)))
+    ids_BT, _, _ = text.batch(range(len(texts)))
     for step in range(1, 100):
         chosen_BT, _ = objective.mask(ids_BT, step)
         assert chosen_BT.sum() >= 1
@@ -141,7 +141,7 @@ def test_the_loss_at_chosen_positions_equals_that_of_the_whole_vocabulary(tiny_b
         ours.bias.normal_(generator=torch.Generator().manual_seed(1))
     theirs = reference(objective, tokenizer)
     ours.eval()
-    ids_BT, mask_BT = text.batch(objective._sampler.rows_of(2))
+    ids_BT, mask_BT, _ = text.batch(objective._sampler.rows_of(2))
     chosen_BT, masked_BT = objective.mask(ids_BT, 2)
     labels_BT = ids_BT.masked_fill(~chosen_BT, -100)
     expected = theirs(input_ids=masked_BT, attention_mask=mask_BT, labels=labels_BT).loss
@@ -177,7 +177,7 @@ def test_every_parameter_learns_but_the_unused_pooler(tiny_models, kind):
 
 def test_scores_are_made_for_chosen_positions_alone(tiny_bert):
     objective, text, tokenizer = make(tiny_bert)
-    ids_BT, mask_BT = text.batch(range(10))
+    ids_BT, mask_BT, _ = text.batch(range(10))
     chosen_BT, masked_BT = objective.mask(ids_BT, 1)
     assert objective.module(masked_BT, mask_BT, chosen_BT).shape == (int(chosen_BT.sum()), len(tokenizer))
 

@@ -16,6 +16,7 @@ from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.packed import Reads
 from workflow_scripts.models.tokens import TokenBatch
 
 
@@ -52,8 +53,8 @@ class Readout(nn.Module):
     which token the mask is (``set_mask_token``).
     """
 
-    last_only = False
-    """Whether the last hidden state is all that is read, so that no other need be kept."""
+    reads: Reads = "all"
+    """The hidden states that it needs; whatever is not asked for need not be computed or kept."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -63,8 +64,8 @@ class Readout(nn.Module):
         """Read sentence vectors.
 
         Args:
-            hidden_states: Embedding output and every layer's output, each (B, T, D); with ``last_only``
-                the last alone.
+            hidden_states: Those that ``reads`` asks for, each (B, T, D), or (B, 1, D) of the first token;
+                unless it asks for them, states of padding are arbitrary, though finite.
             batch: The tokens they are of; every row holds at least one.
 
         Returns:
@@ -98,11 +99,11 @@ class ReadoutModule(Protocol):
 class PortableReadout(Readout):
     """A readout whose computation is in ``models.portable``, whose files a model folder carries along."""
 
-    def __init__(self, core: nn.Module, settings: Mapping[str, Any], *, last_only: bool = False) -> None:
+    def __init__(self, core: nn.Module, settings: Mapping[str, Any], reads: Reads = "all") -> None:
         super().__init__(core.width)  # type: ignore[arg-type]
         self.core = core
         self.settings = dict(settings)  # what makes the core anew
-        self.last_only = last_only
+        self.reads = reads
 
     def forward(self, hidden_states: Sequence[Tensor], batch: TokenBatch) -> Tensor:
         """Read sentence vectors."""

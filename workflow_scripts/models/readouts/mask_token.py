@@ -32,4 +32,4 @@ class MaskToken(PortableReadout):
 def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
     """Make the readout; ``set_mask_token`` tells it which token the mask is."""
     settings = {"width": backbone_config.hidden_size}
-    return MaskToken(Core(**settings), settings, last_only=True)
+    return MaskToken(Core(**settings), settings, reads="last")

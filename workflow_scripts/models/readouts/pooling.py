@@ -71,7 +71,8 @@ class Pooled(Readout):
         super().__init__(width)
         self._config = config
         self._depth = depth  # layers of the encoder
-        self.last_only = config.indices == (-1,)
+        if config.indices == (-1,):
+            self.reads = "first" if config.takes_cls else "last"
 
     def forward(self, hidden_states: Sequence[Tensor], batch: TokenBatch) -> Tensor:
         """Pool the chosen layers."""
@@ -82,7 +83,7 @@ class Pooled(Readout):
         from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling
 
         pooler: nn.Module = Pooling(self.width, pooling_mode="cls" if self._config.takes_cls else "mean")
-        if self.last_only:
+        if self.reads != "all":
             return [pooler]
         weights = torch.zeros(self._depth + 1)
         for index in self._config.indices:
@@ -109,7 +110,7 @@ def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Config) -> T
     """Pool token states of the chosen layers.
 
     Args:
-        hidden_states: Embedding output and every layer's output, each (B, T, D).
+        hidden_states: Embedding output and every layer's output, each (B, T, D), or of the first token alone.
         mask_BT: 1 for a token, 0 for padding; every row holds at least one token.
         pooling: Layers and pooler.
 

@@ -56,6 +56,18 @@ class Config(ReadoutConfig):
         return self.pooling != "avg"
 
     @property
+    def reads_padding(self) -> bool:
+        """Whether it pools or sums over padding too, as the code does, and this reaches the vector."""
+        if self.squeeze == "none":
+            return self.gate == "batch"
+        return self.squeeze == "dct" and self.dct == "grid" and not self.is_identity
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether there is one branch only, whose weight a softmax makes 1."""
+        return self.gate == "softmax" and (self.form == "average" or self.blocks == 1)
+
+    @property
     def labels(self) -> Sequence[str]:
         """That vectors depend on their batch, or that the selector does nothing."""
         found = []
@@ -63,7 +75,7 @@ class Config(ReadoutConfig):
             found.append(
                 "S2Sent as its code computes it: a vector depends on the other sentences of its batch"
             )
-        if self.gate == "softmax" and (self.form == "average" or self.blocks == 1):
+        if self.is_identity:
             found.append("S2Sent with one branch is the identity (Equation 4): a control")
         return found
 
@@ -99,4 +111,4 @@ def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
     settings = {"width": width} | config.model_dump(exclude={"kind"})
     core = Core(**settings)
     draw_linear_layers(core)
-    return S2Sent(core, settings)
+    return S2Sent(core, settings, reads="padded" if config.reads_padding else "all")

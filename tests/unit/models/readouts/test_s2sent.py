@@ -453,7 +453,7 @@ def test_cls_and_mask_are_followed_by_the_head_and_an_average_is_not(tiny_bert, 
     set_mask_token(encoder, tokenizer)
     mask = tokenizer.mask_token
     tokens = tokenizer([f"the town {mask}", f"a king {mask} ."], padding=True, return_tensors="pt")
-    vectors = encoder.eval().read(tokens.input_ids, tokens.attention_mask)
+    vectors = encoder.eval().read(TokenBatch(tokens.input_ids, tokens.attention_mask))
     assert torch.equal(encoder(tokens.input_ids, tokens.attention_mask), vectors)
     projected = encoder.train().project(vectors)
     assert (encoder.head is not None) == head

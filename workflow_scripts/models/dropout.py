@@ -1,0 +1,128 @@
+"""Dropout whose masks are a function of what they drop: key, pass, place, sentence, token and feature.
+
+A key is the numbers that the training loop gives, seed and step. There is no generator whose state a checkpoint must
+hold; a mask does not depend on padding, on how tokens are packed, on which process computes a sentence, or on whether
+a layer computes all tokens or the first alone. The law is that of ``torch.nn.functional.dropout``, the probability
+rounded to a multiple of 2^-32: every element has 32 bits of SplitMix64's output for its number (Steele, Lea and Flood,
+2014, https://doi.org/10.1145/2660193.2660195), computed in PyTorch's integers, so that a GPU draws what a CPU draws.
+One thread takes a quarter of the time of PyTorch's own generator.
+
+Shape suffixes: N tokens, B sentences, H heads, Q query and T key tokens, D width.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from workflow_scripts.models.packing import Packing
+
+LONGEST = 1 << 16
+"""More tokens than any sentence has: the stride from one sentence's numbers to the next one's."""
+_SHARED = 1 << 24
+_WORD = 1 << 64
+_GAMMA = 0x9E3779B97F4A7C15
+_FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
+
+
+@dataclass
+class _Key:
+    """The key of some passes, which process makes them, and how many of them there have been."""
+
+    numbers: Sequence[int]
+    rank: int
+    ranks: int
+    passes: int = 0
+
+
+_keys: list[_Key] = []
+
+
+@contextmanager
+def keyed(*numbers: int, rank: int = 0, ranks: int = 1) -> Iterator[None]:
+    """Make all dropout inside a function of ``numbers`` and of how many passes went before.
+
+    Layers outside ``models.packed`` draw from PyTorch's generators, which are seeded with ``numbers`` and ``rank`` here
+    and go on where they were afterwards.
+
+    Args:
+        numbers: Not negative; the same in every process of a training.
+        rank: Of this process, whose sentence i is number ``i * ranks + rank`` of all processes' batch.
+        ranks: Number of processes.
+    """
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(_hashed(*numbers, rank))
+        _keys.append(_Key(numbers, rank, ranks))
+        try:
+            yield
+        finally:
+            _keys.pop()
+
+
+class Masks:
+    """What one pass over a batch draws."""
+
+    def __init__(self, packing: Packing) -> None:
+        # Outside a training every pass draws something else, as PyTorch's own layers do.
+        key = _keys[-1] if _keys else _Key([int(torch.randint(1 << 62, ()))], rank=0, ranks=1)
+        self._key = _hashed(*key.numbers, key.passes)
+        key.passes += 1
+        self._ranks = (key.rank, key.ranks)
+        self._packing = packing
+
+    def hidden(self, place: int, p: float, width: int, *, first: bool = False) -> Tensor:
+        """Factors of hidden states: 0 or 1 / (1 - p), of each token or of the first of each sentence, (N or B, D)."""
+        packing = self._packing
+        token_N = self._sentences(packing.token_rows) * LONGEST + packing.token_columns
+        if first:
+            token_N = token_N[packing.first_B]
+        words = (width + 1) // 2
+        counter_NW = token_N[:, None] * words + torch.arange(words, device=token_N.device)
+        return self._factors(counter_NW, place, p, width)
+
+    def attention(self, place: int, p: float, heads: int, *, first: bool = False) -> Tensor:
+        """Factors of attention weights, of each query or of the first of each sentence, (B, H, T or 1, T)."""
+        width, device = self._packing.width, self._packing.first_B.device
+        row_B = self._sentences(torch.arange(len(self._packing.first_B), device=device))
+        head_H = torch.arange(heads, device=device)
+        query_Q = torch.arange(1 if first else width, device=device)
+        word_W = torch.arange((width + 1) // 2, device=device)
+        pair_BHQ1 = ((row_B[:, None] * heads + head_H)[:, :, None] * LONGEST + query_Q)[..., None]
+        return self._factors(pair_BHQ1 * (LONGEST // 2) + word_W, place, p, width)
+
+    def _sentences(self, row_x: Tensor) -> Tensor:
+        """Numbers of sentences: of the batch of all processes, and behind them of what every process has."""
+        rank, ranks = self._ranks
+        own = self._packing.own
+        return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
+
+    def _factors(self, counter_xW: Tensor, place: int, p: float, size: int) -> Tensor:
+        """Factors from numbers of pairs of elements, the last of them cut off where ``size`` is odd."""
+        bits_xW = splitmix(counter_xW, _hashed(self._key, place))
+        bits_xD = bits_xW.view(torch.int32)[..., :size]
+        kept_xD = bits_xD >= round(p * (1 << 32)) - (1 << 31)
+        return kept_xD.to(torch.float32).mul_(1 / (1 - p))
+
+
+def splitmix(counter: Tensor, key: int) -> Tensor:
+    """64 bits for each number, as int64: SplitMix64's output after so many steps from the state ``key``."""
+    state = (counter * _signed(_GAMMA)).add_(_signed(key))
+    for shift, factor in _FACTORS:
+        state.bitwise_xor_((state >> shift).bitwise_and_((1 << (64 - shift)) - 1))  # a logical shift
+        if factor > 1:
+            state.mul_(_signed(factor))
+    return state
+
+
+def _signed(word: int) -> int:
+    """The 64-bit integer with the bits of ``word``."""
+    return (word + _WORD // 2) % _WORD - _WORD // 2
+
+
+def _hashed(*numbers: int) -> int:
+    """64 bits for a list of numbers, whose length counts, since seeds are filled up with zeros."""
+    return int(np.random.SeedSequence((len(numbers), *numbers)).generate_state(1, np.uint64)[0])

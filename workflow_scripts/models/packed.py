@@ -1,0 +1,203 @@
+"""BERT and RoBERTa over packed tokens: the weights of a Transformers model, its sentences end to end.
+
+Only attention sees padding; everything else has no row for it. One product makes queries, keys and values; dropout is
+keyed (``models.dropout``); and where a readout takes nothing but the first token, the last layer computes nothing else.
+Outputs are those of the Transformers model within 1e-5, which other architectures go through themselves.
+
+Shape suffixes: B sentences, T tokens of the longest, N tokens in all, Q queries (T, or 1 for the first token), H heads,
+E width of a head, D width.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from workflow_scripts.models.dropout import Masks
+from workflow_scripts.models.packing import Packing
+
+Reads = Literal["padded", "all", "last", "first"]
+"""The hidden states that are wanted: every layer's, with or without those of padding, the last one's, or of the last
+one the first token's."""
+
+FAMILIES = {"bert", "roberta", "xlm-roberta", "camembert"}
+"""Model types whose layers are computed here."""
+_ATTENTION, _PROJECTED, _FED, _PLACES = 1, 2, 3, 4  # where a layer drops; place 0 is that of the embeddings
+
+
+_unpacked: list[bool] = []
+
+
+@contextmanager
+def unpacked() -> Iterator[None]:
+    """Let Transformers compute every model inside, so that hooks on its layers see all that they do."""
+    _unpacked.append(True)
+    try:
+        yield
+    finally:
+        _unpacked.pop()
+
+
+def packs(backbone: Any) -> bool:
+    """Whether ``PackedEncoder`` computes what this model does: not with adapters, or weights in half precision."""
+    config = backbone.config
+    if _unpacked or config.model_type not in FAMILIES or getattr(config, "is_decoder", False):
+        return False
+    attentions = [layer.attention.self for layer in backbone.encoder.layer]
+    maps = [m for attention in attentions for m in (attention.query, attention.key, attention.value)]
+    return all(type(m) is nn.Linear and m.weight.dtype.itemsize >= 4 for m in maps)
+
+
+class Attended(NamedTuple):
+    """What self-attention computes."""
+
+    context_ND: Tensor
+    values_BHTE: Tensor
+    weights_BHQT: Tensor | None
+    """After dropout; None where they were not asked for and nothing is dropped."""
+
+
+class PackedEncoder:
+    """One pass of a batch through a model of ``FAMILIES``.
+
+    Args:
+        backbone: The model, whose modules it calls, so that hooks on them act; in training mode it drops.
+        packing: The batch.
+    """
+
+    def __init__(self, backbone: PreTrainedModel, packing: Packing) -> None:
+        self._backbone: Any = backbone
+        self._packing = packing
+        self._masks = Masks(packing) if backbone.training else None
+
+    def states(self, ids_BT: Tensor, positions_BT: Tensor | None, reads: Reads) -> Iterator[Tensor]:
+        """Hidden states that ``reads`` asks for, padded, (B, T, D), or (B, 1, D) of the first token."""
+        state_ND = self.embedded(ids_BT, positions_BT)
+        last = len(self._backbone.encoder.layer) - 1
+        if reads == "all":
+            yield self._packing.rows(state_ND)
+        for number in range(last + 1):
+            state_ND = self.layer(number, state_ND, first=reads == "first" and number == last)
+            if reads == "all":
+                yield self._packing.rows(state_ND)
+        if reads == "last":
+            yield self._packing.rows(state_ND)
+        elif reads == "first":
+            yield state_ND[:, None]
+
+    def embedded(self, ids_BT: Tensor, positions_BT: Tensor | None = None) -> Tensor:
+        """The embedding output of the tokens, (N, D); positions are those of the model where none are given."""
+        embeddings, packing = self._backbone.embeddings, self._packing
+        ids_N = ids_BT.flatten()[packing.places_N]
+        if positions_BT is None:
+            positions_N = self._positions(ids_BT)
+        else:
+            positions_N = positions_BT.expand_as(ids_BT).flatten()[packing.places_N]
+        summed_ND = embeddings.word_embeddings(ids_N) + embeddings.token_type_embeddings.weight[0]
+        summed_ND = summed_ND + embeddings.position_embeddings(positions_N)
+        normed_ND: Tensor = embeddings.LayerNorm(summed_ND)
+        return self._dropped(0, embeddings.dropout.p, normed_ND)
+
+    def _positions(self, ids_BT: Tensor) -> Tensor:
+        """BERT counts places of a row; RoBERTa counts tokens that are not its padding, from one past its id."""
+        padding = self._backbone.embeddings.position_embeddings.padding_idx
+        if padding is None:
+            return self._packing.token_columns
+        token_BT = (ids_BT != padding).long()
+        position_BT: Tensor = token_BT.cumsum(dim=1) * token_BT + padding
+        return position_BT.flatten()[self._packing.places_N]
+
+    def layer(self, number: int, state_ND: Tensor, *, first: bool = False) -> Tensor:
+        """States after layer ``number`` (from 0), (N, D), or of the first token of each sentence, (B, D)."""
+        attended = self.attended(number, state_ND, first=first)
+        return self.finished(number, attended.context_ND, self.residual(state_ND, first), first=first)
+
+    def residual(self, state_ND: Tensor, first: bool) -> Tensor:
+        """What a layer's output is added to."""
+        return state_ND[self._packing.first_B] if first else state_ND
+
+    def attended(
+        self, number: int, state_ND: Tensor, *, first: bool = False, weights: bool = False
+    ) -> Attended:
+        """Self-attention of layer ``number``, before its output projection."""
+        attention = self._backbone.encoder.layer[number].attention.self
+        queries_BHQE, keys_BHTE, values_BHTE = self._projections(attention, state_ND, first)
+        p = attention.dropout.p if self._masks else 0.0
+        if not weights and not p:
+            context_BHQE = F.scaled_dot_product_attention(
+                queries_BHQE,
+                keys_BHTE,
+                values_BHTE,
+                attn_mask=self._packing.bias_B11T.to(values_BHTE.dtype) if self._packing.padded else None,
+            )
+            return Attended(self._joined(context_BHQE, first), values_BHTE, None)
+        weights_BHQT = self._weights(queries_BHQE, keys_BHTE)
+        if p:
+            assert self._masks
+            place = number * _PLACES + _ATTENTION
+            weights_BHQT = weights_BHQT * self._masks.attention(place, p, weights_BHQT.shape[1], first=first)
+        return Attended(self.weighed(weights_BHQT, values_BHTE, first), values_BHTE, weights_BHQT)
+
+    def _projections(self, attention: Any, state_ND: Tensor, first: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, H, Q, E), keys and values (B, H, T, E)."""
+        heads = attention.num_attention_heads
+        maps = (
+            [attention.key, attention.value] if first else [attention.query, attention.key, attention.value]
+        )
+        together_ND = F.linear(
+            state_ND, torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
+        )
+        rows_BTD = self._packing.rows(together_ND)
+        apart_BTxHE = rows_BTD.view(*rows_BTD.shape[:2], len(maps), heads, -1)
+        parts = list(apart_BTxHE.transpose(1, 3).unbind(dim=2))
+        if first:
+            queries_BD: Tensor = attention.query(state_ND[self._packing.first_B])
+            parts.insert(0, queries_BD.view(len(queries_BD), heads, 1, -1))
+        return parts[0], parts[1], parts[2]
+
+    def _weights(self, queries_BHQE: Tensor, keys_BHTE: Tensor) -> Tensor:
+        scale = float(queries_BHQE.shape[-1]) ** -0.5
+        scores_BHQT = queries_BHQE @ keys_BHTE.transpose(2, 3) * scale
+        if self._packing.padded:
+            scores_BHQT = scores_BHQT + self._packing.bias_B11T
+        precise = torch.promote_types(scores_BHQT.dtype, torch.float32)
+        weights_BHQT: Tensor = scores_BHQT.softmax(dim=-1, dtype=precise)
+        return weights_BHQT
+
+    def weighed(self, weights_BHQT: Tensor, values_BHTE: Tensor, first: bool = False) -> Tensor:
+        """Values weighed by attention, all heads side by side, (N, D), or (B, D) of the first token."""
+        return self._joined(weights_BHQT.to(values_BHTE.dtype) @ values_BHTE, first)
+
+    def _joined(self, context_BHQE: Tensor, first: bool) -> Tensor:
+        context_BQD = context_BHQE.transpose(1, 2).flatten(2)
+        return context_BQD[:, 0] if first else self._packing.tokens(context_BQD)
+
+    def values(self, number: int, state_ND: Tensor) -> Tensor:
+        """The values that layer ``number`` makes of some states, (B, H, T, E)."""
+        attention = self._backbone.encoder.layer[number].attention.self
+        values_BTD = self._packing.rows(attention.value(state_ND))
+        return values_BTD.view(*values_BTD.shape[:2], attention.num_attention_heads, -1).transpose(1, 2)
+
+    def finished(
+        self, number: int, context_ND: Tensor, residual_ND: Tensor, *, first: bool = False
+    ) -> Tensor:
+        """The rest of layer ``number``: output projection, residual, LayerNorm, feed-forward."""
+        layer = self._backbone.encoder.layer[number]
+        output, place = layer.attention.output, number * _PLACES
+        projected_ND = self._dropped(
+            place + _PROJECTED, output.dropout.p, output.dense(context_ND), first=first
+        )
+        attended_ND = output.LayerNorm(projected_ND + residual_ND)
+        fed_ND = layer.output.dense(layer.intermediate(attended_ND))
+        fed_ND = self._dropped(place + _FED, layer.output.dropout.p, fed_ND, first=first)
+        finished_ND: Tensor = layer.output.LayerNorm(fed_ND + attended_ND)
+        return finished_ND
+
+    def _dropped(self, place: int, p: float, state_ND: Tensor, *, first: bool = False) -> Tensor:
+        if not (self._masks and p):
+            return state_ND
+        return state_ND * self._masks.hidden(place, p, state_ND.shape[1], first=first)

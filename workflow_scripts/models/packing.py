@@ -1,0 +1,106 @@
+"""Sentences end to end: where the tokens of a padded batch stand once its padding is left out.
+
+Shape suffixes: B sentences, T tokens of the longest, N tokens in all.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Packing(NamedTuple):
+    """The places of a batch's tokens; every sentence holds at least one.
+
+    Made where the mask lies: on a GPU that means waiting for it, hence ``models.tokens.TokenBatch.to``.
+    """
+
+    width: int
+    """T."""
+    places_N: Tensor
+    """Of each token among the B * T padded places."""
+    token_of_BT: Tensor
+    """Of each padded place its token, flat; padding names the first token of all, to be masked."""
+    first_B: Tensor
+    """The first token of each sentence."""
+    bias_B11T: Tensor
+    """To add to scores of attention: 0 for a token, minus infinity for padding."""
+    padded: bool
+    """Whether there is padding at all."""
+    own: int
+    """The sentences that this process alone has; those after them every process of a training has alike."""
+
+    @classmethod
+    def of(cls, mask_BT: Tensor, own: int | None = None) -> "Packing":
+        """Find the tokens of a mask: 1 for a token, 0 for padding; all sentences are a process's own if not said."""
+        token_BT = mask_BT.bool()
+        places_N = token_BT.flatten().nonzero().squeeze(1)
+        token_of_BT = torch.zeros(token_BT.numel(), dtype=torch.int64, device=mask_BT.device)
+        token_of_BT[places_N] = torch.arange(len(places_N), device=mask_BT.device)
+        lengths_B = token_BT.sum(dim=1)
+        bias_BT = torch.zeros(mask_BT.shape, device=mask_BT.device).masked_fill_(~token_BT, -torch.inf)
+        return cls(
+            mask_BT.shape[1],
+            places_N,
+            token_of_BT,
+            lengths_B.cumsum(0) - lengths_B,
+            bias_BT[:, None, None, :],
+            len(places_N) < token_BT.numel(),
+            len(mask_BT) if own is None else own,
+        )
+
+    def to(self, device: torch.device) -> "Packing":
+        """Copy to ``device``, without waiting for it."""
+        return self._replace(
+            places_N=onto(self.places_N, device),
+            token_of_BT=onto(self.token_of_BT, device),
+            first_B=onto(self.first_B, device),
+            bias_B11T=onto(self.bias_B11T, device),
+        )
+
+    @property
+    def token_rows(self) -> Tensor:
+        """The sentence of each token, (N)."""
+        return self.places_N // self.width
+
+    @property
+    def token_columns(self) -> Tensor:
+        """The place of each token in its row, from 0, (N)."""
+        return self.places_N % self.width
+
+    def tokens(self, padded_BTx: Tensor) -> Tensor:
+        """The tokens of a padded batch, (N, ...)."""
+        flat = padded_BTx.flatten(0, 1)
+        return _Moved.apply(flat, self.places_N, self.token_of_BT, True) if self.padded else flat  # type: ignore[no-untyped-call]
+
+    def rows(self, tokens_Nx: Tensor) -> Tensor:
+        """Tokens in padded rows, (B, T, ...); what stands in padding is arbitrary."""
+        if self.padded:
+            tokens_Nx = _Moved.apply(tokens_Nx, self.token_of_BT, self.places_N, False)  # type: ignore[no-untyped-call]
+        return tokens_Nx.view(-1, self.width, *tokens_Nx.shape[1:])
+
+
+def onto(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy to ``device``; to a GPU from pinned memory, so that nobody waits for the copy."""
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
+
+
+class _Moved(torch.autograd.Function):
+    """Rows in another order, each at most once, so that the gradient is moved back instead of added up.
+
+    Gradients of padding are left out: nothing that is read depends on it.
+    """
+
+    @staticmethod
+    def forward(context: Any, source: Tensor, order: Tensor, back: Tensor, scatters: bool) -> Tensor:
+        context.order, context.back, context.scatters = order, back, scatters
+        return source.index_select(0, order)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> Any:
+        if not context.scatters:  # to rows: each token stands at one place
+            return gradient.index_select(0, context.back), None, None, None
+        moved = gradient.new_zeros(len(context.back), *gradient.shape[1:])
+        return moved.index_copy_(0, context.order, gradient), None, None, None
