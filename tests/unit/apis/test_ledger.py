@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -196,10 +197,11 @@ def test_a_copy_taken_between_two_answers_has_all_of_them(tmp_path):
 # Rates and budgets
 
 
-def test_a_rate_is_one_for_all_processes(tmp_path):
+def test_a_rate_is_one_for_all_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr("workflow_scripts.apis.ledger.time", SimpleNamespace(time=lambda: 1000.0))
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
         waits = [ledger.turn("google", 10, None) for ledger in (one, two) * 3]
-    assert waits == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5], abs=0.09)
+    assert waits == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5])
 
 
 def test_a_days_budget_is_one_for_all_processes_and_new_the_next_day(tmp_path, monkeypatch):
