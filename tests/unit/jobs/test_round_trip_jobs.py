@@ -300,7 +300,10 @@ def test_a_wrong_back_leg_is_never_a_positive(shop, said, every):
     assert all(pair["positive"] == pair["anchor"].replace("town", "city") for pair in pairs)
     dropped = read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
     assert len(pairs) + sum(row["count"] for row in dropped) == 60
-    if said in BACK_LEG["German"] or said == BACK_LEG["one message that nobody knows"]:
+    if said in (
+        BACK_LEG["German"],
+        BACK_LEG["one message that nobody knows"],
+    ):  # the others pass when asked again
         assert any(row["reason"].startswith("rejected: ") and row["count"] == 6 for row in dropped)
 
 
