@@ -5,8 +5,9 @@ Outputs: <results>/corpora/{corpus}/{train,dropped}.parquet of round trips, thei
          <results>/exemplars/{pool}.parquet, {pool}.dropped.parquet, {pool}.usage.parquet of a language model's pools
 
 Answers are kept in the file that the setting `answers` names, which is not an output of any rule: a job that fails or
-is killed requests only what is missing when it runs again. Jobs run on the machine where snakemake runs, since the
-nodes of a cluster may have no network; the profile limits how many of them run at once.
+is killed requests only what is missing when it runs again. Who is asked and how fast decides no answer, so it is a
+resource: changing it reruns nothing. Jobs run on the machine where snakemake runs, since the nodes of a cluster may have
+no network; the profile limits how many of them run at once, and they share the rates and daily budgets of a service.
 """
 
 
@@ -18,6 +19,7 @@ rule translate_shard:
     """Translate one part of a corpus into another language and back."""
     input:
         sentences=CORPORA.base,
+        prompt=CORPORA.translation_prompt,
         code=code_of("jobs.translate_shard"),
     output:
         trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",
@@ -33,6 +35,7 @@ rule translate_shard:
         mem="2GB",
         runtime="24h",
         api_calls=1,
+        service=CORPORA.translation_service,
     params:
         config=CORPORA.translation,
         packages=versions("jobs.translate_shard"),
@@ -42,8 +45,9 @@ rule translate_shard:
         r"""
         python -m workflow_scripts.jobs.translate_shard \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --corpus {wildcards.corpus:q} --scatteritem {wildcards.scatteritem:q} \
-            --sentences {input.sentences:q} --trips {output.trips:q} >{log:q} 2>&1
+            --config {params.config:q} --service {resources.service:q} \
+            --corpus {wildcards.corpus:q} --scatteritem {wildcards.scatteritem:q} \
+            --sentences {input.sentences:q} --prompt {input.prompt:q} --trips {output.trips:q} >{log:q} 2>&1
         """
 
 
@@ -104,6 +108,7 @@ rule write_exemplars:
         mem="4GB",
         runtime="4h",
         api_calls=1,
+        service=CORPORA.pool_service,
     params:
         config=CORPORA.written_pool,
         packages=versions("jobs.write_exemplars"),
@@ -113,7 +118,7 @@ rule write_exemplars:
         r"""
         python -m workflow_scripts.jobs.write_exemplars \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --pool {wildcards.pool:q} \
+            --config {params.config:q} --service {resources.service:q} --pool {wildcards.pool:q} \
             --words {input.words:q} --encoder {input.encoder:q} --prompt {input.prompt:q} \
             --exemplars {output.exemplars:q} --dropped {output.dropped:q} --usage {output.usage:q} >{log:q} 2>&1
         """

@@ -194,6 +194,7 @@ rule write_report:
         datasets=REPORTING.datasets(".parquet"),
         dropped=REPORTING.datasets(".dropped.parquet"),
         train=REPORTING.corpora("train.parquet"),
+        lost=REPORTING.round_trips(),
         words=REPORTING.corpora("words.parquet"),
         contamination=REPORTING.contamination(),
         exemplars=REPORTING.exemplars(),
@@ -230,7 +231,7 @@ rule write_report:
             --config {params.config:q} --template {input.template:q} \
             --tables {input.tables:q} --times {input.times:q} --extraction {input.extraction:q} --figures {input.figures:q} --captions {input.captions:q} \
             --datasets {input.datasets:q} --dropped {input.dropped:q} \
-            --train {input.train:q} --words {input.words:q} --contamination {input.contamination:q} \
+            --train {input.train:q} --lost {input.lost:q} --words {input.words:q} --contamination {input.contamination:q} \
             --exemplars {input.exemplars:q} --development {input.development:q} \
             --published {input.published:q} --ledger {input.ledger:q} \
             --report {output.report:q} >{log:q} 2>&1

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -100,14 +101,37 @@ def _flat(query: dict[str, list[str]]) -> dict[str, Any]:
 
 
 def libretranslate(asked: dict[str, Any]) -> str:
-    """What a LibreTranslate server says: the words in reverse order, and where they went."""
-    words = " ".join(reversed(asked["q"].split()))
-    return json.dumps({"translatedText": f"{words} {asked['target']}"})
+    """What a LibreTranslate server says."""
+    return translations(foreign)(asked)
+
+
+_FOREIGN = {
+    "fr": "le fleuve de la ville est dans une maison avec les enfants qui ont lu un livre pour leur école cette année",
+    "es": "el río de la ciudad está en una casa con los niños que han leído un libro para su escuela este año",
+    "de": "der fluss in die stadt ist ein haus mit den kindern und sie haben das buch für ihre schule nicht gelesen",
+}
+
+
+def foreign(text: str, language: str) -> str:
+    """Words of a language that a detector takes for it, one for each word of ``text``."""
+    words = _FOREIGN[language].split()
+    return " ".join(words[zlib.crc32(word.encode()) % len(words)] for word in text.split()).capitalize() + "."
+
+
+def translations(translate: Callable[[str, str], Any]) -> Callable[[dict[str, Any]], str]:
+    """A LibreTranslate server that translates by a function of text and target, one text or a list."""
+
+    def answer(asked: dict[str, Any]) -> str:
+        texts = asked["q"] if isinstance(asked["q"], list) else [asked["q"]]
+        found = [translate(text, asked["target"]) for text in texts]
+        return json.dumps({"translatedText": found if isinstance(asked["q"], list) else found[0]})
+
+    return answer
 
 
 def google(asked: dict[str, Any]) -> str:
     """The page of Google Translate that deep-translator reads."""
-    return f'<html><div class="result-container">{asked["q"].upper()} {asked["tl"]}</div></html>'
+    return f'<html><div class="result-container">{foreign(asked["q"], asked["tl"])}</div></html>'
 
 
 def chat(

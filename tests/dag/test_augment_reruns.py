@@ -52,12 +52,21 @@ CASES = [
     ({"corpora": {"wiki_spa": {"round_trip": {"unchanged": "keep"}}}}, GATHERED),
     ({"corpora": {"wiki_spa": {"round_trip": {"max_sentences": 50}}}}, {"translate_shard": 3} | GATHERED),
     ({"corpora": {"wiki_spa": {"round_trip": {"via": "cat"}}}}, {"translate_shard": 3} | GATHERED),
-    ({"translators": {"apertium": {"batch_sentences": 7}}}, BOTH),
+    ({"translators": {"apertium": {"batch_sentences": 7, "timeout_seconds": 1}}}, {}),
     ({"translators": {"google": {"calls": {"attempts": 2}}}}, {}),
+    ({"round_trip": {"refused_share": 0.5}}, {}),
     ({"round_trip": {"shortened_ratio": 0.4}}, BOTH),
     ({"exemplars": {"toy": {"uses": 1}}}, WRITTEN),
     ({"llms": {"deepseek_v3": {"temperature": 0.5}}}, WRITTEN),
-    ({"llms": {"deepseek_v3": {"price": None}}}, WRITTEN),
+    ({"llms": {"deepseek_v3": {"model": "another"}}}, WRITTEN),
+    (
+        {
+            "llms": {
+                "deepseek_v3": {"price": None, "base_url": "http://127.0.0.1:1/v1", "calls": {"workers": 9}}
+            }
+        },
+        {},
+    ),
     ({"words": {"peak_window": 5}}, {"count_words": 3} | WRITTEN),
     ({"answers": "elsewhere.sqlite"}, {}),
     ({"offline": True}, {}),

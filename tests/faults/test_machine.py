@@ -16,7 +16,7 @@ import pytest
 from tests.jobs import MODEL, files_of, make_inputs
 from tests.planning import ROOT
 from tests.unit.audit import conftest as study
-from workflow_scripts.apis.store import AnswerStore, key_of
+from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.audit import verify
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import job_record, write_page, write_table, writing_model_folder
@@ -143,19 +143,22 @@ def test_another_user_can_check_results_that_only_their_owner_may_change(shared)
 
 @needs_root
 def test_another_users_answers_are_not_called_damaged(shared):
-    with AnswerStore(shared / "answers.sqlite") as store:
-        store.settle({key_of({"text": 1}): "answer"})
+    rows = [Row(Request("google", "", "en", "fr", text), "answer", "usable") for text in ("one", "another")]
+    with Ledger(shared / "answers.sqlite") as ledger:
+        ledger.settle(rows[:1])
 
     def look():
-        try:
-            with AnswerStore(shared / "answers.sqlite") as store:
-                store.settle({key_of({"text": 2}): "another"})
-        except DataError as error:
-            return str(error)
+        with Ledger(shared / "answers.sqlite") as ledger:
+            found = [row.answer for row in ledger.find([rows[0].request]).values()]
+            try:
+                ledger.settle(rows[1:])
+            except DataError as error:
+                return found, ledger.check(), str(error)
 
-    assert "Check free space, permissions and who else writes" in as_nobody(look)
-    with AnswerStore(shared / "answers.sqlite") as store:
-        assert len(store) == 1
+    found, count, message = as_nobody(look)
+    assert (found, count) == (["answer"], 1)  # what is read only is read, without files beside it
+    assert "may only be read here" in message and "damaged" not in message
+    assert [path.name for path in shared.iterdir() if path.name.startswith("answers")] == ["answers.sqlite"]
 
 
 # Whole trainings, in processes of their own

@@ -2,7 +2,7 @@
 
 There are three kinds of failure. After a ``Transient`` one (429, 5xx, resets, timeouts, garbled answers), the call is
 retried a limited number of times. ``Refused`` concerns a single request, which is counted as failed. An ``ApiError``
-affects all further requests (a wrong key, an exhausted quota) and ends the job at once.
+affects all further requests (a wrong key, an exhausted quota, an address that is none) and ends the job at once.
 """
 
 import os
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NoReturn, TypeVar
+from urllib.parse import quote
 
 from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
@@ -25,12 +26,14 @@ _QUOTA = re.compile(
     r"insufficient[_ ]quota|quota (is |was )?(exceeded|exhausted)|exceeded your (current )?quota|insufficient balance",
     re.IGNORECASE,
 )
+_NO_SUCH_ADDRESS = (404, 405, 410)
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(sk|key|Bearer)[-_ ][A-Za-z0-9_\-]{8,}")
+_TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _SHOWN = 200  # characters of a server's message
 
 
 class Calls(Settings):
-    """How an API is called."""
+    """How an API is called; none of it decides an answer."""
 
     timeout_seconds: float = Field(gt=0, description="Longest silence of the server.")
     attempts: int = Field(ge=1, description="Attempts at one request, including the first.")
@@ -40,9 +43,18 @@ class Calls(Settings):
     longest_wait_seconds: float = Field(
         gt=0, description="Longest wait between attempts; a server that asks for more ends the job."
     )
+    workers: int = Field(ge=1, le=256, description="Requests of one job that are under way at the same time.")
     per_second: float | None = Field(
-        gt=0, description="Most requests per second from one job; null: no limit."
+        gt=0, description="Most requests per second of all jobs together; null: no limit."
     )
+    per_day: int | None = Field(
+        gt=0, description="Most requests a day (UTC) of all jobs together; null: no limit."
+    )
+
+    @property
+    def longest_seconds(self) -> float:
+        """No request takes longer than this, with all its attempts."""
+        return self.attempts * (self.timeout_seconds + self.longest_wait_seconds) + 60
 
 
 class Transient(Exception):  # noqa: N818  (a state of the server)
@@ -54,7 +66,13 @@ class Transient(Exception):  # noqa: N818  (a state of the server)
 
 
 class Unusable(Transient):
-    """An answer without usable content; after the last attempt, the request counts as refused."""
+    """An answer in which there is none, such as an error message with status 200."""
+
+    def __init__(self, reason: str, answer: str | None = None) -> None:
+        """``reason`` in a few words, and what the server said."""
+        super().__init__(reason)
+        self.reason = reason
+        self.answer = answer
 
 
 class Refused(Exception):  # noqa: N818  (an answer, if an unwelcome one)
@@ -78,31 +96,42 @@ def key_from(variable: str | None, place: str) -> str | None:
 
 
 def redacted(text: str, key: str | None) -> str:
-    """``text`` on one line, truncated, without the key or anything like one: servers echo keys in errors."""
-    line = " ".join(text.split())
-    if key:
-        line = line.replace(key, "[key]")
-    return _LOOKS_LIKE_A_KEY.sub("[key]", line)[:_SHOWN]
+    """``text`` on one line, truncated, without markup, the key or anything like one: servers echo keys in errors."""
+    line = " ".join(_TAG.sub(" ", without_key(text, key)).split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+
+
+def without_key(text: str, key: str | None) -> str:
+    """``text`` without the key, and without what looks like one."""
+    for written in {key, quote(key, safe="")} if key else ():
+        text = text.replace(written, "[key]")
+    return _LOOKS_LIKE_A_KEY.sub("[key]", text)
 
 
 def raise_for_status(status: int, headers: Mapping[str, str], message: str, place: str) -> None:
-    """Raise the kind of failure that an HTTP status means; a status below 400 is no failure.
+    """Raise the kind of failure that an HTTP status means; a status below 300 is no failure.
 
     Args:
-        status: HTTP status.
+        status: HTTP status. A redirection ends the job: it might carry the key, or the texts, to another server.
         headers: Headers of the answer; Retry-After is respected.
         message: The server's message, redacted.
         place: Block of the configuration, for the error message.
     """
-    if status < 400:
+    if status < 300:
         return
-    said = f"{place}: HTTP {status}{f' ({message})' if message else ''}"
+    answered = f"HTTP {status}{f' ({message})' if message else ''}"
+    said = f"{place}: {answered}"
+    if status < 400:
+        to = redacted(headers.get("Location", "nowhere"), None)
+        raise ApiError(f"{said}: sent on to {to}, where nothing is sent. Write the address that answers.")
+    if status in _NO_SUCH_ADDRESS:
+        raise ApiError(f"{said}. There is nothing to ask: correct address and model.")
     if status in (401, 403):
         raise ApiError(f"{said}. The key is wrong or missing. Correct its environment variable.")
     if status == 402 or _QUOTA.search(message):
         raise ApiError(f"{said}. The quota is used up; finished answers are kept. Top it up and run again.")
     if status in (408, 409, 429) or status >= 500:
-        raise Transient(f"HTTP {status}", _retry_after(headers.get("Retry-After")))
+        raise Transient(answered, _retry_after(headers.get("Retry-After")))
     raise Refused(said)
 
 
@@ -121,20 +150,27 @@ def _retry_after(header: str | None) -> float | None:
 
 
 class Caller:
-    """Makes calls as configured: limits their rate, and retries them after transient failures."""
+    """Makes calls as configured: waits for their turn, and retries them after transient failures."""
 
-    def __init__(self, calls: Calls, place: str) -> None:
-        """``place`` is the block of the configuration, for error messages."""
+    def __init__(self, calls: Calls, place: str, turn: Callable[[], float]) -> None:
+        """Prepare; several threads may call.
+
+        Args:
+            calls: How often and how long to try.
+            place: Block of the configuration, for error messages.
+            turn: Counts one request, and returns how many seconds it has to wait (``ledger.turn``).
+        """
         self._calls = calls
         self._place = place
-        self._free_at = 0.0
+        self._turn = turn
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
     def call(self, ask: Callable[[], T]) -> T:
         """The result of the first attempt at ``ask`` that succeeds.
 
         Raises:
-            Refused: if ``ask`` raises it, or the last attempt gives an unusable answer.
+            Refused: if ``ask`` raises it.
+            Unusable: if the last attempt gives no answer.
             ApiError: if ``ask`` raises it, or the last attempt fails.
         """
         attempts = Retrying(
@@ -147,10 +183,7 @@ class Caller:
         return result
 
     def _spaced(self, ask: Callable[[], T]) -> T:
-        if self._calls.per_second:
-            now = time.monotonic()
-            time.sleep(max(0.0, self._free_at - now))
-            self._free_at = max(now, self._free_at) + 1 / self._calls.per_second
+        time.sleep(self._turn())
         return ask()
 
     def _wait(self, state: RetryCallState) -> float:
@@ -165,7 +198,7 @@ class Caller:
     def _give_up(self, state: RetryCallState) -> NoReturn:
         failure = state.outcome.exception() if state.outcome else None
         if isinstance(failure, Unusable):
-            raise Refused(f"{self._place}: {failure}") from None
+            raise failure
         found = f"{failure}, {state.attempt_number} attempts in a row"
         raise ApiError(
             f"{self._place}: {found}. Finished answers are kept; run again when the server is back."

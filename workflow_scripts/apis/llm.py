@@ -1,22 +1,26 @@
 """Language models behind an OpenAI-compatible server: a prompt in, a completion out, and its cost."""
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from typing import Any, Literal
 
 from pydantic import Field
 
 from workflow_scripts.apis.calls import (
     Caller,
     Calls,
+    Refused,
     Transient,
     Unusable,
     key_from,
     raise_for_status,
     redacted,
+    without_key,
 )
-from workflow_scripts.apis.store import AnswerStore, key_of
-from workflow_scripts.config import Settings
+from workflow_scripts.apis.door import completion_fault
+from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
+from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.errors import ApiError
 
 
@@ -31,19 +35,32 @@ class Price(Settings):
 class LlmBlock(Settings):
     """One block of ``llms``."""
 
-    base_url: str = Field(pattern=r"^https?://[^\s@?#]+$", description="URL of an OpenAI-compatible server.")
+    base_url: str = Field(
+        pattern=r"^https?://[^\s@?#]+$",
+        description="URL of an OpenAI-compatible server.",
+        json_schema_extra=OPERATIONAL,
+    )
     model: str = Field(min_length=1, description="Model to request.")
     answers_as: list[str] | None = Field(
         description="Model ids allowed in answers; any other ends the job. null: any; the id is recorded."
     )
     key_variable: str | None = Field(
-        pattern=r"^[A-Z][A-Z0-9_]*$", description="Environment variable that holds the key; null: no key."
+        pattern=r"^[A-Z][A-Z0-9_]*$",
+        description="Environment variable that holds the key; null: no key.",
+        json_schema_extra=OPERATIONAL,
     )
-    temperature: float = Field(ge=0, le=2, description="Sampling temperature.")
+    temperature: float | None = Field(ge=0, le=2, description="Sampling temperature; null: not sent.")
     seed: int | None = Field(description="Seed sent to the server; null: none.")
     max_completion_tokens: int = Field(gt=0, description="Longest completion, in the model's tokens.")
-    calls: Calls
-    price: Price | None = Field(description="Prices to compute costs with; null: costs are unknown.")
+    tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = Field(
+        description="What the server calls the longest completion: newer models know the second name alone.",
+        json_schema_extra=OPERATIONAL,
+    )
+    calls: Calls = Field(json_schema_extra=OPERATIONAL)
+    price: Price | None = Field(
+        description="Prices to compute costs with, when an answer comes; null: costs are unknown.",
+        json_schema_extra=OPERATIONAL,
+    )
 
 
 class Completion(Settings):
@@ -57,7 +74,7 @@ class Completion(Settings):
 
 
 class Usage(Settings):
-    """What all calls behind one artefact cost; a stored answer counts like a new one."""
+    """What all calls behind one artefact cost; a kept answer counts like a new one."""
 
     model: str
     calls: int
@@ -65,80 +82,107 @@ class Usage(Settings):
     completion_tokens: int | None
     cost_usd: float | None = Field(description="None: unknown, see the note.")
     note: str
+    asked_from: str = Field(description="Day of the first answer: a name may serve another model later.")
+    asked_to: str = Field(description="Day of the last answer.")
 
 
 class Llm:
-    """One model on one server."""
+    """One model on one server (``asking.Engine``)."""
 
-    def __init__(self, block: LlmBlock, place: str, store: AnswerStore, *, offline: bool) -> None:
+    at_once = 1
+
+    def __init__(self, block: LlmBlock, place: str, ledger: Ledger) -> None:
         """Prepare a client; the key is looked up at the first call.
 
         Args:
             block: One block of ``llms``.
-            place: Its name, for messages.
-            store: Answers so far.
-            offline: Use only answers in the store.
+            place: Its name, for messages; requests of all its jobs are counted together.
+            ledger: It counts requests.
         """
         self._block = block
-        self._place = place
-        self._store = store
-        self._offline = offline
-        self._caller = Caller(block.calls, place)
+        self.place = place
+        self.model = block.model
+        self.workers = block.calls.workers
+        self.longest_seconds = block.calls.longest_seconds
+        self.settings = json.dumps(
+            block.model_dump(include={"temperature", "seed", "max_completion_tokens"}), sort_keys=True
+        )
+        calls = block.calls
+        self._caller = Caller(calls, place, lambda: ledger.turn(place, calls.per_second, calls.per_day))
         self._client: Any = None
         self._key: str | None = None
 
-    def complete(self, prompt: str) -> Completion:
-        """The completion of ``prompt``, from the store if it is there.
+    def request(self, prompt: str) -> Request:
+        """The request for the completion of ``prompt``."""
+        return Request("openai", self.model, "", "", prompt, self.settings)
 
-        Raises:
-            Refused: if the server refuses this prompt, or gives no usable answer.
-            ApiError: if the server cannot be used any more, or the study is offline and the answer is not stored.
-        """
-        request = self._block.model_dump(
-            include={"base_url", "model", "temperature", "seed", "max_completion_tokens"}
-        )
-        key = key_of({"engine": "openai"} | request | {"prompt": prompt})
-        if not (kept := self._store.find([key])):
-            if self._offline:
-                raise ApiError(
-                    f"{self._place}: an answer is not in the store, and the study is offline. "
-                    "Run it once with offline: false."
-                )
+    def ask(self, requests: Sequence[Request]) -> list[Row]:
+        """What came of each request."""
+        return [self.answer(request, request.text) for request in requests]
+
+    def answer(self, request: Request, prompt: str) -> Row:
+        """What came of ``prompt``, as the row of a request."""
+        try:
             completion = self._caller.call(lambda: self._ask(prompt))
-            kept = self._store.settle({key: completion.model_dump_json()})
-        return Completion.parse(json.loads(kept[key]), f"{self._place}: answer in the store")
+        except Refused as error:
+            return Row(request, None, "refused", redacted(str(error), self._key))
+        except Unusable as error:
+            return Row(request, error.answer, "failed", error.reason)
+        return self._row(request, completion, prompt)
+
+    def _row(self, request: Request, completion: Completion, prompt: str) -> Row:
+        attributes = completion.model_dump(exclude={"text"}) | {
+            "endpoint": self._block.base_url,
+            "client": f"openai {version('openai')}",
+        }
+        text = completion.text.encode("utf-8", "backslashreplace").decode()  # what no file can hold
+        fault = completion_fault(completion.text, completion.finish_reason, prompt)
+        status: Literal["rejected", "usable"] = "rejected" if fault else "usable"
+        noted = json.dumps(attributes, sort_keys=True)
+        return Row(request, text, status, fault or "", _cost(completion, self._block.price), noted)
+
+    def earlier(self, request: Request) -> bytes:
+        """The key of a request in a store of version 0.1."""
+        asked = json.loads(request.settings) | {"base_url": self._block.base_url, "model": self.model}
+        return earlier_key({"engine": "openai"} | asked | {"prompt": request.text})
+
+    def row_of_earlier(self, request: Request, answer: str) -> Row:
+        """The row of a request with what version 0.1 kept as its answer."""
+        completion = Completion.parse(json.loads(answer), f"{self.place}: answer of an earlier version")
+        return self._row(request, completion, request.text)
 
     def _ask(self, prompt: str) -> Completion:
-        import openai  # slow to import, and not needed if all answers are stored
+        import openai  # slow to import, and not needed if all answers are kept
 
         try:
             answer = self._connected().chat.completions.create(
                 model=self._block.model,
                 messages=[{"role": "user", "content": prompt}],
-                temperature=self._block.temperature,
-                max_tokens=self._block.max_completion_tokens,
+                **{self._block.tokens_parameter: self._block.max_completion_tokens},
+                **({} if self._block.temperature is None else {"temperature": self._block.temperature}),
                 **({} if self._block.seed is None else {"seed": self._block.seed}),
             )
         except openai.APIStatusError as error:
-            said = redacted(f"{error.code or ''} {error}", self._key)
-            raise_for_status(error.status_code, error.response.headers, said, self._place)
+            said = redacted(f"{error.code or ''} {error.response.text}", self._key)
+            raise_for_status(error.status_code, error.response.headers, said, self.place)
             raise Transient(f"HTTP {error.status_code}") from None
         except openai.APIConnectionError as error:  # includes timeouts
             raise Transient(type(error).__name__) from None
         except ValueError as error:  # an answer that is not JSON or not UTF-8
-            raise Unusable(f"a garbled answer ({type(error).__name__})") from None
+            raise Unusable(f"garbled ({type(error).__name__})") from None
         return self._checked(answer)
 
     def _connected(self) -> Any:
         import openai
 
         if self._client is None:
-            self._key = key_from(self._block.key_variable, self._place)
+            self._key = key_from(self._block.key_variable, self.place)
             self._client = openai.OpenAI(
                 api_key=self._key or "none",  # the client requires one
                 base_url=self._block.base_url,
                 timeout=self._block.calls.timeout_seconds,
                 max_retries=0,  # ``Caller`` retries; it can tell an exhausted quota from a busy server
+                http_client=openai.DefaultHttpxClient(follow_redirects=False),
             )
         return self._client
 
@@ -146,51 +190,58 @@ class Llm:
         """The parts of an answer that are used; the client does not validate what comes with status 200."""
         choices = getattr(answer, "choices", None)
         if not isinstance(choices, list) or not choices:
-            error = redacted(str(getattr(answer, "error", None) or "no choices"), self._key)
-            raise Unusable(f"status 200 without a completion ({error})")
-        model = str(getattr(answer, "model", None) or "unnamed")
+            error = redacted(str(getattr(answer, "error", None) or answer), self._key)
+            raise Unusable("no completion", error)
+        model = redacted(str(getattr(answer, "model", None) or "unnamed"), self._key)
         allowed = self._block.answers_as
         if allowed is not None and model not in allowed:
-            found = f"asked {self._block.model}, answered by {redacted(model, self._key)}"
-            raise ApiError(f"{self._place}: {found}. Add it to answers_as, or correct base_url and model.")
+            found = f"asked {self._block.model}, answered by {model}"
+            raise ApiError(f"{self.place}: {found}. Add it to answers_as, or correct base_url and model.")
         message, usage = choices[0].message, getattr(answer, "usage", None)
         refusal = getattr(message, "refusal", None)
         return Completion(
             model=model,
-            text=getattr(message, "content", None) or "",
+            text=without_key(str(getattr(message, "content", None) or ""), self._key),
             finish_reason="refusal" if refusal else str(choices[0].finish_reason or "unknown"),
             prompt_tokens=getattr(usage, "prompt_tokens", None),
             completion_tokens=getattr(usage, "completion_tokens", None),
         )
 
 
-def usage_of(completions: Iterable[Completion], price: Price | None) -> list[Usage]:
+def _cost(completion: Completion, price: Price | None) -> float | None:
+    """US dollars of one completion; None if the price, or the number of tokens, is unknown."""
+    asked, answered = completion.prompt_tokens, completion.completion_tokens
+    if price is None or asked is None or answered is None:
+        return None
+    return (asked * price.input_usd_per_million + answered * price.output_usd_per_million) / 1e6
+
+
+def usage_of(rows: Iterable[Row]) -> list[Usage]:
     """Calls, tokens and cost of each model, sorted by name; a number that any call lacks is unknown, not 0."""
-    by_model: dict[str, list[Completion]] = {}
-    for completion in completions:
-        by_model.setdefault(completion.model, []).append(completion)
-    return [_usage(model, calls, price) for model, calls in sorted(by_model.items())]
+    by_model: dict[str, list[Row]] = {}
+    for row in (row for row in rows if row.status in ("usable", "rejected")):  # the others cost nothing
+        by_model.setdefault(json.loads(row.attributes)["model"], []).append(row)
+    return [_usage(model, calls) for model, calls in sorted(by_model.items())]
 
 
-def _usage(model: str, calls: list[Completion], price: Price | None) -> Usage:
-    prompt = _sum([call.prompt_tokens for call in calls])
-    completion = _sum([call.completion_tokens for call in calls])
-    cost, note = None, "cost unknown: no price in the configuration"
-    if price and (prompt is None or completion is None):
-        note = "cost unknown: the server did not count the tokens of every call"
-    elif price and prompt is not None and completion is not None:
-        dollars = prompt * price.input_usd_per_million + completion * price.output_usd_per_million
-        cost, note = dollars / 1e6, f"at the prices of {price.as_of}"
+def _usage(model: str, rows: list[Row]) -> Usage:
+    noted = [json.loads(row.attributes) for row in rows]
+    cost = _sum([row.cost_usd for row in rows])
+    days = sorted(row.asked_at[:10] for row in rows)
     return Usage(
         model=model,
-        calls=len(calls),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
+        calls=len(rows),
+        prompt_tokens=_sum([call["prompt_tokens"] for call in noted]),
+        completion_tokens=_sum([call["completion_tokens"] for call in noted]),
         cost_usd=cost,
-        note=note,
+        note="at the prices of the days"
+        if cost is not None
+        else "cost unknown: tokens or prices of some calls are",
+        asked_from=days[0],
+        asked_to=days[-1],
     )
 
 
-def _sum(numbers: list[int | None]) -> int | None:
+def _sum(numbers: list[Any]) -> Any:
     known = [number for number in numbers if number is not None]
     return sum(known) if len(known) == len(numbers) else None

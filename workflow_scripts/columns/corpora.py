@@ -48,7 +48,7 @@ ROUND_TRIPS = pa.schema(
     ]
 )
 """Round trips of sentences: row in the corpus, sentence, its translation, the translation back, and the outcome
-(``data.round_trips``). A translation that the engine refused is null."""
+(``data.round_trips``). A translation that is not usable is null."""
 
 EXEMPLARS = pa.schema(
     [
@@ -71,9 +71,12 @@ USAGE = pa.schema(
         ("completion_tokens", pa.int64()),
         ("cost_usd", pa.float64()),
         ("note", pa.string()),
+        ("asked_from", pa.string()),
+        ("asked_to", pa.string()),
     ]
 )
-"""What the calls behind an artefact cost, a row per model; null is unknown, and the note says why."""
+"""What the calls behind an artefact cost, a row per model; null is unknown, and the note says why. ``asked_from`` and
+``asked_to`` are the days (UTC) of the first and last answer: a name may serve another model later."""
 
 CONTAMINATION = pa.schema(
     [
@@ -88,6 +91,7 @@ CONTAMINATION = pa.schema(
         ("examples", pa.list_(pa.string())),
     ]
 )
-"""Evaluation texts that also occur in training text, two rows per task: ``match`` is exact or normalised. ``texts``
-counts distinct texts, ``share`` is the fraction of them that is shared; ``rows_with_any`` and ``rows_with_all`` count
-rows in which at least one text, or every text, is shared. A text without a letter or digit is never shared."""
+"""Evaluation texts that also occur in training text, three rows per task: ``match`` is exact, normalised or contained.
+``texts`` counts distinct texts, ``share`` is the fraction of them that is shared; ``rows_with_any`` and
+``rows_with_all`` count rows in which at least one text, or every text, is shared. A text without a letter or digit is
+never shared."""

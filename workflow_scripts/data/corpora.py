@@ -9,7 +9,7 @@ from pydantic import Field
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.config import Settings
-from workflow_scripts.data.round_trips import RoundTrip
+from workflow_scripts.data.round_trip_settings import RoundTrip
 from workflow_scripts.errors import ConfigError, DataError
 
 

@@ -1,79 +1,151 @@
 """A pool of exemplars written by a language model, which is called until its sentences cover the list."""
 
+import json
+import math
+import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from string import Template
 from typing import NamedTuple
 
 import numpy as np
 
-from workflow_scripts.apis.calls import Refused
-from workflow_scripts.apis.llm import Completion, Llm
+from workflow_scripts.apis.asking import Watch, adopt, settled
+from workflow_scripts.apis.door import is_in, language_of, text_fault, without_thinking
+from workflow_scripts.apis.ledger import Ledger, Row
+from workflow_scripts.apis.llm import Llm
 from workflow_scripts.data.exemplars import (
     Candidate,
     LlmPool,
     Validator,
     greedy_cover,
     lacks,
-    sentences_in,
 )
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.progress import Progress
 
-_IN_A_ROW = 5  # after so many calls without a completion in a row, the server is at fault, not the prompt
+_ITEM = re.compile(
+    r"^\s*(?:[-*•\u2013+]\s+|\(?\d{1,3}\s*[.):\]]\s*|(?:sentence|s)\s*\d{1,3}\s*[.):\u2013-]\s*)",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=[\w.!?])[*_](?!\w)|^\s*#+\s+|^\s*>\s+")
+_NO_TEXT = re.compile(r"^\s*(?:```.*|[-*_=~]{3,})\s*$")  # fences and rules
+_CHATTER = re.compile(
+    r":\s*$|^\W*(?:sure\b|certainly\b|of course\b|okay[,.!]|here (?:are|is)\b|below (?:are|is)\b|i hope\b|let me know\b"
+    r"|note\b[^.]*:|these sentences\b|each sentence\b|feel free\b|please let\b)",
+    re.IGNORECASE,
+)
+_CUT = re.compile(r"(?:[,;:(\-\u2013\u2014…]|\.\.\.)$")
+_COUNTED = re.compile(r"\s*\(\d+ (?:words|tokens)\)\s*$", re.IGNORECASE)
+_DECORATION = ' \t*_`"“”'
+
+
+class ModelValidator(Validator):
+    """Checks what a model wrote: it may leave out full stops; it also may break off, or change the language."""
+
+    def no_sentence(self, sentence: str) -> str | None:
+        """Why a line is no sentence; None if it is one."""
+        if _CUT.search(sentence):
+            return "cut end"
+        if fault := text_fault(sentence, ""):
+            return fault
+        language = language_of(" ".join(self.listed))
+        return None if is_in(sentence, language) else f"not in {language}"
 
 
 class Written(NamedTuple):
-    """The sentences of a pool, and the completions that they were chosen from."""
+    """The sentences of a pool, and the calls whose answers they were chosen from."""
 
     chosen: list[Candidate]
-    completions: list[Completion]
+    calls: list[Row]
 
 
 def write_pool(
-    llm: Llm, template: str, words: list[str], validator: Validator, pool: LlmPool, place: str
+    llm: Llm,
+    ledger: Ledger,
+    template: str,
+    words: list[str],
+    validator: ModelValidator,
+    pool: LlmPool,
+    place: str,
+    *,
+    offline: bool,
 ) -> Written:
     """Ask for sentences until ``pool`` is full and every word is used often enough.
 
+    As many calls are made at once as the missing sentences take at least. Answers count in the order of the prompts, so
+    that the pool does not depend on who answers first.
+
     Args:
-        llm: Language model, with the store of its answers.
+        llm: Language model.
+        ledger: Its answers.
         template: Prompt with ``$sentences``, ``$max_tokens`` and ``$words``.
         words: The list of words, as the prompt shows them.
         validator: Rules of the pool; counts what it refuses.
         pool: What the pool must contain, and after how many calls to give up.
         place: Block of the configuration, for messages.
+        offline: Use kept answers alone.
 
     Raises:
         ApiError: if the model cannot be used, or ``max_calls`` calls did not suffice.
     """
     candidates: list[Candidate] = []
-    completions: list[Completion] = []
-    in_a_row = 0
+    calls: list[Row] = []
+    watch = Watch(llm.place, pool.max_calls)
+    waiting = prompts(template, words, pool, place)
     with Progress(pool.max_calls, "exemplars", "call") as progress:
-        for call, prompt in enumerate(prompts(template, words, pool, place), start=1):
-            progress.update()
-            try:
-                completion = llm.complete(prompt)
-            except Refused as refusal:
-                in_a_row += 1
-                validator.refused["call without a completion"] += 1
-                if in_a_row == _IN_A_ROW:
-                    raise ApiError(
-                        f"{place}: {refusal}, {in_a_row} calls in a row. Finished answers are kept; run again later."
-                    ) from None
-                continue
-            in_a_row = 0
-            completions.append(completion)
-            candidates += _usable(completion, call, validator)
-            if len(candidates) >= pool.sentences:
-                cover = greedy_cover(candidates, validator.listed, pool)
-                progress.update(0, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
-                if lacks(cover, validator.listed, pool) is None:
-                    return Written([candidates[place] for place in cover.chosen], completions)
+        while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
+            adopt(batch, llm.earlier, llm.row_of_earlier, ledger)
+            rows = settled(batch, ledger, llm, watch, offline=offline)
+            for request in batch:
+                progress.update()
+                calls.append(rows[request.key])
+                candidates += _usable(rows[request.key], len(calls), validator)
+                if len(candidates) >= pool.sentences:
+                    cover = greedy_cover(candidates, validator.listed, pool)
+                    progress.update(0, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
+                    if lacks(cover, validator.listed, pool) is None:
+                        return Written([candidates[place] for place in cover.chosen], calls)
     found = lacks(greedy_cover(candidates, validator.listed, pool), validator.listed, pool)
     raise ApiError(
         f"{place}: after {pool.max_calls} calls with {len(candidates)} usable sentences, {found}; "
         f"refused: {dict(validator.refused)}. Raise max_calls; answers are kept."
     )
+
+
+def _least_calls(pool: LlmPool, candidates: list[Candidate]) -> int:
+    return max(1, math.ceil((pool.sentences - len(candidates)) / pool.sentences_per_call))
+
+
+def sentences_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], Counter[str]]:
+    """The sentences of a completion: its numbered or bulleted lines, or all lines if there are none.
+
+    Args:
+        completion: What a model wrote. What it thinks aloud, markup and numbers are taken off.
+        cut_off: The model was stopped, so that its last line has no end.
+
+    Returns:
+        The sentences, and how many lines are none, by reason.
+    """
+    lines = [
+        _EMPHASIS.sub("", line)
+        for line in without_thinking(completion).splitlines()
+        if not _NO_TEXT.match(line)
+    ]
+    lines = [line for line in lines if line.strip()]
+    dropped = Counter({"cut off": 1} if cut_off and lines else {})
+    lines = lines[: len(lines) - cut_off]
+    items = [line for line in lines if _ITEM.match(line)]
+    kept = [line for line in items or lines if not _CHATTER.search(line)]
+    if len(kept) < len(lines):
+        dropped["chatter"] = len(lines) - len(kept)
+    return [_COUNTED.sub("", _plain(line)).strip(_DECORATION) for line in kept], dropped
+
+
+def _plain(line: str) -> str:
+    """A line without its number; a model may give it two ("1. Sentence 1: ...")."""
+    return _ITEM.sub("", _ITEM.sub("", line))
 
 
 def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Iterator[str]:
@@ -98,13 +170,13 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         yield prompt
 
 
-def _usable(completion: Completion, call: int, validator: Validator) -> list[Candidate]:
-    """Sentences of a completion; if it was truncated, filtered or is empty, this is counted and there are none."""
-    if completion.finish_reason != "stop":
-        validator.refused[f"completion ended by {completion.finish_reason}"] += 1
+def _usable(row: Row, call: int, validator: ModelValidator) -> list[Candidate]:
+    """Sentences of a completion; one that is of no use is counted, and has none."""
+    if row.status != "usable" or row.answer is None:
+        reason = f": {row.reason}" if row.status == "rejected" else ""  # the others' is what a server said
+        validator.refused[f"completion {row.status}{reason}"] += 1
         return []
-    if not completion.text.strip():
-        validator.refused["empty completion"] += 1
-        return []
-    sentences = sentences_in(completion.text)
-    return validator.accept(sentences, completion.model, [call] * len(sentences))
+    noted = json.loads(row.attributes)
+    sentences, dropped = sentences_in(row.answer, cut_off=noted["finish_reason"] == "length")
+    validator.refused.update(dropped)
+    return validator.accept(sentences, noted["model"], [call] * len(sentences))

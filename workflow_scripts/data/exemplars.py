@@ -5,7 +5,6 @@ come from a language model or, where there is none, from the corpus itself; the 
 is chosen from them in the same way.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -21,9 +20,6 @@ from workflow_scripts.config import Settings
 from workflow_scripts.data.words import cleaned, spoken
 from workflow_scripts.errors import DataError
 
-_ITEM = re.compile(r"^\s*(?:sentence\s+)?(?:\d+\s*[.):]|[-*•])\s*", re.IGNORECASE)
-_COUNTED = re.compile(r"\s*\(\d+ (?:words|tokens)\)\s*$", re.IGNORECASE)
-_DECORATION = ' \t*_`"“”'
 _ENDS = (".", "!", "?")
 
 
@@ -78,13 +74,6 @@ class Candidate(NamedTuple):
     place: int
 
 
-def sentences_in(completion: str) -> list[str]:
-    """The sentences of a completion: its numbered or bulleted lines, or all lines if there are none."""
-    lines = [line for line in completion.splitlines() if line.strip()]
-    items = [line for line in lines if _ITEM.match(line)]
-    return [_COUNTED.sub("", _ITEM.sub("", line)).strip(_DECORATION) for line in items or lines]
-
-
 def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
     """A function that counts the tokens of sentences with an encoder's tokeniser, including special tokens.
 
@@ -133,13 +122,17 @@ class Validator:
         return short
 
     def _fault(self, sentence: str, words: list[str]) -> str | None:
-        if not sentence.endswith(_ENDS):
-            return "no end of sentence"
+        if reason := self.no_sentence(sentence):
+            return reason
         if tuple(words) in self._seen:
             return "repeated"
         if not words or sum(word in self._known for word in words) < self._pool.listed_share * len(words):
             return f"under {self._pool.listed_share:.0%} listed words"
         return None
+
+    def no_sentence(self, sentence: str) -> str | None:
+        """Why a line is no sentence; None if it is one. Lines of a corpus may be headings."""
+        return None if sentence.endswith(_ENDS) else "no end of sentence"
 
 
 class Cover(NamedTuple):

@@ -8,17 +8,22 @@ import errno
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 
+T = TypeVar("T")
 Kind = Literal["dataset", "model"]
 
 _SECONDS = 5
+_ATTEMPTS = 4
+_FIRST_WAIT_SECONDS = 2.0  # then twice that, and so on
 _NOT_ALLOWED = (401, 403)
 _NOT_THERE = 404
 _SERVER_ERRORS = 500
@@ -69,9 +74,30 @@ def reaching(place: str) -> Iterator[None]:
         raise _verdict(place, error) from error
 
 
+def persistently(get: Callable[[], T]) -> T:
+    """What ``get`` gets from a Hub that has just answered, tried a few times: a download goes on where it broke off.
+
+    Raises:
+        MissingError, UnreachableError, DataError: of the last attempt, as ``reaching`` raises them within ``get``.
+    """
+    attempts = Retrying(
+        retry=retry_if_exception(
+            lambda error: isinstance(error, UnreachableError) and "(not reached)" in str(error)
+        ),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_exponential(_FIRST_WAIT_SECONDS),
+        reraise=True,
+    )
+    result: T = attempts(get)
+    return result
+
+
 def _verdict(place: str, error: Exception) -> DataError:
     first_line = (str(error).splitlines() or [""])[0].rstrip(". ")
     found = f"{place}: {type(error).__name__}: {first_line}"
+    behind = list(_causes(error))[-1]  # the client says that a file is not in its cache, whatever the reason
+    if behind is not error and str(behind):
+        found += f", because of {type(behind).__name__}: {str(behind).splitlines()[0].rstrip('. ')}"
     statuses = [_status(cause) for cause in _causes(error)]
     first = next((status for status in statuses if status is not None), None)
     if {*_NOT_ALLOWED} & {*statuses} or "is a gated dataset" in first_line:

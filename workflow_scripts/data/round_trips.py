@@ -2,93 +2,47 @@
 
 A translator may return a text unchanged, lose half of it or return nothing. Every row has an outcome:
 
-    refused       the engine gave no translation, in one direction or the other
-    empty         the translation has no letter or digit
+    refused       the engine will not translate it, in one direction or the other
+    failed        the engine gave no translation, or an error in place of one
+    rejected: ... what it gave is none (``apis.door`` says why)
     untranslated  most words of a text are the same after one direction
     unchanged     the round trip ends with the words that it began with
     shortened     much of the text is lost
+    lengthened    as much is added
     paraphrase    anything else
 
 Paraphrases are positives. ``unchanged`` rows are kept or dropped as configured for the corpus, since a rule-based
-engine leaves one sentence in thirty unchanged. All other rows are dropped, and counted.
+engine leaves one sentence in thirty unchanged. All other rows are dropped, and counted; and so are rows of which a
+translation was given to several different sentences.
 """
 
 from collections import Counter
-from typing import Literal
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
+from workflow_scripts.apis.door import repeated
+from workflow_scripts.apis.ledger import Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
-from workflow_scripts.config import Settings
-
-Outcome = Literal["refused", "empty", "untranslated", "unchanged", "shortened", "paraphrase"]
+from workflow_scripts.data.round_trip_settings import Limits, Shape
 
 
-class Translation(Settings):
-    """What is translated, with which engine and through which language."""
-
-    corpus: str = Field(pattern="^[a-z0-9_]+$", description="Corpus of sentences to start from.")
-    translator: str = Field(pattern="^[a-z0-9_]+$", description="Block of translators.")
-    source: str = Field(
-        pattern="^[A-Za-z-]{2,12}$", description="Language of the corpus, as the engine writes it."
-    )
-    via: str = Field(
-        pattern="^[A-Za-z-]{2,12}$", description="Language to translate through, as the engine writes it."
-    )
-    max_sentences: int | None = Field(gt=0, description="Use the first so many sentences; null for all.")
-
-
-class Shape(Settings):
-    """How round trips become training text."""
-
-    form: Literal["pairs", "corpus"] = Field(
-        description="pairs: sentences with their round trips; corpus: round trips in place of the sentences."
-    )
-    unchanged: Literal["keep", "drop"] = Field(
-        description="What to do with round trips that end with the words that they began with."
-    )
-
-
-class RoundTrip(Translation, Shape):
-    """The whole block ``round_trip`` of a corpus."""
-
-
-class Limits(Settings):
-    """Limits on what counts as a translation."""
-
-    shards: int = Field(gt=0, description="Jobs that the translation of a corpus is split into.")
-    untranslated_share: float = Field(
-        gt=0,
-        le=1,
-        description="A text is untranslated if this fraction of its words is the same in one direction.",
-    )
-    shortened_ratio: float = Field(
-        gt=0, lt=1, description="A round trip is shortened if its length in words falls below this ratio."
-    )
-    refused_share: float = Field(
-        ge=0, lt=1, description="Largest fraction of a shard's sentences that an engine may refuse."
-    )
-
-
-def outcome_of(sentence: str, pivot: str | None, back: str | None, limits: Limits) -> Outcome:
+def outcome_of(sentence: str, pivot: Row, back: Row | None, limits: Limits) -> str:
     """The outcome of one sentence; ``pivot`` is its translation, ``back`` the translation of the pivot."""
-    if pivot is None or back is None:
-        return "refused"
-    if not (_says_something(pivot) and _says_something(back)):
-        return "empty"
-    if max(_left(sentence, pivot), _left(pivot, back)) >= limits.untranslated_share:
+    for row in (pivot, back):
+        if row is not None and row.status != "usable":
+            return f"rejected: {row.reason}" if row.status == "rejected" else row.status
+    assert pivot.answer is not None and back is not None and back.answer is not None
+    if max(_left(sentence, pivot.answer), _left(pivot.answer, back.answer)) >= limits.untranslated_share:
         return "untranslated"
-    words, returned = sentence.casefold().split(), back.casefold().split()
+    words, returned = sentence.casefold().split(), back.answer.casefold().split()
     if words == returned:
         return "unchanged"
-    return "shortened" if len(returned) < limits.shortened_ratio * len(words) else "paraphrase"
-
-
-def _says_something(text: str) -> bool:
-    return any(map(str.isalnum, text))
+    if len(returned) < limits.shortened_ratio * len(words):
+        return "shortened"
+    return "lengthened" if len(words) < limits.shortened_ratio * len(returned) else "paraphrase"
 
 
 def _left(before: str, after: str) -> float:
@@ -109,14 +63,27 @@ def rows_of_shard(rows: int, shard: str) -> range:
 
 
 def round_trips(
-    rows: range, sentences: list[str], pivots: list[str | None], backs: list[str | None], limits: Limits
+    rows: range,
+    sentences: list[str],
+    pivots: Sequence[Row | None],
+    backs: Sequence[Row | None],
+    limits: Limits,
 ) -> pa.Table:
     """A table with the columns of ``columns.corpora.ROUND_TRIPS``; the lists are parallel to ``rows``."""
-    outcomes = [outcome_of(*trip, limits) for trip in zip(sentences, pivots, backs, strict=True)]
-    columns = [list(rows), sentences, pivots, backs, outcomes]
+    outcomes = [
+        outcome_of(sentence, pivot, back, limits)
+        for sentence, pivot, back in zip(sentences, pivots, backs, strict=True)
+        if pivot is not None  # as it is for every sentence
+    ]
+    columns = [list(rows), sentences, usable_answers(pivots), usable_answers(backs), outcomes]
     return pa.table(
         [pa.array(c, field.type) for c, field in zip(columns, ROUND_TRIPS, strict=True)], schema=ROUND_TRIPS
     )
+
+
+def usable_answers(rows: Sequence[Row | None]) -> list[str | None]:
+    """The answers of rows that passed the door; None for all others."""
+    return [row.answer if row is not None and row.status == "usable" else None for row in rows]
 
 
 def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table, Counter[str]]:
@@ -136,6 +103,10 @@ def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table
     dropped = Counter(trips["outcome"].to_pylist())
     for outcome in kept:
         del dropped[outcome]
+    once = pa.array(_is_own(usable), pa.bool_())
+    if said_of_others := len(usable) - once.true_count:
+        dropped["rejected: given to several different sentences"] += said_of_others
+        usable = usable.filter(once)
     if shape.form == "pairs":
         negatives = pa.nulls(len(usable), pa.string())
         return pa.table([usable["sentence"], usable["back"], negatives], schema=TRIPLES), dropped
@@ -145,3 +116,10 @@ def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table
         dropped["repeated"] = repeated
     places = base.take(usable["row"])
     return pa.table([usable["back"], places["document"], places["position"]], schema=SENTENCES), dropped
+
+
+def _is_own(trips: pa.Table) -> list[bool]:
+    """Whether both translations of a row are its own, in the whole corpus: a shard sees its own rows alone."""
+    sentences, pivots, backs = (trips[name].to_pylist() for name in ("sentence", "pivot", "back"))
+    forth, back = repeated(zip(sentences, pivots, strict=True)), repeated(zip(sentences, backs, strict=True))
+    return [one not in forth and other not in back for one, other in zip(pivots, backs, strict=True)]

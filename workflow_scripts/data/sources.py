@@ -8,7 +8,9 @@ location of a file on a machine is not part of any result.
 
 import hashlib
 import importlib
+import lzma
 import os
+import zlib
 from collections import Counter
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -21,11 +23,16 @@ from pydantic import Field
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.data.hub import at_commit, find, reaching
+from workflow_scripts.data.hub import at_commit, find, persistently, reaching
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, check_planned, is_here
 from workflow_scripts.data.readers.base import Reader, Rows
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
+
+_DAMAGE = (pa.ArrowException, UnicodeError, EOFError, lzma.LZMAError, zlib.error)
+"""What readers and the libraries below them raise of files that are cut, of another format, or no text."""
+_LONGEST = 500_000  # characters of a text: a longer one is a file without line ends, or of another kind
+_MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
 
 class File(Settings):
@@ -222,6 +229,8 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
         if not path.exists():
             pinned = source.files[role].sha256
             raise MissingError(f"{path} does not exist (sha256 {pinned or 'not pinned'})")
+        if not path.is_file():
+            raise DataError(f"{path}: a folder, or no file that can be read. Put the file there.")
     origin = {}
     for role, path in files.items():
         found, pinned = sha256_of(path), source.files[role].sha256
@@ -231,7 +240,18 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
             )
         origin[role] = Input(path=f"{label}{source.files[role].path}", sha256=found)
     reader: Reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
-    return reader.read(files, **source.options), origin
+    try:
+        return reader.read(files, **source.options), origin
+    except (*_DAMAGE, OSError) as error:
+        if (
+            isinstance(error, OSError) and error.errno is not None
+        ):  # of this machine; Arrow's of a format have none
+            raise
+        first = (str(error).splitlines() or [""])[0].rstrip(".")
+        names = " and ".join(map(str, files.values()))
+        raise DataError(
+            f"{names}: not what reader {source.reader} reads: {first}. Download the file again, or name its reader."
+        ) from error
 
 
 def _root_of(source: FileSource, data_root: Path | None) -> tuple[Path, str]:
@@ -264,14 +284,18 @@ def _hub_root(source: FileSource) -> tuple[Path, str]:
     if source.revision is None:
         raise DataError(f"{place}: no revision is pinned; the Hub has {newest}. Write it into the block.")
     paths = [file.path for file in source.files.values()]
-    with reaching(f"{place}@{source.revision}"):
-        folder = snapshot_download(
-            repository,
-            repo_type="dataset",
-            revision=source.revision,
-            allow_patterns=paths,
-            local_files_only=newest is None,
-        )
+
+    def download() -> str:
+        with reaching(f"{place}@{source.revision}"):
+            return snapshot_download(
+                repository,
+                repo_type="dataset",
+                revision=source.revision,
+                allow_patterns=paths,
+                local_files_only=newest is None,
+            )
+
+    folder = persistently(download) if newest else download()
     return Path(folder), f"{place}@{source.revision}/"
 
 
@@ -281,14 +305,17 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
 
     where = f"hub:{source.repository}@{source.revision}"
     newest = find(source.repository, source.revision, "dataset")
-    with reaching(where), at_commit(source.revision, offline=newest is None):
-        parts = {
-            split: load_dataset(source.repository, source.name, split=split, revision=source.revision)
-            for split in source.splits
-        }
+
+    def download() -> dict[str, Any]:
+        with reaching(where), at_commit(source.revision, offline=newest is None):
+            return {
+                split: load_dataset(source.repository, source.name, split=split, revision=source.revision)
+                for split in source.splits
+            }
+
     tables = [
         _in_form(part.with_format("arrow")[:], source, split, form)
-        for split, part in parts.items()
+        for split, part in (persistently(download) if newest else download()).items()
         if isinstance(part, HubDataset)
     ]
     rows = pa.concat_tables(tables)
@@ -342,6 +369,7 @@ def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
         if finding and finding[0] != finding[1]:
             mismatch = f"{what} {finding[1]}; its contract says {finding[0]}"
             raise DataError(f"datasets.{name}: {mismatch}. This is not {name}; get the right file.")
+    _check_texts(name, table)
     if len(table) < promise.min_rows:
         raise DataError(f"datasets.{name}: {len(table)} rows; its contract says at least {promise.min_rows}.")
     if promise.score_range and len(table):
@@ -350,6 +378,32 @@ def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
             raise DataError(
                 f"datasets.{name}: scores from {low} to {high}; its contract says {promise.score_range}."
             )
+
+
+def _check_texts(name: str, table: pa.Table) -> None:
+    """Check that texts are texts.
+
+    Raises:
+        DataError: naming column and row of the first that is missing, holds a null character or a byte order mark, or
+            is no text by its length.
+    """
+    for field in table.schema:
+        if not pa.types.is_string(field.type):
+            continue
+        texts = table[field.name].combine_chunks()
+        found = {
+            "is missing": pc.is_null(texts),
+            "holds a null character (UTF-16?)": pc.match_substring(texts, "\0"),
+            "begins with a byte order mark": pc.starts_with(texts, "\ufeff"),
+            f"is longer than {_LONGEST} characters": pc.greater(pc.utf8_length(texts), _LONGEST),
+        }
+        if field.name in _MAY_BE_NULL and texts.null_count in (0, len(texts)):
+            del found["is missing"]
+        for what, faulty in found.items():
+            row = pc.index(faulty, True).as_py()
+            if row >= 0:
+                place = f"datasets.{name}: row {row + 1}: {field.name}"
+                raise DataError(f"{place} {what}. Mend the file, or get it again.")
 
 
 def _groups(form: str, table: pa.Table) -> dict[str | None, int]:

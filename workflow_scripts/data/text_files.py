@@ -61,10 +61,12 @@ def read_rows(
     """
     header, *lines = read_lines(path) or [""]
     names = header.split("\t")
-    wanted = list(columns)
+    wanted, other = list(columns), list(optional)
+    if twice := [name for name in (*wanted, *other) if names.count(name) > 1]:
+        raise DataError(f"{path}:1: column {twice[0]!r} is there twice. Leave one.")
     if missing := [name for name in wanted if name not in names]:
         raise DataError(f"{path}:1: no column {missing[0]!r}; has {names}. {_remedy(header)}")
-    places = [names.index(name) if name in names else None for name in (*wanted, *optional)]
+    places = [names.index(name) if name in names else None for name in (*wanted, *other)]
     for line_number, line in enumerate(lines, start=2):
         cells = line.split("\t")
         if len(cells) != len(names):

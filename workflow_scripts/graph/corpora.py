@@ -5,8 +5,17 @@ from pathlib import Path
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.references import base_of
-from workflow_scripts.graph.slices import Config, Wildcards, as_json
+from workflow_scripts.graph.schema import SCHEMA, read_schema
+from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Study
+
+CLASSES = {
+    "apertium": "ApertiumBlock",
+    "google": "GoogleBlock",
+    "libretranslate": "LibreTranslateBlock",
+    "llm": "LlmTranslatorBlock",
+}
+"""Engine to the class of its blocks, by name: the modules of the engines take long to import."""
 
 
 class Corpora:
@@ -15,6 +24,7 @@ class Corpora:
     def __init__(self, study: Study) -> None:
         self._config = study.config
         self._study = study
+        self._schema = read_schema(study.root / "config" / SCHEMA)
         blocks = study.config["corpora"]
         self.cut = [name for name, block in blocks.items() if "dataset" in block]
         self.round_trips = [name for name, block in blocks.items() if "round_trip" in block]
@@ -70,12 +80,33 @@ class Corpora:
         return f"<results>/corpora/{base_of(self._config, wildcards.corpus)}/train.parquet"
 
     def translation(self, wildcards: Wildcards) -> str:
-        """Settings of a translation: what decides the text, and not what is made of it later."""
+        """Settings of a translation: what decides the text, and not what is made of it later, or who is asked."""
         trip = self._config["corpora"][wildcards.corpus]["round_trip"]
         translation = {key: trip[key] for key in ("corpus", "translator", "source", "via", "max_sentences")}
-        translator = self._config["translators"][trip["translator"]]
-        limits = self._config["round_trip"]
-        return as_json({"translation": translation, "translator": translator, "limits": limits})
+        blocks = self._blocks(trip["translator"])
+        parts = {
+            name: deciding(block, self._schema, definition) for name, (block, definition) in blocks.items()
+        }
+        return as_json({"translation": translation, **parts})
+
+    def translation_service(self, wildcards: Wildcards) -> str:
+        """Who translates, and how, a resource: what Snakemake passes on and does not compare."""
+        blocks = self._blocks(self._config["corpora"][wildcards.corpus]["round_trip"]["translator"])
+        return as_json({name: block for name, (block, _) in blocks.items()})
+
+    def translation_prompt(self, wildcards: Wildcards) -> list[str]:
+        """The prompt of a translation by a language model."""
+        translator = self._config["translators"][
+            self._config["corpora"][wildcards.corpus]["round_trip"]["translator"]
+        ]
+        return [f"resources/prompts/{translator['prompt']}.txt"] if "prompt" in translator else []
+
+    def _blocks(self, translator: str) -> dict[str, tuple[Config, str]]:
+        """The blocks behind a translation, with their classes."""
+        block = self._config["translators"][translator]
+        llm = {"llm": (self._config["llms"][block["llm"]], "LlmBlock")} if "llm" in block else {}
+        limits = (self._config["round_trip"], "Limits")
+        return {"translator": (block, CLASSES[block["engine"]]), "limits": limits, **llm}
 
     def round_trip_form(self, wildcards: Wildcards) -> str:
         """Settings of what is made of a translation."""
@@ -108,7 +139,12 @@ class Corpora:
     def written_pool(self, wildcards: Wildcards) -> str:
         """Settings of a pool that a language model writes."""
         pool = self.pool(wildcards)
-        return as_json({"pool": pool, "llm": self._config["llms"][pool["llm"]]})
+        llm = deciding(self._config["llms"][pool["llm"]], self._schema, "LlmBlock")
+        return as_json({"pool": pool, "llm": llm})
+
+    def pool_service(self, wildcards: Wildcards) -> str:
+        """The language model that writes a pool, and how it is asked, a resource."""
+        return as_json({"llm": self._config["llms"][self.pool(wildcards)["llm"]]})
 
 
 def _rows(table: Path) -> int:

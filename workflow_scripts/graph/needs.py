@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workflow_scripts.apis.store import is_offline
+from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.planned import ON_HUB
 
@@ -53,6 +53,10 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                 translator = config["corpora"][job.name]["round_trip"]["translator"]
                 block = config["translators"][translator]
                 yield from _key(f"corpus {job.name}", f"translators.{translator}", block)
+                if "llm" in block:
+                    yield from _key(
+                        f"corpus {job.name}", f"llms.{block['llm']}", config["llms"][block["llm"]]
+                    )
                 if block["engine"] == "apertium" and not is_offline() and not shutil.which("apertium"):
                     found = (
                         f"translators.{translator}: corpus {job.name} needs apertium, which is not installed"

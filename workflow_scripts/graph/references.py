@@ -56,6 +56,9 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
         yield from unknown(pool["encoder"], config["encoders"], f"exemplars.{name}.encoder")
         if pool["generator"] == "llm":
             yield from unknown(pool["llm"], config["llms"], f"exemplars.{name}.llm")
+    for name, translator in config["translators"].items():
+        if "llm" in translator:
+            yield from unknown(translator["llm"], config["llms"], f"translators.{name}.llm")
     for name in config["exemplar_pools"]:
         yield from unknown(name, config["exemplars"], "exemplar_pools")
     for name, method in config["methods"].items():

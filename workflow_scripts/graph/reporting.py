@@ -104,6 +104,12 @@ class Reporting:
         """One file of each corpus that the study reads."""
         return [f"<results>/corpora/{corpus}/{file}" for corpus in self._study.read_corpora]
 
+    def round_trips(self) -> list[str]:
+        """What was dropped of the corpora that were translated there and back."""
+        blocks = self._study.config["corpora"]
+        made = [corpus for corpus in self._study.read_corpora if "round_trip" in blocks[corpus]]
+        return [f"<results>/corpora/{corpus}/dropped.parquet" for corpus in made]
+
     def contamination(self) -> list[str]:
         """Overlap of each corpus with the evaluation sets, where the study measures it."""
         measured = self._study.read_corpora if self._study.config["contamination"] else []

@@ -18,6 +18,9 @@ def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root:
     for name, pool in config["exemplars"].items():
         if "prompt" in pool:
             yield from _missing(folder / "prompts", "txt", pool["prompt"], f"exemplars.{name}.prompt")
+    for name, translator in config["translators"].items():
+        if "prompt" in translator:
+            yield from _missing(folder / "prompts", "txt", translator["prompt"], f"translators.{name}.prompt")
     for name, grid in grids.items():
         for table in grid.get("published", []):
             yield from _missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")

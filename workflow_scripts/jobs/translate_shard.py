@@ -2,54 +2,73 @@
 
 import hashlib
 import json
-from typing import Any
 
-from workflow_scripts.apis.store import AnswerStore, is_offline, store_path
-from workflow_scripts.apis.translators import Translator, TranslatorSlice, translate_all, translator_of
+from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
+from workflow_scripts.apis.llm import LlmBlock
+from workflow_scripts.apis.translators import (
+    Direction,
+    Translator,
+    TranslatorSlice,
+    translate_all,
+    translator_of,
+)
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data.round_trips import Limits, Translation, round_trips, rows_of_shard
+from workflow_scripts.data.round_trip_settings import Limits, Translation
+from workflow_scripts.data.round_trips import round_trips, rows_of_shard, usable_answers
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job, parse_job
 from workflow_scripts.provenance.record import Input
 
 
 def main() -> None:
-    """Read the part, translate forth and back what is not in the store, write every row with its outcome."""
+    """Read the part, translate forth and back what is not in the ledger, write every row with its outcome."""
     job = parse_job(
         "translate_shard",
         __doc__,
         wildcards=["corpus", "scatteritem"],
         inputs=["sentences"],
+        optional=["prompt"],
         outputs=["trips"],
         asks_outside=True,
     )
     settings = Translation.parse(job.settings["translation"], f"corpora.{job.wildcards['corpus']}.round_trip")
-    limits = Limits.parse(job.settings["limits"], "round_trip")
-    place = f"translators.{settings.translator}"
-    block = TranslatorSlice.parse({"translator": job.settings["translator"]}, place).translator
+    limits = Limits.parse(job.service["limits"] | job.settings["limits"], "round_trip")
     base = read_table(job.inputs["sentences"], SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
     rows = rows_of_shard(len(base), job.wildcards["scatteritem"])
     sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
-    forth = translator_of(block, place, settings.source, settings.via)
-    back = translator_of(block, place, settings.via, settings.source)
-    asking: dict[str, Any] = {
-        "place": place,
-        "offline": is_offline(),
-        "refusals": int(limits.refused_share * len(sentences)),
-    }
-    with AnswerStore(store_path()) as store:
-        pivots = translate_all(sentences, forth, store, **asking)
-        backs = translate_all(pivots, back, store, **asking)
+    most_without = int(limits.refused_share * len(sentences))
+    there = Direction(place=f"translators.{settings.translator}", source=settings.source, target=settings.via)
+    offline = is_offline()
+    with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
+        forth, back = (_translator(job, direction, ledger) for direction in (there, there.back))
+        pivots = translate_all(sentences, forth, ledger, offline=offline, most_without=most_without)
+        backs = translate_all(
+            usable_answers(pivots), back, ledger, offline=offline, most_without=most_without
+        )
     origin = {"forth": _source(forth, pivots), "back": _source(back, backs)}
     trips = round_trips(rows, sentences, pivots, backs, limits)
     write_table(job.outputs["trips"], trips, job.record(foreign=origin))
 
 
-def _source(translator: Translator, answers: list[str | None]) -> Input:
+def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:
+    block = TranslatorSlice.parse(
+        {"translator": job.service["translator"] | job.settings["translator"]}, direction.place
+    ).translator
+    llm = None
+    if "llm" in job.settings:
+        llm = LlmBlock.parse(
+            job.service["llm"] | job.settings["llm"], f"llms.{job.settings['translator']['llm']}"
+        )
+    prompt = next((path.read_text("utf-8") for path in job.many("prompt")), None)
+    return translator_of(block, direction, ledger, llm=llm, prompt=prompt)
+
+
+def _source(translator: Translator, rows: list[Row | None]) -> Input:
     """The record's entry for an engine, with the hash of its answers."""
-    name = " ".join(translator.identity[part] for part in ("engine", "version", "from", "to"))
-    digest = hashlib.sha256(json.dumps(answers).encode()).hexdigest()
+    direction = translator.direction
+    name = " ".join(filter(None, [translator.name, translator.model, direction.source, direction.target]))
+    digest = hashlib.sha256(json.dumps(usable_answers(rows)).encode()).hexdigest()
     return Input(path=f"translator:{name}", sha256=digest)
 
 

@@ -2,11 +2,11 @@
 
 import pyarrow as pa
 
+from workflow_scripts.apis.ledger import Ledger, is_offline, ledger_path
 from workflow_scripts.apis.llm import Llm, LlmBlock, usage_of
-from workflow_scripts.apis.store import AnswerStore, is_offline, store_path
 from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
-from workflow_scripts.data.exemplar_writing import write_pool
-from workflow_scripts.data.exemplars import LlmPool, Validator, pool_table, token_counter
+from workflow_scripts.data.exemplar_writing import ModelValidator, write_pool
+from workflow_scripts.data.exemplars import LlmPool, pool_table, token_counter
 from workflow_scripts.data.words import top_words
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
@@ -25,20 +25,20 @@ def main() -> None:
     )
     place = f"exemplars.{job.wildcards['pool']}"
     pool = LlmPool.parse(job.settings["pool"], place)
-    block = LlmBlock.parse(job.settings["llm"], f"llms.{pool.llm}")
+    block = LlmBlock.parse(job.service["llm"] | job.settings["llm"], f"llms.{pool.llm}")
     counts = read_table(job.inputs["words"], WORD_COUNTS)
     words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
-    validator = Validator(pool, words, token_counter(job.inputs["encoder"].parent))
-    with AnswerStore(store_path()) as store:
-        llm = Llm(block, f"llms.{pool.llm}", store, offline=is_offline())
-        template = job.inputs["prompt"].read_text("utf-8")
-        written = write_pool(llm, template, words, validator, pool, place)
+    validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
+    template, offline = job.inputs["prompt"].read_text("utf-8"), is_offline()
+    with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
+        llm = Llm(block, f"llms.{pool.llm}", ledger)
+        written = write_pool(llm, ledger, template, words, validator, pool, place, offline=offline)
     record = job.record(labels=[pool.label] if pool.label else [])
     write_table(job.outputs["exemplars"], pool_table(written.chosen), record)
     refused = dict(sorted(validator.refused.items()))
     dropped = {"reason": list(refused), "count": list(refused.values())}
     write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
-    usage = [usage.model_dump() for usage in usage_of(written.completions, block.price)]
+    usage = [usage.model_dump() for usage in usage_of(written.calls)]
     write_table(job.outputs["usage"], pa.Table.from_pylist(usage, schema=USAGE), record)
 
 

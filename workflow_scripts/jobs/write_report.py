@@ -38,7 +38,7 @@ def main() -> None:
             "contamination",
             "exemplars",
         ],
-        optional=["times", "published", "ledger"],
+        optional=["times", "published", "ledger", "lost"],
         outputs=["report"],
     )
     config = page.Config.parse(job.settings["page"], "report.page")
@@ -96,10 +96,15 @@ def _datasets(job: Job) -> list[page.DatasetLine]:
     lines = []
     for path in job.many("datasets"):
         name = wildcard(path, "dataset")
-        counts = zip(*(dropped[name][column].to_pylist() for column in ("reason", "count")), strict=True)
         file = page.linked(path.as_posix(), job.outputs["report"])
-        lines.append(page.DatasetLine(name, _rows(path), list(counts), record_of(path).labels, file))
+        lines.append(
+            page.DatasetLine(name, _rows(path), _counts(dropped[name]), record_of(path).labels, file)
+        )
     return lines
+
+
+def _counts(dropped: pa.Table) -> list[tuple[str, int]]:
+    return [(row["reason"], row["count"]) for row in dropped.to_pylist()]
 
 
 def _rows(path: Path) -> int:
@@ -118,6 +123,7 @@ def _corpora(job: Job, top_words: int) -> list[page.CorpusLine]:
         )
         for path in job.many("contamination")
     }
+    lost = {wildcard(path, "corpus"): _counts(read_table(path, DROPPED)) for path in job.many("lost")}
     lines = []
     for path in job.many("train"):
         name = wildcard(path, "corpus")
@@ -127,6 +133,7 @@ def _corpora(job: Job, top_words: int) -> list[page.CorpusLine]:
                 name,
                 _rows(path),
                 list(counts),
+                lost.get(name, []),
                 overlaps.get(name),
                 page.linked(path.as_posix(), job.outputs["report"]),
             )

@@ -56,8 +56,10 @@ class Calls(NamedTuple):
     least_usd: float | None
     most_usd: float | None
     """None if no price is known."""
-    hours: float | None
-    """Time for ``most`` requests at the rate that the configuration allows one job; None without a limit."""
+    days: float | None
+    """Time for ``most`` requests at the rate and the daily budget of the service; None where it has neither."""
+    gigabytes: float
+    """What ``most`` rows add to the ledger of answers."""
 
 
 class Estimator:
@@ -249,23 +251,33 @@ class Estimator:
         prompt = (self._root / f"resources/prompts/{pool['prompt']}.txt").read_text("utf-8")
         words = 7 * pool["words_per_call"]  # characters: frequent words are short; a comma and a space each
         asked = (len(prompt) + words) / self._rates.characters_per_token.value
-        least_usd = _usd(llm["price"], least, asked, pool["sentences_per_call"] * 10)
-        most_usd = _usd(llm["price"], pool["max_calls"], asked, llm["max_completion_tokens"])
-        hours = _hours(pool["max_calls"], llm["calls"])
-        return Calls(f"llms.{pool['llm']}", least, pool["max_calls"], least_usd, most_usd, hours)
+        service, most = job.service["llm"], pool["max_calls"]
+        least_usd = _usd(service["price"], least, asked, pool["sentences_per_call"] * 10)
+        most_usd = _usd(service["price"], most, asked, llm["max_completion_tokens"])
+        text = self._rates.characters_per_token.value * (asked + llm["max_completion_tokens"])
+        gigabytes = most * (_ROW_BYTES + text) / 1e9
+        return Calls(
+            f"llms.{pool['llm']}", least, most, least_usd, most_usd, _days(most, service["calls"]), gigabytes
+        )
 
     def _translation_calls(self, job: Job) -> Calls | None:
         rows = self._input_rows(job, "corpora")
         translation = job.settings["translation"]
-        service = f"translators.{translation['translator']}"
+        name = f"translators.{translation['translator']}"
         if rows is None:
-            return Calls(service, math.nan, math.nan, None, None, None)
+            return Calls(name, math.nan, math.nan, None, None, None, math.nan)
         shards = job.settings["limits"]["shards"]
         texts = min(rows.value, translation["max_sentences"] or rows.value) / shards
-        requests = 2 * texts  # forth and back
-        return Calls(
-            service, requests, requests, None, None, _hours(requests, job.settings["translator"].get("calls"))
-        )
+        translated = 2 * texts  # forth and back
+        gigabytes = translated * (_ROW_BYTES + 2 * _SENTENCE_BYTES) / 1e9
+        service, llm = job.service["translator"], job.service.get("llm")
+        requests = translated / service.get("batch_sentences", 1) if "calls" in service else translated
+        usd = None
+        if llm:
+            tokens = _SENTENCE_BYTES / self._rates.characters_per_token.value
+            usd = _usd(llm["price"], requests, _PROMPT_TOKENS + tokens, tokens)
+        days = _days(requests, (llm or service).get("calls"))
+        return Calls(name, requests, requests, usd, usd, days, gigabytes)
 
 
 def _usd(price: Mapping[str, Any] | None, calls: float, asked: float, answered: float) -> float | None:
@@ -275,8 +287,18 @@ def _usd(price: Mapping[str, Any] | None, calls: float, asked: float, answered: 
     return float(calls * each / 1e6)
 
 
-def _hours(requests: float, calls: Mapping[str, Any] | None) -> float | None:
-    return requests / calls["per_second"] / 3600 if calls and calls.get("per_second") else None
+_ROW_BYTES = 500  # of a row of the ledger beside its texts: 100,000 rows of 60 bytes forth and back are 65 MB
+_SENTENCE_BYTES = 130  # of a sentence of Wikipedia
+_PROMPT_TOKENS = 40  # of resources/prompts/translate.txt
+
+
+def _days(requests: float, calls: Mapping[str, Any] | None) -> float | None:
+    limits = calls or {}
+    times = [
+        requests / limits["per_second"] / 86400 if limits.get("per_second") else None,
+        requests / limits["per_day"] if limits.get("per_day") else None,
+    ]
+    return max((time for time in times if time is not None), default=None)
 
 
 def _combined(value: float, parts: Iterable[Rate]) -> Rate:

@@ -38,6 +38,8 @@ class Job(NamedTuple):
     """The time limit declared by its rule."""
     min_rows: int = 1
     """The least that a dataset must have."""
+    service: Mapping[str, Any] = {}
+    """Blocks of the translator or language model that it asks."""
     script: str = ""
     """Its entry script, or the first of several; that of the same name where it is left out."""
     queued: Mapping[str, Any] = {}
@@ -133,6 +135,7 @@ def _job(record: Any) -> Job:
         gpus=int(record.resources.get("gpu", 0)),
         minutes=int(record.resources.get("runtime", 0)),
         min_rows=int(record.resources.get("min_rows", 1)),
+        service=_settings(record.resources.get("service", "{}")),
         queued=dict(record.resources.items()),
         log=next(iter(record.log or ()), ""),
         script=script[1],

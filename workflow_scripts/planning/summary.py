@@ -122,7 +122,7 @@ def storage(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
 
 
 def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
-    """Requests and dollars by service; hours are for one job after another."""
+    """Requests, dollars, days and space by service, whose rate and daily budget all jobs share."""
     found: dict[str, list[Calls]] = defaultdict(list)
     for job in jobs:
         if calls := estimator.calls(job):
@@ -135,7 +135,8 @@ def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
             "requests_most": sum(one.most for one in calls),
             "usd_least": _added(one.least_usd for one in calls),
             "usd_most": _added(one.most_usd for one in calls),
-            "hours_one_by_one": _added(one.hours for one in calls),
+            "days": _added(one.days for one in calls),
+            "ledger_gigabytes": sum(one.gigabytes for one in calls),
         }
         for service, calls in sorted(found.items())
     ]

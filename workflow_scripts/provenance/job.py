@@ -43,6 +43,8 @@ class Job(NamedTuple):
     timings: dict[str, Path]
     operational: dict[str, int]
     """Settings that decide no result (``config.OPERATIONAL``), and are no part of the key."""
+    service: dict[str, Any]
+    """How a source from outside is asked, which decides no result either; empty for jobs that ask none."""
 
     @property
     def rule(self) -> str:
@@ -119,8 +121,8 @@ def parse_job(
         timings: Roles of files that hold speeds; they differ from run to run, so they are no artefacts.
         operational: Whole numbers among the settings that decide no result, each an argument.
         beside: One of ``optional`` whose labels do not travel on (``artefacts.job_record``).
-        asks_outside: Whether it reads sources from outside the pipeline, of which its key knows nothing: such a job
-            always runs.
+        asks_outside: Whether it asks translators or language models, of whose answers its key knows nothing: such a
+            job always runs. It has the argument ``--service``: whole blocks of the configuration, by name.
 
     Raises:
         DataError: if this very job is running already, an input is missing, damaged or made for another place,
@@ -141,6 +143,10 @@ def parse_job(
         parser.add_argument(f"--{name}", type=Path, required=True, help="file to write")
     for name in operational:
         parser.add_argument(f"--{name}", type=int, required=True, help="setting that decides no result")
+    if asks_outside:
+        parser.add_argument(
+            "--service", type=json.loads, required=True, help="who is asked, and how, as JSON"
+        )
     values = vars(parser.parse_args())
     several = {f"{name}/{path.as_posix()}": path for name in (*many, *optional) for path in values[name]}
     read = {name: values[name] for name in inputs} | several
@@ -150,6 +156,7 @@ def parse_job(
         outputs={name: values[name] for name in outputs},
         timings={name: values[name] for name in timings},
         operational={name: values[name] for name in operational},
+        service=values.get("service", {}),
     )
     if outputs and not asks_outside:
         _keep(job)

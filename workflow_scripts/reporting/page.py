@@ -70,12 +70,13 @@ class DatasetLine(NamedTuple):
 
 
 class OverlapLine(NamedTuple):
-    """Texts of one evaluation set, and how many of them occur in a corpus, exactly or after normalisation."""
+    """Texts of one evaluation set, and how many of them occur in a corpus: exactly, normalised, in another text."""
 
     task: str
     texts: int
     exact: int
     normalised: int
+    contained: int
     rows: int
     """Rows with a text that occurs in the corpus after normalisation."""
 
@@ -93,6 +94,8 @@ class CorpusLine(NamedTuple):
     name: str
     sentences: int
     words: Sequence[tuple[str, int]]
+    lost: Sequence[tuple[str, int]]
+    """Round trips that are not trained on, by reason."""
     overlap: Overlap | None
     file: File
 
@@ -164,6 +167,7 @@ def overlap_lines(table: pa.Table) -> list[OverlapLine]:
             texts=found["exact"]["texts"],
             exact=found["exact"]["shared_texts"],
             normalised=found["normalised"]["shared_texts"],
+            contained=found["contained"]["shared_texts"],
             rows=found["normalised"]["rows_with_any"],
         )
         for task, found in by_task.items()

@@ -109,14 +109,23 @@ def _storage_table(rows: list[Row]) -> Table:
 
 
 def _requests_table(rows: list[Row]) -> Table:
-    columns = ("jobs", "requests, least", "most", "USD, least", "most", "hours, one job after the other")
+    columns = (
+        "jobs",
+        "requests, least",
+        "most",
+        "USD, least",
+        "most",
+        "days, at its limits",
+        "GB of the ledger",
+    )
     table = _table(
         "\nRequests to translators and language models; kept answers are not asked again", "service", *columns
     )
     for row in rows:
         asked = (f"{row['requests_least']:,.0f}", f"{row['requests_most']:,.0f}")
         paid = (_number(row["usd_least"], 2), _number(row["usd_most"], 2))
-        table.add_row(row["service"], str(row["jobs"]), *asked, *paid, _number(row["hours_one_by_one"]))
+        takes = (_number(row["days"]), _number(row["ledger_gigabytes"], 3))
+        table.add_row(row["service"], str(row["jobs"]), *asked, *paid, *takes)
     return table
 
 

@@ -24,7 +24,7 @@ from workflow_scripts.data.contamination import Config as Contamination
 from workflow_scripts.data.corpora import Corpus, RoundTripCorpus
 from workflow_scripts.data.encoders import EncoderBlock
 from workflow_scripts.data.exemplars import ExtractivePool, LlmPool
-from workflow_scripts.data.round_trips import Limits
+from workflow_scripts.data.round_trip_settings import Limits
 from workflow_scripts.data.sources import DatasetBlock
 from workflow_scripts.data.words import Words
 from workflow_scripts.evaluation.attention import Config as AttentionSuite

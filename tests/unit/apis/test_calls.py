@@ -12,17 +12,19 @@ from workflow_scripts.apis.calls import (
     key_from,
     raise_for_status,
     redacted,
+    without_key,
 )
 from workflow_scripts.errors import ApiError
 
 CALLS = {
-    "timeout_seconds": 5, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 0.5, "per_second": None,
+    "timeout_seconds": 5, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 0.5, "workers": 1,
+    "per_second": None, "per_day": None,
 }  # fmt: skip
 KEY = "sk-canary-0123456789"
 
 
 def caller(**changes):
-    return Caller(Calls.parse(CALLS | changes, "calls"), "llms.toy")
+    return Caller(Calls.parse(CALLS | changes, "calls"), "llms.toy", lambda: 0.0)
 
 
 class Script:
@@ -55,7 +57,7 @@ def test_attempts_are_bounded_and_the_line_says_how_many():
 
 def test_an_answer_that_stays_unusable_counts_against_the_one_request():
     ask = Script(*[Unusable("no choices")] * 9)
-    with pytest.raises(Refused, match="no choices"):
+    with pytest.raises(Unusable, match="no choices"):
         caller().call(ask)
     assert ask.calls == 3
 
@@ -81,13 +83,14 @@ def test_a_server_that_asks_for_too_much_patience_ends_the_job():
         caller().call(Script(Transient("HTTP 429", retry_after=3600)))
 
 
-def test_requests_are_spaced():
+def test_every_attempt_waits_for_its_turn():
     import time
 
-    limited, started = caller(per_second=50), time.monotonic()
-    for _ in range(6):
-        limited.call(Script())
-    assert time.monotonic() - started >= 5 / 50
+    turns = iter([0.0, 0.1, 0.2])
+    limited = Caller(Calls.parse(CALLS, "calls"), "llms.toy", lambda: next(turns))
+    started = time.monotonic()
+    limited.call(Script(Transient("HTTP 503"), Transient("HTTP 503")))
+    assert time.monotonic() - started >= 0.3
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -111,10 +114,28 @@ def test_a_busy_or_broken_server_may_recover(status):
         raise_for_status(status, {}, "", "llms.toy")
 
 
-@pytest.mark.parametrize("status", [400, 404, 413, 414, 422])
+@pytest.mark.parametrize("status", [400, 413, 414, 422])
 def test_any_other_refusal_concerns_the_request(status):
     with pytest.raises(Refused):
         raise_for_status(status, {}, "", "llms.toy")
+
+
+@pytest.mark.parametrize("status", [404, 405, 410])
+def test_an_address_that_is_none_ends_the_job(status):
+    with pytest.raises(ApiError, match=rf"HTTP {status} \(no such model\)\. There is nothing to ask"):
+        raise_for_status(status, {}, "no such model", "llms.toy")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirection_ends_the_job(status):
+    with pytest.raises(ApiError, match=r"sent on to https://elsewhere\.example/, where nothing is sent"):
+        raise_for_status(status, {"Location": "https://elsewhere.example/"}, "", "llms.toy")
+
+
+def test_what_a_page_says_is_shown_without_its_markup():
+    page = "<!DOCTYPE html><html><style>p {color: red}</style><h1>Not found</h1>\n<p>Nothing here.</p></html>"
+    assert redacted(page, None) == "Not found Nothing here."
+    assert redacted("x" * 500, None).endswith("...")
 
 
 def test_retry_after_is_read_as_seconds_and_as_a_date():
@@ -131,6 +152,8 @@ def test_retry_after_is_read_as_seconds_and_as_a_date():
 def test_a_key_that_a_server_echoes_is_taken_out(monkeypatch):
     assert KEY not in redacted(f"Incorrect API key provided: {KEY}", KEY)
     assert KEY not in redacted(f"Incorrect API key provided: {KEY}", None)
+    assert without_key("k=a%2Fb+, a/b+", "a/b+") == "k=a%2Fb+, [key]"
+    assert without_key("k=a%2Fb%2B", "a/b+") == "k=[key]"
     assert "\n" not in redacted("two\nlines", None)
     monkeypatch.setenv("TOY_KEY", f" {KEY}\n")
     assert key_from("TOY_KEY", "llms.toy") == KEY

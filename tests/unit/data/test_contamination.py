@@ -33,6 +33,28 @@ def row(table, match):
     return next(row for row in table.to_pylist() if row["match"] == match)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [("1 5.", "15", False), ("15.", "15", True), ("3.5 km", "35 km", False), ("1,000", "1 , 000", True), ("a 1 b", "a1b", True),
+     ("do n't", "don't", True), ("2 - 1", "2-1", True), ("x, y", "xy", True)],
+)  # fmt: skip
+def test_numbers_stay_apart_and_words_are_joined(one, other, same):
+    assert (normalised(one) == normalised(other)) == same
+
+
+def test_a_text_within_another_is_contained():
+    task = pairs(
+        ("The old man walks home.", "the OLD man, walks home"), ("Man walks home late.", "An old man walks home."),
+        ("The old man walks", "The old man walks home in the evening"),
+    )  # fmt: skip
+    found = row(
+        contamination([sentences("Yesterday the old man walks home, alone.", "Old man")], {"toy": task}, 9),
+        "contained",
+    )
+    assert found["examples"] == ["The old man walks home.", "the OLD man, walks home"]
+    assert (found["texts"], found["shared_texts"], found["rows_with_all"]) == (6, 2, 1)
+
+
 def test_texts_and_rows_are_counted_for_both_kinds_of_match():
     task = pairs(("A dog runs.", "It rains."), ("A dog runs.", "No."), ("New", "Other"))
     found = contamination([sentences("A dog runs.", "it  RAINS")], {"toy": task}, examples=5)
@@ -83,8 +105,8 @@ def test_blank_lines_and_bare_punctuation_match_nothing():
     found = contamination(
         [sentences("", "...", " ")], {"toy": labelled(("", None), ("...", None))}, examples=5
     )
-    assert found["shared_texts"].to_pylist() == [0, 0]
-    assert found["rows_with_all"].to_pylist() == [0, 0]
+    assert found["shared_texts"].to_pylist() == [0, 0, 0]
+    assert found["rows_with_all"].to_pylist() == [0, 0, 0]
 
 
 def test_single_texts_have_no_second_side_to_share():

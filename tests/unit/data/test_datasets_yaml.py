@@ -87,7 +87,7 @@ def test_what_a_block_says_for_people_is_no_part_of_a_jobs_settings(tmp_path, mo
 def settings_of(block: dict) -> str:
     """What the rule passes to the job that reads the dataset of ``block``."""
     config = {"datasets": {"toy": block}, "corpora": {}, "data_root": None, "unreachable": "stop"}
-    study = SimpleNamespace(config=config, folder="results/none")
+    study = SimpleNamespace(config=config, folder="results/none", root=ROOT)
     return Corpora(study).dataset(SimpleNamespace(dataset="toy"))
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests import tiny
 from workflow_scripts.columns.corpora import EXEMPLARS
-from workflow_scripts.data.exemplar_writing import prompts
+from workflow_scripts.data.exemplar_writing import prompts, sentences_in
 from workflow_scripts.data.exemplars import (
     ExtractivePool,
     LlmPool,
@@ -13,7 +13,6 @@ from workflow_scripts.data.exemplars import (
     greedy_cover,
     lacks,
     pool_table,
-    sentences_in,
     token_counter,
 )
 from workflow_scripts.data.words import spoken
@@ -50,11 +49,31 @@ def validator(listed, **changes):
 
 def test_numbered_dashed_and_plain_lines_are_sentences_and_a_preamble_is_none():
     numbered = 'Here are 5 sentences:\n\n1. The town is old.\n2) **He was here.** (3 words)\n3: "It is new."'
-    assert sentences_in(numbered) == ["The town is old.", "He was here.", "It is new."]
-    assert sentences_in("- One.\n* Two.\n\u2022 Three.") == ["One.", "Two.", "Three."]
-    assert sentences_in("Sentence 1: One.\nSentence 2: Two.") == ["One.", "Two."]
-    assert sentences_in("One.\n\n  Two.  \n") == ["One.", "Two."]
-    assert sentences_in("") == []
+    assert sentences_in(numbered)[0] == ["The town is old.", "He was here.", "It is new."]
+    assert sentences_in("- One.\n* Two.\n\u2022 Three.")[0] == ["One.", "Two.", "Three."]
+    assert sentences_in("Sentence 1: One.\nSentence 2: Two.")[0] == ["One.", "Two."]
+    assert sentences_in("One.\n\n  Two.  \n")[0] == ["One.", "Two."]
+    assert sentences_in("")[0] == []
+
+
+@pytest.mark.parametrize(
+    ("completion", "sentences", "dropped"),
+    [
+        ("**Sentence 1:** One.\n**Sentence 2:** Two", ["One.", "Two"], {}),
+        ("<think>\n1. No.\n</think>\n1. One.\n(2) Two.", ["One.", "Two."], {}),
+        ("Sure! Here they are:\nOne.\nTwo.\nI hope this helps!", ["One.", "Two."], {"chatter": 2}),
+        ("```\nOne.\n```\n---\n> *Two.*", ["One.", "Two."], {}),
+        ("1. In 1984, she left.\n2. 1985 was new.", ["In 1984, she left.", "1985 was new."], {}),
+        ("The snake_case and 3 * 4 stay.", ["The snake_case and 3 * 4 stay."], {}),
+    ],
+)
+def test_thinking_markup_and_chatter_are_no_sentences(completion, sentences, dropped):
+    assert sentences_in(completion) == (sentences, dropped)
+
+
+def test_the_last_line_of_a_cut_completion_is_no_sentence():
+    assert sentences_in("1. One.\n2. Half a", cut_off=True) == (["One."], {"cut off": 1})
+    assert sentences_in("", cut_off=True) == ([], {})
 
 
 def test_a_word_is_itself_whatever_its_case_and_the_signs_around_it():

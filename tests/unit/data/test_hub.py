@@ -104,6 +104,53 @@ def asked(monkeypatch, tmp_path):
     return let
 
 
+@pytest.mark.parametrize(("failures", "attempts"), [(1, 2), (3, 4), (9, 4)])
+def test_a_download_is_tried_again_while_the_hub_is_not_reached(monkeypatch, failures, attempts):
+    monkeypatch.setattr(hub, "_FIRST_WAIT_SECONDS", 0.001)
+    calls = []
+
+    def get():
+        calls.append(1)
+        with hub.reaching("hub:team/toy"):
+            if len(calls) <= failures:
+                raise not_reached()
+            return "folder"
+
+    if failures < 4:
+        assert hub.persistently(get) == "folder"
+    else:
+        with pytest.raises(UnreachableError, match="not reached"):
+            hub.persistently(get)
+    assert len(calls) == attempts
+
+
+def test_what_is_not_there_or_not_allowed_is_asked_for_once(monkeypatch):
+    for status, kind in ((404, MissingError), (401, UnreachableError)):
+        calls = []
+
+        def get(status=status, calls=calls):
+            calls.append(1)
+            with hub.reaching("hub:team/toy"):
+                raise answer(errors.RevisionNotFoundError if status == 404 else errors.HfHubHTTPError, status)
+
+        with pytest.raises(kind):
+            hub.persistently(get)
+        assert len(calls) == 1
+
+
+def test_what_lies_behind_an_error_of_the_cache_is_named():
+    with (
+        pytest.raises(
+            UnreachableError, match=r"LocalEntryNotFoundError: .*, because of .*No space on the proxy"
+        ),
+        hub.reaching("hub:team/toy"),
+    ):
+        try:
+            raise ConnectionError("No space on the proxy")
+        except ConnectionError as error:
+            raise errors.LocalEntryNotFoundError("not in the cache") from error
+
+
 def test_the_hub_is_asked_once_and_briefly(asked):
     calls = asked(not_reached())
     with pytest.raises(UnreachableError, match=rf"hub:team/toy@{COMMIT}: ConnectError: .* \(not reached\)"):

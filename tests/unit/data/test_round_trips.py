@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflow_scripts.apis.door import text_fault
+from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.data.round_trip_settings import Limits, Shape
 from workflow_scripts.data.round_trips import (
-    Limits,
-    Shape,
     outcome_of,
     round_trips,
     rows_of_shard,
@@ -20,24 +21,39 @@ PIVOT = "El rey viejo construyó una ciudad nueva por el río."
 BACK = "The old king constructed a new city by the river."
 
 
+def row_of(text, answer):
+    """A row as an engine and the door leave it."""
+    request = Request("toy", "", "en", "es", text)
+    if answer is None:
+        return Row(request, None, "refused")
+    fault = text_fault(answer, text)
+    return Row(request, answer, "rejected" if fault else "usable", fault or "")
+
+
+def outcome(sentence, pivot, back):
+    there = row_of(sentence, pivot)
+    return outcome_of(sentence, there, row_of(pivot, back) if there.status == "usable" else None, LIMITS)
+
+
 @pytest.mark.parametrize(
-    ("pivot", "back", "outcome"),
+    ("pivot", "back", "found"),
     [
         (PIVOT, BACK, "paraphrase"),
         (PIVOT, SENTENCE, "unchanged"),
         (PIVOT, f"  {SENTENCE.upper()} ", "unchanged"),
         (None, None, "refused"),
         (PIVOT, None, "refused"),
-        ("", "", "empty"),
-        (PIVOT, " ... ", "empty"),
+        ("", "", "rejected: empty"),
+        (PIVOT, " ... ", "rejected: empty"),
         (SENTENCE, BACK, "untranslated"),
         (f"{SENTENCE} *", SENTENCE, "untranslated"),
         (PIVOT, PIVOT, "untranslated"),
         (PIVOT, "The old king.", "shortened"),
+        (PIVOT, f"{BACK} {BACK} And more.", "lengthened"),
     ],
 )
-def test_every_round_trip_has_the_outcome_that_its_texts_show(pivot, back, outcome):
-    assert outcome_of(SENTENCE, pivot, back, LIMITS) == outcome
+def test_every_round_trip_has_the_outcome_that_its_texts_show(pivot, back, found):
+    assert outcome(SENTENCE, pivot, back) == found
 
 
 def test_names_and_numbers_that_two_languages_share_are_no_failure():
@@ -45,10 +61,7 @@ def test_names_and_numbers_that_two_languages_share_are_no_failure():
         "Ruth Ekemini (born 1998) is a Nigerian singer.",
         "Ruth Ekemini (nacida 1998) es un cantante nigeriano.",
     )
-    assert (
-        outcome_of(sentence, pivot, "Ruth Ekemini (been born 1998) is a singer Nigerian.", LIMITS)
-        == "paraphrase"
-    )
+    assert outcome(sentence, pivot, "Ruth Ekemini (been born 1998) is a singer Nigerian.") == "paraphrase"
 
 
 @given(st.integers(0, 60), st.integers(1, 9))
@@ -60,7 +73,10 @@ def test_shards_take_every_row_once_in_order_and_equal_parts(rows, shards):
 
 def trips(*rows):
     sentences, pivots, backs = map(list, zip(*rows, strict=True))
-    table = round_trips(range(len(rows)), sentences, pivots, backs, LIMITS)
+    there = [row_of(*pair) for pair in zip(sentences, pivots, strict=True)]
+    usable = [row.status == "usable" for row in there]
+    back = [row_of(*pair) if kept else None for *pair, kept in zip(pivots, backs, usable, strict=True)]
+    table = round_trips(range(len(rows)), sentences, there, back, LIMITS)
     assert table.schema == ROUND_TRIPS
     return table
 

@@ -41,7 +41,8 @@ LLM_POOL = POOL | {
     "seed": 0, "label": None,
 }  # fmt: skip
 CALLS = {
-    "timeout_seconds": 0.8, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "per_second": None,
+    "timeout_seconds": 0.8, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
+    "per_second": None, "per_day": None,
 }  # fmt: skip
 PROMPT = (ROOT / "resources/prompts/three_r_exemplars.txt").read_text()
 
@@ -82,12 +83,20 @@ class Workshop:
     def start(self, server, llm=(), **pool):
         block = {
             "base_url": f"{server.url}v1", "model": "deepseek-chat", "answers_as": ["deepseek-chat"], "key_variable": "TOY_KEY",
-            "temperature": 1.0, "seed": None, "max_completion_tokens": 512, "calls": CALLS,
+            "temperature": 1.0, "seed": None, "max_completion_tokens": 512, "tokens_parameter": "max_tokens", "calls": CALLS,
             "price": {"input_usd_per_million": 0.27, "output_usd_per_million": 1.1, "as_of": "2025-02-09"},
         }  # fmt: skip
-        settings = {"pool": LLM_POOL | pool, "llm": block | dict(llm)}
+        block |= dict(llm)
+        deciding = ("model", "answers_as", "temperature", "seed", "max_completion_tokens")
+        settings = {"pool": LLM_POOL | pool, "llm": {name: block[name] for name in deciding}}
+        service = json.dumps({"llm": block})
         return self._job(
-            "write_exemplars", settings, words="words.parquet", prompt="prompt.txt", usage="usage.parquet"
+            "write_exemplars",
+            settings,
+            service=service,
+            words="words.parquet",
+            prompt="prompt.txt",
+            usage="usage.parquet",
         )
 
     def pick(self, **pool):
@@ -189,7 +198,7 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
     assert finish(shop.start(server))[0] == 0
     assert {name: verify_checksum(shop.folder / name) for name in first} == first
     (shop.folder / "prompt.txt").write_text(f"Be brief. {PROMPT}")
-    assert "an answer is not in the store, and the study is offline" in one_line(*finish(shop.start(server)))
+    assert "answers are not in the ledger, and the study is offline" in one_line(*finish(shop.start(server)))
 
 
 def test_kill_9_costs_at_most_the_call_in_flight(shop):
@@ -222,8 +231,8 @@ def test_kill_9_costs_at_most_the_call_in_flight(shop):
         ([fault(429, '{"error": {"code": "insufficient_quota", "message": "no"}}')], "quota is used up"),
         ([fault(500)] * 3, "HTTP 500, 3 attempts in a row"),
         ([HANG] * 3, "APITimeoutError, 3 attempts in a row"),
-        ([fault(200, "<html>Log in.</html>")] * 99, "5 calls in a row. Finished answers are kept"),
-        ([fault(200, '{"choices": [{"mess')] * 99, "5 calls in a row. Finished answers are kept"),
+        ([fault(200, "<html>Log in.</html>")] * 99, "5 of them in a row; the last was failed, garbled"),
+        ([fault(200, '{"choices": [{"mess')] * 99, "5 of them in a row; the last was failed, garbled"),
     ],
     ids=["key", "quota", "500", "hang", "portal", "cut"],
 )
@@ -264,11 +273,56 @@ def test_empty_refused_and_cut_completions_are_counted_and_never_become_sentence
         for row in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
     }
     assert (
-        dropped["empty completion"]
-        == dropped["completion ended by content_filter"]
-        == dropped["completion ended by length"]
+        dropped["completion rejected: empty"]
+        == dropped["completion rejected: content filter"]
+        == dropped["cut off"]
         == 1
     )
+
+
+# What a model may say in place of plain lines; each entered a pool of 0.1.0, or had all its lines refused.
+
+DRESSED = {
+    "bold numbers": (lambda line, n: f"**Sentence {n}:** {line}", ""),
+    "numbers twice": (lambda line, n: f"{n}. **Sentence {n}:** *{line}*", ""),
+    "thinking": (lambda line, n: line, "<think>\nthe new and the old of the year are in it\n</think>\n"),
+    "chatter": (lambda line, n: f"- {line}", "Sure! Here are the sentences for you:\n"),
+    "chatter among plain lines": (
+        lambda line, n: line,
+        "Here are 5 sentences that use the words of the list:\n",
+    ),
+    "no full stop": (lambda line, n: f"{n}) {line.rstrip('.')}", ""),
+    "a fence": (lambda line, n: f"> {line}", "```text\n"),
+}
+
+
+@pytest.mark.parametrize(("dress", "before"), DRESSED.values(), ids=DRESSED)
+def test_what_a_model_puts_around_its_sentences_enters_no_pool(shop, dress, before):
+    def dressed(asked):
+        lines = [line.split(". ", 1)[1] for line in obedient(asked).splitlines()[1:]]
+        return before + "\n".join(dress(line, n) for n, line in enumerate(lines, start=1))
+
+    with FaultServer(fault_server.chat(dressed)) as server:
+        code, printed = finish(shop.start(server))
+        assert code == 0, printed
+    pool = assert_covers(shop.folder, 300)["sentence"].to_pylist()
+    assert not [s for s in pool if re.search(r"[*`#>]|^\W*\d|[Ss]entence \d|Sure|Here are|think", s)]
+
+
+def test_another_language_or_a_cut_end_enters_no_pool(shop):
+    def mixed(asked):
+        german = "6. Der alte Fluss liegt im Norden der Stadt und die Kinder lesen dort gern."
+        return f"{obedient(asked)}\n{german}\n7. the new and the old of the year are,"
+
+    with FaultServer(fault_server.chat(mixed)) as server:
+        assert finish(shop.start(server, listed_share=0.0))[0] == 0
+    dropped = {
+        r["reason"]: r["count"] for r in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
+    }
+    assert dropped["not in en"] >= 1 and dropped["cut end"] >= 1
+    assert not [
+        s for s in read_table(shop.folder / "pool.parquet", EXEMPLARS)["sentence"].to_pylist() if "Fluss" in s
+    ]
 
 
 def test_cost_is_unknown_where_the_server_does_not_count(shop):
@@ -276,7 +330,7 @@ def test_cost_is_unknown_where_the_server_does_not_count(shop):
         assert finish(shop.start(server, label="a toy stands in for DeepSeek-V3"))[0] == 0
     (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
     assert usage["cost_usd"] is usage["prompt_tokens"] is None
-    assert "did not count" in usage["note"]
+    assert "cost unknown" in usage["note"]
     assert read_record(shop.folder / "pool.parquet").labels == ["a toy stands in for DeepSeek-V3"]
 
 

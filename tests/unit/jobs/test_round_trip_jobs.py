@@ -2,17 +2,19 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pyarrow as pa
 import pytest
 
 from tests import tiny
-from tests.fault_server import HANG, RESET, FaultServer, fault
+from tests.fault_server import HANG, RESET, FaultServer, fault, translations
 from tests.jobs import planned_code
 from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.provenance.artefacts import job_record, read_record, read_table, write_table
@@ -22,7 +24,8 @@ KEY = "canary-77f0aa12bc"
 LABEL = "a toy stands in for Google"
 LIMITS = {"shards": 2, "untranslated_share": 0.8, "shortened_ratio": 0.5, "refused_share": 0.05}
 CALLS = {
-    "timeout_seconds": 0.5, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "per_second": None,
+    "timeout_seconds": 0.5, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
+    "per_second": None, "per_day": None,
 }  # fmt: skip
 needs_apertium = pytest.mark.skipif(
     shutil.which("apertium") is None, reason="no command apertium (apt-get install apertium apertium-eng-spa)"
@@ -31,8 +34,12 @@ needs_apertium = pytest.mark.skipif(
 
 def cipher(asked):
     """Each word back to front, so that two legs give the sentence back; "town" becomes "city" on the way home."""
-    words = " ".join(word[::-1] for word in asked["q"].split())
-    return json.dumps({"translatedText": words.replace("town", "city") if asked["target"] == "en" else words})
+    return translations(back_to_front)(asked)
+
+
+def back_to_front(text, target):
+    words = " ".join(word[::-1] for word in text.split())
+    return words.replace("town", "city") if target == "en" else words
 
 
 class Workshop:
@@ -40,15 +47,7 @@ class Workshop:
 
     def __init__(self, folder, sentences):
         self.folder = folder
-        columns = [sentences, list(range(len(sentences))), [0] * len(sentences)]
-        table = pa.table(
-            [pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], schema=SENTENCES
-        )
-        write_table(
-            folder / "base.parquet",
-            table,
-            job_record("split_corpus", settings={}, inputs={}, outputs=[folder / "base.parquet"]),
-        )
+        self.write_base(sentences)
         self.environment = os.environ | {
             "PYTHONPATH": str(ROOT),
             "SEMBLANCE_ANSWERS": str(folder / "answers/answers.sqlite"),
@@ -56,31 +55,46 @@ class Workshop:
             "GIT_DIR": os.devnull,
         }
 
-    def settings(self, server_url, **translation):
+    def write_base(self, sentences):
+        columns = [sentences, list(range(len(sentences))), [0] * len(sentences)]
+        table = pa.table(
+            [pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], schema=SENTENCES
+        )
+        base = self.folder / "base.parquet"
+        write_table(base, table, job_record("split_corpus", settings={}, inputs={}, outputs=[base]))
+
+    def settings(self, server_url, service=None, **translation):
+        """What decides a translation, and how it is asked for; the language "xx" is not one that a detector knows."""
         if server_url is None:
-            translator = {"engine": "apertium", "batch_sentences": 500, "timeout_seconds": 300}
+            engine, how = "apertium", {"batch_sentences": 500, "timeout_seconds": 300}
             languages = {"source": "eng", "via": "spa"}
         else:
-            translator = {
-                "engine": "libretranslate",
-                "url": server_url,
-                "key_variable": "LIBRE_KEY",
-                "calls": CALLS,
-            }
-            languages = {"source": "en", "via": "es"}
+            engine, how = (
+                "libretranslate",
+                {"url": server_url, "key_variable": "LIBRE_KEY", "batch_sentences": 1},
+            )
+            how |= {"calls": CALLS} | (service or {})
+            languages = {"source": "en", "via": "xx"}
         base = {"corpus": "toy", "translator": "libre", "max_sentences": None}
-        return {"translation": base | languages | translation, "translator": translator, "limits": LIMITS}
+        deciding = {name: value for name, value in LIMITS.items() if name != "refused_share"}
+        asked = {
+            "translation": base | languages | translation,
+            "translator": {"engine": engine},
+            "limits": deciding,
+        }
+        return asked, {"translator": {"engine": engine} | how, "limits": LIMITS}
 
-    def start(self, rule, settings, **files):
+    def start(self, rule, settings, service=None, **files):
+        asks = ["--service", json.dumps(service)] if service else []
         arguments = [part for name, value in files.items() for part in (f"--{name}", *value.split())]
         return subprocess.Popen(
-            [sys.executable, "-m", f"workflow_scripts.jobs.{rule}", *planned_code(rule), "--config", json.dumps(settings), *arguments],
+            [sys.executable, "-m", f"workflow_scripts.jobs.{rule}", *planned_code(rule), "--config", json.dumps(settings), *asks, *arguments],
             cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
-    def translate(self, settings, item="1-of-1"):
+    def translate(self, settings, item="1-of-1", trips=None):
         return self.start(
-            "translate_shard", settings, corpus="toy", scatteritem=item, sentences="base.parquet", trips=f"trips/{item}.parquet"
+            "translate_shard", *settings, corpus="toy", scatteritem=item, sentences="base.parquet", trips=f"trips/{trips or item + '.parquet'}"
         )  # fmt: skip
 
     def translated(self, settings, item="1-of-1"):
@@ -147,7 +161,7 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
     record = read_record(shop.folder / "train.parquet")
     assert record.labels == [LABEL]
     trips = read_record(shop.folder / "trips/1-of-2.parquet")
-    assert trips.inputs["forth"].path.startswith("translator:libretranslate http://127.0.0.1")
+    assert trips.inputs["forth"].path == "translator:libretranslate en xx"
 
 
 def test_a_second_run_asks_nothing_and_gives_the_same_bytes(shop):
@@ -163,7 +177,7 @@ def test_a_second_run_asks_nothing_and_gives_the_same_bytes(shop):
     assert shop.translated(settings)[0] == 0
     assert (shop.folder / "trips/1-of-1.parquet").read_bytes() == first
     message = one_line(*shop.translated(shop.settings(server.url, via="fr")))
-    assert "40 of 40 answers are not in the store, and the study is offline" in message
+    assert "40 of 40 answers are not in the ledger, and the study is offline" in message
 
 
 def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
@@ -192,7 +206,10 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
         ([None] * 9 + [fault(503)] * 9, "HTTP 503, 3 attempts in a row"),
         ([None] * 9 + [HANG] * 3, "ReadTimeout, 3 attempts in a row"),
         ([None] * 9 + [RESET] * 9, "ConnectionError, 3 attempts in a row"),
-        ([None] * 9 + [fault(200, "<html>Log in.</html>")] * 99, "no translation of 3 of 12 sentences"),
+        (
+            [None] * 9 + [fault(200, "<html>Log in.</html>")] * 99,
+            "3 of them in a row; the last was failed, no JSON: 'Log in.'",
+        ),
     ],
     ids=["key", "quota", "503", "hang", "reset", "portal"],
 )
@@ -219,27 +236,116 @@ def test_without_a_key_nothing_is_asked(shop):
         assert server.requests == []
 
 
+def halved(text, target):
+    words = text.split()
+    return " ".join(word[::-1] for word in words[: 1 + len(words) // 2] if target == "xx" or word != words[0])
+
+
 MODES = {
-    "same": (lambda asked: json.dumps({"translatedText": asked["q"]}), "untranslated"),
-    "empty": (lambda asked: '{"translatedText": ""}', "empty"),
-    "half": (
-        lambda asked: json.dumps({"translatedText": " ".join(word[::-1] for word in asked["q"].split()[: len(asked["q"].split()) // 2])}),
-        "shortened",
-    ),
-    "back as it was": (lambda asked: json.dumps({"translatedText": " ".join(w[::-1] for w in asked["q"].split())}), "unchanged"),
+    "most words left as they are": (lambda text, target: f"{text} too", "untranslated"),
+    "half": (halved, "shortened"),
+    "three times": (lambda text, target: " ".join(w[::-1] for w in (text.split() * (3 if target == "xx" else 1))), "lengthened"),
+    "back as it was": (lambda text, target: " ".join(w[::-1] for w in text.split()), "unchanged"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("proper", "outcome"), MODES.values(), ids=MODES)
-def test_what_is_no_paraphrase_is_never_a_pair(shop, proper, outcome):
-    with FaultServer(proper) as server:
-        assert shop.translated(shop.settings(server.url))[0] == 0
+@pytest.mark.parametrize(("translate", "outcome"), MODES.values(), ids=MODES)
+def test_what_is_no_paraphrase_is_never_a_pair(shop, translate, outcome):
+    with FaultServer(translations(translate)) as server:
+        code, printed = shop.translated(shop.settings(server.url))
+        assert code == 0, printed
     trips = read_table(shop.folder / "trips/1-of-1.parquet", ROUND_TRIPS)
     assert set(trips["outcome"].to_pylist()) == {outcome}
     message = one_line(*shop.gather(["1-of-1"]))
     assert "no round trip may be trained on" in message
     assert f"'{outcome}': 40" in message
     assert not (shop.folder / "train.parquet").exists()
+
+
+# What a back leg may say, once every n-th time: each was a positive of 0.1.0.
+
+BACK_LEG = {
+    "too many requests": "Too many requests",
+    "a page": "<html><body>Please log in to the network.</body></html>",
+    "German": "Der alte Fluss liegt im Norden der Stadt und die Kinder lesen dort ein Buch.",
+    "one word 400 times": "river " * 400,
+    "null": None,
+    "Google's": "Error 500 (Server Error)!!1500.That\u2019s an error.That\u2019s all we know.",
+    "one message that nobody knows": "Sorry, this function is not available for the moment in your country.",
+}
+
+
+@pytest.mark.parametrize("said", BACK_LEG.values(), ids=BACK_LEG)
+@pytest.mark.parametrize("every", [1, 10])
+def test_a_wrong_back_leg_is_never_a_positive(shop, said, every):
+    shop.write_base(tiny.sentences(60))
+    count = [0]
+
+    def sick(text, target):
+        count[0] += target == "en"
+        return said if target == "en" and count[0] % every == 0 else back_to_front(text, target)
+
+    with FaultServer(translations(sick)) as server:
+        settings = shop.settings(server.url)
+        settings[1]["limits"] = LIMITS | {"refused_share": 0.2}
+        code, printed = shop.translated(settings)
+        if every == 1:
+            assert code == 1 and "Usable answers are kept" in one_line(code, printed)
+            assert list(shop.folder.glob("trips/*")) == []
+            return
+        assert code == 0, printed
+        assert shop.gather(["1-of-1"])[0] == 0
+    pairs = read_table(shop.folder / "train.parquet", TRIPLES).to_pylist()
+    assert len(pairs) > 5
+    assert all(pair["positive"] == pair["anchor"].replace("town", "city") for pair in pairs)
+    dropped = read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
+    assert len(pairs) + sum(row["count"] for row in dropped) == 60
+    if said in (
+        BACK_LEG["German"],
+        BACK_LEG["one message that nobody knows"],
+    ):  # the others pass when asked again
+        assert any(row["reason"].startswith("rejected: ") and row["count"] == 6 for row in dropped)
+
+
+def test_how_a_service_is_asked_changes_no_byte(shop):
+    """Another port, timeout, rate, number of workers and share of refusals, and the server is not even asked."""
+    with FaultServer(cipher) as server:
+        assert shop.translated(shop.settings(server.url))[0] == 0
+        shop.gather(["1-of-1"])
+    first = {name: (shop.folder / name).read_bytes() for name in ("trips/1-of-1.parquet", "train.parquet")}
+    calls = CALLS | {"timeout_seconds": 9, "workers": 5, "per_second": 1.0, "attempts": 1}
+    settings = shop.settings(
+        "http://127.0.0.1:1", {"calls": calls, "key_variable": None, "batch_sentences": 7}
+    )
+    settings[1]["limits"] = LIMITS | {"refused_share": 0.5}
+    code, printed = shop.translated(settings)
+    assert code == 0, printed
+    shop.gather(["1-of-1"])
+    assert {name: (shop.folder / name).read_bytes() for name in first} == first
+
+
+def test_one_message_in_every_shard_is_noticed_when_they_are_gathered(shop):
+    """Two of twenty sentences in each of two parts: too few for a part to tell them from translations."""
+    shop.write_base(sentences := tiny.sentences(40))
+    wrong = {sentences[place] for place in (3, 9, 23, 31)}
+
+    def sick(text, target):
+        if target == "xx":
+            return back_to_front(text, target)
+        said = back_to_front(text, "none")
+        return (
+            "Sorry, this function is not available for the moment."
+            if said in wrong
+            else back_to_front(text, target)
+        )
+
+    with FaultServer(translations(sick)) as server:
+        for item in ("1-of-2", "2-of-2"):
+            assert shop.translated(shop.settings(server.url), item)[0] == 0
+    assert shop.gather(["1-of-2", "2-of-2"], unchanged="keep")[0] == 0
+    pairs = read_table(shop.folder / "train.parquet", TRIPLES)
+    assert len(pairs) == 36
+    assert not wrong & set(pairs["anchor"].to_pylist())
 
 
 def test_a_missing_or_foreign_part_is_noticed(shop):
@@ -250,17 +356,43 @@ def test_a_missing_or_foreign_part_is_noticed(shop):
         assert "the corpus has 40, or others. Delete the folder" in one_line(*shop.gather(items))
 
 
-def test_nothing_of_the_server_is_asked_twice_by_two_jobs_at_once(shop):
-    """Both translate all rows; each request is answered in the same way for both, whoever came first."""
+def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path):
+    """600 sentences, both ways; each answer is another one every time, so that a second one would be seen."""
+    shop = Workshop(tmp_path, tiny.sentences(600))
     with FaultServer(
-        lambda asked: json.dumps({"translatedText": f"{time.monotonic_ns()} {asked['q'][::-1]}"})
+        translations(
+            lambda text, target: f"{time.monotonic_ns()} {' '.join(w[::-1] for w in text.split()[::-1])}"
+        )
     ) as server:
-        processes = [shop.translate(shop.settings(server.url)) for _ in range(2)]
+        processes = [
+            shop.translate(
+                shop.settings(server.url, {"calls": CALLS | {"workers": 4}}), trips=f"{name}.parquet"
+            )
+            for name in ("one", "two")
+        ]
         assert [process.communicate() and process.returncode for process in processes] == [0, 0]
-        shop.environment["SEMBLANCE_OFFLINE"] = "1"
-        before = (shop.folder / "trips/1-of-1.parquet").read_bytes()
-        assert shop.translated(shop.settings(server.url))[0] == 0
-    assert (shop.folder / "trips/1-of-1.parquet").read_bytes() == before
+        assert len(server.requests) == 1200
+    rows = [read_table(tmp_path / f"trips/{name}.parquet", ROUND_TRIPS) for name in ("one", "two")]
+    assert rows[0].equals(rows[1])
+
+
+def test_ten_kills_at_random_lose_nothing_and_cost_what_was_under_way(tmp_path):
+    shop, draw = Workshop(tmp_path, tiny.sentences(1500)), random.Random(7)
+    with FaultServer(cipher) as server:
+        settings = shop.settings(server.url, {"calls": CALLS | {"workers": 4}})
+        for stop_at in sorted(draw.sample(range(100, 2900), 10)):
+            process = shop.translate(settings)
+            while len(server.requests) < stop_at and process.poll() is None:
+                time.sleep(0.002)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        assert shop.translated(settings)[0] == 0
+        asked = Counter((request["q"], request["target"]) for request in server.requests)
+    assert len(asked) == 3000
+    assert (
+        asked.total() <= 3000 + 10 * 2 * 4
+    )  # what was under way at a kill, and had come and was not yet written
+    assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 1500
 
 
 @needs_apertium
@@ -279,6 +411,11 @@ def test_apertium_makes_two_thousand_pairs_of_wikipedia(tmp_path):
     counts = {row["reason"]: row["count"] for row in dropped.to_pylist()}
     assert len(pairs) + sum(counts.values()) == 2000
     assert len(pairs) > 1700
-    assert counts.keys() <= {"unchanged", "untranslated", "shortened"}
+    assert {reason.partition(":")[0] for reason in counts} <= {
+        "unchanged",
+        "untranslated",
+        "shortened",
+        "rejected",
+    }
     shared = [len({*a.split()} & {*p.split()}) / len({*a.split()}) for a, p in zip(*(pairs[c].to_pylist() for c in ("anchor", "positive")), strict=True)]  # fmt: skip
     assert 0.5 < sum(shared) / len(shared) < 0.95

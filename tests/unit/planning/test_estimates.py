@@ -145,25 +145,33 @@ def test_a_twin_is_saved_as_two_encoders_and_its_student_as_one():
 LLM = {
     "pool": {"llm": "writer", "prompt": "three_r_exemplars", "sentences": 64, "sentences_per_call": 5,
              "words_per_call": 50, "max_calls": 400},
-    "llm": {"max_completion_tokens": 512, "calls": {"per_second": 1},
-            "price": {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0}},
+    "llm": {"max_completion_tokens": 512},
 }  # fmt: skip
+LLM_SERVICE = {
+    "llm": {
+        "calls": {"per_second": 1, "per_day": 100},
+        "price": {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0},
+    }
+}
 
 
 def test_requests_of_a_pool_lie_between_what_it_needs_and_where_it_gives_up():
-    pool = job("write_exemplars", ["r/exemplars/p.parquet"], settings=LLM, pool="p")
+    pool = job("write_exemplars", ["r/exemplars/p.parquet"], settings=LLM, pool="p")._replace(
+        service=LLM_SERVICE
+    )
     calls = estimator(pool).calls(pool)
     assert calls and (calls.least, calls.most) == (13, 400)
     prompt = len((ROOT / "resources/prompts/three_r_exemplars.txt").read_text()) + 7 * 50
     assert calls.most_usd == pytest.approx(400 * (prompt / 4 * 1.0 + 512 * 2.0) / 1e6)
-    assert calls.hours == pytest.approx(400 / 3600)
+    assert calls.days == 4  # a hundred a day; at one a second alone it were seven minutes
+    assert 400 * 500 < calls.gigabytes * 1e9 < 400 * 5000
 
 
 def test_a_service_without_a_price_has_unknown_costs():
-    unpriced = LLM | {"llm": LLM["llm"] | {"price": None}}
+    unpriced = {"llm": LLM_SERVICE["llm"] | {"price": None}}
     jobs = [
-        job("write_exemplars", [f"r/exemplars/{n}.parquet"], settings=s, pool="p")
-        for n, s in enumerate((LLM, unpriced))
+        job("write_exemplars", [f"r/exemplars/{n}.parquet"], settings=LLM, pool="p")._replace(service=service)
+        for n, service in enumerate((LLM_SERVICE, unpriced))
     ]
     (row,) = requests(jobs, estimator(*jobs))
     assert row["requests_most"] == 800 and row["usd_most"] is None
@@ -172,20 +180,41 @@ def test_a_service_without_a_price_has_unknown_costs():
 def test_translations_go_there_and_back_and_shards_share_them():
     settings = {
         "translation": {"translator": "google", "max_sentences": None},
-        "translator": {"calls": {"per_second": 5}},
+        "translator": {},
         "limits": {"shards": 8},
     }
+    service = {"translator": {"calls": {"per_second": 5, "per_day": None}}}
     shards = [
         job(
             "translate_shard", [f"r/corpora/fr/round_trip/{n}-of-8.parquet"], [WIKI[1]], settings, corpus="fr"
-        )
+        )._replace(service=service)
         for n in range(8)
     ]
     (row,) = requests(shards, estimator(*shards))
     assert row["service"] == "translators.google"
     assert row["requests_most"] == 2 * 6400
     assert row["usd_most"] is None
-    assert row["hours_one_by_one"] == pytest.approx(12800 / 5 / 3600)
+    assert row["days"] == pytest.approx(12800 / 5 / 86400)
+    assert row["ledger_gigabytes"] == pytest.approx(12800 * 760 / 1e9)
+    listed = {"translator": service["translator"] | {"batch_sentences": 16}}
+    (row,) = requests(shards := [shard._replace(service=listed) for shard in shards], estimator(*shards))
+    assert row["requests_most"] == 2 * 6400 / 16
+
+
+def test_a_language_model_translates_at_its_price_and_within_its_daily_budget():
+    settings = {
+        "translation": {"translator": "llm", "max_sentences": 800},
+        "translator": {},
+        "limits": {"shards": 1},
+    }
+    llm = {"calls": {"per_second": None, "per_day": 100}, "price": LLM_SERVICE["llm"]["price"]}
+    shard = job(
+        "translate_shard", ["r/corpora/fr/round_trip/1-of-1.parquet"], [WIKI[1]], settings, corpus="fr"
+    )
+    shard = shard._replace(service={"translator": {}, "llm": llm})
+    (row,) = requests([shard], estimator(shard))
+    assert (row["requests_most"], row["days"]) == (1600, 16)
+    assert row["usd_most"] == pytest.approx(1600 * ((40 + 130 / 4) * 1.0 + 130 / 4 * 2.0) / 1e6)
 
 
 def test_shared_jobs_count_once_in_the_last_row():

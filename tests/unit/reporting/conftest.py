@@ -156,6 +156,12 @@ class Study:
             "development": self.write(
                 f"{path}/dev.parquet", pa.table(pairs, schema=PAIRS), "split_corpus", **corpus
             ),
+            "lost": self.write(
+                f"{path}/dropped.parquet",
+                pa.table([["rejected: not in en", "unchanged"], [20, 480]], schema=DROPPED),
+                "gather_round_trips",
+                **corpus,
+            ),
             "words": self.write(
                 f"{path}/words.parquet", pa.table(words, schema=WORD_COUNTS), "count_words", **corpus
             ),
@@ -177,7 +183,9 @@ class Study:
             ("stsb_test", "exact"): (2552, 12, 12 / 2552, 1379, 13, 1),
             ("stsb_test", "normalised"): (2552, 51, 51 / 2552, 1379, 57, 2),
             ("sts16", "exact"): (0, 0, None, 0, 0, 0),
+            ("stsb_test", "contained"): (2552, 33, 33 / 2552, 1379, 34, 1),
             ("sts16", "normalised"): (0, 0, None, 0, 0, 0),
+            ("sts16", "contained"): (0, 0, None, 0, 0, 0),
         }
         rows = [
             {"task": task, "match": match, **dict(zip(counts, values, strict=True)), "examples": []}

@@ -1,23 +1,40 @@
-"""One sentence per line, plain text or gzip; every line is a document of its own."""
+"""One sentence per line, plain text or gzip; every line is a document of its own.
+
+Published corpora are such files, and a paper's number of steps is that of their lines: repeats, short lines and blank
+ones included, as they are. Cleaning is a choice, and its counts are part of what is read.
+"""
 
 import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
+import pyarrow as pa
+
+from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import keep_sentences
 from workflow_scripts.errors import DataError
 
 
-def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Rows:
+def read(
+    files: Mapping[str, Path],
+    *,
+    cleaning: Literal["none", "sentences"] = "sentences",
+    min_words: int = 1,
+    max_words: int = 1000,
+) -> Rows:
     """Read the file of role ``text``.
 
     Args:
         files: ``text``.
-        min_words: Shorter lines are dropped.
-        max_words: Longer lines are dropped.
+        cleaning: ``none`` keeps every line as it is; ``sentences`` normalises white space, and drops blank lines,
+            repeated ones, and those that are too short or too long.
+        min_words: Shorter lines are dropped, where lines are cleaned.
+        max_words: Longer lines are dropped, where lines are cleaned.
 
     Returns:
         Rows of the form ``sentences``.
@@ -26,22 +43,33 @@ def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Rows:
         DataError: naming the first line that is not UTF-8, or if a gzip file is incomplete.
     """
     dropped: Counter[str] = Counter()
+    if cleaning == "none":
+        texts = [line.rstrip("\r\n") for line in _decoded(files["text"])]
+        columns = [texts, np.arange(len(texts)), np.zeros(len(texts))]
+        return Rows(
+            pa.table([pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], SENTENCES),
+            dropped,
+        )
     table, cut = keep_sentences(([line] for line in _lines(files["text"], dropped)), min_words, max_words)
     return Rows(table, dropped + cut)
 
 
 def _lines(path: Path, dropped: Counter[str]) -> Iterator[str]:
+    for text in _decoded(path):
+        if line := " ".join(text.split()):
+            yield line
+        else:
+            dropped["blank"] += 1
+
+
+def _decoded(path: Path) -> Iterator[str]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
         for number, raw in enumerate(_whole(path, file), start=1):
             try:
-                line = " ".join(raw.decode("utf-8-sig" if number == 1 else "utf-8").split())
+                yield raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise DataError(f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file.") from error
-            if line:
-                yield line
-            else:
-                dropped["blank"] += 1
 
 
 def _whole(path: Path, file: Iterable[bytes]) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import split_sentences
 from workflow_scripts.data.text_files import read_lines
+from workflow_scripts.errors import DataError
 
 _HEADING = re.compile(r"= .* =$")
 _JOINED = re.compile(r" @([-,.])@ ")
@@ -32,6 +34,9 @@ def read(files: Mapping[str, Path], *, unknown: str | None, min_characters: int)
 
     Returns:
         Rows of the form ``sentences``.
+
+    Raises:
+        DataError: if a text is missing.
     """
     dropped: Counter[str] = Counter()
     rows: list[tuple[str, int, int]] = []
@@ -57,7 +62,9 @@ def _lines(path: Path) -> list[str]:
     """Lines of a text file, or the column ``text`` of the Hub's Parquet files."""
     if path.suffix != ".parquet":
         return read_lines(path)
-    lines: list[str] = pq.read_table(path, columns=["text"])["text"].to_pylist()
+    lines: list[Any] = pq.read_table(path, columns=["text"])["text"].to_pylist()
+    if None in lines:
+        raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Download the file again.")
     return lines
 
 

@@ -1,0 +1,487 @@
+"""The ledger of answers: every request to a translator or language model in clear, what came of it, and when.
+
+Answers cost money or hours, and a job that fails loses its outputs; so they are kept outside any rule's output, in one
+SQLite file that several jobs may use at once. A row is a request (engine, model, languages, text, the settings that
+decide the answer), its answer and its status:
+
+    usable    an answer that passed the checks at the door (``apis.door``)
+    rejected  an answer that did not; the reason says why
+    refused   the server will not answer this request
+    failed    the server gave no answer, or an error in place of one
+
+The first three stay until ``tools.answers forget`` takes them out; what failed is asked again by the next job. Where a
+server is, and which client asked it, are attributes of a row and decide nothing.
+
+A request is claimed before it is sent, so that two processes never pay for it twice. A claim ends with its process: one
+on this machine is asked after by number and time of start, one on another machine lapses. Rates and daily budgets of
+providers are in the same file, so that all jobs share them.
+
+Each row carries a checksum of all its columns. A row that damage hides would be asked, and paid, again without a word;
+so before a process believes that a row is missing, it has read the whole file once and found it undamaged.
+
+The file is kept with a rollback journal, which exists during a transaction only: between transactions, a few
+milliseconds each, there is one file, which may be copied, moved, and read where nothing can be written. SQLite's
+write-ahead log leaves two more files, without which answers are missing, and does not work across machines. A rollback
+journal does, where the file system has POSIX locks (NFS 4, Lustre with ``flock``, GPFS); tried here with processes on
+one machine. On a file system without locks, let one machine ask at a time.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from workflow_scripts.errors import ApiError, DataError
+
+Status = Literal["usable", "rejected", "refused", "failed"]
+
+_TABLES = """
+CREATE TABLE requests (key BLOB PRIMARY KEY, engine TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL,
+    target TEXT NOT NULL, text TEXT NOT NULL, settings TEXT NOT NULL, answer TEXT, status TEXT NOT NULL,
+    reason TEXT NOT NULL, asked_at TEXT NOT NULL, cost_usd REAL, attributes TEXT NOT NULL, checksum BLOB NOT NULL);
+CREATE TABLE claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
+CREATE TABLE providers (name TEXT PRIMARY KEY, free_at REAL NOT NULL, day TEXT NOT NULL, sent INTEGER NOT NULL);
+CREATE TABLE earlier (request BLOB PRIMARY KEY, answer TEXT NOT NULL, checksum BLOB);
+"""
+_COLUMNS = (
+    "key, engine, model, source, target, text, settings, "
+    "answer, status, reason, asked_at, cost_usd, attributes, checksum"
+)
+_MARKS = ", ".join("?" * (_COLUMNS.count(",") + 1))
+_VERSION = 2  # PRAGMA user_version; 0 was a table of hashes and answers
+_OF_THE_MACHINE = (
+    "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM",
+)  # fmt: skip
+_AT_ONCE = 500  # keys in one query; SQLite allows 32,766 variables, older versions 999
+_BUSY_SECONDS = 120  # longest wait for another writer's transaction, which takes milliseconds
+
+
+class Request(NamedTuple):
+    """All that decides an answer."""
+
+    engine: str
+    model: str
+    """Name of a language model, or hash of a rule-based engine's data; empty where the engine does not say."""
+    source: str
+    target: str
+    """Languages as the engine writes them; empty for a prompt."""
+    text: str
+    settings: str = "{}"
+    """Further settings, as JSON with sorted keys."""
+
+    @property
+    def key(self) -> bytes:
+        """Hash of the whole request."""
+        return hashlib.sha256(json.dumps(self).encode()).digest()
+
+
+class Row(NamedTuple):
+    """A request and what came of it."""
+
+    request: Request
+    answer: str | None
+    status: Status
+    reason: str = ""
+    cost_usd: float | None = None
+    attributes: str = "{}"
+    """What else was noted, as JSON: where the server is, client, model that answered, tokens."""
+    asked_at: str = ""
+    """Time of the answer (UTC, to the second); ``settle`` fills it in."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is not asked again unless someone forgets it."""
+        return self.status != "failed"
+
+
+class Granted(NamedTuple):
+    """What came of claiming requests."""
+
+    mine: list[Request]
+    known: dict[bytes, Row]
+    """Those that somebody else has settled meanwhile."""
+    busy: list[Request]
+    """Those that another process has claimed."""
+
+
+def ledger_path() -> Path:
+    """Where answers are kept: environment variable SEMBLANCE_ANSWERS, which the setting ``answers`` sets."""
+    return Path(os.environ.get("SEMBLANCE_ANSWERS", "answers/answers.sqlite"))
+
+
+def is_offline() -> bool:
+    """Whether only kept answers may be used: variable SEMBLANCE_OFFLINE, which the setting ``offline`` sets."""
+    return os.environ.get("SEMBLANCE_OFFLINE", "") not in ("", "0")
+
+
+def now() -> str:
+    """The time (UTC, to the second) as the ledger writes it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def earlier_key(request: dict[str, Any]) -> bytes:
+    """The key of a request in stores of earlier versions."""
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).digest()
+
+
+def _earlier_checksum(request: bytes, answer: str) -> bytes:
+    return hashlib.sha256(request + answer.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def is_whole_earlier(request: object, answer: object, known: object) -> bool:
+    """Whether an answer of an earlier version is as it was written."""
+    return (
+        isinstance(request, bytes) and isinstance(answer, str) and _earlier_checksum(request, answer) == known
+    )
+
+
+def _packed(row: Row) -> tuple[Any, ...]:
+    cost = None if row.cost_usd is None else float(row.cost_usd)
+    values = [*row.request, row.answer, row.status, row.reason, row.asked_at, cost, row.attributes]
+    return (row.request.key, *values, hashlib.sha256(json.dumps(values).encode()).digest()[:16])
+
+
+def unpacked(packed: Sequence[Any]) -> Row | None:
+    """The row that a line of the table holds; None if it is not as it was written."""
+    engine, model, source, target, text, settings, answer, status, reason, asked_at, cost, attributes = (
+        packed[1:13]
+    )
+    try:
+        request = Request(engine, model, source, target, text, settings)
+        row = Row(request, answer, status, reason, cost, attributes, asked_at)
+        return row if _packed(row) == tuple(packed) else None
+    except TypeError:  # damage may have changed even the types of values
+        return None
+
+
+class Ledger:
+    """An open ledger; its methods may be called by several threads."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Open the ledger at ``path`` or create it; a store of an earlier version becomes one.
+
+        Where the file may not be written, or ``read_only`` is set, it is only read.
+
+        Raises:
+            DataError: if the file is no ledger, is damaged, or cannot be used by this user.
+        """
+        self.path = path
+        self._checked = False
+        self._lock = threading.RLock()
+        self._owner = f"{_here()} {os.getpid()} {_started(os.getpid())} {uuid.uuid4().hex[:8]}"
+        self.read_only = read_only or (path.exists() and not os.access(path, os.W_OK))
+        if not self.read_only:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with self._readable():
+            where = path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
+            self._database = sqlite3.connect(
+                where, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            if not self.read_only:
+                self._keep_one_file()
+            if self._version() != _VERSION:
+                self._begin_to_use()
+
+    def _keep_one_file(self) -> None:
+        """Use a rollback journal; a store of an earlier version may have two more files, which are taken in."""
+        for attempt in Retrying(
+            retry=retry_if_exception_type(
+                sqlite3.OperationalError
+            ),  # SQLite does not wait here for other processes
+            stop=stop_after_delay(_BUSY_SECONDS),
+            wait=wait_fixed(0.1),
+            reraise=True,
+        ):
+            with attempt:
+                self._database.execute("PRAGMA journal_mode=DELETE").fetchall()
+
+    def _version(self) -> int:
+        return int(self._database.execute("PRAGMA user_version").fetchone()[0])
+
+    def _begin_to_use(self) -> None:
+        """Make the tables, unless another process just has; what an earlier version kept is taken over."""
+        if self.read_only:
+            found = "an earlier version's, or none, and cannot be written"
+            raise DataError(f"{self.path}: {found}. Open it once where it can: tools.answers stats.")
+        with self._writing():
+            if self._version() == _VERSION:
+                return
+            old = [row[1] for row in self._database.execute("PRAGMA table_info(answers)")]
+            if old not in ([], ["request", "answer"], ["request", "answer", "checksum"]) or (
+                not old and self._tables()
+            ):
+                raise self._damaged("its tables are not those of a ledger")
+            if old:
+                self._check_pages()
+            for statement in _TABLES.split(";")[:-1]:
+                self._database.execute(statement)
+            if old:
+                self._take_over(has_checksums=len(old) == 3)
+            self._database.execute(f"PRAGMA user_version={_VERSION}")
+
+    def _take_over(self, *, has_checksums: bool) -> None:
+        """Keep answers of an earlier version by the hashes of their requests, for ``adopt``."""
+        self._database.create_function("sum_of", 2, _earlier_checksum, deterministic=True)
+        value = "checksum" if has_checksums else "sum_of(request, answer)"
+        self._database.execute(f"INSERT INTO earlier SELECT request, answer, {value} FROM answers")
+        self._database.execute("DROP TABLE answers")  # and its triggers
+
+    def _tables(self) -> set[str]:
+        return {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction, which no other writer comes between; it is kept whole or not at all."""
+        if self.read_only:
+            raise DataError(
+                f"{self.path}: may only be read here. Name another file, or ask for the right to write."
+            )
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self._database.in_transaction:  # a full disk has ended it already
+                    self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorname", "")  # text that is no UTF-8 has none
+            if code.startswith(_OF_THE_MACHINE):
+                advice = "Nothing in it is damaged: check free space, permissions and who else writes; run it again"
+                raise DataError(f"{self.path}: {error}. {advice}.") from error
+            raise self._damaged(str(error)) from error
+        except UnicodeDecodeError as error:  # of a message that quotes what is damaged
+            raise self._damaged("names of its tables") from error
+
+    def _damaged(self, found: str) -> DataError:
+        advice = "Put back a copy, or save all whole rows in a new file"
+        command = f"python -m workflow_scripts.tools.answers --ledger {self.path}.saved merge {self.path}"
+        return DataError(f"{self.path}: damaged ({found}). {advice}: {command}")
+
+    def _check_pages(self) -> None:
+        """Read the whole file and compare its indices with its tables.
+
+        Raises:
+            DataError: if SQLite finds anything wrong.
+        """
+        if not self._checked:
+            found = self._database.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if found != "ok":
+                raise self._damaged(found)
+            self._checked = True
+
+    # Reading
+
+    def find(self, requests: Sequence[Request]) -> dict[bytes, Row]:
+        """The rows of those of ``requests`` that have one, by key.
+
+        Raises:
+            DataError: if one of them is damaged; where one is missing, if anything is.
+        """
+        keys = list(dict.fromkeys(request.key for request in requests))
+        found: dict[bytes, Row] = {}
+        with self._readable():
+            for start in range(0, len(keys), _AT_ONCE):
+                part = keys[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(part))
+                query = f"SELECT {_COLUMNS} FROM requests WHERE key IN ({marks})"
+                for packed in self._database.execute(query, part):
+                    row = unpacked(packed)
+                    if row is None:
+                        raise self._damaged("a row has a wrong checksum")
+                    found[row.request.key] = row
+            if len(found) < len(keys):
+                self._check_pages()
+        return found
+
+    def rows(self) -> Iterator[Row]:
+        """Every row in the order of the requests' hashes.
+
+        Raises:
+            DataError: if one of them is damaged.
+        """
+        with self._readable():
+            for packed in self._database.execute(f"SELECT {_COLUMNS} FROM requests ORDER BY key"):
+                if (row := unpacked(packed)) is None:
+                    raise self._damaged("a row has a wrong checksum")
+                yield row
+
+    def earlier_answers(self) -> int:
+        """How many answers of an earlier version are kept whose requests nobody has asked for again."""
+        with self._readable():
+            return int(self._database.execute("SELECT count(*) FROM earlier").fetchone()[0])
+
+    def earlier(self, key: bytes) -> str | None:
+        """The answer that an earlier version kept under ``key``."""
+        with self._readable():
+            query = "SELECT answer, checksum FROM earlier WHERE request = ?"
+            found = self._database.execute(query, (key,)).fetchone()
+            if found and not is_whole_earlier(key, *found):
+                raise self._damaged("an answer has a wrong checksum")
+            return found[0] if found else None
+
+    def spent(self) -> list[tuple[str, str, int]]:
+        """Provider, last day (UTC) on which it was asked, and number of requests on that day."""
+        with self._readable():
+            return list(self._database.execute("SELECT name, day, sent FROM providers ORDER BY name"))
+
+    def check(self) -> int:
+        """Read everything; returns the number of rows.
+
+        Raises:
+            DataError: if anything is damaged.
+        """
+        with self._readable():
+            self._check_pages()
+            for line in self._database.execute("SELECT request, answer, checksum FROM earlier"):
+                if not is_whole_earlier(*line):
+                    raise self._damaged("an answer of an earlier version has a wrong checksum")
+        return sum(1 for _row in self.rows())
+
+    # Writing
+
+    def claim(self, requests: Iterable[Request], seconds: float) -> Granted:
+        """Claim requests for this process, all in one transaction.
+
+        Args:
+            requests: Distinct requests.
+            seconds: How long the claim holds where nobody can see that this process has ended.
+        """
+        granted = Granted([], {}, [])
+        with self._readable(), self._writing():
+            for request in requests:
+                row = self.find([request]).get(request.key)
+                if row and row.is_final:
+                    granted.known[request.key] = row
+                elif self._is_busy(request.key):
+                    granted.busy.append(request)
+                else:
+                    claimed = (request.key, self._owner, time.time() + seconds)
+                    self._database.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", claimed)
+                    granted.mine.append(request)
+        return granted
+
+    def _is_busy(self, key: bytes) -> bool:
+        held = self._database.execute("SELECT owner, until FROM claims WHERE key = ?", (key,)).fetchone()
+        if held is None or held[0] == self._owner or held[1] < time.time():
+            return False
+        host, process, started, _ = held[0].split(" ")
+        return bool(host != _here() or _started(int(process)) == started)
+
+    def settle(self, rows: Iterable[Row]) -> list[Row]:
+        """Write rows and end their claims, all or none; a usable answer is never overwritten.
+
+        Returns:
+            The rows with the time, where they had none.
+        """
+        dated = [row if row.asked_at else row._replace(asked_at=now()) for row in rows]
+        packed = [_packed(row) for row in dated]
+        changes = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[7:])
+        insert = f"INSERT INTO requests VALUES ({_MARKS})"
+        query = f"{insert} ON CONFLICT (key) DO UPDATE SET {changes} WHERE status != 'usable'"
+        with self._readable(), self._writing():
+            self._database.executemany(query, packed)
+            self._database.executemany("DELETE FROM claims WHERE key = ?", [row[:1] for row in packed])
+        return dated
+
+    def reject(self, rows: Iterable[Row], reason: str) -> None:
+        """Reject answers that were usable when they came: those that turn out to be repeated."""
+        packed = [_packed(row._replace(status="rejected", reason=reason)) for row in rows]
+        with self._readable(), self._writing():
+            self._database.executemany(f"INSERT OR REPLACE INTO requests VALUES ({_MARKS})", packed)
+
+    def adopt(self, rows: Iterable[tuple[Row, bytes]]) -> None:
+        """Write rows of an earlier version's answers, and take these out under their old keys."""
+        listed = list(rows)
+        self.settle(row for row, _ in listed)
+        with self._readable(), self._writing():
+            self._database.executemany("DELETE FROM earlier WHERE request = ?", [(key,) for _, key in listed])
+
+    def release(self) -> None:
+        """Give up all claims of this process."""
+        if not self.read_only:
+            with self._readable(), self._writing():
+                self._database.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
+
+    def forget(self, requests: Iterable[Request]) -> None:
+        """Take out rows, so that their requests are asked again."""
+        with self._readable(), self._writing():
+            self._database.executemany("DELETE FROM requests WHERE key = ?", [(r.key,) for r in requests])
+
+    def take_earlier(self, answers: Iterable[tuple[bytes, str]]) -> None:
+        """Add answers by their old keys (``tools.answers merge``)."""
+        rows = [(key, answer, _earlier_checksum(key, answer)) for key, answer in answers]
+        with self._readable(), self._writing():
+            self._database.executemany("INSERT OR IGNORE INTO earlier VALUES (?, ?, ?)", rows)
+
+    def turn(self, provider: str, per_second: float | None, per_day: int | None) -> float:
+        """Count one request to a provider; returns how long to wait before it is sent, in seconds.
+
+        Raises:
+            ApiError: if the provider's requests of this day (UTC) are used up.
+        """
+        if per_second is None and per_day is None:
+            return 0.0
+        moment, today = time.time(), now()[:10]
+        with self._readable(), self._writing():
+            query = "SELECT free_at, day, sent FROM providers WHERE name = ?"
+            free_at, day, sent = self._database.execute(query, (provider,)).fetchone() or (0.0, today, 0)
+            sent = sent if day == today else 0
+            if per_day is not None and sent >= per_day:
+                found = f"the {per_day} requests a day of per_day are sent (day {today} UTC)"
+                raise ApiError(
+                    f"{provider}: {found}. Finished answers are kept; run again tomorrow, or raise it."
+                )
+            begins = max(moment, free_at)
+            values = (provider, begins + (1 / per_second if per_second else 0), today, sent + 1)
+            self._database.execute("INSERT OR REPLACE INTO providers VALUES (?, ?, ?, ?)", values)
+        return begins - moment
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        with self._readable():
+            return int(self._database.execute("SELECT count(*) FROM requests").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def __enter__(self) -> "Ledger":
+        """Use as a context manager."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the file."""
+        self.close()
+
+
+def _here() -> str:
+    """Where the number of a process means something: this machine, and in a container that container."""
+    return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').readlink()}"
+
+
+def _started(process: int) -> str:
+    """When a process of this machine started, in its clock's ticks; empty if there is none."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text("ascii", "replace")
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]
