@@ -1,29 +1,28 @@
-"""Sentences a second of translators and of the ledger, and a real round trip: python -m benchmarks.translation.
+"""Translations asked by one worker and by sixteen of a server that takes 50 ms a request, one by one and in lists.
 
-Apertium is the real one: a round trip of sentences of Wikipedia, with the number of each outcome. LibreTranslate is
-asked over loopback of a server that takes 50 ms, in a process of its own: by one worker, by sixteen, and by sixteen
-with lists. The ratios are those of the workers, and of the ledger to asking.
-Prints: bench translate_workers RATIO times-as-fast sixteen-workers-against-one, and so on
+The server speaks LibreTranslate's protocol over loopback, in a process of its own, so the time that passes counts. With
+``--profile``: round trips of real sentences through Apertium, with the number of each outcome.
 """
 
-import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import wikipedia_sentences
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.translators import Direction, TranslatorSlice, translate_all, translator_of
 from workflow_scripts.data.round_trip_settings import Limits
 from workflow_scripts.data.round_trips import outcome_of, usable_answers
 
+CODE = ("workflow_scripts/apis",)
 CALLS = {
     "timeout_seconds": 60, "attempts": 1, "first_wait_seconds": 0, "longest_wait_seconds": 1, "workers": 1,
     "per_second": None, "per_day": None,
@@ -45,43 +44,41 @@ with FaultServer(slow) as server:
 """
 
 
-def main() -> None:
-    """Time asking and finding, then translate with Apertium there and back."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sentences", type=int, default=2000, help="sentences of the real round trip")
-    parser.add_argument("--requests", type=int, default=800, help="requests to the server that takes 50 ms")
-    arguments = parser.parse_args()
-    sentences = wikipedia_sentences(max(arguments.sentences, arguments.requests))
+def measure(timing: Timing) -> Iterator[Measured]:
+    """Ask for the same sentences by one worker and by sixteen, one by one and in lists."""
+    sentences = list(dict.fromkeys(wikipedia_sentences(16 if timing.small else 200)))
     with server() as url:
-        asked = sentences[: arguments.requests]
-        alone, kept = libretranslate(url, asked, workers=1)
-        together, _ = libretranslate(url, asked, workers=16)
-        listed, _ = libretranslate(url, asked, workers=16, batch=16)
-    count = len(asked)
-    say(
-        f"{count} requests of 50 ms: {alone:.1f} s by one worker, {together:.1f} s by 16, {listed:.1f} s with lists"
-    )
-    say(f"{count} kept answers: {kept:.3f} s")
-    print(f"bench translate_workers {alone / together:.1f} times-as-fast sixteen-workers-against-one")
-    print(f"bench translate_lists {alone / listed:.1f} times-as-fast sixteen-workers-with-lists-against-one")
-    print(f"bench translate_kept {alone / kept:.0f} times-as-fast answers-kept-against-asked")
-    if shutil.which("apertium"):
-        for via in ("spa", "cat"):
-            round_trip(sentences[: arguments.sentences], via)
+        ways = {
+            "one": lambda: libretranslate(url, sentences, workers=1),
+            "sixteen": lambda: libretranslate(url, sentences, workers=16),
+            "lists": lambda: libretranslate(url, sentences, workers=16, batch=16),
+        }
+        taken = timing.interleaved(ways, clock="wall")
+    for name, against in (
+        ("sixteen", "sixteen-workers-against-one"),
+        ("lists", "sixteen-workers-with-lists-against-one"),
+    ):
+        yield Measured(f"translate_{name}", ratios(taken, "one", name), "times-as-fast", against, "wall")
 
 
-def libretranslate(url: str, sentences: list[str], *, workers: int, batch: int = 1) -> tuple[float, float]:
-    """Seconds of asking for all sentences, and of finding their answers in the ledger."""
+def explain(timing: Timing) -> None:
+    """Round trips of real sentences through Apertium: times, outcomes, size of the ledger."""
+    if not shutil.which("apertium"):
+        say("There is no Apertium here.")
+        return
+    sentences = wikipedia_sentences(20 if timing.small else 2000)
+    for via in ("spa", "cat"):
+        round_trip(sentences, via)
+
+
+def libretranslate(url: str, sentences: list[str], *, workers: int, batch: int = 1) -> None:
+    """Ask for all sentences, with a new ledger."""
     settings: dict[str, Any] = {"engine": "libretranslate", "url": url, "key_variable": None}
     settings |= {"batch_sentences": batch, "calls": CALLS | {"workers": workers}}
     block = TranslatorSlice.parse({"translator": settings}, "bench").translator
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "answers.sqlite")) as ledger:
         translator = translator_of(block, Direction(place="bench", source="en", target="es"), ledger)
-
-        def translate() -> None:
-            translate_all(sentences, translator, ledger, offline=False, most_without=len(sentences))
-
-        return seconds(translate), seconds(translate)
+        translate_all(sentences, translator, ledger, offline=False, most_without=len(sentences))
 
 
 def round_trip(sentences: list[str], via: str) -> None:
@@ -138,17 +135,10 @@ def server() -> Iterator[str]:
         process.wait()
 
 
-def seconds(work: Callable[[], None]) -> float:
-    """How long ``work`` takes."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
 def say(line: str) -> None:
     """Print one line for people."""
     print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, measure, explain)
