@@ -1,4 +1,4 @@
-"""How long an evaluation may take: its rule's own limit, and more for an encoder or a suite that takes longer."""
+"""How long a job may take: its rule's own limit, and more where an encoder, a suite or its neighbours take longer."""
 
 from collections.abc import Callable, Collection
 from math import ceil
@@ -41,6 +41,10 @@ class Times:
             return attempt * max(least_minutes, ceil(MARGIN * seconds / 60))
 
         return minutes
+
+    def side_by_side(self, minutes: int, seeds: int) -> int:
+        """Minutes of a job that trains some seeds side by side, of which one alone is given ``minutes``."""
+        return ceil(minutes * seeds / self._work.rates.side_by_side.value)
 
     def seconds(self, kind: str, suite: str, run: str) -> float:
         """About how long a run is evaluated on a suite; scoring is never the GPU's."""

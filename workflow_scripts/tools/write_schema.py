@@ -76,10 +76,20 @@ class Partial(RootModel[dict[str, Any]]):
         return self
 
 
+class TrainingBlock(Training):
+    """Length, batch size, learning rate and intervals of a training, and how its seeds share a card."""
+
+    together: int = Field(
+        gt=0,
+        description="Seeds of a run that are trained side by side on one card, by one job.",
+        json_schema_extra=OPERATIONAL,
+    )
+
+
 class PartialTraining(Partial):
     """Keys of the shared training settings, each of which may be left out."""
 
-    section, whole = "training", Training
+    section, whole = "training", TrainingBlock
 
 
 class PartialDevelopment(Partial):
@@ -200,7 +210,7 @@ class Study(Settings):
     keep_models: Literal["all", "best", "none"] = Field(
         description="Weights that stay once everything is made from them."
     )
-    training: Training
+    training: TrainingBlock
     development: DevelopmentBlock
     evaluation: EvaluationBlock
     continue_mlm: ContinueMlm
