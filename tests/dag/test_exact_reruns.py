@@ -89,6 +89,7 @@ READERS: dict[str, dict[str, int]] = {
     "continue_mlm": ADAPTED,
     "training.checkpoint_minutes": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
     "continue_mlm.training.checkpoint_minutes": NOTHING,
+    "training.together": NOTHING,  # a seed ends with the same bytes in whatever company
     "encoders.minilm.fetch.licence": NOTHING,
     "evaluation.on_gpu": NOTHING,
     "suites.sts.lee": ALL_EVALUATED | SCORED_AGAIN,

@@ -49,3 +49,9 @@ def test_seven_billion_parameters_take_their_own_size():
     assert memory.training(16)(wildcards("adapted")) == "31GB"
     assert memory.training(16)(wildcards("whole")) == "112GB"
     assert memory.encoding(16)(SimpleNamespace(teacher="two")) == "58GB"
+
+
+def test_seeds_side_by_side_take_the_sum():
+    memory = Memory(Study(), Workloads(Study()))
+    assert memory.training(16, 3)(wildcards("small")) == "48GB"
+    assert memory.training(16, 2)(wildcards("adapted")) == "62GB"
