@@ -61,9 +61,7 @@ class RunArtefacts:
             *folders, last = file.relative_to(folder).as_posix().removesuffix(suffix).split("/")
             for name in apart(last):
                 rule, *parts = *folders, name
-                self.files[rule, frozenset(parts)] = (
-                    file  # the last, of a seed that was trained in other company too
-                )
+                self.files[rule, frozenset(parts)] = file  # the last, if it ran in other company before
 
     def of(self, record: Record) -> Path | None:
         """The file of the job that wrote ``record``; its path holds the values of the wildcards in some order."""

@@ -105,9 +105,8 @@ def _logs(name: str, jobs: Sequence[Sequence[str]]) -> list[Path | None]:
 def _fork() -> int:
     sys.stdout.flush()
     sys.stderr.flush()
-    with (
-        warnings.catch_warnings()
-    ):  # Python 3.12 warns of threads, of which libraries for algebra mend their own
+    with warnings.catch_warnings():
+        # Python 3.12 warns of other threads; only libraries for algebra have some by now, and restart theirs.
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
