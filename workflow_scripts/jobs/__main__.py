@@ -12,6 +12,7 @@ theirs at the same time. What that gains on a GPU has not been measured. The mod
 processes part, and nothing there may ask for a GPU, since CUDA does not survive a fork.
 """
 
+import gc
 import importlib
 import os
 import runpy
@@ -76,6 +77,7 @@ def _side_by_side(line: Sequence[str]) -> int:
     # Before anything is imported: a thread of a library would else be ended by what is meant for the jobs.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD})
     importlib.import_module(module)
+    gc.freeze()  # else the first collection of each process copies the pages of all modules
     children = []
     for job, log in zip(jobs, _logs(names[0], jobs), strict=True):
         child = _fork()
