@@ -116,7 +116,7 @@ def test_a_preempted_training_goes_on_from_its_checkpoint(node, start, tmp_path)
 
     No checkpoint is due before the last step, so the one it goes on from is that of SIGTERM.
     """
-    steps = 1500
+    steps = 4000
     settings = jobs.config("train_encoder", max_steps=steps, checkpoint_minutes=99)
     command = shlex.join(
         ["python", "-m", "workflow_scripts.jobs.train_encoder", *jobs.arguments("train_encoder", settings)]
@@ -130,16 +130,19 @@ def test_a_preempted_training_goes_on_from_its_checkpoint(node, start, tmp_path)
     jobs.make_inputs(tmp_path)
     driver = start(tmp_path)
     log = tmp_path / "logs/train.log"
-    wait_for(lambda: log.exists() and "step/s, dev" in log.read_text(), WAIT, "a step")
+    wait_for(lambda: log.exists() and "train: " in log.read_text(), WAIT, "some steps")
     training = jobs_of(node, "rule_train_encoder")[-1]  # those before it are another study's
     urgent = ["sbatch", "--partition", "urgent", "--exclusive", "--mem", "0", "--wrap", "sleep 1"]
     subprocess.run([*urgent, "--output", "/dev/null"], check=True, capture_output=True)
+    checkpoints = tmp_path / "run/model.checkpoints"
+    wait_for(lambda: list(checkpoints.glob("step*/COMPLETE.json")), WAIT, "the checkpoint")
+    (stopped,) = (int(path.parent.name.removeprefix("step")) for path in checkpoints.glob("*/COMPLETE.json"))
     code, printed = driver.ended()
     assert code == 0, printed
     assert jobs_of(node, "rule_train_encoder")[-1] == training._replace(state="COMPLETED")
-    # The log of a second try replaces that of the first.
-    begun = re.findall(rf"(\d+)/{steps} \[00:00<\?", log.read_text())
-    assert len(begun) == 1 and int(begun[0]) > 0
+    # The log of a second try replaces that of the first; it counts on from the checkpoint.
+    counted = [int(step.replace(",", "")) for step in re.findall(r"train: ([\d,]+) of", log.read_text())]
+    assert 0 < stopped < min(counted, default=steps)
     assert json.loads((tmp_path / "run/model/record.json").read_text())
 
 
