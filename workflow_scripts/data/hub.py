@@ -52,6 +52,40 @@ def find(repository: str, revision: str | None, kind: Kind) -> str | None:
         return None
 
 
+def download(repository: str, revision: str | None, kind: Kind, patterns: list[str]) -> Path:
+    """The folder with files of a repository at a commit, got ``persistently``.
+
+    Args:
+        repository: Its name.
+        revision: The commit.
+        kind: Of the repository.
+        patterns: Of the names of the files.
+
+    Raises:
+        MissingError: no such repository or commit.
+        UnreachableError: it cannot be asked and not all is here, breaks off again and again, or may not be read.
+        DataError: no commit is given, and what the newest is.
+    """
+    from huggingface_hub import snapshot_download  # slow to import, and needed only for this kind of source
+
+    newest = find(repository, revision, kind)
+    if revision is None:
+        found = f"hub:{repository}: no revision is pinned; the Hub has {newest}"
+        raise DataError(f"{found}. Write it into the block.")
+
+    def get() -> str:
+        with reaching(f"hub:{repository}@{revision}"):
+            return snapshot_download(
+                repository,
+                repo_type=kind,
+                revision=revision,
+                allow_patterns=patterns,
+                local_files_only=newest is None,
+            )
+
+    return Path(persistently(get) if newest else get())
+
+
 @contextmanager
 def reaching(place: str) -> Iterator[None]:
     """Turn every failure to get something from the Hub into a one-line error.
@@ -75,7 +109,9 @@ def reaching(place: str) -> Iterator[None]:
 
 
 def persistently(get: Callable[[], T]) -> T:
-    """What ``get`` gets from a Hub that has just answered, tried a few times: a download goes on where it broke off.
+    """What ``get`` gets from a Hub that has just answered, tried a few times.
+
+    Files that have come are not asked for again. Within a file, the client goes on where a connection broke off.
 
     Raises:
         MissingError, UnreachableError, DataError: of the last attempt, as ``reaching`` raises them within ``get``.
