@@ -5,7 +5,7 @@
 
 The Hub's own client finds it by HF_ENDPOINT. It has what downloads at a commit ask for: what a repository is, its
 tree, paths, and files with their hash and commit in the headers. Every request is a line of FOLDER/requests.log.
-A file may be asked for in vain so many times: with an HTTP status, or cut in its middle.
+Text files count as large, of which it tells the hash. A file may be asked for in vain so many times: with an HTTP status, or cut in its middle.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 API = re.compile(
     r"/api/(?P<kind>models|datasets)/(?P<repository>[^/]+/[^/]+)"
@@ -96,7 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
             case "tree":
                 found: object = [entry for entry in entries if entry["path"].startswith(below)]
             case "paths-info":
-                wanted = [re.sub(r"/$", "", path) for path in json.loads(body)["paths"]]
+                given = json.loads(body) if body.startswith(b"{") else parse_qs(body.decode())
+                wanted = [re.sub(r"/$", "", path) for path in given["paths"]]
                 folders = {
                     str(parent)
                     for entry in entries
@@ -129,7 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
     @staticmethod
     def _entry(folder: Path, file: Path) -> dict[str, object]:
         path = file.relative_to(folder).as_posix()
-        return {"type": "file", "path": path, "size": file.stat().st_size, "oid": _sha256(file)[:40]}
+        size, sha256 = file.stat().st_size, _sha256(file)
+        large = {"lfs": {"oid": sha256, "size": size, "pointerSize": 134}} if path.endswith(".txt") else {}
+        return {"type": "file", "path": path, "size": size, "oid": sha256[:40], **large}
 
     def _file(self, asked: re.Match[str]) -> None:
         kind = "datasets" if asked["kind"] else "models"

@@ -42,6 +42,7 @@ class File(Settings):
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
         description="null where the file was not at hand when this was written; only the contract checks it."
     )
+    size: int | None = Field(default=None, ge=0, description="Bytes; a download that was cut off has fewer.")
 
 
 class FileSource(Settings):
@@ -233,6 +234,12 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
             raise DataError(f"{path}: a folder, or no file that can be read. Put the file there.")
     origin = {}
     for role, path in files.items():
+        size, promised = path.stat().st_size, source.files[role].size
+        if promised is not None and size != promised:
+            cut = "It was cut off: download" if size < promised else "Download"
+            raise DataError(
+                f"{path}: {size} bytes; pinned {promised}. {cut} it again, or pin the one you mean."
+            )
         found, pinned = sha256_of(path), source.files[role].sha256
         if pinned and found != pinned:
             raise DataError(
