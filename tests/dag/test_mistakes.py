@@ -559,6 +559,10 @@ MISTAKES = {
         ),
         "datasets.lee.sources.0.files: rating is no role of a file of lee. Did you mean ratings?",
     ),
+    "a size of a file that is none": (
+        put("datasets/lee/sources/0/files/ratings/size", -1),
+        "datasets.lee.sources.0.files.ratings.size: -1 is less than the minimum of 0",
+    ),
     "an option that a reader does not take": (
         put("datasets/lee/sources/0/options", {"form": "pairs"}),
         "datasets.lee.sources.0.options: form is no option of lee. Known: none.",
