@@ -31,7 +31,7 @@ rule read_word_vectors:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
     threads: 1
     resources:
-        mem="16GB",
+        mem=MEMORY.usual(16),
         runtime="30m",
     params:
         config=EXTRACTION.word_vectors,
@@ -61,7 +61,7 @@ rule count_tokens:
         "<benchmarks>/count_tokens/{vocabulary}.tsv"
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=config_slice(config, wikitext="extraction.wikitext"),
@@ -122,7 +122,7 @@ rule merge_token_averages:
         "<benchmarks>/merge_token_averages/averages.tsv"
     threads: 1
     resources:
-        mem="2GB",
+        mem=MEMORY.usual(2),
         runtime="30m",
     params:
         config="{}",
@@ -157,7 +157,7 @@ rule fit_wikitext:
     threads: 1
     resources:
         gpu=EVALUATION.gpus("extraction"),
-        mem="32GB",
+        mem=MEMORY.usual(32),
         runtime="2h",
     params:
         config=EXTRACTION.wikitext_settings,
@@ -197,7 +197,7 @@ rule extract_scores:
     threads: 1
     resources:
         gpu=EVALUATION.gpus("extraction"),
-        mem="32GB",
+        mem=MEMORY.usual(32),
         runtime="12h",
     params:
         config=EXTRACTION.task_settings,

@@ -42,6 +42,11 @@ class Memory:
         self._study = study
         self._work = workloads
 
+    @staticmethod
+    def usual(gb: int) -> Request:
+        """Of a job that takes no more for a larger encoder or suite."""
+        return _in_each_try(lambda _wildcards: gb)
+
     def reading(self, least_gb: int) -> Request:
         """Of a job that computes with a run's model.
 
