@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import RECORD_FILE, job_record
-from workflow_scripts.provenance.job_log import write_summary
+from workflow_scripts.provenance.job_log import named_in_logs, write_summary
 from workflow_scripts.provenance.origin import origin_of
 from workflow_scripts.provenance.record import Input, Record
 from workflow_scripts.provenance.snapshot import check_code, check_loaded, check_packages
@@ -209,7 +209,7 @@ def _keep(job: Job) -> None:
         if _is_first():
             kept.put_back(*files[:2])
             found = f"done before by the same job, put back from {kept.folder_of(job.artefacts)}"
-            print(f"{job.rule}: {found}; delete that to do it again")  # noqa: T201
+            print(f"{named_in_logs(job)}: {found}; delete that to do it again")  # noqa: T201
         sys.exit()
     if _is_first():
         _keeping.append(partial(kept.keep, *files))
