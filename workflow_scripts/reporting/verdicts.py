@@ -1,0 +1,349 @@
+"""The claims of papers against the scores of one study: a row per claim (``columns.claims.CLAIMS``).
+
+Sides are compared over what both of them repeat: the seeds of trained runs, the draws of random vectors, or else the
+tasks behind a mean of the extraction study, and the sentence pairs of two untrained runs. One value on each side can
+be subtracted, but nothing can be said of the difference.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workflow_scripts.columns.claims import CLAIMS
+from workflow_scripts.columns.extraction import EXTRACTION
+from workflow_scripts.columns.scores import SCORES, SIMILARITIES
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation.significance import Config as Significance
+from workflow_scripts.evaluation.significance import observed, resampled
+from workflow_scripts.evaluation.verdicts import (
+    Evidence,
+    Kind,
+    corrected,
+    over_pairs,
+    over_resamples,
+    verdict,
+)
+from workflow_scripts.graph.runs import Run, runs_of
+from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Record
+from workflow_scripts.reporting.claim_file import Cell, Claim, ClaimFile, Comparison, Config
+from workflow_scripts.reporting.computed_columns import Values
+from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, MeanColumn, read_by
+from workflow_scripts.reporting.extraction_cells import Names, Scores
+from workflow_scripts.reporting.extraction_cells import Values as Drawn
+from workflow_scripts.reporting.extraction_tables import ExtractionTable, places
+from workflow_scripts.reporting.headings import headings_of
+from workflow_scripts.reporting.records import record_of, wildcard
+from workflow_scripts.reporting.tables import ScoreFile, cells_of, paired
+
+Row = dict[str, Any]
+NOT_RUN = "not run"
+
+
+class Found(NamedTuple):
+    """Two compared cells and the evidence on them."""
+
+    ours: Row
+    theirs: Row
+    over: str
+    """seeds, draws, tasks or pairs; empty where nothing is repeated."""
+    evidence: Evidence
+
+
+class Material(NamedTuple):
+    """What a study has made that claims are compared by."""
+
+    tables: Mapping[str, Path]
+    scores: Mapping[str, Sequence[ScoreFile]]
+    """Of trained and untrained runs, by run."""
+    pairs: Mapping[tuple[str, str], pa.Table]
+    """Scored pairs, by run and suite."""
+    extraction: Sequence[pa.Table]
+    """Scores of the extraction study."""
+
+
+def of_job(job: Job) -> pa.Table:
+    """Judge the claims of every file of a job.
+
+    Raises:
+        ConfigError: if a file of claims is not as ``ClaimFile`` says.
+        DataError: if an input is damaged, or two sides were scored on different pairs.
+    """
+    significance = Significance.parse(job.settings["significance"], "significance")
+    scale = Config.parse({"papers": [], "scale": job.settings["scale"]}, "claims").scale
+    material = _material(job)
+    claims = [
+        (path.stem, name, claim)
+        for path in job.many("claims")
+        for name, claim in ClaimFile.parse(read_yaml(path), str(path)).claims.items()
+    ]
+    found = [_compare(claim.tested.at(scale), claim, material, significance) for *_, claim in claims]
+    return judged(claims, found, scale, significance)
+
+
+def judged(
+    claims: Sequence[tuple[str, str, Claim]],
+    found: Sequence[Found | str],
+    scale: Any,
+    significance: Significance,
+) -> pa.Table:
+    """The table of claims with their verdicts.
+
+    Args:
+        claims: Paper, name and content of each.
+        found: What was found of each, or why it was not compared.
+        scale: Of the study.
+        significance: How differences are tested.
+    """
+    p_values = [None if isinstance(one, str) else one.evidence.p for one in found]
+    rows = [
+        _described(*claim)
+        | (
+            {"verdict": NOT_RUN, "reason": one}
+            if isinstance(one, str)
+            else _compared(claim[2], claim[2].tested.at(scale), one, p, significance)
+        )
+        for claim, one, p in zip(claims, found, corrected(p_values), strict=True)
+    ]
+    return pa.Table.from_pylist([{"labels": []} | row for row in rows], schema=CLAIMS)
+
+
+def _described(paper: str, name: str, claim: Claim) -> Row:
+    return {
+        "paper": paper,
+        "claim": name,
+        "place": claim.where,
+        "says": claim.says,
+        "expects": claim.expects,
+        "margin": claim.margin,
+        "printed_ours": claim.printed.ours,
+        "printed_theirs": claim.printed.theirs,
+    }
+
+
+def _compared(
+    claim: Claim, comparison: Comparison | str, found: Found, p: float | None, significance: Significance
+) -> Row:
+    assert isinstance(comparison, Comparison)
+    evidence = found.evidence
+    kind = verdict(evidence, p, claim.expects, claim.margin or 0, significance.alpha)
+    return {
+        "verdict": kind,
+        "reason": reason(found, kind, comparison.differs),
+        "table": comparison.table,
+        "run": comparison.ours.run,
+        "heading": comparison.ours.heading,
+        "baseline": comparison.theirs.run,
+        "baseline_heading": comparison.theirs.heading,
+        "ours": found.ours["mean"],
+        "theirs": found.theirs["mean"],
+        "difference": evidence.difference,
+        "low": evidence.low,
+        "high": evidence.high,
+        "over": found.over,
+        "n": evidence.n,
+        "detectable": evidence.detectable,
+        "p_value": evidence.p,
+        "corrected_p": p,
+        "labels": sorted({*found.ours["labels"], *found.theirs["labels"]}),
+    }
+
+
+def reason(found: Found, kind: Kind, differs: str | None) -> str:
+    """What a verdict rests on, in one line."""
+    evidence = found.evidence
+    direction = "higher" if evidence.difference > 0 else "lower"
+    parts = [f"{number(abs(evidence.difference))} {direction}" if evidence.difference else "equal"]
+    if evidence.low is None or evidence.high is None:
+        parts.append("one value on each side, so that nothing is tested")
+    else:
+        interval = f"{number(evidence.low)} to {number(evidence.high)}"
+        parts[0] += f" ({interval}) over {evidence.n:,} {found.over}"
+        if kind == "undecided" and evidence.detectable is not None:
+            parts.append(f"a difference of {number(evidence.detectable)} would be seen in four of five such studies")
+    return "; ".join([*parts, *filter(None, [differs])])
+
+
+def number(value: float) -> str:
+    """A number with two decimals, or two digits where it is small."""
+    return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+
+
+def _material(job: Job) -> Material:
+    scores: dict[str, list[ScoreFile]] = defaultdict(list)
+    extraction = []
+    for path in job.many("scores"):
+        if record_of(path).rule == "extract_scores":
+            extraction.append(read_table(path, EXTRACTION))
+        else:
+            table = read_table(path, SCORES)
+            scores[wildcard(path, "run")].append(ScoreFile(table, ()))
+    return Material(
+        tables={headings_of(path).name: path for path in job.many("tables")},
+        scores=scores,
+        pairs={
+            (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
+            for path in job.many("pairs")
+        },
+        extraction=extraction,
+    )
+
+
+def _compare(
+    comparison: Comparison | str, claim: Claim, material: Material, significance: Significance
+) -> Found | str:
+    """The evidence on one claim, or why there is none."""
+    if isinstance(comparison, str):
+        return comparison
+    if comparison.table not in material.tables:
+        return f"this study makes no table {comparison.table}"
+    path = material.tables[comparison.table]
+    rows = {(row["run"], row["heading"]): row for row in read_table(path, TABLE).to_pylist()}
+    sides = []
+    for cell in (comparison.ours, comparison.theirs):
+        row = rows.get((cell.run, cell.heading))
+        if row is None:
+            return f"{comparison.table} of this study has no cell {cell.run}, {cell.heading}"
+        if row["mean"] is None:
+            return f"{cell.run}, {cell.heading}: {row['note'] or 'no value'}"
+        sides.append(row)
+    record = record_of(path)
+    of_table = _in_extraction if record.rule == "tabulate_extraction" else _in_grid
+    over, evidence = of_table(comparison, claim, record, material, significance)
+    return Found(sides[0], sides[1], over, evidence)
+
+
+def _in_extraction(
+    comparison: Comparison, claim: Claim, record: Record, material: Material, significance: Significance
+) -> tuple[str, Evidence]:
+    """Over the draws of random vectors, else over the tasks of a mean."""
+    ours, theirs = (_drawn(cell, record, material) for cell in (comparison.ours, comparison.theirs))
+    margin = claim.margin or 0
+    if len(ours.by_draw) > 1 or len(theirs.by_draw) > 1:
+        pairs = paired(ours.by_draw, theirs.by_draw, len(ours.by_draw) == 1, len(theirs.by_draw) == 1)
+        return "draws", over_pairs([one - other for one, other in pairs], claim.expects, margin, significance)
+    if len(ours.by_task) > 1 and ours.by_task.keys() == theirs.by_task.keys():
+        differences = [ours.by_task[task] - theirs.by_task[task] for task in ours.by_task]
+        return "tasks", over_pairs(differences, claim.expects, margin, significance)
+    difference = fmean(ours.by_draw.values()) - fmean(theirs.by_draw.values())
+    return "", over_pairs([difference], claim.expects, margin, significance)
+
+
+def _drawn(cell: Cell, record: Record, material: Material) -> Drawn:
+    table = ExtractionTable.parse(record.settings["table"], "extraction.tables")
+    names = Names.parse(record.settings["names"], "extraction")
+    shown = places(table, names)
+    several = len({place.group for place in shown}) > 1
+    place = next(
+        place
+        for place in shown
+        if (f"{place.group}: {place.row}" if several else place.row) == cell.run
+        and place.column == cell.heading
+    )
+    measure = names.measures[place.measure]
+    return Scores(material.extraction, [measure]).cell(names.models[place.model], place.variant, measure)
+
+
+def _in_grid(
+    comparison: Comparison, claim: Claim, record: Record, material: Material, significance: Significance
+) -> tuple[str, Evidence]:
+    """Over seeds; over sentence pairs where neither run has any."""
+    experiment = Experiment.parse(record.settings["experiment"], comparison.table)
+    aliases = record.settings.get("aliases", {})
+    runs = runs_of(experiment.model_dump())
+    sides = (comparison.ours, comparison.theirs)
+    margin = claim.margin or 0
+    values = [_seeded(cell, experiment, aliases, material, comparison.table) for cell in sides]
+    fixed = [_fixed(runs[cell.run]) for cell in sides]
+    if all(fixed):
+        columns = [_behind(experiment.columns, cell.heading) for cell in sides]
+        parts = [
+            _resampled(one, other, [aliases.get(cell.run, cell.run) for cell in sides], material, significance)
+            for one, other in zip(*columns, strict=False)
+        ]
+        if len(columns[0]) == len(columns[1]) and all(parts) and _averages(experiment.columns, sides):
+            difference = fmean(part.difference for part in parts if part)
+            mixed = np.mean([part.resampled_R for part in parts if part], axis=0)
+            count = sum(part.count for part in parts if part)
+            return "pairs", over_resamples(difference, mixed, count, claim.expects, margin, significance)
+    pairs = paired(values[0].by_seed, values[1].by_seed, *fixed)
+    over = "seeds" if len(pairs) > 1 else ""
+    if not pairs:
+        pairs = [(fmean(values[0].by_seed.values()), fmean(values[1].by_seed.values()))]
+    return over, over_pairs([one - other for one, other in pairs], claim.expects, margin, significance)
+
+
+def _fixed(run: Run) -> bool:
+    """Whether a run has one value, because nothing in it is random."""
+    return run.corpus is None and len(run.seeds) == 1
+
+
+def _seeded(
+    cell: Cell, experiment: Experiment, aliases: Mapping[str, str], material: Material, place: str
+) -> Values:
+    made = aliases.get(cell.run, cell.run)
+    columns = _needed(experiment.columns, cell.heading)
+    cells = cells_of(columns, material.scores.get(made, ()), {cell.run: made}, f"experiments.{place}")
+    return cells[cell.run, cell.heading]
+
+
+def _needed(columns: Sequence[AnyColumn], heading: str) -> list[AnyColumn]:
+    """A column and all that it is computed from."""
+    column = _headed(columns, heading)
+    return [*(one for part in sorted(read_by(column)) for one in _needed(columns, part)), column]
+
+
+def _headed(columns: Iterable[AnyColumn], heading: str) -> AnyColumn:
+    return next(column for column in columns if column.heading == heading)
+
+
+def _behind(columns: Sequence[AnyColumn], heading: str) -> list[Column]:
+    """The columns of scores that a heading is computed from, in order."""
+    column = _headed(columns, heading)
+    parts = column.mean_of if isinstance(column, MeanColumn) else [heading]
+    return [one for one in (_headed(columns, part) for part in parts) if isinstance(one, Column)]
+
+
+def _averages(columns: Sequence[AnyColumn], sides: Iterable[Cell]) -> bool:
+    """Whether both sides are a score or a mean of scores."""
+    return all(isinstance(_headed(columns, cell.heading), Column | MeanColumn) for cell in sides)
+
+
+class _Resampled(NamedTuple):
+    """One task's difference, as it is and in each of R resamples of its pairs."""
+
+    difference: float
+    resampled_R: Any
+    count: int
+
+
+def _resampled(
+    ours: Column, theirs: Column, runs: Sequence[str], material: Material, significance: Significance
+) -> _Resampled | None:
+    """None for a column that is not one correlation by ranks over all pairs of a task."""
+    columns = (ours, theirs)
+    found = [material.pairs.get((run, column.suite)) for run, column in zip(runs, columns, strict=True)]
+    if found[0] is None or found[1] is None or ours.task != theirs.task:
+        return None
+    if any((column.aggregation, column.metric) != ("all", "spearman") for column in columns):
+        return None
+    one, other = (table.filter(pc.equal(table["task"], ours.task)) for table in found if table is not None)
+    gold = one["gold"].to_numpy()
+    if not np.array_equal(gold, other["gold"].to_numpy()):
+        what = f"{' and '.join(runs)} were scored on different pairs of {ours.task}"
+        raise DataError(f"{what}. Rerun their evaluation.")
+    cosines = one["cosine"].to_numpy(), other["cosine"].to_numpy()
+    return _Resampled(
+        observed(gold, *cosines) * ours.scale,
+        resampled(gold, *cosines, significance) * ours.scale,
+        len(gold),
+    )
