@@ -5,7 +5,6 @@ Inputs:  <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet and .pairs.par
          <results>/contamination/{corpus}.parquet where it is measured,
          resources/published/{table}.csv of the papers' tables that a grid names, all of them and
          resources/ledger/{paper}.yaml for the page
-         config/claims/{paper}.yaml of the papers that the study is held to
 Outputs: <results>/tables/{experiment}.parquet, <benchmarks>/tabulate_times/{experiment}.parquet of measured columns
          <results>/figures/{experiment}/{figure}.svg, each with its data in {figure}.parquet
          <results>/tables/{table}.parquet, <results>/figures/extraction/{figure}.svg of the extraction study
@@ -150,7 +149,6 @@ rule describe_datasets:
 rule judge_claims:
     """Hold what papers say of their methods to the study's own scores; nothing is made for a claim."""
     input:
-        claims=CLAIMS.files,
         tables=CLAIMS.tables(),
         scores=CLAIMS.scores(),
         pairs=CLAIMS.pairs(),
@@ -175,7 +173,7 @@ rule judge_claims:
         r"""
         python -m workflow_scripts.jobs.judge_claims \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --claims {input.claims:q} --tables {input.tables:q} \
+            --config {params.config:q} --tables {input.tables:q} \
             --scores {input.scores:q} --pairs {input.pairs:q} --verdicts {output.verdicts:q} >{log:q} 2>&1
         """
 

@@ -2,6 +2,9 @@
 
 import pyarrow as pa
 
+NOT_RUN = "not run"
+"""Verdict on a claim that a study does not compare."""
+
 CLAIMS = pa.schema(
     [
         ("paper", pa.string()),

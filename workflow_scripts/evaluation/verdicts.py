@@ -50,7 +50,7 @@ def over_pairs(differences: Sequence[float], expects: Expects, margin: float, co
         config: Level and power.
     """
     values_S = np.asarray(differences, dtype=np.float64)
-    found = compare(differences, np.zeros(len(differences)), config)
+    found = compare(differences, [0.0] * len(differences), config)
     if found.sd is None or found.t_p is None:
         return Evidence(found.n, found.difference, None, None, None, None)
     error = found.sd / float(np.sqrt(found.n))

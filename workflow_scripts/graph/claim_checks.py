@@ -29,7 +29,9 @@ class Asked(NamedTuple):
     @property
     def cells(self) -> list[tuple[str, str]]:
         """Run and heading of both sides."""
-        return [(cell["run"], cell["heading"]) for cell in (self.comparison["ours"], self.comparison["theirs"])]
+        return [
+            (cell["run"], cell["heading"]) for cell in (self.comparison["ours"], self.comparison["theirs"])
+        ]
 
 
 def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:

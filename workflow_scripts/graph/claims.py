@@ -20,26 +20,27 @@ class Claims:
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        block = study.config["claims"]
-        self.files = [f"{FOLDER}/{paper}.yaml" for paper in block["papers"]]
-        self.verdicts = ["<results>/claims.parquet"] if self.files else []
-        contents = {paper: read_yaml(study.root / FOLDER / f"{paper}.yaml") for paper in block["papers"]}
+        papers, scale = (study.config["claims"][key] for key in ("papers", "scale"))
+        self.verdicts = ["<results>/claims.parquet"] if papers else []
+        contents = {paper: read_yaml(study.root / FOLDER / f"{paper}.yaml") for paper in papers}
+        self._held = {paper: _held(content, scale) for paper, content in contents.items()}
         made = {*study.grids, *study.shown_extraction["tables"]}
         self._asked = [
             asked
             for paper, content in contents.items()
-            for asked in asked_in(paper, content, block["scale"])
+            for asked in asked_in(paper, content, scale)
             if asked.table in made
         ]
 
     def settings(self) -> str:
-        """What the rule reads of the configuration, and what the study makes."""
-        config = self._study.config
-        return as_json({"scale": config["claims"]["scale"], "significance": config["significance"]})
+        """The claims, what each is compared by at the study's scale, and how differences are tested."""
+        return as_json({"held": {"claims": self._held}, "significance": self._study.config["significance"]})
 
     def tables(self) -> list[str]:
         """Tables that claims are compared in."""
-        return [f"<results>/tables/{name}.parquet" for name in dict.fromkeys(one.table for one in self._asked)]
+        return [
+            f"<results>/tables/{name}.parquet" for name in dict.fromkeys(one.table for one in self._asked)
+        ]
 
     def scores(self) -> list[str]:
         """Score files behind the cells that are compared."""
@@ -55,7 +56,9 @@ class Claims:
     def _files(self, asked: Asked) -> Iterator[str]:
         if asked.table in self._study.grids:
             for kind, suite, run in self._places(asked):
-                yield from self._of_run(f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}.parquet", asked, run)
+                yield from self._of_run(
+                    f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}.parquet", asked, run
+                )
             return
         extraction = self._study.config["extraction"]
         for run, heading in asked.cells:
@@ -85,6 +88,15 @@ class Claims:
 
     def _of_run(self, pattern: str, asked: Asked, run: str) -> list[str]:
         return self._study.files(pattern, {run: self._study.runs_of(asked.table)[run]})
+
+
+def _held(content: Mapping[str, Any], scale: str) -> dict[str, Any]:
+    """Claims of a file without what they are compared by at other scales."""
+    return {
+        name: {key: value for key, value in claim.items() if key != "tested"}
+        | {"compared": claim["tested"][scale]}
+        for name, claim in content["claims"].items()
+    }
 
 
 def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[Mapping[str, Any]]:

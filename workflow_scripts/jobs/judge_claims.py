@@ -7,11 +7,10 @@ from workflow_scripts.reporting.verdicts import of_job
 
 
 def main() -> None:
-    """Read the claims and the scores that they name, judge, write."""
+    """Read the tables and scores that claims are compared in, judge, write."""
     job = parse_job(
         "judge_claims",
         __doc__,
-        many=["claims"],
         optional=["tables", "scores", "pairs"],
         outputs=["verdicts"],
     )

@@ -53,29 +53,43 @@ class Tested(Settings):
     laboratory: Comparison | Reason
     demo: Comparison | Reason
 
-    def at(self, scale: Scale) -> Comparison | str:
-        """What a study of one scale compares, or why it does not."""
-        found: Comparison | str = getattr(self, scale)
-        return found
 
-
-class Claim(Settings):
-    """One comparative claim."""
+class Statement(Settings):
+    """What is claimed, and the numbers that the paper gives for it."""
 
     where: str = Field(description="Section, table or figure of the paper.")
     says: str = Field(description="What is claimed, in one sentence.")
     expects: Expects = Field(description="What is claimed of ours against theirs.")
     margin: float | None = Field(
-        default=None, gt=0, description="Largest difference that still counts as the same, in the table's units."
+        default=None,
+        gt=0,
+        description="Largest difference that still counts as the same, in the table's units.",
     )
     printed: Printed
-    tested: Tested
 
     @model_validator(mode="after")
-    def _a_margin_goes_with_the_same(self) -> "Claim":
+    def _a_margin_goes_with_the_same(self) -> "Statement":
         if (self.expects == "same") != (self.margin is not None):
             raise ValueError("a margin is given where expects is same, and nowhere else")
         return self
+
+
+class Claim(Statement):
+    """One comparative claim."""
+
+    tested: Tested
+
+
+class HeldClaim(Statement):
+    """A claim as a study of one scale is held to it."""
+
+    compared: Comparison | Reason
+
+
+class Held(Settings):
+    """The claims that a study is held to, by paper and name."""
+
+    claims: dict[Name, dict[Name, HeldClaim]]
 
 
 class ClaimFile(Settings):

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workflow_scripts.columns.claims import CLAIMS
+from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.scores import SCORES, SIMILARITIES
 from workflow_scripts.columns.tables import TABLE
@@ -31,11 +31,10 @@ from workflow_scripts.evaluation.verdicts import (
     verdict,
 )
 from workflow_scripts.graph.runs import Run, runs_of
-from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.reporting.claim_file import Cell, Claim, ClaimFile, Comparison, Config
+from workflow_scripts.reporting.claim_file import Cell, Comparison, Held, HeldClaim
 from workflow_scripts.reporting.computed_columns import Values
 from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, MeanColumn, read_by
 from workflow_scripts.reporting.extraction_cells import Names, Scores
@@ -46,7 +45,6 @@ from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.reporting.tables import ScoreFile, cells_of, paired
 
 Row = dict[str, Any]
-NOT_RUN = "not run"
 
 
 class Found(NamedTuple):
@@ -69,39 +67,32 @@ class Material(NamedTuple):
     """Scored pairs, by run and suite."""
     extraction: Sequence[pa.Table]
     """Scores of the extraction study."""
+    indexed: dict[str, Scores]
+    """Those scores as a table of the extraction study reads them, by its name; filled as claims ask for them."""
 
 
 def of_job(job: Job) -> pa.Table:
-    """Judge the claims of every file of a job.
+    """Judge all claims that a job's study is held to.
 
     Raises:
-        ConfigError: if a file of claims is not as ``ClaimFile`` says.
         DataError: if an input is damaged, or two sides were scored on different pairs.
     """
     significance = Significance.parse(job.settings["significance"], "significance")
-    scale = Config.parse({"papers": [], "scale": job.settings["scale"]}, "claims").scale
+    held = Held.parse(job.settings["held"], "claims").claims
     material = _material(job)
-    claims = [
-        (path.stem, name, claim)
-        for path in job.many("claims")
-        for name, claim in ClaimFile.parse(read_yaml(path), str(path)).claims.items()
-    ]
-    found = [_compare(claim.tested.at(scale), claim, material, significance) for *_, claim in claims]
-    return judged(claims, found, scale, significance)
+    claims = [(paper, name, claim) for paper, named in held.items() for name, claim in named.items()]
+    found = [_compare(claim, material, significance) for *_, claim in claims]
+    return judged(claims, found, significance)
 
 
 def judged(
-    claims: Sequence[tuple[str, str, Claim]],
-    found: Sequence[Found | str],
-    scale: Any,
-    significance: Significance,
+    claims: Sequence[tuple[str, str, HeldClaim]], found: Sequence[Found | str], significance: Significance
 ) -> pa.Table:
     """The table of claims with their verdicts.
 
     Args:
         claims: Paper, name and content of each.
         found: What was found of each, or why it was not compared.
-        scale: Of the study.
         significance: How differences are tested.
     """
     p_values = [None if isinstance(one, str) else one.evidence.p for one in found]
@@ -110,14 +101,14 @@ def judged(
         | (
             {"verdict": NOT_RUN, "reason": one}
             if isinstance(one, str)
-            else _compared(claim[2], claim[2].tested.at(scale), one, p, significance)
+            else _compared(claim[2], one, p, significance)
         )
         for claim, one, p in zip(claims, found, corrected(p_values), strict=True)
     ]
     return pa.Table.from_pylist([{"labels": []} | row for row in rows], schema=CLAIMS)
 
 
-def _described(paper: str, name: str, claim: Claim) -> Row:
+def _described(paper: str, name: str, claim: HeldClaim) -> Row:
     return {
         "paper": paper,
         "claim": name,
@@ -130,11 +121,9 @@ def _described(paper: str, name: str, claim: Claim) -> Row:
     }
 
 
-def _compared(
-    claim: Claim, comparison: Comparison | str, found: Found, p: float | None, significance: Significance
-) -> Row:
+def _compared(claim: HeldClaim, found: Found, p: float | None, significance: Significance) -> Row:
+    evidence, comparison = found.evidence, claim.compared
     assert isinstance(comparison, Comparison)
-    evidence = found.evidence
     kind = verdict(evidence, p, claim.expects, claim.margin or 0, significance.alpha)
     return {
         "verdict": kind,
@@ -169,7 +158,9 @@ def reason(found: Found, kind: Kind, differs: str | None) -> str:
         interval = f"{number(evidence.low)} to {number(evidence.high)}"
         parts[0] += f" ({interval}) over {evidence.n:,} {found.over}"
         if kind == "undecided" and evidence.detectable is not None:
-            parts.append(f"a difference of {number(evidence.detectable)} would be seen in four of five such studies")
+            parts.append(
+                f"a difference of {number(evidence.detectable)} would be seen in four of five such studies"
+            )
     return "; ".join([*parts, *filter(None, [differs])])
 
 
@@ -195,13 +186,13 @@ def _material(job: Job) -> Material:
             for path in job.many("pairs")
         },
         extraction=extraction,
+        indexed={},
     )
 
 
-def _compare(
-    comparison: Comparison | str, claim: Claim, material: Material, significance: Significance
-) -> Found | str:
+def _compare(claim: HeldClaim, material: Material, significance: Significance) -> Found | str:
     """The evidence on one claim, or why there is none."""
+    comparison = claim.compared
     if isinstance(comparison, str):
         return comparison
     if comparison.table not in material.tables:
@@ -223,10 +214,12 @@ def _compare(
 
 
 def _in_extraction(
-    comparison: Comparison, claim: Claim, record: Record, material: Material, significance: Significance
+    comparison: Comparison, claim: HeldClaim, record: Record, material: Material, significance: Significance
 ) -> tuple[str, Evidence]:
     """Over the draws of random vectors, else over the tasks of a mean."""
-    ours, theirs = (_drawn(cell, record, material) for cell in (comparison.ours, comparison.theirs))
+    ours, theirs = (
+        _drawn(cell, comparison.table, record, material) for cell in (comparison.ours, comparison.theirs)
+    )
     margin = claim.margin or 0
     if len(ours.by_draw) > 1 or len(theirs.by_draw) > 1:
         pairs = paired(ours.by_draw, theirs.by_draw, len(ours.by_draw) == 1, len(theirs.by_draw) == 1)
@@ -238,7 +231,7 @@ def _in_extraction(
     return "", over_pairs([difference], claim.expects, margin, significance)
 
 
-def _drawn(cell: Cell, record: Record, material: Material) -> Drawn:
+def _drawn(cell: Cell, name: str, record: Record, material: Material) -> Drawn:
     table = ExtractionTable.parse(record.settings["table"], "extraction.tables")
     names = Names.parse(record.settings["names"], "extraction")
     shown = places(table, names)
@@ -249,12 +242,14 @@ def _drawn(cell: Cell, record: Record, material: Material) -> Drawn:
         if (f"{place.group}: {place.row}" if several else place.row) == cell.run
         and place.column == cell.heading
     )
+    if name not in material.indexed:
+        material.indexed[name] = Scores(material.extraction, names.measures.values())
     measure = names.measures[place.measure]
-    return Scores(material.extraction, [measure]).cell(names.models[place.model], place.variant, measure)
+    return material.indexed[name].cell(names.models[place.model], place.variant, measure)
 
 
 def _in_grid(
-    comparison: Comparison, claim: Claim, record: Record, material: Material, significance: Significance
+    comparison: Comparison, claim: HeldClaim, record: Record, material: Material, significance: Significance
 ) -> tuple[str, Evidence]:
     """Over seeds; over sentence pairs where neither run has any."""
     experiment = Experiment.parse(record.settings["experiment"], comparison.table)
@@ -267,13 +262,15 @@ def _in_grid(
     if all(fixed):
         columns = [_behind(experiment.columns, cell.heading) for cell in sides]
         parts = [
-            _resampled(one, other, [aliases.get(cell.run, cell.run) for cell in sides], material, significance)
+            _resampled(
+                one, other, [aliases.get(cell.run, cell.run) for cell in sides], material, significance
+            )
             for one, other in zip(*columns, strict=False)
         ]
         if len(columns[0]) == len(columns[1]) and all(parts) and _averages(experiment.columns, sides):
             difference = fmean(part.difference for part in parts if part)
             mixed = np.mean([part.resampled_R for part in parts if part], axis=0)
-            count = sum(part.count for part in parts if part)
+            count = sum(part.pairs for part in parts if part)
             return "pairs", over_resamples(difference, mixed, count, claim.expects, margin, significance)
     pairs = paired(values[0].by_seed, values[1].by_seed, *fixed)
     over = "seeds" if len(pairs) > 1 else ""
@@ -323,7 +320,7 @@ class _Resampled(NamedTuple):
 
     difference: float
     resampled_R: Any
-    count: int
+    pairs: int
 
 
 def _resampled(
