@@ -23,7 +23,7 @@ class Claims:
         papers, scale = (study.config["claims"][key] for key in ("papers", "scale"))
         self.verdicts = ["<results>/claims.parquet"] if papers else []
         contents = {paper: read_yaml(study.root / FOLDER / f"{paper}.yaml") for paper in papers}
-        self._held = {paper: _held(content, scale) for paper, content in contents.items()}
+        self._held = [one for paper, content in contents.items() for one in _held(paper, content, scale)]
         made = {*study.grids, *study.shown_extraction["tables"]}
         self._asked = [
             asked
@@ -90,13 +90,11 @@ class Claims:
         return self._study.files(pattern, {run: self._study.runs_of(asked.table)[run]})
 
 
-def _held(content: Mapping[str, Any], scale: str) -> dict[str, Any]:
+def _held(paper: str, content: Mapping[str, Any], scale: str) -> Iterator[dict[str, Any]]:
     """Claims of a file without what they are compared by at other scales."""
-    return {
-        name: {key: value for key, value in claim.items() if key != "tested"}
-        | {"compared": claim["tested"][scale]}
-        for name, claim in content["claims"].items()
-    }
+    for name, claim in content["claims"].items():
+        said = {key: value for key, value in claim.items() if key != "tested"}
+        yield said | {"paper": paper, "name": name, "compared": claim["tested"][scale]}
 
 
 def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[Mapping[str, Any]]:

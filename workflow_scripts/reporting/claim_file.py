@@ -83,13 +83,15 @@ class Claim(Statement):
 class HeldClaim(Statement):
     """A claim as a study of one scale is held to it."""
 
+    paper: Name
+    name: Name
     compared: Comparison | Reason
 
 
 class Held(Settings):
-    """The claims that a study is held to, by paper and name."""
+    """The claims that a study is held to, in the order of their files."""
 
-    claims: dict[Name, dict[Name, HeldClaim]]
+    claims: list[HeldClaim]
 
 
 class ClaimFile(Settings):

@@ -78,40 +78,32 @@ def of_job(job: Job) -> pa.Table:
         DataError: if an input is damaged, or two sides were scored on different pairs.
     """
     significance = Significance.parse(job.settings["significance"], "significance")
-    held = Held.parse(job.settings["held"], "claims").claims
+    claims = Held.parse(job.settings["held"], "claims").claims
     material = _material(job)
-    claims = [(paper, name, claim) for paper, named in held.items() for name, claim in named.items()]
-    found = [_compare(claim, material, significance) for *_, claim in claims]
-    return judged(claims, found, significance)
+    return judged(claims, [_compare(claim, material, significance) for claim in claims], significance)
 
 
-def judged(
-    claims: Sequence[tuple[str, str, HeldClaim]], found: Sequence[Found | str], significance: Significance
-) -> pa.Table:
+def judged(claims: Sequence[HeldClaim], found: Sequence[Found | str], significance: Significance) -> pa.Table:
     """The table of claims with their verdicts.
 
     Args:
-        claims: Paper, name and content of each.
+        claims: What the study is held to.
         found: What was found of each, or why it was not compared.
         significance: How differences are tested.
     """
-    p_values = [None if isinstance(one, str) else one.evidence.p for one in found]
+    p_values = corrected([None if isinstance(one, str) else one.evidence.p for one in found])
     rows = [
-        _described(*claim)
-        | (
-            {"verdict": NOT_RUN, "reason": one}
-            if isinstance(one, str)
-            else _compared(claim[2], one, p, significance)
-        )
-        for claim, one, p in zip(claims, found, corrected(p_values), strict=True)
+        _described(claim)
+        | (_not_run(one) if isinstance(one, str) else _compared(claim, one, p, significance))
+        for claim, one, p in zip(claims, found, p_values, strict=True)
     ]
-    return pa.Table.from_pylist([{"labels": []} | row for row in rows], schema=CLAIMS)
+    return pa.Table.from_pylist(rows, schema=CLAIMS)
 
 
-def _described(paper: str, name: str, claim: HeldClaim) -> Row:
+def _described(claim: HeldClaim) -> Row:
     return {
-        "paper": paper,
-        "claim": name,
+        "paper": claim.paper,
+        "claim": claim.name,
         "place": claim.where,
         "says": claim.says,
         "expects": claim.expects,
@@ -119,6 +111,10 @@ def _described(paper: str, name: str, claim: HeldClaim) -> Row:
         "printed_ours": claim.printed.ours,
         "printed_theirs": claim.printed.theirs,
     }
+
+
+def _not_run(why: str) -> Row:
+    return {"verdict": NOT_RUN, "reason": why, "labels": []}
 
 
 def _compared(claim: HeldClaim, found: Found, p: float | None, significance: Significance) -> Row:

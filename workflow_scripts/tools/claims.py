@@ -9,7 +9,9 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -48,7 +50,7 @@ def read_claims(papers: Sequence[str]) -> dict[str, ClaimFile]:
 
 def listed(files: dict[str, ClaimFile]) -> Table:
     """Claims with the paper's numbers and the table that each is compared in at each scale."""
-    table = Table(title="What the papers claim")
+    table = Table(title="What the papers claim", box=SIMPLE_HEAD)
     for heading in ("paper", "place", "claim", "expects", "printed", "paper scale", "laboratory", "demo"):
         table.add_column(heading)
     for paper, file in files.items():
@@ -65,31 +67,48 @@ def listed(files: dict[str, ClaimFile]) -> Table:
 
 
 def judged(study: Path, papers: Sequence[str]) -> list[Table | Text]:
-    """The verdicts of a study, as a table, and how many there are of each.
+    """The verdicts of a study, why other claims were not compared, and how many there are of each.
 
     Raises:
         DataError: if the study has no table of claims.
     """
     rows = read_table(study / "claims.parquet", CLAIMS).to_pylist()
     rows = [row for row in rows if not papers or row["paper"] in papers]
-    table = Table(title=f"What {study} says of what the papers claim")
-    for heading in ("paper", "place", "claim", "printed", "verdict", "reason"):
+    counts = Counter(row["verdict"] for row in rows)
+    shown = [_compared(study, [row for row in rows if row["verdict"] != NOT_RUN])] if len(counts) > 1 else []
+    left = [_left_out([row for row in rows if row["verdict"] == NOT_RUN])] if counts[NOT_RUN] else []
+    return [*shown, *left, Text(", ".join(f"{counts[verdict]} {verdict}" for verdict in _COLOURS))]
+
+
+def _compared(study: Path, rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title=f"What the papers claim, and what {study} says", box=SIMPLE_HEAD)
+    for heading in ("paper", "claim", "printed", "verdict", "here"):
         table.add_column(heading)
     for heading in ("p", "corrected"):
         table.add_column(heading, justify="right")
     for row in rows:
-        p_values = [row["p_value"], row["corrected_p"]]
         table.add_row(
-            PAPERS.get(row["paper"], row["paper"]),
-            row["place"],
+            f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
             row["says"],
             printed_sides(row),
             Text(row["verdict"], style=_COLOURS[row["verdict"]]),
             row["reason"],
-            *("" if p is None else p_text(p) for p in p_values),
+            *("" if row[p] is None else p_text(row[p]) for p in ("p_value", "corrected_p")),
         )
-    counts = Counter(row["verdict"] for row in rows)
-    return [table, Text(", ".join(f"{counts[verdict]} {verdict}" for verdict in _COLOURS))]
+    return table
+
+
+def _left_out(rows: Sequence[dict[str, Any]]) -> Table:
+    """Claims that were not compared, by the reason."""
+    table = Table(title="Not run", box=SIMPLE_HEAD)
+    table.add_column("reason")
+    table.add_column("claims")
+    by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        by_reason.setdefault(row["reason"], []).append(f"{row['paper']}.{row['claim']}")
+    for why, claims in by_reason.items():
+        table.add_row(why, ", ".join(claims))
+    return table
 
 
 def main() -> None:
