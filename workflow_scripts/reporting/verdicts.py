@@ -67,6 +67,8 @@ class Material(NamedTuple):
     """Scored pairs, by run and suite."""
     extraction: Sequence[pa.Table]
     """Scores of the extraction study."""
+    aliases: Mapping[str, str]
+    """Runs whose scores are another's, and that run."""
     indexed: dict[str, Scores]
     """Those scores as a table of the extraction study reads them, by its name; filled as claims ask for them."""
 
@@ -123,7 +125,7 @@ def _compared(claim: HeldClaim, found: Found, p: float | None, significance: Sig
     kind = verdict(evidence, p, claim.expects, claim.margin or 0, significance.alpha)
     return {
         "verdict": kind,
-        "reason": reason(found, kind, comparison.differs),
+        "reason": reason(found, kind, comparison.differs, significance.alpha),
         "table": comparison.table,
         "run": comparison.ours.run,
         "heading": comparison.ours.heading,
@@ -143,7 +145,7 @@ def _compared(claim: HeldClaim, found: Found, p: float | None, significance: Sig
     }
 
 
-def reason(found: Found, kind: Kind, differs: str | None) -> str:
+def reason(found: Found, kind: Kind, differs: str | None, alpha: float) -> str:
     """What a verdict rests on, in one line."""
     evidence = found.evidence
     direction = "higher" if evidence.difference > 0 else "lower"
@@ -153,11 +155,15 @@ def reason(found: Found, kind: Kind, differs: str | None) -> str:
     else:
         interval = f"{number(evidence.low)} to {number(evidence.high)}"
         parts[0] += f" ({interval}) over {evidence.n:,} {found.over}"
-        if kind == "undecided" and evidence.detectable is not None:
-            parts.append(
-                f"a difference of {number(evidence.detectable)} would be seen in four of five such studies"
-            )
+        if kind == "undecided":
+            parts.append(_why_undecided(evidence, alpha))
     return "; ".join([*parts, *filter(None, [differs])])
+
+
+def _why_undecided(evidence: Evidence, alpha: float) -> str:
+    if evidence.p is not None and evidence.p < alpha:
+        return "shown alone, but not among so many claims"
+    return f"a true difference below {number(evidence.detectable or 0)} would mostly go unseen"
 
 
 def number(value: float) -> str:
@@ -182,6 +188,7 @@ def _material(job: Job) -> Material:
             for path in job.many("pairs")
         },
         extraction=extraction,
+        aliases=job.settings.get("aliases", {}),
         indexed={},
     )
 
@@ -249,17 +256,20 @@ def _in_grid(
 ) -> tuple[str, Evidence]:
     """Over seeds; over sentence pairs where neither run has any."""
     experiment = Experiment.parse(record.settings["experiment"], comparison.table)
-    aliases = record.settings.get("aliases", {})
     runs = runs_of(experiment.model_dump())
     sides = (comparison.ours, comparison.theirs)
     margin = claim.margin or 0
-    values = [_seeded(cell, experiment, aliases, material, comparison.table) for cell in sides]
+    values = [_seeded(cell, experiment, material, comparison.table) for cell in sides]
     fixed = [_fixed(runs[cell.run]) for cell in sides]
     if all(fixed):
         columns = [_behind(experiment.columns, cell.heading) for cell in sides]
         parts = [
             _resampled(
-                one, other, [aliases.get(cell.run, cell.run) for cell in sides], material, significance
+                one,
+                other,
+                [material.aliases.get(cell.run, cell.run) for cell in sides],
+                material,
+                significance,
             )
             for one, other in zip(*columns, strict=False)
         ]
@@ -280,10 +290,8 @@ def _fixed(run: Run) -> bool:
     return run.corpus is None and len(run.seeds) == 1
 
 
-def _seeded(
-    cell: Cell, experiment: Experiment, aliases: Mapping[str, str], material: Material, place: str
-) -> Values:
-    made = aliases.get(cell.run, cell.run)
+def _seeded(cell: Cell, experiment: Experiment, material: Material, place: str) -> Values:
+    made = material.aliases.get(cell.run, cell.run)
     columns = _needed(experiment.columns, cell.heading)
     cells = cells_of(columns, material.scores.get(made, ()), {cell.run: made}, f"experiments.{place}")
     return cells[cell.run, cell.heading]
