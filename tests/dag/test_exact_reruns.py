@@ -168,6 +168,7 @@ STRUCTURE = {  # keys that name other blocks, or the study: changing one asks fo
     "extraction.averages.dataset",
     "extraction.weightings.avg.label",  # rows of tables, which claims name
     "extraction.weightings.idf_wikitext.label",
+    "extraction.postprocessings.none.label",
     "mteb.lists.jtcse_bitext_mining.BUCC.v2",  # the dot is part of the task's name
     "mteb.lists.jtcse_sts22.STS22.v2",
 }
