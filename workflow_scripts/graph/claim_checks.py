@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.extraction_rows import definable_rows
+from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.findings import advice, unknown
 from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.runs import runs_of
@@ -75,13 +75,14 @@ def _of_names(
 ) -> Iterator[str]:
     """Tables that are none, and cells that a table of this study does not have."""
     scale, extraction = config["claims"]["scale"], config["extraction"]
-    tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(extraction["tables"])
+    of_extraction = tables_of(extraction)
+    tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(of_extraction)
     for asked in asked_in(paper, content, scale):
         if asked.table not in tables:
             yield from unknown(asked.table, tables, f"{asked.place}.table")
         elif asked.table in grids:
             yield from _of_grid(asked, grids[asked.table])
-        elif asked.table in extraction["tables"]:
+        elif asked.table in of_extraction:
             yield from _of_extraction(asked, extraction)
 
 

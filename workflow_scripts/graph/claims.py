@@ -9,7 +9,7 @@ from typing import Any
 
 from workflow_scripts.extraction.blocks import score_files
 from workflow_scripts.graph.claim_checks import FOLDER, Asked, asked_in
-from workflow_scripts.graph.extraction_rows import model_and_measure
+from workflow_scripts.graph.extraction_rows import model_and_measure, tables_of
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
 from workflow_scripts.graph.yaml_files import read_yaml
@@ -20,11 +20,13 @@ class Claims:
 
     def __init__(self, study: Study) -> None:
         self._study = study
+        self._of_extraction = tables_of(study.config["extraction"])
         papers, scale = (study.config["claims"][key] for key in ("papers", "scale"))
         self.verdicts = ["<results>/claims.parquet"] if papers else []
         contents = {paper: read_yaml(study.root / FOLDER / f"{paper}.yaml") for paper in papers}
         self._held = [one for paper, content in contents.items() for one in _held(paper, content, scale)]
-        made = {*study.grids, *study.shown_extraction["tables"]}
+        shown = study.shown_extraction
+        made = {*study.grids, *shown["tables"], *(set(shown["figures"]) & set(self._of_extraction))}
         self._asked = [
             asked
             for paper, content in contents.items()
@@ -39,9 +41,13 @@ class Claims:
         return as_json(settings | ({"aliases": aliases} if aliases else {}))
 
     def tables(self) -> list[str]:
-        """Tables that claims are compared in."""
+        """Tables that claims are compared in, and data of figures that they are."""
+        drawn = self._study.shown_extraction["figures"]
         return [
-            f"<results>/tables/{name}.parquet" for name in dict.fromkeys(one.table for one in self._asked)
+            f"<results>/figures/extraction/{name}.parquet"
+            if name in drawn
+            else f"<results>/tables/{name}.parquet"
+            for name in dict.fromkeys(one.table for one in self._asked)
         ]
 
     def scores(self) -> list[str]:
@@ -65,7 +71,7 @@ class Claims:
         extraction = self._study.config["extraction"]
         for run, heading in asked.cells:
             model, measure = model_and_measure(extraction, asked.table, run, heading)
-            if model in extraction["tables"][asked.table]["models"]:
+            if model in self._of_extraction[asked.table]["models"]:
                 tasks = {measure["kind"]: measure["tasks"]}
                 representation = extraction["models"][model]["representation"]
                 files = score_files(self._study.config, tasks, [representation])

@@ -30,6 +30,7 @@ from workflow_scripts.evaluation.verdicts import (
     over_resamples,
     verdict,
 )
+from workflow_scripts.graph.extraction_rows import scattered
 from workflow_scripts.graph.runs import Run, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
@@ -39,12 +40,14 @@ from workflow_scripts.reporting.computed_columns import Values
 from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, MeanColumn, read_by
 from workflow_scripts.reporting.extraction_cells import Names, Scores
 from workflow_scripts.reporting.extraction_cells import Values as Drawn
-from workflow_scripts.reporting.extraction_tables import ExtractionTable, places
+from workflow_scripts.reporting.extraction_tables import ExtractionTable, build, places
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.reporting.tables import ScoreFile, cells_of, paired
 
 Row = dict[str, Any]
+DRAWN = "draw_figure"
+"""The rule behind tables that are drawn and not printed."""
 
 
 class Found(NamedTuple):
@@ -67,6 +70,8 @@ class Material(NamedTuple):
     """Scored pairs, by run and suite."""
     extraction: Sequence[pa.Table]
     """Scores of the extraction study."""
+    labels: Mapping[str, set[str]]
+    """Substitutions that affect each representation of that study."""
     aliases: Mapping[str, str]
     """Runs whose scores are another's, and that run."""
     indexed: dict[str, Scores]
@@ -173,21 +178,25 @@ def number(value: float) -> str:
 
 def _material(job: Job) -> Material:
     scores: dict[str, list[ScoreFile]] = defaultdict(list)
+    labels: dict[str, set[str]] = defaultdict(set)
     extraction = []
     for path in job.many("scores"):
-        if record_of(path).rule == "extract_scores":
+        record = record_of(path)
+        if record.rule == "extract_scores":
             extraction.append(read_table(path, EXTRACTION))
+            labels[record.wildcards["representation"]].update(record.labels)
         else:
             table = read_table(path, SCORES)
             scores[wildcard(path, "run")].append(ScoreFile(table, ()))
     return Material(
-        tables={headings_of(path).name: path for path in job.many("tables")},
+        tables={_name_of(path): path for path in job.many("tables")},
         scores=scores,
         pairs={
             (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
             for path in job.many("pairs")
         },
         extraction=extraction,
+        labels=labels,
         aliases=job.settings.get("aliases", {}),
         indexed={},
     )
@@ -201,7 +210,8 @@ def _compare(claim: HeldClaim, material: Material, significance: Significance) -
     if comparison.table not in material.tables:
         return f"this study makes no table {comparison.table}"
     path = material.tables[comparison.table]
-    rows = {(row["run"], row["heading"]): row for row in read_table(path, TABLE).to_pylist()}
+    record = record_of(path)
+    rows = {(row["run"], row["heading"]): row for row in _table(path, record, material).to_pylist()}
     sides = []
     for cell in (comparison.ours, comparison.theirs):
         row = rows.get((cell.run, cell.heading))
@@ -210,8 +220,7 @@ def _compare(claim: HeldClaim, material: Material, significance: Significance) -
         if row["mean"] is None:
             return f"{cell.run}, {cell.heading}: {row['note'] or 'no value'}"
         sides.append(row)
-    record = record_of(path)
-    of_table = _in_extraction if record.rule == "tabulate_extraction" else _in_grid
+    of_table = _in_grid if record.rule == "make_table" else _in_extraction
     over, evidence = of_table(comparison, claim, record, material, significance)
     return Found(sides[0], sides[1], over, evidence)
 
@@ -234,9 +243,36 @@ def _in_extraction(
     return "", over_pairs([difference], claim.expects, margin, significance)
 
 
-def _drawn(cell: Cell, name: str, record: Record, material: Material) -> Drawn:
-    table = ExtractionTable.parse(record.settings["table"], "extraction.tables")
+def _name_of(path: Path) -> str:
+    """The name of a table, or of the figure that is read as one."""
+    record = record_of(path)
+    return record.wildcards["figure"] if record.rule == DRAWN else headings_of(path).name
+
+
+def _table(path: Path, record: Record, material: Material) -> pa.Table:
+    """The cells of a table; those behind a figure are made here."""
+    if record.rule != DRAWN:
+        return read_table(path, TABLE)
+    shown, names = _shown(record)
+    return build(shown, names, _scores(path.stem, names, material), {}, {}, material.labels)
+
+
+def _shown(record: Record) -> tuple[ExtractionTable, Names]:
+    """What a table of the extraction study shows, or a figure that is read as one."""
     names = Names.parse(record.settings["names"], "extraction")
+    block = scattered(record.settings["config"]) if record.rule == DRAWN else record.settings["table"]
+    return ExtractionTable.parse(block, "extraction.tables"), names
+
+
+def _scores(name: str, names: Names, material: Material) -> Scores:
+    """Scores of the extraction study by the measures of one table."""
+    if name not in material.indexed:
+        material.indexed[name] = Scores(material.extraction, names.measures.values())
+    return material.indexed[name]
+
+
+def _drawn(cell: Cell, name: str, record: Record, material: Material) -> Drawn:
+    table, names = _shown(record)
     shown = places(table, names)
     several = len({place.group for place in shown}) > 1
     place = next(
@@ -245,10 +281,8 @@ def _drawn(cell: Cell, name: str, record: Record, material: Material) -> Drawn:
         if (f"{place.group}: {place.row}" if several else place.row) == cell.run
         and place.column == cell.heading
     )
-    if name not in material.indexed:
-        material.indexed[name] = Scores(material.extraction, names.measures.values())
     measure = names.measures[place.measure]
-    return material.indexed[name].cell(names.models[place.model], place.variant, measure)
+    return _scores(name, names, material).cell(names.models[place.model], place.variant, measure)
 
 
 def _in_grid(

@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.extraction.blocks import names
+from workflow_scripts.extraction.blocks import files_of_figure, names
 from workflow_scripts.graph.claim_checks import FOLDER, claim_findings
 from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.extraction_rows import definable_rows, model_and_measure
+from workflow_scripts.graph.extraction_rows import definable_rows, model_and_measure, tables_of
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.runs import read_experiments
 from workflow_scripts.graph.yaml_files import read_yaml
@@ -86,7 +86,10 @@ def test_printed_numbers_say_what_is_claimed_of_them(paper, name):
 
 def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
     """``study_in`` has checked the cells of the tables that this study makes."""
-    scale, made = study.config["claims"]["scale"], {*study.grids, *study.shown_extraction["tables"]}
+    scale, made = (
+        study.config["claims"]["scale"],
+        {*study.grids, *study.shown_extraction["tables"], *study.shown_extraction["figures"]},
+    )
     tables = {
         compared.table
         for claims in FILES.values()
@@ -110,8 +113,11 @@ def test_a_study_is_enlarged_by_no_claim(study):
         for name in study.shown_extraction["tables"]
         for file in extraction.table_scores(Wildcards(table=name))
     }
+    drawn = study.shown_extraction["figures"]
+    scores |= {f"<results>/{file}" for name in drawn for file in files_of_figure(study.config, name)}
     assert claims.scores() and set(claims.scores()) <= scores
-    assert set(claims.tables()) <= {*reporting.tables(), *extraction.tables}
+    figures = {f"<results>/figures/extraction/{name}.parquet" for name in drawn}
+    assert set(claims.tables()) <= {*reporting.tables(), *extraction.tables, *figures}
     assert {file.replace(".pairs.parquet", ".parquet") for file in claims.pairs()} <= scores
     assert all("/scores/sts/" in file for file in claims.pairs())
 
@@ -146,10 +152,12 @@ def test_a_study_without_papers_is_held_to_nothing():
     assert bare.verdicts == [] and bare.tables() == [] and bare.scores() == []
 
 
-@pytest.mark.parametrize("table", ["extraction_table1", "extraction_table4", "extraction_table8"])
+@pytest.mark.parametrize(
+    "table", ["extraction_table1", "extraction_table4", "extraction_table8", "extraction_figure3"]
+)
 def test_rows_of_the_extraction_study_are_named_as_its_tables_name_them(table):
     extraction = merged_config(ROOT, "config/config.yaml")["extraction"]
-    block = extraction["tables"][table]
+    block = tables_of(extraction)[table]
     shown = places(ExtractionTable.parse(block, table), Names.parse(names(extraction, block), table))
     rows, headings = definable_rows(extraction, table)
     several = len({place.group for place in shown}) > 1

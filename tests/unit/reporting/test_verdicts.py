@@ -50,8 +50,9 @@ NAMES = {
         "RE": {"representation": "random", "mixing_weight": 0, "layers": "static"},
     },
     "measures": {
-        "STS": {"kind": "sts", "tasks": None, "aggregation": "all", "metrics": ["spearman"], "scale": 100,
-                "paper_tasks": None},
+        name: {"kind": "sts", "tasks": tasks, "aggregation": "all", "metrics": ["spearman"], "scale": 100,
+               "paper_tasks": None}
+        for name, tasks in (("STS", None), ("STS a", ["a"]))
     },
     "weightings": {"avg": "avg.", "idf": "idf^T"},
     "postprocessings": {"none": ""},
@@ -60,6 +61,11 @@ SHOWN = {
     "title": "Toy", "source": "made up", "columns": "models", "models": ["BERT", "RE"], "measures": ["STS"],
     "variants": [{"weightings": ["avg", "idf"], "postprocessings": ["none"]}], "digits": 1,
 }  # fmt: skip
+
+
+PLOT = {"kind": "variant_scatter", "x": "STS", "y": "STS a", "note": None, "correlation": False} | {
+    key: SHOWN[key] for key in ("title", "models", "variants")
+}
 
 
 def claim(ours, theirs, expects="higher", heading="A", table="toy", **changes):
@@ -87,8 +93,9 @@ def cells(rows):
     )  # fmt: skip
 
 
-def written(path, table, rule, settings):
-    write_table(path, table, job_record(rule, settings=settings, inputs={}, outputs=[path]))
+def written(path, table, rule, settings, **wildcards):
+    record = job_record(rule, settings=settings, inputs={}, outputs=[path], wildcards=wildcards)
+    write_table(path, table, record)
     return path
 
 
@@ -135,10 +142,14 @@ def material(tmp_path, monkeypatch):
             "drawn": written(
                 tmp_path / "drawn.parquet", shown, "tabulate_extraction", {"table": SHOWN, "names": NAMES}
             ),
+            "scatter": written(
+                tmp_path / "scatter.parquet", shown, "draw_figure", {"config": PLOT, "names": NAMES}
+            ),
         },
         scores=files,
         pairs=pairs,
         extraction=[pa.Table.from_pylist(rows, schema=EXTRACTION)],
+        labels={"plain": {"of plain"}, "random": {"of random"}},
         aliases={"same_as_better.minilm.wiki": "better.minilm.wiki"},
         indexed={},
     )  # fmt: skip
@@ -245,6 +256,17 @@ def test_untrained_vectors_are_compared_over_draws_or_else_tasks(material, ours,
     (row,) = judge(material, claim("x", "y", compared=compared))
     assert (row["verdict"], row["over"], row["n"]) == ("supported", over, n)
     assert row["reason"].endswith("; four toy tasks")
+
+
+def test_a_figure_of_variants_is_read_as_the_table_behind_it(material):
+    sides = {"ours": {"run": "idf^T", "heading": "BERT"}, "theirs": {"run": "avg.", "heading": "RE"}}
+    (row,) = judge(material, claim("x", "y", compared={"table": "scatter"} | sides))
+    assert row["reason"] == "scatter of this study has no cell idf^T, BERT"  # of which measure?
+    grouped = {side: cell | {"run": f"STS: {cell['run']}"} for side, cell in sides.items()}
+    (row,) = judge(material, claim("x", "y", compared={"table": "scatter"} | grouped))
+    assert (row["verdict"], row["over"], row["n"]) == ("supported", "draws", 5)
+    assert row["ours"] == pytest.approx(61.5) and row["theirs"] == pytest.approx(30.2)
+    assert row["labels"] == ["of plain", "of random"]
 
 
 @pytest.mark.parametrize(
