@@ -80,7 +80,7 @@ class Claims:
     def _pairs(self, asked: Asked) -> Iterator[str]:
         """Those of STS, where neither side has seeds to compare over."""
         runs = self._study.runs_of(asked.table)
-        if all(runs[run].corpus is None and len(runs[run].seeds) == 1 for run, _ in asked.cells):
+        if all(runs[run].corpus is None and runs[run].seeds == (0,) for run, _ in asked.cells):
             for kind, suite, run in self._places(asked):
                 if kind == "sts":
                     pattern = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"

@@ -321,7 +321,7 @@ def _in_grid(
 
 def _fixed(run: Run) -> bool:
     """Whether a run has one value, because nothing in it is random."""
-    return run.corpus is None and len(run.seeds) == 1
+    return run.corpus is None and run.seeds == (0,)
 
 
 def _seeded(cell: Cell, experiment: Experiment, material: Material, place: str) -> Values:
