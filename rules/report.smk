@@ -32,7 +32,7 @@ rule make_table:
     localrule: True
     threads: 1
     resources:
-        mem="2GB",
+        mem=MEMORY.usual(2),
         runtime="10m",
     params:
         config=REPORTING.table_settings,
@@ -63,7 +63,7 @@ rule tabulate_times:
     localrule: True
     threads: 1
     resources:
-        mem="2GB",
+        mem=MEMORY.usual(2),
         runtime="10m",
     params:
         config=REPORTING.table_settings,
@@ -96,7 +96,7 @@ rule tabulate_extraction:
     localrule: True
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="10m",
     params:
         config=EXTRACTION.table_settings,
@@ -129,7 +129,7 @@ rule describe_datasets:
         statistics=one_of(config["extraction"]["statistics"]),
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=config_slice(config, table="extraction.statistics.{statistics}"),
@@ -200,7 +200,7 @@ rule draw_figure:
         figure=one_of(FIGURES.names),
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=FIGURES.settings,
@@ -251,7 +251,7 @@ rule write_report:
     localrule: True
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="10m",
     params:
         config=config_slice(config, name="name", experiments="experiments", page="report.page"),
