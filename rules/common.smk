@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
@@ -40,6 +41,7 @@ EVALUATION = Evaluation(STUDY)
 EXTRACTION = Extraction(STUDY)
 REPORTING = Reporting(STUDY)
 FIGURES = Figures(STUDY)
+CLAIMS = Claims(STUDY)
 SHARING = Sharing(STUDY)
 KEEPING = Keeping(STUDY, FIGURES)
 

@@ -112,6 +112,19 @@ SIMCSE = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
 OTHER = SIMCSE | {"tag": "other"}
 
 MISTAKES = {
+    # claims; what is wrong with their files is in tests/unit/graph/test_claims.py
+    "a paper without a file of claims": (
+        put("claims/papers", ["s2sent", "jtsce"]),
+        "claims.papers: no file jtsce.yaml in config/claims. Did you mean jtcse?",
+    ),
+    "a scale that is none": (
+        put("claims/scale", "labor"),
+        "claims.scale: 'labor' is none of paper, laboratory, demo.",
+    ),
+    "a heading that a claim names": (
+        put("grid/columns/0/heading", "rho"),
+        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.ours.heading: Spearman is not defined.",
+    ),
     # overrides, readings and sweeps: keys, types, ranges
     "a misspelt key of the training": (
         training_of("simcse", max_step=5),
@@ -616,6 +629,7 @@ SEVERAL = {
     for name in (
         "epochs with max_steps by merging an encoder's settings",  # each of the settings that it is merged with
         "maps of layers that the encoder lacks",  # each encoder
+        "a heading that a claim names",  # each claim, and each side of it
     )
 }
 """Mistakes with several lines."""

@@ -38,10 +38,12 @@ from workflow_scripts.evaluation.sts import Config as StsSuite
 from workflow_scripts.extraction.settings import Extraction
 from workflow_scripts.graph.checks import check
 from workflow_scripts.graph.evaluators import evaluators
-from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA
+from workflow_scripts.graph.schema import CLAIM_SCHEMA, GRID_SCHEMA, SCHEMA
 from workflow_scripts.methods import load_method, method_names
 from workflow_scripts.models.readouts import readout_kinds
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.reporting.claim_file import ClaimFile
+from workflow_scripts.reporting.claim_file import Config as Claims
 from workflow_scripts.reporting.experiment import Name, RunBlock
 from workflow_scripts.reporting.settings import Grid, Report
 from workflow_scripts.training.mlm import ContinueMlm
@@ -234,6 +236,7 @@ class Study(Settings):
         description="Overlap of corpora and evaluation sets; null to leave it out."
     )
     significance: Significance
+    claims: Claims
     report: Report
 
 
@@ -269,7 +272,7 @@ def _tell_apart(node: object) -> None:
 
 def schema_texts() -> dict[Path, str]:
     """What each schema file should hold."""
-    models: dict[str, type[Settings]] = {SCHEMA: Study, GRID_SCHEMA: Grid}
+    models: dict[str, type[Settings]] = {SCHEMA: Study, GRID_SCHEMA: Grid, CLAIM_SCHEMA: ClaimFile}
     return {
         ROOT / "config" / file: json.dumps(schema_of(model), indent=1, sort_keys=True) + "\n"
         for file, model in models.items()
@@ -277,7 +280,7 @@ def schema_texts() -> dict[Path, str]:
 
 
 def main() -> None:
-    """Write both schemas."""
+    """Write all schemas."""
     argparse.ArgumentParser(
         prog="python -m workflow_scripts.tools.write_schema", description=__doc__
     ).parse_args()
