@@ -38,7 +38,7 @@ class Job(NamedTuple):
     inputs: dict[str, Path]
     outputs: dict[str, Path]
     timings: dict[str, Path]
-    operational: dict[str, int]
+    operational: dict[str, Any]
     """Settings that decide no result (``config.OPERATIONAL``), and are no part of the key."""
     service: dict[str, Any]
     """How a source from outside is asked, which decides no result either; empty for jobs that ask none."""
@@ -117,7 +117,7 @@ def parse_job(
         optional: Such roles that only some jobs of the rule have; they may be left out.
         outputs: Roles of the artefacts it writes.
         timings: Roles of files that hold speeds; they differ from run to run, so they are no artefacts.
-        operational: Whole numbers among the settings that decide no result, each an argument.
+        operational: Numbers among the settings that decide no result, each an argument.
         beside: One of ``optional`` whose labels do not travel on (``artefacts.job_record``).
         asks_outside: Whether it asks translators or language models, of whose answers its key knows nothing: such a
             job always runs. It has the argument ``--service``: whole blocks of the configuration, by name.
@@ -141,7 +141,7 @@ def parse_job(
     for name in (*outputs, *timings):
         parser.add_argument(f"--{name}", type=Path, required=True, help="file to write")
     for name in operational:
-        parser.add_argument(f"--{name}", type=int, required=True, help="setting that decides no result")
+        parser.add_argument(f"--{name}", type=_number, required=True, help="setting that decides no result")
     if asks_outside:
         parser.add_argument(
             "--service", type=json.loads, required=True, help="who is asked, and how, as JSON"
@@ -162,6 +162,11 @@ def parse_job(
     if _log() is not None:
         atexit.register(write_summary, job, time.monotonic(), time.time())
     return job
+
+
+def _number(text: str) -> float:
+    """A whole number as one, which counts of rows and GPUs are."""
+    return int(text) if text.isdecimal() else float(text)
 
 
 def _parser(rule: str, description: str | None) -> argparse.ArgumentParser:

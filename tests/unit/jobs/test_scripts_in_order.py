@@ -21,7 +21,7 @@ from workflow_scripts.provenance.artefacts import check_model_folder, identity, 
 from workflow_scripts.provenance.closure import ROOT
 
 STEPS = 120
-TRAINING = {"max_steps": STEPS, "checkpoint_minutes": 0}
+TRAINING = {"max_steps": STEPS, "checkpoint_minutes": 0.5}
 LABEL = "a tiny encoder stands in for BERT-base"
 ENCODER = {"label": LABEL, "sources": [{"kind": "local", "path": "models/tiny"}]}
 DATASET = {
@@ -128,7 +128,7 @@ def workshop(tmp_path_factory):
         "speed": "speed.parquet",
     }
     files = {"encoder": "tiny_mlm", "base": "encoder/record.json", "corpus": "corpus/train.parquet"} | outputs
-    shop.run("continue_mlm", adapt, checkpoint_minutes="0", **files)
+    shop.run("continue_mlm", adapt, checkpoint_minutes="0.5", **files)
     pooled = {"method": METHOD, "max_tokens": 16}
     files = {
         "run": "frozen",
