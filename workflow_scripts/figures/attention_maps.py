@@ -86,10 +86,10 @@ def draw(
     runs = list(dict.fromkeys(points["run"].to_pylist()))
     if not runs:
         return empty_figure(style, title, footnotes, "No attention weights were kept.")
-    names = short_names(runs)
+    names = short_names(runs, request.called)
     layers = sorted(set(points["layer"].to_pylist()))
     note = "Rows: tokens that attend; columns: tokens that are attended to; means over heads."
-    figure = new_figure(style, _PANEL_INCHES * len(runs), title, [note, *names.footnotes, *footnotes])
+    figure = new_figure(style, _PANEL_INCHES * len(runs), title, [note, *names.footnotes], footnotes)
     panels = figure.subplots(len(runs), len(layers), squeeze=False)
     for row, (run, name) in enumerate(names.short.items()):
         for column, layer in enumerate(layers):

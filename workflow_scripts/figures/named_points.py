@@ -1,16 +1,24 @@
 """Runs as points of a plane, with bars of one standard deviation and their names next to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import cos, pi, sin
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 from workflow_scripts.figures.style import INK, Names, short_names
+from workflow_scripts.reporting.called import Called
 
-_NAMES_UP_TO = 8  # points; the names of more would cover each other
-_RADIUS = 6.0  # pixels of a point with its edge
-_PLACES = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]  # of a name around its point
+HOW_DRAWN = "Circles: means over seeds, bars one standard deviation; squares: one seed, so no bar."
+
+_RADIUS = 5.5  # pixels of a point with its edge
+_CAP = 3.0  # pixels of a bar to either side
+_AIR = 2.0  # pixels between a name and what is next to it
+_RINGS = (0, 9, 20, 34, 50, 70, 95)  # pixels from a point to its name, tried from the nearest
+_DIRECTIONS = 24
+_LEADER_FROM = 9  # pixels; a name further away is joined to its point by a line
 
 
 class Mark(NamedTuple):
@@ -23,69 +31,119 @@ class Mark(NamedTuple):
     y_sd: float | None
 
 
-def names_of(runs: Sequence[str]) -> Names:
-    """Names for points; numbers with a key where there are many."""
-    names = short_names(runs)
-    if len(runs) <= _NAMES_UP_TO:
-        return names
-    numbers = {run: str(number) for number, run in enumerate(names.short, start=1)}
-    key = "; ".join(f"{numbers[run]}\N{NO-BREAK SPACE}{name}" for run, name in names.short.items())
-    return Names(numbers, [f"Points: {key}.", *names.footnotes])
+def words(runs: Sequence[str], called: Called) -> Names:
+    """Names in words, for points that have room for them."""
+    return short_names(runs, called)
+
+
+def numbers(runs: Sequence[str], called: Called) -> Names:
+    """Numbers with a key."""
+    names = short_names(runs, called)
+    short = {run: str(number) for number, run in enumerate(names.short, start=1)}
+    key = "; ".join(f"{short[run]}\N{NO-BREAK SPACE}{name}" for run, name in names.short.items())
+    return Names(short, [f"Points: {key}.", *names.footnotes])
 
 
 def draw_mark(axes: Axes, mark: Mark, colour: Any) -> None:
-    """A point with its bars."""
+    """A point with its bars; a square where there is one seed."""
     axes.errorbar(mark.x, mark.y, mark.y_sd, mark.x_sd, color=INK, lw=0.8, capsize=2, zorder=2)
-    axes.plot(mark.x, mark.y, "o", ms=7, mfc=colour, mec=INK, mew=0.7, zorder=3)
+    shape = "s" if mark.x_sd is None and mark.y_sd is None else "o"
+    axes.plot(mark.x, mark.y, shape, ms=7, mfc=colour, mec=INK, mew=0.7, zorder=3)
 
 
-def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str]) -> None:
-    """Write each run's name next to its point, on the first side where it covers nothing."""
+def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str]) -> bool:
+    """Write each run's name as near to its point as it covers nothing; whether there was room for all of them."""
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]
-    taken = [_extent(axes, mark) for mark in marks]
+    taken = [box for mark in marks for box in _extents(axes, mark)]
     inside = axes.get_window_extent()
-    for mark, own in zip(marks, list(taken), strict=True):
-        tried = []
-        for right, up in _PLACES:
-            name = axes.annotate(
-                names[mark.run],
-                (mark.x, mark.y),
-                ((own.width / 2 + 2) * right, (own.height / 2 + 2) * up),
-                textcoords="offset pixels",
-                size="small",
-                ha=_aligned(right, "left", "right"),
-                va=_aligned(up, "bottom", "top"),
-                zorder=4,
-            )
-            box = name.get_window_extent()
-            covered = sum(_area(box, other) for other in taken if other is not own) + _outside(box, inside)
-            tried.append((covered, name, box))
-            if covered == 0:
-                break
-        best = min(range(len(tried)), key=lambda index: tried[index][0])
-        for index, (_, name, box) in enumerate(tried):
-            if index == best:
-                taken.append(box)
-            else:
-                name.remove()
+    for mark in marks:
+        name = axes.annotate(
+            names[mark.run], (mark.x, mark.y), (0, 0), textcoords="offset pixels", size="small", zorder=4
+        )
+        name.set_horizontalalignment("left")
+        name.set_verticalalignment("bottom")
+        box = name.get_window_extent()
+        point = tuple(axes.transData.transform((mark.x, mark.y)))
+        free = (
+            place for place in _places(point, box.width, box.height) if _is_free(place, point, taken, inside)
+        )
+        place = next(free, None)
+        if place is None:
+            return False
+        _move(axes, name, place, point)
+        taken += [_grown(place.box, _AIR), *place.leader]
+    return True
 
 
-def _extent(axes: Axes, mark: Mark) -> Bbox:
-    """Pixels that a point and its bars cover."""
+class _Place(NamedTuple):
+    """Where a name may be: its pixels, and small boxes along the line to its point, if it needs one."""
+
+    box: Bbox
+    leader: list[Bbox]
+
+
+def _places(point: tuple[float, float], width: float, height: float) -> Iterator[_Place]:
+    """Places around a point, the nearest first, to the right before the left."""
+    for ring in _RINGS:
+        for step in sorted(range(_DIRECTIONS), key=lambda step: min(step, _DIRECTIONS - step)):
+            angle = 2 * pi * step / _DIRECTIONS
+            away = _RADIUS + _AIR + ring
+            x = point[0] + away * cos(angle) + width / 2 * _side(cos(angle))
+            y = point[1] + away * sin(angle) + height / 2 * _side(sin(angle))
+            box = Bbox.from_bounds(x - width / 2, y - height / 2, width, height)
+            yield _Place(box, _line(point, box) if ring >= _LEADER_FROM else [])
+
+
+def _side(share: float) -> float:
+    """Which part of a name's half lies beyond its anchor: all of it sideways, none of it straight above."""
+    return max(-1.0, min(1.0, 1.6 * share))
+
+
+def _line(point: tuple[float, float], box: Bbox) -> list[Bbox]:
+    """Boxes of a pixel along the line from the edge of a point to the nearest place of a name."""
+    end = _nearest(point, box)
+    length = max(1.0, ((end[0] - point[0]) ** 2 + (end[1] - point[1]) ** 2) ** 0.5)
+    shares = [number / length for number in range(int(_RADIUS) + 2, int(length), 2)]
+    places = [tuple(a + share * (b - a) for a, b in zip(point, end, strict=True)) for share in shares]
+    return [Bbox.from_bounds(x - 0.5, y - 0.5, 1, 1) for x, y in places]
+
+
+def _nearest(point: tuple[float, float], box: Bbox) -> tuple[float, float]:
+    return min(max(point[0], box.x0), box.x1), min(max(point[1], box.y0), box.y1)
+
+
+def _is_free(place: _Place, point: tuple[float, float], taken: Iterable[Bbox], inside: Bbox) -> bool:
+    box, own = place.box, Bbox.from_bounds(point[0] - 1, point[1] - 1, 2, 2)
+    if box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1:
+        return False
+    for other in taken:
+        if _overlap(box, other):
+            return False
+        if not _overlap(own, other) and any(_overlap(part, other) for part in place.leader):
+            return False  # its own point and bars it may cross
+    return True
+
+
+def _move(axes: Axes, name: Annotation, place: _Place, point: tuple[float, float]) -> None:
+    """Put a name into its place, with a line to its point where that is some way off."""
+    name.set_position((place.box.x0 - point[0], place.box.y0 - point[1]))
+    if place.leader:
+        ends = [point, _nearest(point, place.box)]
+        line = axes.transData.inverted().transform(ends)
+        axes.plot(*line.T, color=INK, lw=0.5, alpha=0.6, zorder=1.5, scalex=False, scaley=False)
+
+
+def _extents(axes: Axes, mark: Mark) -> Iterator[Bbox]:
+    """Pixels that a point and each of its bars cover."""
     ends = mark.x + (mark.x_sd or 0), mark.y + (mark.y_sd or 0)
     (x, y), (right, top) = axes.transData.transform([(mark.x, mark.y), ends])
-    wide, high = max(right - x, _RADIUS), max(top - y, _RADIUS)
-    return Bbox.from_extents(x - wide, y - high, x + wide, y + high)
+    for wide, high in ((_RADIUS, _RADIUS), (right - x, _CAP), (_CAP, top - y)):
+        yield Bbox.from_extents(x - wide, y - high, x + wide, y + high)
 
 
-def _aligned(side: int, after: str, before: str) -> str:
-    return {1: after, -1: before, 0: "center"}[side]
+def _grown(box: Bbox, by: float) -> Bbox:
+    return Bbox.from_extents(box.x0 - by, box.y0 - by, box.x1 + by, box.y1 + by)
 
 
-def _area(one: Bbox, other: Bbox) -> float:
-    shared = Bbox.intersection(one, other)
-    return float(shared.width * shared.height) if shared else 0.0
-
-
-def _outside(box: Bbox, inside: Bbox) -> float:
-    return float(box.width * box.height) - _area(box, inside)
+def _overlap(one: Bbox, other: Bbox) -> bool:
+    return bool(one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1)

@@ -1,6 +1,7 @@
 """Write the page about one study: tables, figures, data (rule write_report)."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,14 +10,17 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_page
 from workflow_scripts.provenance.job import Job, parse_job
 from workflow_scripts.reporting import coverage, page
+from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.labels import split_labels
 from workflow_scripts.reporting.layout import lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
+from workflow_scripts.reporting.trainings import Trained, TrainingLine, environments, training_line
 
 
 def main() -> None:
@@ -38,7 +42,7 @@ def main() -> None:
             "contamination",
             "exemplars",
         ],
-        optional=["times", "published", "ledger", "lost"],
+        optional=["times", "published", "ledger", "lost", "histories"],
         outputs=["report"],
     )
     config = page.Config.parse(job.settings["page"], "report.page")
@@ -50,6 +54,8 @@ def main() -> None:
     text = page.render(
         page.Page(
             study=job.settings["name"],
+            config=config,
+            called=_called(job),
             summary=page.summarise(experiments, sum(corpus.sentences for corpus in corpora)),
             labels=split_labels(record.labels),
             sections=[_section(job, path) for path in [*job.many("tables"), *job.many("extraction")]],
@@ -67,21 +73,56 @@ def main() -> None:
     write_page(report, text, record)
 
 
+def _called(job: Job) -> Called:
+    return Called.parse(job.settings["called"], "names")
+
+
 def _section(job: Job, table: Path) -> page.Section:
     report, shown = job.outputs["report"], headings_of(table)
     times = [read_table(path, TABLE) for path in job.many("times") if headings_of(path).name == shown.name]
     captions = {path.stem: path.read_text("utf-8") for path in job.many("captions")}
+    sheet = lay_out(
+        pa.concat_tables([read_table(table, TABLE), *times]),
+        shown.experiment,
+        shown.alpha,
+        {run: _called(job).run(run) for run in _called(job).runs} | dict(shown.shown),
+    )
+    trained = _trained_for(job, table, [line.run for line in sheet.lines], shown.experiment.seeds)
     return page.Section(
         name=shown.name,
         settings=shown.settings,
-        sheet=lay_out(pa.concat_tables([read_table(table, TABLE), *times]), shown.experiment, shown.alpha),
+        sheet=sheet,
         table=page.linked(table.as_posix(), report),
+        trainings=_trainings(job, trained),
+        environments=environments(one for seeds in trained.values() for one in seeds),
         drawings=[
             page.drawing(path.read_text("utf-8"), record_of(path), captions, report)
             for path in job.many("figures")
             if _stands_below(path) == shown.name
         ],
     )
+
+
+def _trained_for(
+    job: Job, table: Path, runs: Sequence[str], seeds: Sequence[int]
+) -> dict[str, list[Trained]]:
+    """Trainings of the runs of a table; a run may have the files of another with its settings."""
+    aliases = record_of(table).settings.get("aliases", {})
+    made: dict[str, list[Path]] = {}
+    for path in job.many("histories"):
+        if int(wildcard(path, "seed")) in seeds:
+            made.setdefault(wildcard(path, "run"), []).append(path)
+    files = {run: made.get(aliases.get(run, run), []) for run in runs}
+    return {
+        run: [Trained(record_of(path), read_table(path, HISTORY)) for path in paths]
+        for run, paths in files.items()
+        if paths
+    }
+
+
+def _trainings(job: Job, trained: Mapping[str, Sequence[Trained]]) -> list[TrainingLine]:
+    corpora = {path.as_posix(): _rows(path) for path in job.many("train")}
+    return [training_line(run, seeds, corpora) for run, seeds in trained.items()]
 
 
 def _stands_below(figure: Path) -> str:

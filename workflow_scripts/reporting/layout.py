@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from string import ascii_lowercase, ascii_uppercase
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -62,6 +63,16 @@ class Sheet(NamedTuple):
     substitutions: tuple[tuple[str, str], ...]
     gaps: tuple[str, ...]
     notes: tuple[str, ...]
+    shown: Mapping[str, str]
+    """Runs and headings that readers see under another name."""
+
+    def named(self, name: str) -> str:
+        """What readers see in place of a run or heading."""
+        return self.shown.get(name, name)
+
+    def letter(self, label: str) -> str | None:
+        """The letter that marks a substitution, where a run of the table has it."""
+        return next((letter for letter, text in self.substitutions if text == label), None)
 
     @property
     def level(self) -> str:
@@ -84,9 +95,15 @@ class Sheet(NamedTuple):
         return any(cell.significant for line in self.lines for cell in line.cells)
 
 
-def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
+def lay_out(
+    table: pa.Table,
+    experiment: Experiment,
+    alpha: float,
+    shown: Mapping[str, str] = MappingProxyType({}),
+) -> Sheet:
     """Format one experiment's table (``columns.tables.TABLE``), or some of its columns, as text.
 
+    ``shown`` are runs and headings that readers see under another name.
     A substitution is marked by a letter on each run that it affects, a note by a number on each of its cells, or on the
     heading if it applies to all cells of a column.
     """
@@ -135,6 +152,7 @@ def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
         substitutions=tuple((letter, label) for label, letter in letters.items()),
         gaps=labels.gaps,
         notes=tuple(numbers),
+        shown=shown,
     )
 
 
