@@ -113,6 +113,6 @@ def _draw_map(axes: Axes, table: pa.Table) -> None:
     tokens = dict(zip(columns.tolist(), table["key_token"].to_pylist(), strict=True))
     names = [tokens[place] for place in sorted(tokens)]
     places = np.arange(len(names)) + 0.5
-    axes.set_xticks(places, names, rotation=90, fontsize="xx-small")
-    axes.set_yticks(places, names, fontsize="xx-small")
+    axes.set_xticks(places, names, rotation=90, fontsize="x-small")
+    axes.set_yticks(places, names, fontsize="x-small")
     axes.tick_params(length=0)

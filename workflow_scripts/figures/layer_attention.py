@@ -122,4 +122,4 @@ def _draw_map(axes: Axes, table: pa.Table, shades: Normalize) -> None:
     axes.invert_yaxis()
     axes.set_xticks(range(lowest, highest + 1))
     axes.set_yticks(range(lowest, highest + 1))
-    axes.tick_params(length=0, labelsize="x-small")
+    axes.tick_params(length=0, labelsize="small")

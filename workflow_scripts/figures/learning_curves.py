@@ -113,13 +113,13 @@ def draw(
         for axes, metric in ((above, "loss"), (below, "dev_score"))
     }
     trained_on, chosen_by = _data(request)
-    above.set_ylabel(f"training loss{trained_on}\n(as its method defines it)")
+    above.set_ylabel(f"training loss{trained_on}\n(of its method)")
     below.set_ylabel(f"development score\n(Spearman{chosen_by})")
     below.set_xlabel("optimiser steps")
     below.set_xlim(0, None)
     below.margins(x=0)
     if _scale_loss(above, points.filter(pc.equal(points["metric"], "loss"))["value"].to_numpy()):
-        above.set_ylabel(f"training loss{trained_on}, log scale\n(as its method defines it)")
+        above.set_ylabel(f"training loss{trained_on}\n(of its method, log scale)")
     figure.align_ylabels()
     for axes, lines in ends.items():
         axes.grid(axis="y")
@@ -150,7 +150,7 @@ def _data(request: Request[Config]) -> tuple[str, str]:
         else request.called.dataset(path.stem)
         for path in sets
     ]
-    return _one(", ", trained_on), _one(" on\n", chosen_by)
+    return _one(" on\n", trained_on), _one(" on\n", chosen_by)
 
 
 def _one(before: str, names: Sequence[str]) -> str:

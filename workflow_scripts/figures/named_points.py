@@ -1,7 +1,7 @@
 """Runs as points of a plane, with bars of one standard deviation and their names next to them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import cos, pi, sin
+from math import cos, dist, pi, sin
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -19,6 +19,9 @@ _AIR = 2.0  # pixels between a name and what is next to it
 _RINGS = (0, 9, 20, 34, 50, 70, 95)  # pixels from a point to its name, tried from the nearest
 _DIRECTIONS = 24
 _LEADER_FROM = 9  # pixels; a name further away is joined to its point by a line
+_CLEARLY = 10  # pixels by which a name without a line is nearer to its point than to others
+
+Pixel = tuple[float, float]
 
 
 class Mark(NamedTuple):
@@ -55,17 +58,20 @@ def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str]) -> b
     """Write each run's name as near to its point as it covers nothing; whether there was room for all of them."""
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]
     taken = [box for mark in marks for box in _extents(axes, mark)]
+    points = [_pixel(axes, mark) for mark in marks]
     inside = axes.get_window_extent()
-    for mark in marks:
+    for mark, point in zip(marks, points, strict=True):
         name = axes.annotate(
             names[mark.run], (mark.x, mark.y), (0, 0), textcoords="offset pixels", size="small", zorder=4
         )
         name.set_horizontalalignment("left")
         name.set_verticalalignment("bottom")
         box = name.get_window_extent()
-        point = tuple(axes.transData.transform((mark.x, mark.y)))
+        others = [where for where in points if where != point]
         free = (
-            place for place in _places(point, box.width, box.height) if _is_free(place, point, taken, inside)
+            place
+            for place in _places(point, box.width, box.height)
+            if _is_free(place, point, taken, inside) and _is_told(place, point, others)
         )
         place = next(free, None)
         if place is None:
@@ -82,7 +88,7 @@ class _Place(NamedTuple):
     leader: list[Bbox]
 
 
-def _places(point: tuple[float, float], width: float, height: float) -> Iterator[_Place]:
+def _places(point: Pixel, width: float, height: float) -> Iterator[_Place]:
     """Places around a point, the nearest first, to the right before the left."""
     for ring in _RINGS:
         for step in sorted(range(_DIRECTIONS), key=lambda step: min(step, _DIRECTIONS - step)):
@@ -99,20 +105,20 @@ def _side(share: float) -> float:
     return max(-1.0, min(1.0, 1.6 * share))
 
 
-def _line(point: tuple[float, float], box: Bbox) -> list[Bbox]:
+def _line(point: Pixel, box: Bbox) -> list[Bbox]:
     """Boxes of a pixel along the line from the edge of a point to the nearest place of a name."""
     end = _nearest(point, box)
-    length = max(1.0, ((end[0] - point[0]) ** 2 + (end[1] - point[1]) ** 2) ** 0.5)
+    length = max(1.0, dist(point, end))
     shares = [number / length for number in range(int(_RADIUS) + 2, int(length), 2)]
-    places = [tuple(a + share * (b - a) for a, b in zip(point, end, strict=True)) for share in shares]
-    return [Bbox.from_bounds(x - 0.5, y - 0.5, 1, 1) for x, y in places]
+    (x, y), (right, up) = point, (end[0] - point[0], end[1] - point[1])
+    return [Bbox.from_bounds(x + share * right - 0.5, y + share * up - 0.5, 1, 1) for share in shares]
 
 
-def _nearest(point: tuple[float, float], box: Bbox) -> tuple[float, float]:
+def _nearest(point: Pixel, box: Bbox) -> Pixel:
     return min(max(point[0], box.x0), box.x1), min(max(point[1], box.y0), box.y1)
 
 
-def _is_free(place: _Place, point: tuple[float, float], taken: Iterable[Bbox], inside: Bbox) -> bool:
+def _is_free(place: _Place, point: Pixel, taken: Iterable[Bbox], inside: Bbox) -> bool:
     box, own = place.box, Bbox.from_bounds(point[0] - 1, point[1] - 1, 2, 2)
     if box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1:
         return False
@@ -124,11 +130,26 @@ def _is_free(place: _Place, point: tuple[float, float], taken: Iterable[Bbox], i
     return True
 
 
-def _move(axes: Axes, name: Annotation, place: _Place, point: tuple[float, float]) -> None:
+def _is_told(place: _Place, point: Pixel, others: Iterable[Pixel]) -> bool:
+    """Whether readers take a name for that of its own point: no other is about as near, or there is a line to it."""
+    least = _RADIUS + _AIR + 2 if place.leader else _away(place.box, point) + _CLEARLY
+    return all(_away(place.box, other) > least for other in others)
+
+
+def _away(box: Bbox, point: Pixel) -> float:
+    return dist(point, _nearest(point, box))
+
+
+def _pixel(axes: Axes, mark: Mark) -> Pixel:
+    x, y = axes.transData.transform((mark.x, mark.y)).tolist()
+    return x, y
+
+
+def _move(axes: Axes, name: Annotation, place: _Place, point: Pixel) -> None:
     """Put a name into its place, with a line to its point where that is some way off."""
     name.set_position((place.box.x0 - point[0], place.box.y0 - point[1]))
     if place.leader:
-        ends = [point, _nearest(point, place.box)]
+        ends = [point, _nearest(point, _grown(place.box, _AIR / 2))]
         line = axes.transData.inverted().transform(ends)
         axes.plot(*line.T, color=INK, lw=0.5, alpha=0.6, zorder=1.5, scalex=False, scaley=False)
 

@@ -122,10 +122,10 @@ def new_figure(
     rect = (0, (middle + bottom) / height, 1, 1 - top / height)
     figure.set_layout_engine("tight", rect=rect, pad=0.5, w_pad=1.2)
     left = 0.04 / width
-    above = {"size": _POINTS["title"], "weight": "bold", "va": "top", "gid": "head"}
+    above: dict[str, Any] = {"size": _POINTS["title"], "weight": "bold", "va": "top", "gid": "head"}
     figure.text(left, 1 - 0.03 / height, "\n".join(head), linespacing=_LINE, **above)
     for lines, base, name in ((said, bottom, "notes"), (labels, 0.0, "labels")):
-        below = {"size": _POINTS["small"], "va": "bottom", "gid": name}
+        below: dict[str, Any] = {"size": _POINTS["small"], "va": "bottom", "gid": name}
         figure.text(left, (base + 0.04) / height, "\n".join(lines), linespacing=_LINE, **below)
     return figure
 

@@ -35,6 +35,8 @@ class Head(NamedTuple):
     text: str
     measure: str
     notes: tuple[int, ...]
+    marks: tuple[str, ...]
+    """Of substitutions that reach all cells of this column, and not all columns."""
 
 
 class Line(NamedTuple):
@@ -112,7 +114,7 @@ def lay_out(
     by_cell = {(row["run"], row["heading"]): row for row in rows}
     held = {row["heading"] for row in rows}
     headings = [column.heading for column in experiment.columns if column.heading in held]
-    row_labels = {row["run"]: row["labels"] for row in rows}
+    of_rows, of_columns = _reached(runs, headings, by_cell)
     against = {row["run"]: row["baseline"] for row in rows}
     baselines = _lettered([run for run in runs if run in against.values()])
     digits = {column.heading: column.digits for column in experiment.columns}
@@ -130,13 +132,14 @@ def lay_out(
                 heading,
                 _measure([by_cell[run, heading] for run in runs], experiment),
                 _marks(shared[heading], numbers),
+                tuple(letters[label] for label in of_columns[heading] if label in letters),
             )
             for heading in headings
         ),
         lines=tuple(
             Line(
                 run=run,
-                marks=tuple(letters[label] for label in row_labels[run] if label in letters),
+                marks=tuple(letters[label] for label in of_rows[run] if label in letters),
                 seeds=_range(
                     by_cell[run, heading]["seeds"] for heading in headings if by_cell[run, heading]["seeds"]
                 ),
@@ -154,6 +157,29 @@ def lay_out(
         notes=tuple(numbers),
         shown=shown,
     )
+
+
+def _reached(
+    runs: Sequence[str], headings: Sequence[str], cells: Mapping[tuple[str, str], Row]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Labels of each run and of each column: of a column where they reach all of its cells and not all columns."""
+    within = {
+        heading: set.intersection(*({*cells[run, heading]["labels"]} for run in runs)) for heading in headings
+    }
+    everywhere = set.intersection(*within.values())
+    whole = {heading: sorted(labels - everywhere) for heading, labels in within.items()}
+    of_runs = {
+        run: sorted(
+            {
+                label
+                for heading in headings
+                for label in cells[run, heading]["labels"]
+                if label not in whole[heading]
+            }
+        )
+        for run in runs
+    }
+    return of_runs, whole
 
 
 def _lettered(baselines: Sequence[str]) -> dict[str, str]:

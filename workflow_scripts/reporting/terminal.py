@@ -98,7 +98,8 @@ def _base_text(sheet: Sheet, line: Line) -> str:
 
 
 def _head_text(sheet: Sheet, head: Head) -> Text:
-    return Text(sheet.named(head.text) + _numbers(head.notes))
+    marks = f" ({','.join(head.marks)})" if head.marks else ""
+    return Text(sheet.named(head.text) + marks + _numbers(head.notes))
 
 
 def _run_text(sheet: Sheet, line: Line) -> Text:

@@ -29,11 +29,10 @@ class TrainingLine(NamedTuple):
     """One run over its seeds, as a page prints it."""
 
     run: str
-    seeds: int
     steps: str
     batch: int
     sentences: int
-    """Of one seed, repeats counted."""
+    """That one seed read, repeats counted."""
     passes: float | None
     """Over the corpus; None where its size is not known."""
     tokens: int
@@ -71,7 +70,6 @@ def training_line(run: str, seeds: Sequence[Trained], corpora: Mapping[str, int]
     rows = corpora.get(record.inputs["corpus"].path) if "corpus" in record.inputs else None
     return TrainingLine(
         run=run,
-        seeds=len(seeds),
         steps=" to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))),
         batch=settings["batch_size"],
         sentences=sentences,
