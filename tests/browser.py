@@ -18,8 +18,10 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 WHY_NOT = "no Chromium on this machine; Debian's package is chromium"
 QUIET = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 QUIET += ["--disable-component-update", "--disable-sync", "--hide-scrollbars", "--virtual-time-budget=2000"]
-SCHEMES = {"light": "--blink-settings=preferredColorScheme=1", "dark": "--blink-settings=preferredColorScheme=0"}
-NO_SCRIPTS = "--blink-settings=scriptEnabled=false"
+SCHEMES = {
+    "light": "--blink-settings=preferredColorScheme=1",
+    "dark": "--blink-settings=preferredColorScheme=0",
+}
 
 _FRAME = """<!doctype html><meta name="color-scheme" content="light dark">
 <iframe src="examined.html" style="border: 0; width: {width}px; height: 900px"></iframe>

@@ -1,7 +1,7 @@
 """Write the page about one study: tables, figures, data (rule write_report)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.labels import split_labels
 from workflow_scripts.reporting.layout import lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.reporting.trainings import Trained, TrainingLine, environments, training_line
+from workflow_scripts.reporting.trainings import environments, kept, steps
 
 
 def main() -> None:
@@ -87,14 +87,14 @@ def _section(job: Job, table: Path) -> page.Section:
         shown.alpha,
         {run: _called(job).run(run) for run in _called(job).runs} | dict(shown.shown),
     )
-    trained = _trained_for(job, table, [line.run for line in sheet.lines], shown.experiment.seeds)
+    histories = _histories(job, table, [line.run for line in sheet.lines], shown.experiment.seeds)
     return page.Section(
         name=shown.name,
         settings=shown.settings,
         sheet=sheet,
         table=page.linked(table.as_posix(), report),
-        trainings=_trainings(job, trained),
-        environments=environments(one for seeds in trained.values() for one in seeds),
+        trainings=[_training(job, run, paths) for run, paths in histories.items()],
+        environments=environments(record_of(path) for paths in histories.values() for path in paths),
         drawings=[
             page.drawing(path.read_text("utf-8"), record_of(path), captions, report)
             for path in job.many("figures")
@@ -103,26 +103,36 @@ def _section(job: Job, table: Path) -> page.Section:
     )
 
 
-def _trained_for(
-    job: Job, table: Path, runs: Sequence[str], seeds: Sequence[int]
-) -> dict[str, list[Trained]]:
-    """Trainings of the runs of a table; a run may have the files of another with its settings."""
+def _histories(job: Job, table: Path, runs: Sequence[str], seeds: Sequence[int]) -> dict[str, list[Path]]:
+    """Histories of the trained ones of a table's runs; a run may have the files of another with its settings."""
     aliases = record_of(table).settings.get("aliases", {})
     made: dict[str, list[Path]] = {}
     for path in job.many("histories"):
         if int(wildcard(path, "seed")) in seeds:
             made.setdefault(wildcard(path, "run"), []).append(path)
-    files = {run: made.get(aliases.get(run, run), []) for run in runs}
-    return {
-        run: [Trained(record_of(path), read_table(path, HISTORY)) for path in paths]
-        for run, paths in files.items()
-        if paths
-    }
+    return {run: made[of] for run in runs if (of := aliases.get(run, run)) in made}
 
 
-def _trainings(job: Job, trained: Mapping[str, Sequence[Trained]]) -> list[TrainingLine]:
-    corpora = {path.as_posix(): _rows(path) for path in job.many("train")}
-    return [training_line(run, seeds, corpora) for run, seeds in trained.items()]
+def _training(job: Job, run: str, histories: Sequence[Path]) -> page.TrainingLine:
+    record = record_of(histories[0])
+    training, corpus = record.settings["training"], record.inputs["corpus"].path
+    tables = {path: read_table(path, HISTORY) for path in histories}
+    counts = sorted({steps(table) for table in tables.values()})
+    sentences = counts[-1] * training["batch_size"]
+    rows = next((_rows(path) for path in job.many("train") if path.as_posix() == corpus), None)
+    return page.TrainingLine(
+        run=run,
+        steps=" to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))),
+        batch=training["batch_size"],
+        sentences=sentences,
+        passes=sentences / rows if rows else None,
+        tokens=training["max_tokens"],
+        rate=f"{training['learning_rate']:.2g}",
+        kept=[
+            (int(wildcard(path, "seed")), kept(table), page.linked(path.as_posix(), job.outputs["report"]))
+            for path, table in tables.items()
+        ],
+    )
 
 
 def _stands_below(figure: Path) -> str:

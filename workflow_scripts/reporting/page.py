@@ -29,7 +29,7 @@ from workflow_scripts.reporting.labels import Labels, split_labels
 from workflow_scripts.reporting.layout import Sheet
 from workflow_scripts.reporting.svg_check import checked_svg
 from workflow_scripts.reporting.svg_panels import panels_of
-from workflow_scripts.reporting.trainings import TrainingLine, checkpoint_text
+from workflow_scripts.reporting.trainings import Checkpoint, checkpoint_text
 
 
 class Config(Settings):
@@ -60,6 +60,23 @@ class Drawing(NamedTuple):
     data: File
 
 
+class TrainingLine(NamedTuple):
+    """How one run was trained; of several seeds, each."""
+
+    run: str
+    steps: str
+    batch: int
+    sentences: int
+    """That one seed read, repeats counted."""
+    passes: float | None
+    """Over the corpus; None where its size is not known."""
+    tokens: int
+    """Longer sentences are cut."""
+    rate: str
+    kept: Sequence[tuple[int, Checkpoint, File]]
+    """Seed, what was kept of it, and its history."""
+
+
 class Section(NamedTuple):
     """One table with its figures."""
 
@@ -71,7 +88,7 @@ class Section(NamedTuple):
     trainings: Sequence[TrainingLine]
     """Runs of the table that were trained."""
     environments: Sequence[str]
-    """Where they were trained."""
+    """Packages and settings of the machine behind them."""
     drawings: Sequence[Drawing]
 
 
