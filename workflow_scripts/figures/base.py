@@ -68,10 +68,10 @@ class Request(NamedTuple, Generic[ConfigT]):
     config: ConfigT
     inputs: Mapping[str, Sequence[Path]] = MappingProxyType({})
     """The files of each role."""
-    called: Called = Called()
-    """What readers see in place of the identifiers of runs, corpora and datasets."""
     names: Mapping[str, Any] = MappingProxyType({})
     """Of a figure of the extraction study: definitions of the models, measures and variants that its block names."""
+    called: Called = Called()
+    """What readers see in place of the identifiers of runs, corpora and datasets."""
 
 
 class FigureModule(Protocol):

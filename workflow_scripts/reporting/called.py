@@ -24,15 +24,17 @@ class Called(Settings):
     corpora: dict[str, str] = Field(default={}, description="Corpus to its name.")
 
     def parts(self, run: str) -> list[str]:
-        """The name of a run, or of some runs by the parts that all of them begin with, part by part."""
-        named = self.runs.get(run) or next(
-            (parts for name, parts in self.runs.items() if name.startswith(f"{run}.")), run.split(".")
-        )
-        return named[: len(run.split("."))]
+        """The name of a run part by part; that of a series is what the names of its runs begin with."""
+        return self._named(run) or run.split(".")
 
     def run(self, run: str) -> str:
-        """The name of a run in words."""
-        return ", ".join(self.parts(run))
+        """The name of a run in words; one without a name is called by its identifier."""
+        named = self._named(run)
+        return ", ".join(named) if named else run
+
+    def _named(self, run: str) -> list[str] | None:
+        named = next((parts for name, parts in self.runs.items() if f"{name}.".startswith(f"{run}.")), None)
+        return self.runs.get(run) or (named and named[: len(run.split("."))])
 
     def dataset(self, name: str) -> str:
         """The name of a dataset in words."""

@@ -33,6 +33,9 @@ NAMES = Names.model_validate(
         },
         "weightings": {"avg": "avg.", "idf_task": "idf^T"},
         "postprocessings": {"none": "", "zscore": "zscore"},
+        "encoder": "MiniLM",
+        "representations": {"plain": "MiniLM", "random": "random embeddings"},
+        "datasets": {},
     }
 )
 TASKS = {"sts12": 0.5, "sts13": 0.7}
