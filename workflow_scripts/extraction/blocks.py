@@ -189,7 +189,7 @@ def names(config: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]
         "measures": {name: extraction["measures"][name] for name in measures},
         "weightings": {name: extraction["weightings"][name]["label"] for name in weightings},
         "postprocessings": {name: extraction["postprocessings"][name]["label"] for name in posts},
-        "encoder": words["encoders"].get(extraction["encoder"], extraction["encoder"]),
+        "encoder": words.get("encoders", {}).get(extraction["encoder"], extraction["encoder"]),
         "representations": {name: _representation(config, name) for name in sorted(representations)},
         "datasets": _called(config, [extraction["measures"][name] for name in measures]),
     }
@@ -203,13 +203,13 @@ def _representation(config: Mapping[str, Any], name: str) -> str:
         return "random embeddings"
     if block["kind"] != "encoder":
         return name
-    encoder = config["names"]["encoders"].get(extraction["encoder"], extraction["encoder"])
+    encoder = config["names"].get("encoders", {}).get(extraction["encoder"], extraction["encoder"])
     return encoder if block["template"] is None else f"{encoder} in template {name}"
 
 
 def _called(config: Mapping[str, Any], measures: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Names in words of the data of some measures; the isotropy of Wikitext's sentences has no task."""
-    words, extraction = config["names"]["datasets"], config["extraction"]
+    words, extraction = config["names"].get("datasets", {}), config["extraction"]
     found: dict[str, str] = {}
     for measure in measures:
         of_kind = (

@@ -15,7 +15,7 @@ def called_runs(names: Config, runs: Mapping[str, Run]) -> dict[str, list[str]]:
 
 def _parts(names: Config, name: str, run: Run) -> list[str]:
     axes = {"methods": run.method, "encoders": run.encoder, "corpora": run.corpus}
-    found = [names[kind].get(part, part) for kind, part in axes.items() if part]
+    found = [_of(names, kind).get(part, part) for kind, part in axes.items() if part]
     others = name.split(".")[len(found) :]
     return [*found, *(_other(names, part, run) for part in others)]
 
@@ -23,13 +23,19 @@ def _parts(names: Config, name: str, run: Run) -> list[str]:
 def _other(names: Config, part: str, run: Run) -> str:
     """A part behind method, encoder and corpus: a reading, a teacher, a tag or values of a sweep."""
     if part == run.teacher:
-        return f"taught by {names['encoders'].get(part, part)}"
+        return f"taught by {_of(names, 'encoders').get(part, part)}"
     return part.replace("_", " ")
 
 
 def called(names: Config, kind: str, identifiers: Iterable[str]) -> dict[str, str]:
     """Names of some blocks of one kind; those that have none are left out."""
-    return {name: names[kind][name] for name in sorted(set(identifiers)) if name in names[kind]}
+    known = _of(names, kind)
+    return {name: known[name] for name in sorted(set(identifiers)) if name in known}
+
+
+def _of(names: Config, kind: str) -> dict[str, str]:
+    found: dict[str, str] = names.get(kind, {})
+    return found
 
 
 def name_findings(config: Mapping[str, Any]) -> Iterator[str]:
