@@ -163,7 +163,8 @@ def draw_plane(
         axes.set_xlabel(f"uniformity on {data} (lower is better)")
         axes.set_ylabel(f"alignment on {data} (lower is better)")
         axes.margins(0.14)
-        if name_marks(axes, _draw_points(figure, axes, rows, heading), names.short):
+        marks = _draw_points(figure, axes, rows, heading)
+        if name_marks(axes, marks, names.short, crowded=named is numbers):
             break
     return figure
 

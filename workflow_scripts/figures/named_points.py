@@ -16,7 +16,7 @@ HOW_DRAWN = "Circles: means over seeds, bars one standard deviation; squares: on
 _RADIUS = 5.5  # pixels of a point with its edge
 _CAP = 3.0  # pixels of a bar to either side
 _AIR = 2.0  # pixels between a name and what is next to it
-_RINGS = (0, 9, 20, 34, 50, 70, 95)  # pixels from a point to its name, tried from the nearest
+_RINGS = (0, 9, 20, 34, 50, 70, 95, 130, 180, 240)  # pixels from a point to its name, tried from the nearest
 _DIRECTIONS = 24
 _LEADER_FROM = 9  # pixels; a name further away is joined to its point by a line
 _CLEARLY = 10  # pixels by which a name without a line is nearer to its point than to others
@@ -54,8 +54,11 @@ def draw_mark(axes: Axes, mark: Mark, colour: Any) -> None:
     axes.plot(mark.x, mark.y, shape, ms=7, mfc=colour, mec=INK, mew=0.7, zorder=3)
 
 
-def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str]) -> bool:
-    """Write each run's name as near to its point as it covers nothing; whether there was room for all of them."""
+def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str], *, crowded: bool = False) -> bool:
+    """Write each run's name as near to its point as it covers nothing; whether there was room for all of them.
+
+    Where it is ``crowded``, lines from names to their points may cross other points, and there is room.
+    """
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]
     taken = [box for mark in marks for box in _extents(axes, mark)]
     points = [_pixel(axes, mark) for mark in marks]
@@ -68,13 +71,16 @@ def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str]) -> b
         name.set_verticalalignment("bottom")
         box = name.get_window_extent()
         others = [where for where in points if where != point]
-        free = (
+        places = [place for place in _places(point, box) if _is_inside(place.box, inside)]
+        told = (
             place
-            for place in _places(point, box.width, box.height)
-            if _is_free(place, point, taken, inside) and _is_told(place, point, others)
+            for place in places
+            if _is_told(place, point, others) and _is_free(place, taken) and _is_clear(place, point, taken)
         )
-        place = next(free, None)
+        lined = (place for place in places if crowded and place.leader and _is_free(place, taken))
+        place = next(told, None) or next(lined, None)
         if place is None:
+            name.remove()
             return False
         _move(axes, name, place, point)
         taken += [_grown(place.box, _AIR), *place.leader]
@@ -88,8 +94,9 @@ class _Place(NamedTuple):
     leader: list[Bbox]
 
 
-def _places(point: Pixel, width: float, height: float) -> Iterator[_Place]:
-    """Places around a point, the nearest first, to the right before the left."""
+def _places(point: Pixel, name: Bbox) -> Iterator[_Place]:
+    """Places of a name around a point, the nearest first, to the right before the left."""
+    width, height = name.width, name.height
     for ring in _RINGS:
         for step in sorted(range(_DIRECTIONS), key=lambda step: min(step, _DIRECTIONS - step)):
             angle = 2 * pi * step / _DIRECTIONS
@@ -118,16 +125,19 @@ def _nearest(point: Pixel, box: Bbox) -> Pixel:
     return min(max(point[0], box.x0), box.x1), min(max(point[1], box.y0), box.y1)
 
 
-def _is_free(place: _Place, point: Pixel, taken: Iterable[Bbox], inside: Bbox) -> bool:
-    box, own = place.box, Bbox.from_bounds(point[0] - 1, point[1] - 1, 2, 2)
-    if box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1:
-        return False
-    for other in taken:
-        if _overlap(box, other):
-            return False
-        if not _overlap(own, other) and any(_overlap(part, other) for part in place.leader):
-            return False  # its own point and bars it may cross
-    return True
+def _is_inside(box: Bbox, panel: Bbox) -> bool:
+    return bool(panel.x0 <= box.x0 and box.x1 <= panel.x1 and panel.y0 <= box.y0 and box.y1 <= panel.y1)
+
+
+def _is_free(place: _Place, taken: Iterable[Bbox]) -> bool:
+    return not any(_overlap(place.box, other) for other in taken)
+
+
+def _is_clear(place: _Place, point: Pixel, taken: Iterable[Bbox]) -> bool:
+    """Whether the line to a name crosses nothing but its own point and bars."""
+    own = Bbox.from_bounds(point[0] - 1, point[1] - 1, 2, 2)
+    crossed = [other for other in taken if any(_overlap(part, other) for part in place.leader)]
+    return all(_overlap(own, other) for other in crossed)
 
 
 def _is_told(place: _Place, point: Pixel, others: Iterable[Pixel]) -> bool:

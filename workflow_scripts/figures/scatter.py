@@ -100,7 +100,7 @@ def draw(
         axes.margins(0.14)
         for mark in marks:
             draw_mark(axes, mark, COLOURS[0])
-        if name_marks(axes, marks, names.short):
+        if name_marks(axes, marks, names.short, crowded=named is numbers):
             break
     return figure
 
