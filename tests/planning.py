@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -110,6 +111,13 @@ def _new_modules(before: set[str]) -> list[str]:
 def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
     """Rules that a run would execute, and how many jobs of each; the target rule is left out."""
     return _rules_in(_dry_run(folder, *arguments, configfile=configfile))
+
+
+def processes_of(jobs: Iterable[str]) -> dict[str, int]:
+    """Rules that Snakemake would run for ``jobs``, named by rule and wildcards, and how many processes of each."""
+    joint = re.compile(r"evaluate_(?:sts|geometry)\((.*), suite=lee(?:_space)?\)")
+    processes = {joint.sub(r"evaluate_lee_with_lee_space(\1)", job) for job in jobs}
+    return dict(Counter(process.partition("(")[0] for process in processes))
 
 
 def planned_by_figure(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:

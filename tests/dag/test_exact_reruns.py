@@ -223,6 +223,7 @@ OTHER_VALUES: dict[str, Any] = {
     "url": "http://127.0.0.1:1/",
     "as_of": "2026-01-01",
     "source": "de",
+    "tokens_parameter": "max_completion_tokens",
     "via": "it",
     "temperature": 0.5,
     "squeeze": "gap",

@@ -197,7 +197,7 @@ MISTAKES = {
     # settings that exclude each other
     "epochs with max_steps by an override": (
         training_of("simcse", epochs=2),
-        "training.epochs: 2 with training.max_steps 60, after merging. Give one of them",
+        "training.epochs: 2 with training.max_steps 36, after merging. Give one of them",
     ),
     "neither epochs nor max_steps": (
         training_of("simcse", max_steps=None),
@@ -205,7 +205,7 @@ MISTAKES = {
     ),
     "epochs with max_steps by merging an encoder's settings": (
         both(put("encoders/minilm_mlm/training", {"epochs": 1}), run("simcse")),
-        "training.epochs: 1 with training.max_steps 60, after merging.",
+        "training.epochs: 1 with training.max_steps 36, after merging.",
     ),
     "an interval of a method that is none": (
         both(put("methods/simcse/development", {"every": 0}), run("simcse")),

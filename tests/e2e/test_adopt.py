@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.e2e.test_whole_graph import CONFIGS
-from tests.planning import planned_jobs, run
+from tests.planning import planned_jobs, processes_of, run
 
 TEMPLATE = "resources/report/report.html.j2"
 WARMER = {"methods": {"simcse_3r": {"k": 3}}}
@@ -26,7 +26,7 @@ def audit(folder, command, *files):
 
 
 def stale_rules(found):
-    return {name.split("(")[0] for name in (entry["job"] for entry in found["stale"].values())}
+    return set(processes_of(entry["job"] for entry in found["stale"].values()))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import yaml
 
 from tests.e2e.conftest import SMOKE
 from tests.e2e.test_whole_graph import CONFIGS
-from tests.planning import ROOT, planned_jobs, run
+from tests.planning import ROOT, planned_jobs, processes_of, run
 
 TOOLS = Path(os.environ.get("SEMBLANCE_CRATE_TOOLS", ROOT / ".venv-crates")) / "bin"
 """The environment of tests/crates/requirements.lock, which make test sets up."""
@@ -58,10 +58,7 @@ def test_stale_agrees_with_what_snakemake_would_run(smoke_copy):
     code, found = audit(smoke_copy, "stale", "--configfile", *CONFIGS)
     assert code == 1
     jobs = {entry["job"] for entry in found["stale"].values()}
-    counted: dict[str, int] = {}
-    for job in jobs:
-        counted[job.partition("(")[0]] = counted.get(job.partition("(")[0], 0) + 1
-    assert counted == planned_jobs(smoke_copy, CONFIGS[1], configfile=CONFIGS[0])
+    assert processes_of(jobs) == planned_jobs(smoke_copy, CONFIGS[1], configfile=CONFIGS[0])
     kinds = {reason["kind"] for entry in found["stale"].values() for reason in entry["reasons"]}
     assert kinds == {"setting", "code", "upstream"}
 

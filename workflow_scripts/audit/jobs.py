@@ -2,14 +2,17 @@
 
 A job's log and the measurements that Snakemake writes when the job succeeds are found in logs/<study>/<rule>/ and
 benchmarks/<study>/<rule>/, under the values of its wildcards. A log that is newer than its measurements, or has none,
-therefore belongs to a job that failed or was stopped.
+therefore belongs to a job that failed or was stopped. Of jobs that share a process (``jobs.__main__``), the log of one
+names the others.
 """
 
 import csv
+import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from workflow_scripts.audit.verify import Verifier
 from workflow_scripts.provenance.record import Record
 
 _TOLERANCE_SECONDS = 1.0  # file systems differ in the resolution of dates
+_NAMED = re.compile(r"^(\w+(?: [^\s:]+)+): ", re.MULTILINE)  # rule and wildcards of a job that speaks
 
 
 @dataclass
@@ -30,8 +34,10 @@ class Job:
     """None for a job that failed."""
     outputs: list[str] = field(default_factory=list)
     log: Path | None = None
+    shares: bool = False
+    """Whether log and measurements are those of another job, in whose process it ran."""
     seconds: float | None = None
-    """How long it ran; None where there is no measurement."""
+    """How long its process ran; None where there is no measurement."""
     memory_mb: float | None = None
     """Largest resident memory."""
     end: datetime | None = None
@@ -65,6 +71,23 @@ class RunArtefacts:
             wanted = [file for (rule, _), file in self.files.items() if rule == record.rule]
         return next((file for file in wanted if file), None)
 
+    def same(self, other: "RunArtefacts", file: Path | None) -> Path | None:
+        """The file of the job to which ``file`` of ``other`` belongs."""
+        return next((self.files.get(key) for key, one in other.files.items() if one == file), None)
+
+    def naming(self, record: Record) -> Path | None:
+        """The log of another job in which the one that wrote ``record`` says what it did."""
+        return self._named.get((record.rule, frozenset(record.wildcards.values())))
+
+    @cached_property
+    def _named(self) -> dict[tuple[str, frozenset[str]], Path]:
+        named: dict[tuple[str, frozenset[str]], Path] = {}
+        for file in self.files.values():
+            for found in _NAMED.findall(file.read_text("utf-8", errors="replace")):
+                rule, *values = found.split()
+                named[rule, frozenset(values)] = file
+        return named
+
     def name_of(self, file: Path) -> str:
         """A file's path below its rule's folder, without suffix."""
         return file.relative_to(self.folder).with_suffix("").as_posix().partition("/")[2]
@@ -82,20 +105,21 @@ def jobs_of(verifier: Verifier, study: str) -> list[Job]:
         if artefact.startswith(f"{study}/"):
             key = (record.rule, *verifier.outputs[artefact])
             if key not in found:
-                found[key] = _finished(record, logs, measured.of(record))
+                found[key] = _finished(record, logs, measured)
             found[key].outputs.append(artefact)
     return [*found.values(), *_failed(logs, measured, {job.log for job in found.values()})]
 
 
-def _finished(record: Record, logs: RunArtefacts, measured: Path | None) -> Job:
-    log = logs.of(record)
-    name = logs.name_of(log) if log else "/".join(record.wildcards.values()) or record.rule
-    job = Job(record.rule, name, record, log=log)
-    if measured is not None:
-        with measured.open(newline="") as lines:
+def _finished(record: Record, logs: RunArtefacts, measured: RunArtefacts) -> Job:
+    own = logs.of(record)
+    log = own or logs.naming(record)
+    name = logs.name_of(own) if own else "/".join(record.wildcards.values()) or record.rule
+    job = Job(record.rule, name, record, log=log, shares=log is not own)
+    if measurements := measured.of(record) or measured.same(logs, log):
+        with measurements.open(newline="") as lines:
             last = list(csv.DictReader(lines, delimiter="\t"))[-1:] or [{}]
         job.seconds, job.memory_mb = _number(last[0].get("s")), _number(last[0].get("max_rss"))
-        job.end = _date(measured)
+        job.end = _date(measurements)
     return job
 
 

@@ -25,7 +25,7 @@ def main() -> None:
         wildcards=["run"],
         optional=["histories"],
         outputs=["dropped"],
-        asks_outside=True,  # for models that were made again, to be dropped again
+        always_runs=True,  # for models that were made again, to be dropped again
     )
     folder = job.outputs["dropped"].parent
     best = _best_seed(job.many("histories"), job.settings["seeds"])

@@ -8,7 +8,7 @@ from workflow_scripts.provenance.job import parse_job
 
 def main() -> None:
     """Download what is not in the cache of the Hub's client, write which files there are."""
-    job = parse_job("fetch_tasks", __doc__, wildcards=["suite"], outputs=["tasks"], asks_outside=True)
+    job = parse_job("fetch_tasks", __doc__, wildcards=["suite"], outputs=["tasks"], always_runs=True)
     tasks = mteb_tasks.find_tasks(job.settings["tasks"])
     fetched = mteb_tasks.fetch(tasks, job.settings["missing_data"])
     for row in fetched.to_pylist():

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import RECORD_FILE, job_record
-from workflow_scripts.provenance.job_log import write_summary
+from workflow_scripts.provenance.job_log import named_in_logs, write_summary
 from workflow_scripts.provenance.origin import origin_of
 from workflow_scripts.provenance.record import Input, Record
 from workflow_scripts.provenance.snapshot import check_code, check_loaded, check_packages
@@ -105,6 +105,7 @@ def parse_job(
     operational: Sequence[str] = (),
     beside: str = "",
     asks_outside: bool = False,
+    always_runs: bool = False,
 ) -> Job:
     """Read the command line of the entry script of ``rule``; ``--help`` lists its arguments.
 
@@ -123,6 +124,7 @@ def parse_job(
         beside: One of ``optional`` whose labels do not travel on (``artefacts.job_record``).
         asks_outside: Whether it asks translators or language models, of whose answers its key knows nothing: such a
             job always runs. It has the argument ``--service``: whole blocks of the configuration, by name.
+        always_runs: Whether it does what its key does not tell, so that no kept outputs stand in for it.
 
     Raises:
         DataError: if this very job is running already, an input is missing, damaged or made for another place,
@@ -158,7 +160,7 @@ def parse_job(
         operational={name: values[name] for name in operational},
         service=values.get("service", {}),
     )
-    if outputs and not asks_outside:
+    if outputs and not (asks_outside or always_runs):
         _keep(job)
     if _log() is not None:
         atexit.register(write_summary, job, time.monotonic(), time.time())
@@ -215,7 +217,7 @@ def _keep(job: Job) -> None:
         if _is_first():
             kept.put_back(*files[:2])
             found = f"done before by the same job, put back from {kept.folder_of(job.artefacts)}"
-            print(f"{job.rule}: {found}; delete that to do it again")  # noqa: T201
+            print(f"{named_in_logs(job)}: {found}; delete that to do it again")  # noqa: T201
         sys.exit()
     if _is_first():
         _keeping.append(partial(kept.keep, *files))

@@ -44,6 +44,11 @@ def write_summary(job: HasFiles, began: float, began_at: float) -> None:
         print(line, flush=True)  # noqa: T201
 
 
+def named_in_logs(job: HasFiles) -> str:
+    """Rule and wildcards, by which a line of a log says whose it is (``audit.jobs`` reads them)."""
+    return " ".join([job.rule, *job.wildcards.values()])
+
+
 def summary(job: HasFiles, seconds: float, began_at: float) -> list[str]:
     """Lines about a finished job's files: what was read, what was written, and the time; none about another's.
 
@@ -59,7 +64,7 @@ def summary(job: HasFiles, seconds: float, began_at: float) -> list[str]:
     }
     if set(written) < set(job.outputs):
         return []
-    named = " ".join([job.rule, *job.wildcards.values()])
+    named = named_in_logs(job)
     lines = [f"{named}: read {_files(job.inputs)}"] if job.inputs else []
     return [*lines, f"{named}: wrote {_files(written)} in {seconds:.1f} s"]
 

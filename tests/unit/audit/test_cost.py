@@ -52,6 +52,23 @@ def test_every_job_has_its_own_measurements(measured):
     assert (total.calls, total.tokens, total.cost_usd) == (0, 0, 0.0)
 
 
+def test_jobs_of_one_process_share_its_log_and_count_once(measured, study):
+    record = study.made_by(
+        "evaluate_geometry", ["space.parquet"], wildcards={"suite": "space", "run": "simcse"}
+    )
+    write_table(Path(STUDY, "space.parquet"), pa.table({"n": [1]}), record)
+    line = "evaluate_geometry space simcse: wrote scores space.parquet (1 rows) in 0.2 s\n"
+    leave("evaluate_sts", "suite/simcse/seed1", 10, log=line)
+    os.utime("benchmarks/study/evaluate_sts/suite/simcse/seed1.tsv", (2_000_000_000, 2_000_000_000))
+    found = {cost.job: cost for cost in costs(measured, [Path(STUDY)])}
+    assert found["evaluate_sts/suite/simcse/seed1"].seconds == 10
+    assert found["evaluate_geometry/simcse/space"].seconds == 0.0
+    (job,) = (
+        one for one in jobs_of(unchecked(measured, [Path(STUDY)]), STUDY) if one.rule == "evaluate_geometry"
+    )
+    assert (job.seconds, job.end.year) == (10, 2033)
+
+
 def test_the_cost_of_a_file_is_that_of_all_it_was_made_from(measured):
     behind = {cost.job for cost in costs(measured, [Path(STUDY)], Path(STUDY, "runs/plain/seed1/model"))}
     assert behind == {"fetch_encoder/all", "split_corpus/wiki", "train_encoder/plain/seed1"}

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.audit.conftest import RUNS, STUDY
 from workflow_scripts.audit import stale as module
-from workflow_scripts.audit.plan import Job, _job
+from workflow_scripts.audit.plan import Job, _jobs
 from workflow_scripts.audit.stale import Reason, stale
 from workflow_scripts.audit.verify import unchecked
 from workflow_scripts.errors import ConfigError
@@ -171,8 +171,8 @@ def test_a_configuration_without_a_study_is_an_error(root):
 
 def test_a_printed_command_is_read_back(tmp_path):
     (tmp_path / "code.json").write_text('{"a.py": "1"}')
-    text = """--code code.json --packages '{"torch": "2"}' --config '{"name": "it'"'"'s", "x": [1, "a b"]}' --run r \\\n    --files a.parquet 'b c.parquet' --none \\\n  --out o.svg >logs/l.log """
-    job = _job(tmp_path, "torchrun --nproc-per-node 2", "draw", text)
+    text = """draw --code code.json --packages '{"torch": "2"}' --config '{"name": "it'"'"'s", "x": [1, "a b"]}' --run r \\\n    --files a.parquet 'b c.parquet' --none \\\n  --out o.svg >logs/l.log """
+    (job,) = _jobs(tmp_path, "torchrun --nproc-per-node 2", text)
     assert (job.meaning, job.packages) == ({"a.py": "1"}, {"torch": "2"})
     assert job.settings == {"name": "it's", "x": [1, "a b"]}
     assert job.arguments == {

@@ -19,6 +19,7 @@ def config(**suites):
         "encoders": {"minilm": {"fetch": {}}},
         "methods": {"simcse": {"module": "simcse"}},
         "exemplars": {},
+        "translators": {},
         "exemplar_pools": [],
         "evaluation": {"on_gpu": []},
         "development": {"dataset": None},
