@@ -32,7 +32,7 @@ rule translate_shard:
     localrule: True
     threads: 1
     resources:
-        mem="2GB",
+        mem=MEMORY.usual(2),
         runtime="24h",
         api_calls=1,
         service=CORPORA.translation_service,
@@ -68,7 +68,7 @@ rule gather_round_trips:
         corpus=one_of(CORPORA.round_trips),
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=CORPORA.round_trip_form,
@@ -105,7 +105,7 @@ rule write_exemplars:
     localrule: True
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="4h",
         api_calls=1,
         service=CORPORA.pool_service,
@@ -142,7 +142,7 @@ rule pick_exemplars:
         pool=one_of(CORPORA.pools("extractive")),
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=config_slice(config, pool="exemplars.{pool}"),

@@ -306,7 +306,7 @@ rule measure_contamination:
         "<benchmarks>/measure_contamination/{corpus}.tsv"
     threads: 1
     resources:
-        mem="8GB",
+        mem=MEMORY.usual(8),
         runtime="30m",
     params:
         config=config_slice(config, contamination="contamination"),

@@ -31,7 +31,7 @@ rule read_word_vectors:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
     threads: 1
     resources:
-        mem="16GB",
+        mem=MEMORY.usual(16),
         runtime="30m",
     params:
         config=EXTRACTION.word_vectors,
@@ -61,7 +61,7 @@ rule count_tokens:
         "<benchmarks>/count_tokens/{vocabulary}.tsv"
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=config_slice(config, wikitext="extraction.wikitext"),
@@ -79,7 +79,7 @@ rule count_tokens:
 
 
 rule average_tokens:
-    """Exact sums of every token's states over one shard of the corpus; needs memory for vocabulary x layers x width."""
+    """Exact sums of every token's states over one shard of the corpus."""
     input:
         encoder=EXTRACTION.encoder,
         sentences=EXTRACTION.averaged_corpus,
@@ -92,9 +92,9 @@ rule average_tokens:
         "<benchmarks>/average_tokens/{scatteritem}.tsv"
     threads: 1
     resources:
-        gpu=1,
-        mem="16GB",
-        runtime="4h",
+        gpu=EVALUATION.gpus("extraction"),
+        mem=MEMORY.averaging(),
+        runtime=TIMES.averaging(60),
     params:
         config=config_slice(config, averages="extraction.averages"),
         packages=versions("jobs.average_tokens"),
@@ -104,7 +104,7 @@ rule average_tokens:
         r"""
         python -m workflow_scripts.jobs.average_tokens \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --scatteritem {wildcards.scatteritem:q} \
+            --gpus {resources.gpu:q} --config {params.config:q} --scatteritem {wildcards.scatteritem:q} \
             --encoder {input.encoder:q} --sentences {input.sentences:q} --sums {output.sums:q} >{log:q} 2>&1
         """
 
@@ -122,8 +122,8 @@ rule merge_token_averages:
         "<benchmarks>/merge_token_averages/averages.tsv"
     threads: 1
     resources:
-        mem="16GB",
-        runtime="1h",
+        mem=MEMORY.usual(2),
+        runtime="30m",
     params:
         config="{}",
         packages=versions("jobs.merge_token_averages"),
@@ -156,8 +156,8 @@ rule fit_wikitext:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
     threads: 1
     resources:
-        gpu=1,
-        mem="32GB",
+        gpu=EVALUATION.gpus("extraction"),
+        mem=MEMORY.usual(32),
         runtime="2h",
     params:
         config=EXTRACTION.wikitext_settings,
@@ -168,7 +168,7 @@ rule fit_wikitext:
         r"""
         python -m workflow_scripts.jobs.fit_wikitext \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --representation {wildcards.representation:q} \
+            --gpus {resources.gpu:q} --config {params.config:q} --representation {wildcards.representation:q} \
             --encoder {input.encoder:q} --biases {input.biases:q} --sentences {input.sentences:q} \
             --words {input.words:q} --documents {input.documents:q} --averages {input.averages:q} \
             --fitted {output.fitted:q} --scores {output.scores:q} >{log:q} 2>&1
@@ -196,8 +196,8 @@ rule extract_scores:
         kind="sts|clustering|transfer|geometry",
     threads: 1
     resources:
-        gpu=1,
-        mem="32GB",
+        gpu=EVALUATION.gpus("extraction"),
+        mem=MEMORY.usual(32),
         runtime="12h",
     params:
         config=EXTRACTION.task_settings,
@@ -208,7 +208,7 @@ rule extract_scores:
         r"""
         python -m workflow_scripts.jobs.extract_scores \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --kind {wildcards.kind:q} --representation {wildcards.representation:q} --task {wildcards.task:q} \
+            --gpus {resources.gpu:q} --config {params.config:q} --kind {wildcards.kind:q} --representation {wildcards.representation:q} --task {wildcards.task:q} \
             --encoder {input.encoder:q} --biases {input.biases:q} --dataset {input.dataset:q} \
             --words {input.words:q} --documents {input.documents:q} --averages {input.averages:q} \
             --fitted {input.fitted:q} --scores {output.scores:q} >{log:q} 2>&1

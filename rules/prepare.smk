@@ -22,7 +22,7 @@ rule split_corpus:
         corpus=one_of(CORPORA.cut),
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=config_slice(config, corpus="corpora.{corpus}"),
@@ -51,7 +51,7 @@ rule count_words:
         "<benchmarks>/count_words/{corpus}.tsv"
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=config_slice(config, words="words"),

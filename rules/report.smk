@@ -31,7 +31,7 @@ rule make_table:
     localrule: True
     threads: 1
     resources:
-        mem="2GB",
+        mem=MEMORY.usual(2),
         runtime="10m",
     params:
         config=REPORTING.table_settings,
@@ -62,7 +62,7 @@ rule tabulate_times:
     localrule: True
     threads: 1
     resources:
-        mem="2GB",
+        mem=MEMORY.usual(2),
         runtime="10m",
     params:
         config=REPORTING.table_settings,
@@ -95,7 +95,7 @@ rule tabulate_extraction:
     localrule: True
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="10m",
     params:
         config=EXTRACTION.table_settings,
@@ -128,7 +128,7 @@ rule describe_datasets:
         statistics=one_of(config["extraction"]["statistics"]),
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=config_slice(config, table="extraction.statistics.{statistics}"),
@@ -167,7 +167,7 @@ rule draw_figure:
         figure=one_of(FIGURES.names),
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="15m",
     params:
         config=FIGURES.settings,
@@ -218,7 +218,7 @@ rule write_report:
     localrule: True
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="10m",
     params:
         config=REPORTING.page_settings(),

@@ -24,7 +24,7 @@ rule write_model_card:
     localrule: True
     threads: 1
     resources:
-        mem="2GB",
+        mem=MEMORY.usual(2),
         runtime="10m",
     params:
         config=SHARING.settings,
@@ -64,7 +64,7 @@ rule drop_models:
     localrule: True
     threads: 1
     resources:
-        mem="2GB",
+        mem=MEMORY.usual(2),
         runtime="10m",
     params:
         config=KEEPING.settings,

@@ -27,7 +27,7 @@ rule fetch_encoder:
     localrule: True
     threads: 1
     resources:
-        mem="2GB",
+        mem=MEMORY.usual(2),
         runtime="30m",
         downloads=1,
     params:
@@ -57,7 +57,7 @@ rule read_dataset:
     localrule: True
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="30m",
         downloads=1,
         min_rows=CORPORA.min_rows,
@@ -88,7 +88,7 @@ rule fetch_tasks:
     localrule: True
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="4h",
         downloads=1,
     params:

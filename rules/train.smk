@@ -29,7 +29,7 @@ rule continue_mlm:
     threads: config["continue_mlm"]["training"]["cpu_threads"]
     resources:
         gpu=1,
-        mem="16GB",
+        mem=MEMORY.usual(16),
         runtime="4h",
         checkpoint_minutes=str(config["continue_mlm"]["training"]["checkpoint_minutes"]),
     params:

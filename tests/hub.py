@@ -5,24 +5,27 @@
 
 The Hub's own client finds it by HF_ENDPOINT. It has what downloads at a commit ask for: what a repository is, its
 tree, paths, and files with their hash and commit in the headers. Every request is a line of FOLDER/requests.log.
+Text files count as large, of which it tells the hash. A file may be asked for in vain so many times: with an HTTP status, or cut in its middle.
 """
 
 import argparse
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 API = re.compile(
     r"/api/(?P<kind>models|datasets)/(?P<repository>[^/]+/[^/]+)"
     r"(?:/(?P<what>revision|tree|paths-info|refs)(?:/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?)?"
 )
+CUT = 0
+"""In place of a status: the first half of what is asked for, and the end of the connection."""
 FILE = re.compile(
     r"/(?P<kind>datasets/)?(?P<repository>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)"
 )
@@ -42,6 +45,7 @@ def _sha256(path: Path) -> str:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     root: Path
+    failures: Mapping[str, list[int]]
 
     def do_HEAD(self) -> None:
         self._answer()
@@ -54,7 +58,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, _format: str, *_arguments: object) -> None:
         with (self.root / "requests.log").open("a") as file:
-            file.write(f"{self.command} {self.path}\n")
+            file.write(" ".join(filter(None, [self.command, self.path, self.headers.get("Range")])) + "\n")
 
     def _answer(self, body: bytes = b"") -> None:
         path = unquote(urlsplit(self.path).path)
@@ -92,7 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
             case "tree":
                 found: object = [entry for entry in entries if entry["path"].startswith(below)]
             case "paths-info":
-                wanted = [re.sub(r"/$", "", path) for path in json.loads(body)["paths"]]
+                given = json.loads(body) if body.startswith(b"{") else parse_qs(body.decode())
+                wanted = [re.sub(r"/$", "", path) for path in given["paths"]]
                 folders = {
                     str(parent)
                     for entry in entries
@@ -125,7 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
     @staticmethod
     def _entry(folder: Path, file: Path) -> dict[str, object]:
         path = file.relative_to(folder).as_posix()
-        return {"type": "file", "path": path, "size": file.stat().st_size, "oid": _sha256(file)[:40]}
+        size, sha256 = file.stat().st_size, _sha256(file)
+        large = {"lfs": {"oid": sha256, "size": size, "pointerSize": 134}} if path.endswith(".txt") else {}
+        return {"type": "file", "path": path, "size": size, "oid": sha256[:40], **large}
 
     def _file(self, asked: re.Match[str]) -> None:
         kind = "datasets" if asked["kind"] else "models"
@@ -136,13 +143,20 @@ class _Handler(BaseHTTPRequestHandler):
         if not file.is_file() or not file.resolve().is_file():
             self._missing("EntryNotFound")
             return
+        failures = self.failures.get(asked["path"], []) if self.command == "GET" else []
+        failure = failures.pop(0) if failures else None
+        if failure not in (None, CUT):
+            self._send(b"out of order", "text/plain", status=failure)
+            return
         headers = {"X-Repo-Commit": folder.name, "ETag": f'"{_sha256(file)}"', "Accept-Ranges": "bytes"}
-        self._send(file.read_bytes(), "application/octet-stream", **headers)
+        self._send(file.read_bytes(), "application/octet-stream", cut=failure == CUT, **headers)
 
     def _missing(self, code: str) -> None:
         self._send(b"{}", "application/json", status=404, **{"X-Error-Code": code})
 
-    def _send(self, content: bytes, kind: str, *, status: int = 200, **headers: str) -> None:
+    def _send(
+        self, content: bytes, kind: str, *, status: int = 200, cut: bool = False, **headers: str
+    ) -> None:
         if asked := re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
             first, last = int(asked[1]), int(asked[2] or len(content) - 1)
             headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
@@ -152,19 +166,25 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content)
+            self.wfile.write(content[: len(content) // 2] if cut else content)
+        self.close_connection = cut or self.close_connection
 
 
-def server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
+def server(folder: Path, port: int = 0, **failures: list[int]) -> ThreadingHTTPServer:
     """The mirror of a folder, bound to this machine alone; the caller starts it."""
-    handler = type("Handler", (_Handler,), {"root": folder})
+    handler = type("Handler", (_Handler,), {"root": folder, "failures": failures})
     return ThreadingHTTPServer(("127.0.0.1", port), handler)
 
 
 @contextmanager
-def mirror(folder: Path) -> Iterator[str]:
-    """A mirror that answers inside the block; gives its address, for HF_ENDPOINT."""
-    running = server(folder)
+def mirror(folder: Path, **failures: list[int]) -> Iterator[str]:
+    """A mirror that answers inside the block; gives its address, for HF_ENDPOINT.
+
+    Args:
+        folder: What it serves.
+        failures: By a file's path, what those who get it are given instead, one after the other: a status, or CUT.
+    """
+    running = server(folder, **failures)
     thread = Thread(target=running.serve_forever, daemon=True)
     thread.start()
     try:

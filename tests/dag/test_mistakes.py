@@ -201,7 +201,7 @@ MISTAKES = {
     # settings that exclude each other
     "epochs with max_steps by an override": (
         training_of("simcse", epochs=2),
-        "training.epochs: 2 with training.max_steps 36, after merging. Give one of them",
+        "training.epochs: 2 with training.max_steps 16, after merging. Give one of them",
     ),
     "neither epochs nor max_steps": (
         training_of("simcse", max_steps=None),
@@ -209,7 +209,7 @@ MISTAKES = {
     ),
     "epochs with max_steps by merging an encoder's settings": (
         both(put("encoders/minilm_mlm/training", {"epochs": 1}), run("simcse")),
-        "training.epochs: 1 with training.max_steps 36, after merging.",
+        "training.epochs: 1 with training.max_steps 16, after merging.",
     ),
     "an interval of a method that is none": (
         both(put("methods/simcse/development", {"every": 0}), run("simcse")),
@@ -562,6 +562,10 @@ MISTAKES = {
             study()[0]["datasets"]["lee"]["sources"][0]["files"]["ratings"],
         ),
         "datasets.lee.sources.0.files: rating is no role of a file of lee. Did you mean ratings?",
+    ),
+    "a size of a file that is none": (
+        put("datasets/lee/sources/0/files/ratings/size", -1),
+        "datasets.lee.sources.0.files.ratings.size: -1 is less than the minimum of 0",
     ),
     "an option that a reader does not take": (
         put("datasets/lee/sources/0/options", {"form": "pairs"}),

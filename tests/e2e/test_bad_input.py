@@ -1,6 +1,7 @@
 """Bad input ends in one line: where, what was found, what to do; exit code not 0, finished work kept."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -224,3 +225,117 @@ def test_a_dataset_that_breaks_its_contract_stops_its_own_jobs_only(tmp_path):
     assert "datasets.lee: rows 1225; its contract says 1226" in process.stdout + process.stderr
     assert pq.read_metadata(folder / "results/demo/corpora/wiki_extract/words.parquet").num_rows > 100
     assert not (folder / "results/demo/datasets/lee.parquet").exists()
+
+
+@pytest.fixture(scope="module")
+def workplace(smoke: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What jobs read that ask a language model, and the report; cheaper than a copy of the finished folder."""
+    folder = copy_tree(tmp_path_factory.mktemp("workplace"))
+    for part in (CORPUS, "results/demo/encoders/minilm", "results/demo/datasets"):
+        shutil.copytree(smoke / part, folder / part, copy_function=os.link)
+    return folder
+
+
+def configured(file: str, *path: str) -> dict:
+    """A block of the configuration."""
+    found = yaml.safe_load((ROOT / "config" / file).read_text("utf-8"))
+    for key in path:
+        found = found[key]
+    return found
+
+
+LLM = configured("apis.yaml", "llms", "deepseek_v3") | {"key_variable": None}
+POOL = next(one for one in configured("exemplars.yaml", "exemplars").values() if one["generator"] == "llm")
+TRANSLATOR = {"engine": "llm", "llm": "toy", "prompt": "toy"}
+LIMITS = configured("apis.yaml", "round_trip")
+TRANSLATION = {"corpus": "toy", "translator": "toy", "source": "English", "via": "French", "max_sentences": 5}
+CORPUS = "results/demo/corpora/wiki_extract"
+
+
+def asked(changes: dict) -> dict:
+    """Who translates or writes, and how, in which something is wrong."""
+    return {"translator": TRANSLATOR, "limits": LIMITS, "llm": LLM} | changes
+
+
+def translating(folder: Path, service: dict, prompt: str):
+    """The translation of a few sentences by a language model."""
+    deciding = {name: value for name, value in LIMITS.items() if name != "refused_share"}
+    settings = {"translation": TRANSLATION, "translator": TRANSLATOR, "limits": deciding, "llm": {}}
+    return entry(
+        folder, "translate_shard", settings, "--service", json.dumps(service), "--corpus", "toy",
+        "--scatteritem", "1-of-2", "--sentences", f"{CORPUS}/train.parquet", "--prompt", prompt, "--trips", "t.parquet",
+    )  # fmt: skip
+
+
+def writing(folder: Path, service: dict, prompt: str):
+    """A pool of a language model."""
+    return entry(
+        folder, "write_exemplars", {"pool": POOL, "llm": {}}, "--service", json.dumps(service), "--pool", "toy",
+        "--words", f"{CORPUS}/words.parquet", "--encoder", "results/demo/encoders/minilm/record.json", "--prompt", prompt,
+        "--exemplars", "e.parquet", "--dropped", "d.parquet", "--usage", "u.parquet",
+    )  # fmt: skip
+
+
+def reporting(folder: Path, lost: str):
+    """A page about nothing but a corpus and what was lost of it."""
+    many = ("tables", "extraction", "figures", "captions", "datasets", "dropped", "development", "words")
+    empty = [f"--{name}" for name in (*many, "contamination", "exemplars")]
+    settings = {"name": "demo", "experiments": [], "page": configured("config.yaml", "report", "page")}
+    return entry(
+        folder, "write_report", settings, "--template", "resources/report/report.html.j2", *empty,
+        "--train", f"{CORPUS}/train.parquet", "--lost", lost, "--report", "out/report.html",
+    )  # fmt: skip
+
+
+ASKED_OUTSIDE = [
+    (
+        translating,
+        {"llm": LLM | {"calls": LLM["calls"] | {"workers": 0}}},
+        "$text",
+        "llms.toy.calls.workers: ",
+    ),
+    (
+        translating,
+        {"translator": TRANSLATOR | {"url": "x"}},
+        "$text",
+        "translators.toy.translator.llm.url: Extra inputs",
+    ),
+    (translating, {"limits": {"refused_share": 1}}, "$text", "round_trip.refused_share: "),
+    (translating, {}, "Translate.", "translators.toy: prompt: no placeholder $text. Add it."),
+    (translating, {}, "$text $txt", "translators.toy: prompt: 'txt'; it knows $source, $target and $text."),
+    (translating, {}, None, "prompt.txt: no such file."),
+    (writing, {"llm": LLM | {"base_url": "deepseek"}}, "$words", f"llms.{POOL['llm']}.base_url: "),
+    (writing, {}, "Write.", f"exemplars.toy: prompt {POOL['prompt']} has no placeholder $words. Add it."),
+    (writing, {}, None, "prompt.txt: no such file."),
+]
+
+
+@pytest.mark.parametrize(("job", "service", "prompt", "message"), ASKED_OUTSIDE)
+def test_a_wrong_service_or_prompt_asks_nobody(workplace, job, service, prompt, message):
+    """The server would answer with other words than these."""
+    (workplace / "prompt.txt").unlink(missing_ok=True)
+    if prompt is not None:
+        (workplace / "prompt.txt").write_text(prompt)
+    assert message in one_line(job(workplace, asked(service), "prompt.txt"))
+    assert not [name for name in ("t", "e", "d", "u") if (workplace / f"{name}.parquet").exists()]
+
+
+def damaged(folder: Path) -> str:
+    """A table of what was dropped, with a byte of another value."""
+    content = bytearray((folder / "results/demo/datasets/wiki_extract.dropped.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "damaged.parquet").write_bytes(content)
+    return "damaged.parquet"
+
+
+LOST = [
+    (lambda _: "lost.parquet", "lost.parquet: no such file."),
+    (damaged, "damaged.parquet: changed since it was written"),
+    (lambda _: f"{CORPUS}/train.parquet", "train.parquet: columns sentence string, "),
+]
+
+
+@pytest.mark.parametrize(("lost", "message"), LOST)
+def test_a_page_without_what_was_lost_of_a_corpus_is_not_written(workplace, lost, message):
+    assert message in one_line(reporting(workplace, lost(workplace)))
+    assert not (workplace / "out/report.html").exists()

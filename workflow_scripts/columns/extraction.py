@@ -22,7 +22,8 @@ TOKEN_SUMS = pa.schema(
         ("sums", pa.large_list(pa.float64())),
     ]
 )
-"""Exact sums of a token's states over one shard of a corpus, for tokens that occur and every layer from 0."""
+"""Exact sums of a token's states over one shard of a corpus, for tokens that occur and every layer from 0. Ids ascend,
+and a row group holds the same range of ids in every shard (``extraction.averages``)."""
 
 TOKEN_AVERAGES = pa.schema(
     [

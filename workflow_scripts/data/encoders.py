@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.data.hub import find, reaching
+from workflow_scripts.data.hub import download
 from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
@@ -102,7 +102,8 @@ def copy_files(origin: Path, folder: Path) -> None:
 
 def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
     if source.kind == "hub":
-        return _download(source), f"hub:{source.repository}@{source.revision}"
+        folder = download(str(source.repository), source.revision, "model", list(FILES))
+        return folder, f"hub:{source.repository}@{source.revision}"
     if source.kind == "package":
         spec = find_spec(str(source.package))
         if spec is None or spec.origin is None:
@@ -116,24 +117,6 @@ def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
     if not folder.is_dir():
         raise MissingError(f"{folder} does not exist")
     return folder, f"{label}{source.path}"
-
-
-def _download(source: EncoderSource) -> Path:
-    from huggingface_hub import snapshot_download  # slow to import, and needed only for this kind of source
-
-    repository, place = str(source.repository), f"hub:{source.repository}"
-    newest = find(repository, source.revision, "model")
-    if source.revision is None:
-        raise DataError(f"{place}: no revision is pinned; the Hub has {newest}. Write it into the block.")
-    with reaching(f"{place}@{source.revision}"):
-        return Path(
-            snapshot_download(
-                repository,
-                revision=source.revision,
-                allow_patterns=list(FILES),
-                local_files_only=newest is None,
-            )
-        )
 
 
 def _checked(name: str, source: EncoderSource, folder: Path) -> dict[str, str]:

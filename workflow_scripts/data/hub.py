@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
@@ -52,6 +52,66 @@ def find(repository: str, revision: str | None, kind: Kind) -> str | None:
         return None
 
 
+class HubFile(NamedTuple):
+    """What the Hub says of a file that it holds."""
+
+    size: int
+    sha256: str | None
+    """None for a small file, of which Git's hash alone is known."""
+
+
+def describe(repository: str, revision: str, kind: Kind, paths: list[str]) -> dict[str, HubFile]:
+    """Size and sha256 of files at a commit, by path, without downloading them; what is not there is left out.
+
+    Raises:
+        MissingError: no such repository or commit.
+        UnreachableError: it cannot be asked, or may not be read.
+    """
+    from huggingface_hub import HfApi, hf_api  # slow to import, and needed only for this kind of source
+
+    place = f"hub:{repository}@{revision}"
+    if find(repository, revision, kind) is None:
+        raise UnreachableError(f"{place}: (not reached)")
+    with reaching(place):
+        found = HfApi().get_paths_info(repository, paths, revision=revision, repo_type=kind)
+    files = [one for one in found if isinstance(one, hf_api.RepoFile)]
+    return {one.path: HubFile(one.size, one.lfs.sha256 if one.lfs else None) for one in files}
+
+
+def download(repository: str, revision: str | None, kind: Kind, patterns: list[str]) -> Path:
+    """The folder with files of a repository at a commit, got ``persistently``.
+
+    Args:
+        repository: Its name.
+        revision: The commit.
+        kind: Of the repository.
+        patterns: Of the names of the files.
+
+    Raises:
+        MissingError: no such repository or commit.
+        UnreachableError: it cannot be asked and not all is here, breaks off again and again, or may not be read.
+        DataError: no commit is given, and what the newest is.
+    """
+    from huggingface_hub import snapshot_download  # slow to import, and needed only for this kind of source
+
+    newest = find(repository, revision, kind)
+    if revision is None:
+        found = f"hub:{repository}: no revision is pinned; the Hub has {newest}"
+        raise DataError(f"{found}. Write it into the block.")
+
+    def get() -> str:
+        with reaching(f"hub:{repository}@{revision}"):
+            return snapshot_download(
+                repository,
+                repo_type=kind,
+                revision=revision,
+                allow_patterns=patterns,
+                local_files_only=newest is None,
+            )
+
+    return Path(persistently(get) if newest else get())
+
+
 @contextmanager
 def reaching(place: str) -> Iterator[None]:
     """Turn every failure to get something from the Hub into a one-line error.
@@ -75,7 +135,9 @@ def reaching(place: str) -> Iterator[None]:
 
 
 def persistently(get: Callable[[], T]) -> T:
-    """What ``get`` gets from a Hub that has just answered, tried a few times: a download goes on where it broke off.
+    """What ``get`` gets from a Hub that has just answered, tried a few times.
+
+    Files that have come are not asked for again. Within a file, the client goes on where a connection broke off.
 
     Raises:
         MissingError, UnreachableError, DataError: of the last attempt, as ``reaching`` raises them within ``get``.

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.data.hub import at_commit, find, persistently, reaching
+from workflow_scripts.data.hub import at_commit, download, find, persistently, reaching
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, check_planned, is_here
 from workflow_scripts.data.readers.base import Reader, Rows
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
@@ -42,6 +42,7 @@ class File(Settings):
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
         description="null where the file was not at hand when this was written; only the contract checks it."
     )
+    size: int | None = Field(default=None, ge=0, description="Bytes; a download that was cut off has fewer.")
 
 
 class FileSource(Settings):
@@ -233,6 +234,12 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
             raise DataError(f"{path}: a folder, or no file that can be read. Put the file there.")
     origin = {}
     for role, path in files.items():
+        size, promised = path.stat().st_size, source.files[role].size
+        if promised is not None and size != promised:
+            cut = "It was cut off: download" if size < promised else "Download"
+            raise DataError(
+                f"{path}: {size} bytes; pinned {promised}. {cut} it again, or pin the one you mean."
+            )
         found, pinned = sha256_of(path), source.files[role].sha256
         if pinned and found != pinned:
             raise DataError(
@@ -277,26 +284,8 @@ def _package_root(package: str | None) -> tuple[Path, str]:
 
 
 def _hub_root(source: FileSource) -> tuple[Path, str]:
-    from huggingface_hub import snapshot_download  # slow to import, needed only for this kind of source
-
-    repository, place = str(source.repository), f"hub:{source.repository}"
-    newest = find(repository, source.revision, "dataset")
-    if source.revision is None:
-        raise DataError(f"{place}: no revision is pinned; the Hub has {newest}. Write it into the block.")
-    paths = [file.path for file in source.files.values()]
-
-    def download() -> str:
-        with reaching(f"{place}@{source.revision}"):
-            return snapshot_download(
-                repository,
-                repo_type="dataset",
-                revision=source.revision,
-                allow_patterns=paths,
-                local_files_only=newest is None,
-            )
-
-    folder = persistently(download) if newest else download()
-    return Path(folder), f"{place}@{source.revision}/"
+    repository, paths = str(source.repository), [file.path for file in source.files.values()]
+    return download(repository, source.revision, "dataset", paths), f"hub:{repository}@{source.revision}/"
 
 
 def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
@@ -306,7 +295,7 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
     where = f"hub:{source.repository}@{source.revision}"
     newest = find(source.repository, source.revision, "dataset")
 
-    def download() -> dict[str, Any]:
+    def get() -> dict[str, Any]:
         with reaching(where), at_commit(source.revision, offline=newest is None):
             return {
                 split: load_dataset(source.repository, source.name, split=split, revision=source.revision)
@@ -315,7 +304,7 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
 
     tables = [
         _in_form(part.with_format("arrow")[:], source, split, form)
-        for split, part in (persistently(download) if newest else download()).items()
+        for split, part in (persistently(get) if newest else get()).items()
         if isinstance(part, HubDataset)
     ]
     rows = pa.concat_tables(tables)

@@ -10,7 +10,11 @@ bit, the sums of one pass over the whole corpus, whatever the number of shards. 
   BERT's most frequent token (6.5 million occurrences, entries below 16) stays under 2^27. A larger sum is an error.
 
 The last digit of a state depends on the batch in which it is computed. Batches are therefore formed within blocks
-of a fixed number of sentences, and a shard is a range of whole blocks.
+of a fixed number of sentences, by length under a token budget (``forward.passes``), and a shard is a range of whole
+blocks.
+
+Shards and averages are written in slices of neighbouring token ids, the same ids in every shard and a row group each,
+so that shards are added up slice by slice: memory grows neither with the corpus nor with vocabulary or shards.
 
 ASSUME: the corpus is averaged sentence by sentence, one forward pass each, as everywhere else here; the paper does
 not say. [CLS], [SEP] and every other id that occurs have a mean too. A token that never occurs gets the mean of its
@@ -19,11 +23,12 @@ layer's means (F4: not stated in the paper), and the notes of scores say how oft
 Shape suffixes: V vocabulary, L hidden states from 0, D width, O tokens that occur.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
@@ -39,6 +44,9 @@ from workflow_scripts.models.tokens import TokenisedText
 
 STEP = 2.0**-24
 LIMIT = 2.0**29
+SLICE_BYTES = 1 << 24
+"""Of sums in one slice; the merge takes about six times this, most of it while it adds a shard's part, and 280 MB more
+than at its start for BERT-base."""
 _ROUNDER = 1.5 * 2.0**52 * STEP  # a float64 of this size has the last digit STEP, so that adding it rounds
 
 
@@ -85,7 +93,8 @@ class TokenSums(NamedTuple):
             DataError: naming the largest sum.
         """
         seen_O = self.counts_V.nonzero().squeeze(1)  # the rest of the table is untouched memory
-        largest = float(self.sums_LVD[:, seen_O].abs().max()) if len(seen_O) else 0.0
+        by_layer = [sums_VD[seen_O].abs().max() for sums_VD in self.sums_LVD] if len(seen_O) else []
+        largest = float(torch.stack(by_layer).max()) if by_layer else 0.0
         if not largest < LIMIT:
             raise DataError(
                 f"extraction.averages: a sum reached {largest:.3g}, but sums are exact only below {LIMIT:.3g}. "
@@ -112,39 +121,78 @@ def sum_states(backbone: PreTrainedModel, text: TokenisedText, block: int, preci
     return sums
 
 
-def sums_table(sums: TokenSums) -> pa.Table:
-    """Sums of the tokens that occur, columns of ``columns.extraction.TOKEN_SUMS``: a row per token and layer."""
-    ids_O = sums.counts_V.nonzero().squeeze(1)
-    layers = len(sums.sums_LVD)
-    values = sums.sums_LVD[:, ids_O].permute(1, 0, 2).reshape(-1, sums.sums_LVD.shape[2]).cpu().numpy()
-    return _rows(ids_O.cpu().numpy(), sums.counts_V[ids_O].cpu().numpy(), layers, values, TOKEN_SUMS)
+def sums_tables(sums: TokenSums) -> Iterator[pa.Table]:
+    """Sums of the tokens that occur, slice by slice: columns of ``columns.extraction.TOKEN_SUMS``, ids ascending."""
+    layers, vocabulary, width = sums.sums_LVD.shape
+    size = max(1, SLICE_BYTES // (layers * width * sums.sums_LVD.itemsize))
+    for start in range(0, vocabulary, size):
+        ids_O = start + sums.counts_V[start : start + size].nonzero().squeeze(1)
+        if len(ids_O):
+            values = sums.sums_LVD[:, ids_O].permute(1, 0, 2).reshape(-1, width).cpu().numpy()
+            yield _rows(ids_O.cpu().numpy(), sums.counts_V[ids_O].cpu().numpy(), layers, values, TOKEN_SUMS)
 
 
-def merge(ids_O: NDArray[np.int64], tables: Iterable[pa.Table]) -> pa.Table:
-    """Means over all shards, columns of ``columns.extraction.TOKEN_AVERAGES``; one shard is in memory at a time.
+def merge(shards: Sequence[pq.ParquetFile]) -> Iterator[pa.Table]:
+    """Means over all shards slice by slice: columns of ``columns.extraction.TOKEN_AVERAGES``, ids ascending.
+
+    A slice's sums and one shard's part of them are in memory at a time.
 
     Args:
-        ids_O: Every token that occurs in any shard, ascending.
-        tables: Every shard's sums, columns of ``columns.extraction.TOKEN_SUMS``, in any order.
+        shards: Every shard's sums, columns of ``columns.extraction.TOKEN_SUMS``, in any order.
 
     Raises:
         DataError: if the corpus is empty.
     """
-    sums = np.empty((0, 0, 0))
-    counts_O = np.zeros(len(ids_O), dtype=np.int64)
-    for table in (table for table in tables if len(table)):
-        layers, width = 1 + int(_column(table, "layer").max()), len(table["sums"][0])
-        if not sums.size:
-            sums = np.zeros((len(ids_O), layers, width))
-        part_ids = _column(table, "token_id")[::layers]
-        places = np.searchsorted(ids_O, part_ids)
-        sums[places] += _matrix(table, "sums").reshape(len(part_ids), layers, width)
-        counts_O[places] += _column(table, "count")[::layers]
-    if not sums.size:
+    slices = _slices(shards)
+    if not slices:
         raise DataError("extraction.averages: the dataset has no sentences. Choose another one.")
+    for groups in slices:
+        first, end = groups[0].first, 1 + max(group.last for group in groups)
+        yield _means(first, end, (group.shard.read_row_group(group.number) for group in groups))
+
+
+class _Group(NamedTuple):
+    """A row group and the range of its ids."""
+
+    first: int
+    last: int
+    shard: pq.ParquetFile
+    number: int
+
+
+def _slices(shards: Sequence[pq.ParquetFile]) -> list[list[_Group]]:
+    """Row groups that have ids in common are in one list, no id is in two, and lists ascend."""
+    groups = [
+        _Group(found.min, found.max, shard, number)
+        for shard in shards
+        for number in range(shard.num_row_groups)
+        for found in [shard.metadata.row_group(number).column(0).statistics]
+    ]
+    slices: list[list[_Group]] = []
+    end = -1
+    for group in sorted(groups, key=lambda group: group.first):
+        if group.first > end:
+            slices.append([])
+        slices[-1].append(group)
+        end = max(end, group.last)
+    return slices
+
+
+def _means(first: int, end: int, parts: Iterable[pa.Table]) -> pa.Table:
+    """Means of the tokens from ``first`` to before ``end`` that occur in some of ``parts``."""
+    sums = np.empty((0, 0, 0))
+    counts = np.zeros(end - first, dtype=np.int64)
+    for part in parts:
+        layers, width = 1 + int(_column(part, "layer").max()), len(part["sums"][0])
+        if not sums.size:
+            sums = np.zeros((len(counts), layers, width))
+        places = _column(part, "token_id")[::layers] - first
+        sums[places] += _matrix(part, "sums").reshape(len(places), layers, width)
+        counts[places] += _column(part, "count")[::layers]
+    seen_O = counts.nonzero()[0]
     _, layers, width = sums.shape
-    means = (sums / np.maximum(counts_O, 1)[:, None, None]).reshape(-1, width).astype(np.float32)
-    return _rows(ids_O, counts_O, layers, means, TOKEN_AVERAGES)
+    means = (sums[seen_O] / counts[seen_O, None, None]).reshape(-1, width).astype(np.float32)
+    return _rows(first + seen_O, counts[seen_O], layers, means, TOKEN_AVERAGES)
 
 
 def tables_of(averages: pa.Table, vocabulary: int) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:

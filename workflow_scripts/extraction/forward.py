@@ -31,11 +31,6 @@ TOKENS_PER_BATCH = 4096
 """Padding included: more than encoding alone likes, since every cell of the study costs some calls a batch."""
 
 
-def usable_device() -> torch.device:
-    """A GPU if there is one, otherwise the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
 def passes(
     backbone: PreTrainedModel, text: TokenisedText, precision: Precision, block: int | None = None
 ) -> Iterator[States]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.columns.extraction import TOKEN_AVERAGES, TOKEN_DOCUMENTS, WORD_VECTORS
-from workflow_scripts.extraction.forward import usable_device
 from workflow_scripts.extraction.representations import (
     EncoderRepresentation,
     EncoderVectors,
@@ -26,6 +25,7 @@ from workflow_scripts.extraction.representations import (
 from workflow_scripts.extraction.study import JobSettings, Opened
 from workflow_scripts.extraction.weighting import Counts, Vocabulary, read_vocabulary
 from workflow_scripts.extraction.wikitext import read_counts
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import check_model_folder, read_table
@@ -50,8 +50,14 @@ class Files(NamedTuple):
         return cls(job.inputs["encoder"].parent, job.inputs["biases"], **optional)
 
 
-def open_representation(settings: JobSettings, files: Files) -> Opened | None:
-    """The representation, ready to compute vectors; None where its word vectors are missing."""
+def open_representation(settings: JobSettings, files: Files, gpus: int) -> Opened | None:
+    """The representation, ready to compute vectors; None where its word vectors are missing.
+
+    Args:
+        settings: Of the job.
+        files: What it is loaded from.
+        gpus: What the job asked for, 0 or 1.
+    """
     representation = settings.representation
     if isinstance(representation, WordRepresentation):
         assert files.words is not None
@@ -63,7 +69,7 @@ def open_representation(settings: JobSettings, files: Files) -> Opened | None:
         tables = random_tables(representation, len(vocabulary.tokens))
         vectors = TableVectors(partial(tokenise, tokenizer), tables)
         return Opened(vectors, vocabulary, _counts(files.documents, vocabulary), depth=0)
-    return _open_encoder(representation, settings, tokenizer, vocabulary, files)
+    return _open_encoder(representation, settings, tokenizer, vocabulary, files, gpus)
 
 
 def _open_encoder(
@@ -72,8 +78,9 @@ def _open_encoder(
     tokenizer: PreTrainedTokenizerBase,
     vocabulary: Vocabulary,
     files: Files,
+    gpus: int,
 ) -> Opened:
-    backbone = load_backbone(files.encoder).to(usable_device())  # type: ignore[arg-type]
+    backbone = load_backbone(files.encoder).to(granted_device(gpus))  # type: ignore[arg-type]
     averages = read_table(files.averages, TOKEN_AVERAGES) if files.averages else None
     vectors = EncoderVectors(backbone, tokenizer, settings.template, averages, representation.precision)
     depth = backbone.config.num_hidden_layers

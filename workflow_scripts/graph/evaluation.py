@@ -39,7 +39,7 @@ class Evaluation:
         return f"<results>/datasets/{self._suites['attention'][wildcards.suite]['energy']['dataset']}.parquet"
 
     def gpus(self, *kinds: str) -> int:
-        """What a job that encodes suites of these kinds asks for."""
+        """What a job that encodes suites of these kinds asks for; "extraction" stands for a study without training."""
         return int(any(kind in self._study.config["evaluation"]["on_gpu"] for kind in kinds))
 
     def group(self, *kinds: str) -> str | None:

@@ -8,6 +8,7 @@ from math import ceil
 from typing import Protocol
 
 from workflow_scripts.graph.retries import killed_for_memory
+from workflow_scripts.graph.sizes import VOCABULARY
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
 from workflow_scripts.graph.workloads import Suite, Workloads
@@ -20,6 +21,11 @@ _BESIDE_GB = 4
 """Python, PyTorch, the text and a batch's states."""
 _VECTOR_BYTES = 4 * 2 * 4
 """A dimension of a row's two texts in float32, in four copies: known, a task's, its features, a classifier's."""
+
+_SUMMING_GB = 20
+"""For an encoder that nobody can size: what BERT-large takes."""
+_SUM_BYTES = 8
+"""An entry of a token's summed states, in float64."""
 
 
 class Request(Protocol):
@@ -35,6 +41,11 @@ class Memory:
     def __init__(self, study: Study, workloads: Workloads) -> None:
         self._study = study
         self._work = workloads
+
+    @staticmethod
+    def usual(gb: int) -> Request:
+        """Of a job that takes no more for a larger encoder or suite."""
+        return _in_each_try(lambda _wildcards: gb)
 
     def reading(self, least_gb: int) -> Request:
         """Of a job that computes with a run's model.
@@ -62,6 +73,18 @@ class Memory:
         return _in_each_try(
             lambda wildcards: _gigabytes(least_gb, self._behind(wildcards.teacher), _READ_BYTES)
         )
+
+    def averaging(self) -> Request:
+        """Of a job that sums all tokens' states in every layer, with the encoder of the extraction study."""
+        encoder = self._study.config["extraction"]["encoder"]
+
+        def request(_wildcards: Wildcards) -> int:
+            sizes = [size for size in self._study.sizes.behind(encoder) if size]
+            entries = sum((size.layers + 1) * VOCABULARY * size.width for size in sizes)
+            least_gb = 0 if sizes else _SUMMING_GB
+            return _gigabytes(least_gb, self._behind(encoder), _READ_BYTES, entries * _SUM_BYTES)
+
+        return _in_each_try(request)
 
     def training(self, least_gb: int) -> Request:
         """Of a job that trains a run: of all its parameters, or of adapters beside frozen ones."""

@@ -68,7 +68,7 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
     if config["development"]["dataset"]:
         yield from unknown(config["development"]["dataset"], config["datasets"], "development.dataset")
     for kind in config["evaluation"]["on_gpu"]:
-        yield from unknown(kind, config["suites"], "evaluation.on_gpu")
+        yield from unknown(kind, [*config["suites"], "extraction"], "evaluation.on_gpu")
     yield from _of_suites(config)
     yield from _of_report(config)
     yield from _of_extraction(config)

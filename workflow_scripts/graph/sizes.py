@@ -11,6 +11,9 @@ import yaml
 
 from workflow_scripts.graph.runs import members_of
 
+VOCABULARY = 65_536
+"""Tokens of an encoder, rather too many."""
+
 
 class Size(NamedTuple):
     """Of an encoder."""
@@ -20,8 +23,8 @@ class Size(NamedTuple):
 
     @property
     def parameters(self) -> int:
-        """About as many as an encoder of this size has, rather too many: twelve squares a layer, 65,536 tokens."""
-        return 12 * self.layers * self.width**2 + 65_536 * self.width
+        """About as many as an encoder of this size has: twelve squares a layer, and a vector a token."""
+        return 12 * self.layers * self.width**2 + VOCABULARY * self.width
 
 
 class Sizes:

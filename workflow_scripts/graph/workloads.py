@@ -1,6 +1,7 @@
 """What each evaluation of a study works on, looked up by its suite and its run's encoder."""
 
 from functools import cache, cached_property
+from math import inf
 from typing import Any
 
 from workflow_scripts.graph.sizes import Size
@@ -29,6 +30,15 @@ class Workloads:
         """The work of a suite."""
         config: dict[str, Any] = self._study.config
         return work_of(kind, config["suites"][kind][suite], config["datasets"], self.rates)
+
+    @cached_property
+    def averaged(self) -> Work:
+        """The work of summing tokens' states over the corpus of the extraction study, all shards together."""
+        config: dict[str, Any] = self._study.config
+        averages = config["extraction"]["averages"]
+        corpus = {"dataset": averages["dataset"], "max_sentences": averages["max_sentences"] or inf}
+        read = {"samples": {"corpus": corpus}, "max_tokens": averages["max_tokens"]}
+        return work_of("extraction", read, config["datasets"], self.rates)
 
     def _sizes(self, run: str) -> list[Size]:
         """Sizes of the encoders behind a run, without those that nobody can size before they are fetched."""

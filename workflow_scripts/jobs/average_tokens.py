@@ -1,12 +1,13 @@
 """Sum every token's hidden states over one shard of a corpus, exactly (rule average_tokens)."""
 
 from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.columns.extraction import TOKEN_SUMS
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.extraction.averages import Averages, shard_of, sum_states, sums_table
-from workflow_scripts.extraction.forward import usable_device
+from workflow_scripts.extraction.averages import Averages, shard_of, sum_states, sums_tables
+from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.provenance.artefacts import check_model_folder, read_table, write_table
+from workflow_scripts.provenance.artefacts import check_model_folder, read_table, writing_table
 from workflow_scripts.provenance.job import parse_job
 
 
@@ -17,6 +18,7 @@ def main() -> None:
         __doc__,
         wildcards=["scatteritem"],
         inputs=["encoder", "sentences"],
+        operational=["gpus"],
         outputs=["sums"],
     )
     settings = Averages.parse(job.settings["averages"], "extraction.averages")
@@ -26,11 +28,13 @@ def main() -> None:
     sentences = table["sentence"].slice(first, end - first).to_pylist()
     folder = job.inputs["encoder"].parent
     check_model_folder(folder)
-    backbone = load_backbone(folder).to(usable_device())  # type: ignore[arg-type]
+    backbone = load_backbone(folder).to(granted_device(job.operational["gpus"]))  # type: ignore[arg-type]
     text = tokenise(load_tokenizer(folder), sentences, settings.max_tokens)
     sums = sum_states(backbone, text, settings.block, settings.precision)
     record = job.record(labels=[settings.label] if settings.label else [])
-    write_table(job.outputs["sums"], sums_table(sums), record)
+    with writing_table(job.outputs["sums"], TOKEN_SUMS, record, split_bytes=True) as writer:
+        for part in sums_tables(sums):
+            writer.write_table(part)
 
 
 if __name__ == "__main__":

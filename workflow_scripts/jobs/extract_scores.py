@@ -28,13 +28,15 @@ def main() -> None:
         wildcards=["kind", "representation", "task"],
         inputs=["encoder", "biases", "dataset"],
         many=["words", "documents", "averages", "fitted"],
+        operational=["gpus"],
         outputs=["scores"],
     )
     kind, representation, name = (job.wildcards[wildcard] for wildcard in ("kind", "representation", "task"))
     settings = JobSettings.parse(job.settings["job"], "extraction")
     suite = job.settings["suite"]
     table = read_dataset_table(job.inputs["dataset"])
-    opened = open_representation(settings, Files.of(job)) if len(table) else None
+    gpus = job.operational["gpus"]
+    opened = open_representation(settings, Files.of(job), gpus) if len(table) else None
     if opened is None:
         scores = absent(name)
     else:

@@ -17,13 +17,14 @@ def main() -> None:
         wildcards=["representation"],
         inputs=["encoder", "biases", "sentences"],
         many=["words", "documents", "averages"],
+        operational=["gpus"],
         outputs=["fitted", "scores"],
     )
     representation = job.wildcards["representation"]
     settings = JobSettings.parse(job.settings["learnt"], "extraction")
     measured = JobSettings.parse(job.settings["isotropy"], "extraction")
     wikitext = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
-    opened = open_representation(settings, Files.of(job))
+    opened = open_representation(settings, Files.of(job), job.operational["gpus"])
     if opened is None:
         learnt = Learnt([], absent(wikitext.dataset))
     else:

@@ -1,21 +1,21 @@
 """Add up the sums of all shards and divide by the occurrences (rule merge_token_averages)."""
 
-import numpy as np
-
-from workflow_scripts.columns.extraction import TOKEN_SUMS
+from workflow_scripts.columns.extraction import TOKEN_AVERAGES, TOKEN_SUMS
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.averages import merge
-from workflow_scripts.provenance.artefacts import read_table, write_table
+from workflow_scripts.provenance.artefacts import opened_tables, writing_table
 from workflow_scripts.provenance.job import parse_job
 
 
 def main() -> None:
-    """Read, add, divide, write."""
+    """Read, add, divide and write, some tokens at a time."""
     job = parse_job("merge_token_averages", __doc__, many=["sums"], outputs=["averages"])
-    paths = job.many("sums")
-    ids = [read_table(path, TOKEN_SUMS, ["token_id"])["token_id"].to_numpy() for path in paths]
-    averages = merge(np.unique(np.concatenate(ids)), (read_table(path, TOKEN_SUMS) for path in paths))
-    write_table(job.outputs["averages"], averages, job.record())
+    with (
+        opened_tables(job.many("sums"), TOKEN_SUMS) as shards,
+        writing_table(job.outputs["averages"], TOKEN_AVERAGES, job.record(), split_bytes=True) as writer,
+    ):
+        for averages in merge(shards):
+            writer.write_table(averages)
 
 
 if __name__ == "__main__":

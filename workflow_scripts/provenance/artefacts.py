@@ -22,7 +22,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -400,11 +400,28 @@ def write_table(path: Path, table: pa.Table, record: Record) -> None:
 
 
 @contextmanager
-def writing_table(path: Path, schema: pa.Schema, record: Record) -> Iterator[pq.ParquetWriter]:
-    """Open a Parquet artefact to be written batch by batch."""
+def writing_table(
+    path: Path, schema: pa.Schema, record: Record, *, split_bytes: bool = False
+) -> Iterator[pq.ParquetWriter]:
+    """Open a Parquet artefact to be written batch by batch.
+
+    Args:
+        path: The artefact.
+        schema: Its columns.
+        record: Its record.
+        split_bytes: Compress the first bytes of all numbers of a column together, then the second ones and so on:
+            for numbers that seldom repeat.
+    """
     with atomic(path) as temporary:
         bare = schema.remove_metadata()  # pandas leaves its own there
-        with pq.ParquetWriter(temporary, bare, compression="zstd", write_page_checksum=True) as writer:
+        with pq.ParquetWriter(
+            temporary,
+            bare,
+            compression="zstd",
+            use_dictionary=not split_bytes,
+            use_byte_stream_split=split_bytes,
+            write_page_checksum=True,
+        ) as writer:
             yield writer
             _check_unchanged(record)
             writer.add_key_value_metadata(
@@ -470,6 +487,26 @@ def read_table(path: Path, schema: pa.Schema, columns: list[str] | None = None) 
     Raises:
         DataError: if the file is missing, damaged, or lacks a column of ``schema``.
     """
+    _check_table(path, schema)
+    return pq.read_table(path, columns=columns).replace_schema_metadata(None)
+
+
+@contextmanager
+def opened_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[list[pq.ParquetFile]]:
+    """Open Parquet artefacts to be read in parts, each after the checks of ``read_table``.
+
+    Raises:
+        DataError: as ``read_table`` does.
+    """
+    with ExitStack() as opened:
+        files = []
+        for path in paths:
+            _check_table(path, schema)
+            files.append(opened.enter_context(pq.ParquetFile(path)))
+        yield files
+
+
+def _check_table(path: Path, schema: pa.Schema) -> None:
     if not path.exists():
         raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
     verify_checksum(path)
@@ -478,7 +515,6 @@ def read_table(path: Path, schema: pa.Schema, columns: list[str] | None = None) 
         raise DataError(
             f"{path}: columns {_describe(found)}; expected {_describe(schema)}. Rerun the rule that makes it."
         )
-    return pq.read_table(path, columns=columns).replace_schema_metadata(None)
 
 
 def _describe(schema: pa.Schema) -> str:

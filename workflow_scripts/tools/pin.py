@@ -1,8 +1,9 @@
 """Pin data that the configuration leaves open: python -m workflow_scripts.tools.pin [NAME ...].
 
-Writes the sha256 of files that are now at hand in the place of `sha256: null`, and the newest commit of the Hub's
-repositories that have none. Nothing else of a file is touched: comments and layout stay. A dataset is pinned only if
-all files of that source are there and its rows meet its contract; what is not there is left as it is, and named. With
+Writes sha256 and size of files that are now at hand, or that the Hub holds, in the place of `sha256: null`, and the
+newest commit of the Hub's repositories that have none. A contract without a number of rows gets it, where all sources
+of a dataset are read alike. Nothing else of a file is touched: comments and layout stay. Files at hand are pinned only
+if all of their source are there and its rows meet the contract; what is not there is left as it is, and named. With
 names, of datasets or encoders, exit code 1 if anything of theirs is left open. A pin is a setting: it reruns what reads
 the dataset.
 """
@@ -15,10 +16,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from workflow_scripts.data.hub import Kind, find
+from workflow_scripts.data.hub import Kind, describe, find
 from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.data.sources import Dataset, data_root, load
-from workflow_scripts.errors import ConfigError, DataError, one_line_errors
+from workflow_scripts.errors import ConfigError, DataError, MissingError, one_line_errors
 from workflow_scripts.graph.findings import refuse, unknown
 from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml
 from workflow_scripts.provenance.artefacts import atomic
@@ -52,6 +53,8 @@ class Open(NamedTuple):
     """Of the dataset, or what is below ``fetch`` of an encoder."""
     node: yaml.MappingNode
     """Of the source."""
+    contract: yaml.Node | None
+    """Of the dataset, where it has one of its own."""
 
     @property
     def source(self) -> Mapping[str, Any]:
@@ -76,7 +79,7 @@ def find_pins(file: Path, names: Iterable[str], root: Path | None) -> Found:
     for one in _sources(file):
         if not wanted or one.place.partition(".")[2] in wanted:
             try:
-                found.pins.extend(_revision(one) if one.source["kind"] in ON_HUB else _hashes(one, root))
+                found.pins.extend(_on_hub(one) if one.source["kind"] in ON_HUB else _hashes(one, root))
             except DataError as error:
                 line = str(error)
                 found.left.append(line if line.startswith(one.place) else f"{one.place}: {line}")
@@ -85,14 +88,19 @@ def find_pins(file: Path, names: Iterable[str], root: Path | None) -> Found:
 
 def _sources(file: Path) -> Iterator[Open]:
     """Sources of the blocks of a file, in order."""
-    config, node = read_yaml(file) or {}, yaml.compose(_text(file), Loader=yaml.SafeLoader)
+    text = _text(file)
+    config, node = read_yaml(file) or {}, yaml.compose(text, Loader=yaml.SafeLoader)
     for section, below in (("datasets", ()), ("encoders", ("fetch",))):
         for name, block in (config.get(section) or {}).items():
             path = [section, name, *below, "sources"]
-            listed = _at(node, path)
+            listed, contract = _at(node, path), _at(node, [section, name, "contract"])
+            if contract and text[contract.start_mark.index] == "&":
+                contract = None  # several blocks have it
             if isinstance(listed, yaml.SequenceNode):
                 for number, source in enumerate(listed.value):
-                    yield Open(f"{section}.{name}", number, block["fetch"] if below else block, source)
+                    yield Open(
+                        f"{section}.{name}", number, block["fetch"] if below else block, source, contract
+                    )
 
 
 def _text(file: Path) -> str:
@@ -109,34 +117,88 @@ def _at(node: yaml.Node | None, path: Iterable[str]) -> yaml.Node | None:
 
 
 def _hashes(one: Open, root: Path | None) -> Iterator[Pin]:
-    files = one.source.get("files", {})
-    roles = [role for role, file in files.items() if file["sha256"] is None]
+    """Hashes and sizes of files on this machine, and rows."""
+    roles = _open_roles(one)
     if not roles:
         return
     name = one.place.partition(".")[2]
     decides = {key: value for key, value in one.block.items() if key != "about"}
     dataset = Dataset.parse(decides | {"sources": [dict(one.source)]}, one.place)
-    _, origin = load(name, dataset, root)
+    rows, origin = load(name, dataset, root)
     for role in roles:
-        null = _at(one.node, ["files", role, "sha256"])
-        if null is not None:
-            yield _pin(one, null, origin[role].sha256, f"{origin[role].path}: sha256 {origin[role].sha256}")
+        path = origin[role].path
+        file = (root or Path()) / one.source["files"][role]["path"]
+        size = file.stat().st_size if one.source["kind"] == "local" else None
+        yield from _file(one, role, path, origin[role].sha256, size)
+    yield from _rows(one, len(rows.table))
 
 
-def _revision(one: Open) -> Iterator[Pin]:
-    """The newest commit of a repository that has none, put beside the repository where the key is left out."""
-    if one.source.get("revision") is not None:
-        return
-    repository = one.source["repository"]
+def _open_roles(one: Open) -> list[str]:
+    return [role for role, file in one.source.get("files", {}).items() if file["sha256"] is None]
+
+
+def _on_hub(one: Open) -> Iterator[Pin]:
+    """The newest commit of a repository that has none, and what the Hub says of its files."""
+    repository, revision = one.source["repository"], one.source.get("revision")
     kind: Kind = "dataset" if one.place.startswith("datasets.") else "model"
-    newest = str(find(repository, None, kind))
-    shown = f"hub:{repository}: revision {newest}"
+    if revision is None:
+        revision = str(find(repository, None, kind))
+        yield _revision(one, revision)
+    if roles := _open_roles(one):
+        files = {role: one.source["files"][role]["path"] for role in roles}
+        known = describe(repository, revision, kind, list(files.values()))
+        for role, path in files.items():
+            if path not in known:
+                raise MissingError(f"hub:{repository}@{revision}: no file {path}")
+            if known[path].sha256:
+                yield from _file(one, role, f"hub:{repository}@{revision}/{path}", *known[path][::-1])
+
+
+def _revision(one: Open, newest: str) -> Pin:
+    """Put beside the repository where the key is left out."""
+    shown = f"hub:{one.source['repository']}: revision {newest}"
     if (null := _at(one.node, ["revision"])) is not None:
-        yield _pin(one, null, newest, shown)
-    elif (beside := _at(one.node, ["repository"])) is not None:
-        comma = ", " if one.node.flow_style else f"\n{' ' * one.node.start_mark.column}"
-        end = beside.end_mark.index
-        yield Pin(end, end, f"{comma}revision: {newest}", f"{one.place}: {shown}")
+        return _pin(one, null, newest, shown)
+    beside = _at(one.node, ["repository"])
+    assert beside is not None, one.place
+    end = beside.end_mark.index
+    return Pin(end, end, f"{_next_key(one.node)}revision: {newest}", f"{one.place}: {shown}")
+
+
+def _file(one: Open, role: str, name: str, sha256: str | None, size: int | None) -> Iterator[Pin]:
+    """Hash and size of a file, one beside the other where there was no size."""
+    given, null = _at(one.node, ["files", role]), _at(one.node, ["files", role, "sha256"])
+    if sha256 is None or null is None or not isinstance(given, yaml.MappingNode):
+        return
+    old = _at(given, ["size"])
+    beside = f"{_next_key(given)}size: {size}" if size is not None and old is None else ""
+    yield _pin(
+        one, null, f"{sha256}{beside}", f"{name}: sha256 {sha256}{f', {size} bytes' if beside else ''}"
+    )
+
+
+def _rows(one: Open, rows: int) -> Iterator[Pin]:
+    """Rows of a dataset, before the first key of its contract; nothing where sources may differ in them."""
+    ways = [(source.get("reader"), source.get("options")) for source in one.block["sources"]]
+    if (
+        not isinstance(one.contract, yaml.MappingNode)
+        or _at(one.contract, ["rows"])
+        or ways != ways[:1] * len(ways)
+    ):
+        return
+    shown = f"{one.place}: rows {rows}"
+    if not one.contract.value:
+        start = one.contract.start_mark.index + 1
+        yield Pin(start, start, f"rows: {rows}", shown)
+        return
+    start = one.contract.value[0][0].start_mark.index
+    yield Pin(start, start, f"rows: {rows}{_next_key(one.contract)}", shown)
+
+
+def _next_key(mapping: yaml.MappingNode) -> str:
+    """What stands between two keys."""
+    column = mapping.value[0][0].start_mark.column
+    return ", " if mapping.flow_style else f"\n{' ' * column}"
 
 
 def _pin(one: Open, null: yaml.Node, text: str, shown: str) -> Pin:
@@ -145,8 +207,9 @@ def _pin(one: Open, null: yaml.Node, text: str, shown: str) -> Pin:
 
 def pinned(text: str, pins: Iterable[Pin]) -> str:
     """A file's text with its pins in their places; one that several blocks share is put there once."""
+    line_end = "\r\n" if "\r\n" in text else "\n"
     for start, end, new in sorted({pin[:3] for pin in pins}, reverse=True):
-        text = f"{text[:start]}{new}{text[end:]}"
+        text = f"{text[:start]}{new.replace(chr(10), line_end)}{text[end:]}"
     return text
 
 

@@ -182,7 +182,7 @@ class EvaluationBlock(Settings):
     """What evaluations are given to compute with."""
 
     on_gpu: list[Name] = Field(
-        description="Kinds of suites whose jobs ask for a GPU each and encode there.",
+        description="Kinds of suites whose jobs ask for a GPU each and encode there; extraction: that study.",
         json_schema_extra=OPERATIONAL,
     )
 

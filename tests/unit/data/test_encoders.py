@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from workflow_scripts.config import ConfigError
-from workflow_scripts.data import encoders
+from workflow_scripts.data import hub
 from workflow_scripts.data.encoders import FILES, EncoderBlock, copy_files, locate
 from workflow_scripts.errors import DataError, UnreachableError
 from workflow_scripts.provenance.closure import ROOT
@@ -80,7 +80,7 @@ def test_every_source_that_is_not_there_is_named(root, monkeypatch):
     def offline(repository, *_):
         raise UnreachableError(f"hub:{repository} (not reached)")
 
-    monkeypatch.setattr(encoders, "find", offline)
+    monkeypatch.setattr(hub, "find", offline)
     sources = [
         local("absent"),
         {"kind": "package", "package": "no_such_package", "path": "model"},
@@ -108,11 +108,11 @@ def test_the_hub_is_asked_for_one_commit_and_for_no_code_or_pickle(root, monkeyp
         return str(root / "toy")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    monkeypatch.setattr(encoders, "find", lambda *_: COMMIT)
+    monkeypatch.setattr(hub, "find", lambda *_: COMMIT)
     folder, origin = locate("toy", block(HUB), None)
     assert folder == root / "toy"
     assert origin["model.safetensors"].path == f"hub:team/toy@{COMMIT}/model.safetensors"
-    where = {"repository": "team/toy", "revision": COMMIT}
+    where = {"repository": "team/toy", "repo_type": "model", "revision": COMMIT}
     assert asked == where | {"allow_patterns": list(FILES), "local_files_only": False}
     assert not [name for name in FILES if name.endswith((".py", ".bin", ".pt", ".pkl"))]
 
@@ -122,7 +122,7 @@ def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monk
         assert asked == ("team/toy", None, "model")
         return COMMIT
 
-    monkeypatch.setattr(encoders, "find", newest)
+    monkeypatch.setattr(hub, "find", newest)
     unpinned = {"kind": "hub", "repository": "team/toy"}
     with pytest.raises(
         DataError, match=f"hub:team/toy: no revision is pinned; the Hub has {COMMIT}. Write it"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hub import commit, mirror
+from tests.hub import CUT, commit, mirror
 from tests.hub_content import MINILM, add_minilm
 from tests.planning import ROOT
 
@@ -134,6 +134,39 @@ def test_an_encoder_is_fetched_once_and_then_found_without_the_hub(hub, ask, tmp
     assert asked.count("model.safetensors") == 2  # its head, and the file
 
 
+AT_ONCE = "from workflow_scripts.data import hub; hub._FIRST_WAIT_SECONDS = 0.01\n"
+WEIGHTS = "model.safetensors"
+
+
+def test_an_encoder_goes_on_where_its_download_broke_off(hub, ask):
+    """Within a connection that breaks; after an answer of the server's, with the file. What has come stays."""
+    failures, log = [CUT, 503, CUT], hub / "requests.log"
+    before = len(log.read_text().splitlines()) if log.exists() else 0
+    with mirror(hub, **{WEIGHTS: failures}) as address:
+        fetched = ask(AT_ONCE + LOCATE, address, MINILM, commit(MINILM))
+    assert f"/{WEIGHTS} 53aa51172d142c89" in fetched.stdout, fetched.stderr
+    requests = [line.split() for line in log.read_text().splitlines()[before:]]
+    asked = [(path.rpartition("/")[2], part) for verb, path, *part in requests if verb == "GET"]
+    parts = [part for name, part in asked if name == WEIGHTS]
+    assert failures == [] and parts[0] == parts[2] == [] and parts[1] == parts[3]
+    size = (hub / "models" / MINILM / commit(MINILM) / WEIGHTS).stat().st_size
+    ((start, _),) = [part.removeprefix("bytes=").split("-") for part in parts[1]]
+    assert size / 4 < int(start) < size
+    assert [name for name, _ in asked].count("tokenizer.json") == 1
+
+
+@pytest.mark.parametrize(("status", "tries"), [(503, 4), (401, 1)])
+def test_an_encoder_that_cannot_be_had_is_asked_for_again_only_where_that_may_help(hub, ask, status, tries):
+    failures = [status] * 9
+    with mirror(hub, **{WEIGHTS: failures}) as address:
+        refused = ask(AT_ONCE + LOCATE, address, MINILM, commit(MINILM))
+    assert refused.returncode == 1 and refused.stdout == "" and 9 - len(failures) == tries
+    (line,) = [line for line in refused.stderr.splitlines() if "Error:" in line]
+    place = f"DataError: encoders.toy: no source is available: hub:{MINILM}@{commit(MINILM)}"
+    assert line.startswith(f"{place}: ") and f"{status}" in line and WEIGHTS in line
+    assert ("(not reached)" if status == 503 else "(not allowed") in line
+
+
 def test_tasks_of_mteb_are_brought_and_load_without_a_network(hub, ask):
     with mirror(hub) as address:
         brought = [ask(TASKS, address, revision) for revision in (OLD, NEW)]
@@ -168,3 +201,27 @@ def test_a_pinned_file_of_the_hub_is_held_to_its_hash(hub, ask):
     assert read.stdout.split() == ["2", f"hub:team/lines@{OLD}/lines.txt", sha256], read.stderr
     assert ask(FILES, NOBODY, OLD, sha256).stdout == read.stdout
     assert other.returncode == 1 and "sha256" in other.stderr and "0" * 64 in other.stderr
+
+
+DESCRIBE = """
+import sys
+from workflow_scripts.data.hub import describe
+from workflow_scripts.errors import one_line_errors
+
+with one_line_errors():
+    for path, file in describe("team/lines", sys.argv[1], "dataset", ["lines.txt", "none.txt", "small.json"]).items():
+        print(path, file.size, file.sha256)
+"""
+
+
+def test_the_hub_says_size_and_hash_of_a_file_without_sending_it(hub, ask):
+    folder = hub / "datasets/team/lines" / NEW
+    folder.mkdir(parents=True)
+    (folder / "lines.txt").write_text("One sentence.\n")
+    (folder / "small.json").write_text("{}")
+    with mirror(hub) as address:
+        told = ask(DESCRIBE, address, NEW)
+    sha256 = hashlib.sha256(b"One sentence.\n").hexdigest()
+    assert sorted(told.stdout.splitlines()) == [f"lines.txt 14 {sha256}", "small.json 2 None"], told.stderr
+    refused = ask(DESCRIBE, NOBODY, NEW)
+    assert refused.returncode == 1 and refused.stderr.startswith("UnreachableError: hub:team/lines@")

@@ -1,12 +1,25 @@
 import itertools
+import tracemalloc
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from tests.tiny import DEPTH, WIDTH, sentences
+from workflow_scripts.columns.extraction import TOKEN_SUMS
 from workflow_scripts.errors import DataError
-from workflow_scripts.extraction.averages import TokenSums, merge, shard_of, sum_states, sums_table, tables_of
+from workflow_scripts.extraction import averages as module
+from workflow_scripts.extraction.averages import (
+    STEP,
+    TokenSums,
+    merge,
+    shard_of,
+    sum_states,
+    sums_tables,
+    tables_of,
+)
 from workflow_scripts.extraction.pooling import mixed
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
@@ -29,9 +42,18 @@ def sums_of(backbone, tokenizer, texts):
     return sum_states(backbone, tokenise(tokenizer, texts, 32), BLOCK, "float32")
 
 
+def written(sums, place):
+    with pq.ParquetWriter(
+        place, TOKEN_SUMS, compression="zstd", use_dictionary=False, use_byte_stream_split=True
+    ) as writer:
+        for table in sums_tables(sums):
+            writer.write_table(table)
+    return place
+
+
 def averages(*sums):
-    tables = [sums_table(one) for one in sums]
-    return merge(np.unique(np.concatenate([table["token_id"].to_numpy() for table in tables])), tables)
+    places = [written(one, pa.BufferOutputStream()) for one in sums]
+    return pa.concat_tables(merge([pq.ParquetFile(pa.BufferReader(place.getvalue())) for place in places]))
 
 
 def states_of(backbone, tokenizer, text):
@@ -85,6 +107,79 @@ def test_the_sums_of_any_number_of_shards_are_those_of_one_pass_bit_for_bit(back
     parts = [sums_of(backbone, tokenizer, TEXTS[first:end]) for first, end in ranges]
     assert averages(*parts).equals(whole)
     assert averages(*reversed(parts)).equals(whole)
+
+
+@pytest.mark.parametrize("tokens", [1, 7, 64])
+def test_the_size_of_slices_changes_no_mean(backbone, tokenizer, monkeypatch, tokens):
+    parts = [sums_of(backbone, tokenizer, texts) for texts in (TEXTS[:24], TEXTS[24:], [])]
+    whole = averages(*parts)
+    assert whole["token_id"].to_numpy().max() > 2 * 64
+    monkeypatch.setattr(module, "SLICE_BYTES", tokens * (DEPTH + 1) * WIDTH * 8)
+    assert len(list(sums_tables(parts[0]))) > 1
+    assert averages(*parts).equals(whole)
+
+
+def test_means_are_sums_by_counts_bit_for_bit(backbone, tokenizer):
+    sums = sums_of(backbone, tokenizer, TEXTS)
+    merged = averages(sums)
+    seen = sums.counts_V.nonzero().squeeze(1)
+    means = sums.sums_LVD[:, seen].permute(1, 0, 2) / sums.counts_V[seen, None, None]
+    vectors = np.stack(merged["vector"].to_numpy()).reshape(means.shape)
+    assert vectors.tobytes() == means.float().numpy().tobytes()
+    assert merged["token_id"].to_numpy()[:: DEPTH + 1].tolist() == seen.tolist()
+
+
+def test_a_corpus_without_sentences_has_no_averages(backbone, tokenizer):
+    with pytest.raises(DataError, match="no sentences"):
+        averages(sums_of(backbone, tokenizer, []))
+
+
+TOKENS = 100_000_000
+LAYERS, WIDE = 3, 64
+SLICE = 1 << 20
+POOL = pa.proxy_memory_pool(pa.default_memory_pool())  # lives as long as any buffer that it gave out
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Slices of SLICE bytes, and what numpy and Arrow take is counted."""
+    monkeypatch.setattr(module, "SLICE_BYTES", SLICE)
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(POOL)
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+    pa.set_memory_pool(before)
+
+
+def write_shards(folder, vocabulary, shards):
+    """Sums of random states of TOKENS tokens, which occur as often as Zipf has it."""
+    draw = np.random.default_rng(vocabulary)
+    share_V = 1 / np.arange(1, vocabulary + 1)
+    counts_V = np.maximum(1, TOKENS // shards * share_V / share_V.sum()).astype(np.int64)
+    counts_V[0] += TOKENS // shards - counts_V.sum()
+    for shard in range(shards):
+        noise = draw.normal(size=(LAYERS, vocabulary, WIDE)) * counts_V[:, None] ** 0.5
+        sums = TokenSums(torch.from_numpy((noise / STEP).round() * STEP), torch.from_numpy(counts_V))
+        written(sums, folder / f"{shard}.parquet")
+
+
+@pytest.mark.parametrize(("vocabulary", "shards"), [(2_000, 2), (20_000, 2), (20_000, 10)])
+def test_merging_a_hundred_million_tokens_takes_the_memory_of_a_few_slices(
+    tmp_path, counted, vocabulary, shards
+):
+    """The largest corpus here has sums of thirty slices in each of ten shards."""
+    write_shards(tmp_path, vocabulary, shards)
+    found = np.zeros(2, dtype=np.int64)
+    held = POOL.bytes_allocated()
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    for table in merge([pq.ParquetFile(path) for path in tmp_path.iterdir()]):
+        found += int(table["count"].to_numpy()[::LAYERS].sum()), len(table) // LAYERS
+    assert found.tolist() == [TOKENS, vocabulary]
+    assert POOL.bytes_allocated() > held, "Arrow takes its memory elsewhere"
+    assert SLICE < tracemalloc.get_traced_memory()[1] - before < 4 * SLICE
+    assert POOL.max_memory() < 3 * SLICE
 
 
 def test_sums_do_not_depend_on_the_order_of_addition():

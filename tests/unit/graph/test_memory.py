@@ -11,7 +11,10 @@ LLAMA, BERT = Size(layers=32, width=4096), Size(layers=12, width=768)
 
 
 class Study:
-    """Four runs of one encoder each, and a teacher of two."""
+    """Four runs of one encoder each, a teacher of two, and a study without training."""
+
+    def __init__(self, encoder="bert"):
+        self.config = {"extraction": {"encoder": encoder}}
 
     runs: ClassVar = {
         "small": SimpleNamespace(encoder="bert"),
@@ -49,3 +52,13 @@ def test_seven_billion_parameters_take_their_own_size():
     assert memory.training(16)(wildcards("adapted")) == "31GB"
     assert memory.training(16)(wildcards("whole")) == "112GB"
     assert memory.encoding(16)(SimpleNamespace(teacher="two")) == "58GB"
+
+
+def test_sums_of_states_take_a_table_of_the_vocabulary_for_each_layer():
+    """13 * 65,536 * 768 * 8 bytes are 5.2 GB, and BERT-base is 0.5 GB."""
+    asked = [
+        Memory(study, Workloads(study)).averaging()(wildcards("")) for study in (Study(), Study("llama"))
+    ]
+    assert asked == ["10GB", "102GB"]
+    unknown = Study("not_fetched_yet")
+    assert Memory(unknown, Workloads(unknown)).averaging()(wildcards("")) == "20GB"

@@ -1,9 +1,11 @@
 """What a new try asks for, by what SLURM has written of those before it."""
 
 import os
+import re
 
 import pytest
 
+from tests.planning import ROOT
 from tests.unit.graph.test_memory import Study
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.retries import LOGS, killed_for_memory
@@ -41,6 +43,7 @@ def test_a_try_that_was_killed_for_its_memory_doubles_the_next(log, line):
     assert killed_for_memory(JOB, 2) == 1
     request = Memory(Study(), Workloads(Study())).training(16)
     assert (request(Wildcards(JOB)), request(Wildcards(JOB), attempt=2)) == ("16GB", "32GB")
+    assert Memory.usual(4)(Wildcards(JOB), attempt=2) == "8GB"
     log(2, line)
     assert request(Wildcards(JOB), attempt=3) == "64GB"
 
@@ -55,3 +58,9 @@ def test_another_reason_another_job_and_an_older_run_change_nothing(log):
 
 def test_without_slurm_nothing_is_known(log):
     assert killed_for_memory(JOB, 3) == 0
+
+
+def test_the_memory_of_every_rule_grows():
+    rules = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk"))
+    asked = re.findall(r"^ +mem=(.*)$", rules, flags=re.MULTILINE)
+    assert len(asked) > 30 and all(request.startswith("MEMORY.") for request in asked)

@@ -100,6 +100,20 @@ def test_a_slow_encoder_asks_for_more_and_a_gpu_for_less(study):
     )
 
 
+def averaging(study, shards):
+    study.config["extraction"] = study.config["extraction"] | {"shards": shards}
+    return Times(study, Workloads(study)).averaging(60)(SimpleNamespace(), 1)
+
+
+def test_averages_over_wikitext_fit_their_request_with_a_margin():
+    """120 million tokens of BERT-base: on one thread by the speed that was measured, on a GPU within the least."""
+    tokens, on_thread = 3_000_000 * 40, opened(evaluation={"on_gpu": []})
+    for shards in (8, 32):
+        assert 60 * averaging(on_thread, shards) >= 1.5 * tokens / shards / BERT_TOKENS_A_SECOND
+    assert averaging(on_thread, 8) > 3 * averaging(on_thread, 32)
+    assert averaging(opened(evaluation={"on_gpu": ["extraction"]}), 8) == 60
+
+
 def test_each_attempt_has_more_time(study):
     assert [minutes(study, "sts", "stsb_dev_only", BERT, attempt) for attempt in (1, 2, 3)] == [30, 60, 90]
 
@@ -167,3 +181,17 @@ def test_jobs_are_given_what_was_asked_for(tmp_path, monkeypatch):
     command = ("--dry-run", "--cores", "1", "--printshellcmds", "--configfile", str(overlay), "--", target)
     code, printed = snakemake(ROOT, *command)
     assert code == 0 and "--gpus 1 --config" in printed
+
+
+@pytest.mark.parametrize(("kinds", "gpus"), [([], 0), (["extraction"], 1)])
+def test_sums_of_token_states_ask_for_a_gpu_where_the_configuration_says_so(
+    tmp_path, monkeypatch, kinds, gpus
+):
+    overlay = tmp_path / "gpu.yaml"
+    overlay.write_text(f"evaluation: {{on_gpu: {kinds}}}")
+    monkeypatch.chdir(ROOT)
+    jobs = planned(["results/paper/extraction/averages.parquet"], [str(overlay)]).jobs
+    summing = [job for job in jobs if job.rule == "average_tokens"]
+    shards = opened().config["extraction"]["shards"]
+    asked = averaging(opened(evaluation={"on_gpu": kinds}), shards)
+    assert [(job.gpus, job.minutes) for job in summing] == [(gpus, asked)] * shards

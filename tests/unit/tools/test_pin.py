@@ -1,4 +1,5 @@
 import hashlib
+import re
 import shutil
 import sys
 
@@ -6,12 +7,16 @@ import pytest
 import yaml
 
 from tests.planning import ROOT
-from workflow_scripts.errors import ConfigError, UnreachableError
+from workflow_scripts.data.hub import HubFile
+from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.errors import ConfigError, DataError, UnreachableError
 from workflow_scripts.tools import pin
 from workflow_scripts.tools.pin import find_pins, pinned, write
 
 TSV = "score\tsentence1\tsentence2\n4\ta\tb\n0\tc\td\n"
 COMMIT = "c" * 40
+LINES = "".join(f"Sentence {number} of a thousand.\n" for number in range(1000))
+ON_HUB = {"x": HubFile(11, "e" * 64)}
 BLOCKS = """\
 # A comment with sha256: null in it.
 datasets:
@@ -32,6 +37,11 @@ datasets:
     form: pairs
     sources: [{kind: local, files: {pairs: {path: pairs.tsv, sha256: null}}, reader: scored_pairs_tsv}]
     contract: {rows: 2, score_range: [0, 5]}
+  lines:
+    form: sentences
+    sources: [{kind: local, files: {text: {path: lines.txt, sha256: null}}, reader: lines, options: {cleaning: none}}]
+    contract:
+      min_rows: 900  # at least
 
 encoders:
   flow: {fetch: {licence: MIT, sources: [{kind: hub, repository: team/flow}]}}
@@ -48,6 +58,8 @@ encoders:
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     monkeypatch.setattr(pin, "find", lambda *_: COMMIT)
+    monkeypatch.setattr(pin, "describe", lambda *_: ON_HUB)
+    (tmp_path / "lines.txt").write_text(LINES)
     (tmp_path / "pairs.tsv").write_text(TSV)
     for name in ("train", "test"):
         (tmp_path / f"{name}.tsv").write_text("l\tt\n1\ta\n" if name == "train" else "l\tt\n2\tb\n")
@@ -64,27 +76,85 @@ def test_pins_are_written_and_nothing_else_of_the_file(file):
     found = find_pins(file, [], file.parent)
     write(file, found.pins)
     hashes = {name: sha256(file.parent / f"{name}.tsv") for name in ("train", "test", "pairs")}
-    expected = BLOCKS.replace("train.tsv,   sha256: null", f"train.tsv,   sha256: {hashes['train']}")
+    expected = BLOCKS.replace("train.tsv,   sha256: null", f"train.tsv,   sha256: {hashes['train']}, size: 8")
     expected = expected.replace(
-        "test.tsv\n            sha256: null", f"test.tsv\n            sha256: {hashes['test']}"
+        "test.tsv\n            sha256: null",
+        f"test.tsv\n            sha256: {hashes['test']}\n            size: 8",
     )
-    expected = expected.replace("pairs.tsv, sha256: null", f"pairs.tsv, sha256: {hashes['pairs']}")
+    expected = expected.replace(
+        "pairs.tsv, sha256: null", f"pairs.tsv, sha256: {hashes['pairs']}, size: {len(TSV)}"
+    )
+    lines = hashlib.sha256(LINES.encode()).hexdigest()
+    expected = expected.replace("lines.txt, sha256: null", f"lines.txt, sha256: {lines}, size: {len(LINES)}")
+    expected = expected.replace("min_rows: 900", "rows: 1000\n      min_rows: 900")
+    expected = expected.replace("path: x, sha256: null", f"path: x, sha256: {'e' * 64}, size: 11")
     expected = expected.replace("revision: null", f"revision: {COMMIT}")
     expected = expected.replace("team/flow", f"team/flow, revision: {COMMIT}")
     expected = expected.replace("team/block  # why", f"team/block\n          revision: {COMMIT}  # why")
     assert file.read_text() == expected
     assert yaml.safe_load(expected)["encoders"]["block"]["fetch"]["sources"][0]["revision"] == COMMIT
-    assert len(found.pins) == 6 and found.left == []
+    assert len(found.pins) == 9 and found.left == []
     assert find_pins(file, [], file.parent) == ([], [])
 
 
 def test_ends_of_lines_stay_as_they_are(file):
     file.write_bytes(BLOCKS.replace("\n", "\r\n").encode())
-    write(file, find_pins(file, ["pairs"], file.parent).pins)
-    changed = BLOCKS.replace(
-        "pairs.tsv, sha256: null", f"pairs.tsv, sha256: {sha256(file.parent / 'pairs.tsv')}"
-    )
-    assert file.read_bytes() == changed.replace("\n", "\r\n").encode()
+    write(file, find_pins(file, ["toy", "lines"], file.parent).pins)
+    written = file.read_bytes()
+    assert b"\r\n            size: 8\r\n" in written and b"\r\n      rows: 1000\r\n" in written
+    assert written.count(b"\n") == written.count(b"\r\n") == BLOCKS.count("\n") + 2
+
+
+def lines_of(file):
+    dataset = yaml.safe_load(file.read_text())["datasets"]["lines"]
+    return load("lines", Dataset.parse(dataset, "datasets.lines"), file.parent)
+
+
+def test_a_file_that_is_cut_in_a_word_is_refused_once_it_is_pinned(file):
+    whole, cut = file.parent / "lines.txt", LINES[: LINES.index("Sentence 930") + 4]
+    whole.write_text(cut)
+    assert lines_of(file)[0].table["sentence"][-1].as_py() == "Sent"  # the contract alone takes it
+    whole.write_text(LINES)
+    write(file, find_pins(file, ["lines"], file.parent).pins)
+    assert len(lines_of(file)[0].table) == 1000
+    whole.write_text(cut)
+    promise = f"{len(cut)} bytes; pinned {len(LINES)}. It was cut off: download it again"
+    with pytest.raises(DataError, match=re.escape(f"{whole}: {promise}")):
+        lines_of(file)
+    whole.write_text(LINES.replace("thousand", "thousanb"))
+    with pytest.raises(
+        DataError, match=rf"lines\.txt: sha256 .*; pinned {hashlib.sha256(LINES.encode()).hexdigest()}"
+    ):
+        lines_of(file)
+
+
+@pytest.mark.parametrize(
+    ("sources", "contract", "expected"),
+    [
+        ("[{reader: a}, {reader: a}]", "{min_rows: 2}", "{rows: 5, min_rows: 2}"),
+        ("[{reader: a}]", "{}", "{rows: 5}"),
+        ("[{reader: a}, {reader: b}]", "{min_rows: 2}", None),
+        ("[{reader: a}, {reader: a, options: {x: 1}}]", "{min_rows: 2}", None),
+        ("[{reader: a}]", "{rows: 5}", None),
+        ("[{reader: a}]", "&shared {min_rows: 2}", None),
+    ],
+)
+def test_rows_are_pinned_where_every_source_must_have_them(tmp_path, sources, contract, expected):
+    text = f"datasets: {{toy: {{sources: {sources}, contract: {contract}}}}}\n"
+    (tmp_path / "toy.yaml").write_text(text)
+    one = next(pin._sources(tmp_path / "toy.yaml"))
+    assert pinned(text, pin._rows(one, 5)) == (text.replace(contract, expected) if expected else text)
+
+
+def test_a_file_that_the_hub_does_not_have_or_has_no_hash_of_is_not_pinned(file, monkeypatch):
+    before = len(find_pins(file, ["toy"], file.parent).pins)
+    for known, left in (
+        ({"x": HubFile(11, None)}, []),
+        ({}, [f"datasets.toy: hub:team/toy@{COMMIT}: no file x"]),
+    ):
+        monkeypatch.setattr(pin, "describe", lambda *_, known=known: known)
+        found = find_pins(file, ["toy"], file.parent)
+        assert (len(found.pins), found.left) == (before - 1, left)
 
 
 def test_what_is_not_there_is_left_and_named(file, monkeypatch):
