@@ -133,7 +133,12 @@ def test_a_job_is_told_its_module_its_block_and_what_all_figures_share(figures):
     drawing = json.loads(figures.settings(job("extraction_figure4", "extraction")))
     assert drawing["module"] == drawing["config"]["kind"] == "layer_lines"
     assert drawing["title"] == drawing["config"]["title"]
-    assert set(drawing["names"]) == {"models", "measures", "weightings", "postprocessings"}
+    assert set(drawing["names"]) == {
+        "models", "measures", "weightings", "postprocessings", "encoder", "representations", "datasets"
+    }  # fmt: skip
+    assert drawing["names"]["encoder"] == "MiniLM" and drawing["names"]["datasets"] == {
+        "lee": "Lee and Pincombe"
+    }
 
 
 def modules_of(file):
