@@ -170,6 +170,19 @@ def test_rows_may_be_models_and_columns_measures(scores):
     assert sheet.lines[0].cells[0].score == "60.0"
 
 
+def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_column_it_reaches(scores):
+    models = NAMES.models | {"BERT": NAMES.models["BERT"].model_copy(update={"name": "{encoder} + x"})}
+    names = NAMES.model_copy(update={"models": models})
+    asked = table(models=["BERT", "RE"])
+    built = build(asked, names, scores, {}, {}, {"plain": ["a stand-in"], "random": []})
+    sheet = lay_out(built, asked.described(names), 0.05, asked.shown(names))
+    assert [sheet.named(head.text) for head in sheet.heads] == ["MiniLM + x", "RE"]
+    assert [head.marks for head in sheet.heads] == [("a",), ()]
+    assert {line.marks for line in sheet.lines} == {()}
+    rows_are_models = table(columns="measures", models=["BERT", "RE"])
+    assert "MiniLM + x" in {shown.split(": ")[-1] for shown in rows_are_models.shown(names).values()}
+
+
 def test_a_file_with_one_group_answers_whatever_the_group_is_called():
     content = b'group,row,column,value,grid,run,heading,source,note\n"x, y",T0,STS,63.4,,,,Table 1,\n'
     assert read_printed(content, "a file") == {("", "T0", "STS"): (63.4, "Table 1")}
