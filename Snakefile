@@ -44,6 +44,7 @@ rule all:
         REPORTING.tables(),
         REPORTING.tables_of_times(),
         EXTRACTION.tables,
+        CLAIMS.verdicts,
         FIGURES.pictures(),
         KEEPING.dropped(),
 

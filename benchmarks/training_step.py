@@ -61,7 +61,8 @@ class Step:
 
     def __init__(self, pooler: str, *, small: bool) -> None:
         self.steps, batch = (1, 8) if small else (3, 64)
-        config = yaml.safe_load((ROOT / "config/config.yaml").read_text("utf-8"))["training"]
+        block = yaml.safe_load((ROOT / "config/config.yaml").read_text("utf-8"))["training"]
+        config = {name: value for name, value in block.items() if name in Training.model_fields}
         changes = {"epochs": None, "max_steps": self.steps, "batch_size": batch, "cpu_threads": THREADS}
         self.settings = Training.parse(config | changes, "training")
         self.sentences = wikipedia_sentences(self.steps * batch)

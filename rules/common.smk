@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
@@ -20,9 +21,10 @@ from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.slices import config_slice, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.times import Times
-from workflow_scripts.graph.training import Training
+from workflow_scripts.graph.training import BESIDE, Training
 from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.graph.yaml_files import configfiles_of
+from workflow_scripts.provenance.line import together
 
 FILES, GIVEN = configfiles_of(Path(CLONE, "Snakefile")), {}
 if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration
@@ -39,6 +41,7 @@ EVALUATION = Evaluation(STUDY)
 EXTRACTION = Extraction(STUDY)
 REPORTING = Reporting(STUDY)
 FIGURES = Figures(STUDY)
+CLAIMS = Claims(STUDY)
 SHARING = Sharing(STUDY)
 KEEPING = Keeping(STUDY, FIGURES)
 

@@ -8,6 +8,7 @@ Inputs:  <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet and .pairs.par
 Outputs: <results>/tables/{experiment}.parquet, <benchmarks>/tabulate_times/{experiment}.parquet of measured columns
          <results>/figures/{experiment}/{figure}.svg, each with its data in {figure}.parquet
          <results>/tables/{table}.parquet, <results>/figures/extraction/{figure}.svg of the extraction study
+         <results>/claims.parquet, what the papers say against the scores of the study
          <results>/report.html
 Targets: one for each paper, such as `snakemake jtcse`: its tables and figures, without the page
 """
@@ -145,6 +146,38 @@ rule describe_datasets:
         """
 
 
+rule judge_claims:
+    """Hold what papers say of their methods to the study's own scores; nothing is made for a claim."""
+    input:
+        tables=CLAIMS.tables(),
+        scores=CLAIMS.scores(),
+        pairs=CLAIMS.pairs(),
+        code=code_of("jobs.judge_claims"),
+    output:
+        verdicts="<results>/claims.parquet",
+    log:
+        "<logs>/judge_claims/claims.log",
+    benchmark:
+        "<benchmarks>/judge_claims/claims.tsv"
+    localrule: True
+    threads: 1
+    resources:
+        mem="4GB",
+        runtime="10m",
+    params:
+        config=CLAIMS.settings(),
+        packages=versions("jobs.judge_claims"),
+    message:
+        "Judge the papers' claims"
+    shell:
+        r"""
+        python -m workflow_scripts.jobs.judge_claims \
+            --code {input.code:q} --packages {params.packages:q} \
+            --config {params.config:q} --tables {input.tables:q} \
+            --scores {input.scores:q} --pairs {input.pairs:q} --verdicts {output.verdicts:q} >{log:q} 2>&1
+        """
+
+
 rule draw_figure:
     """One figure of an experiment, or of the extraction study."""
     input:
@@ -190,6 +223,7 @@ rule write_report:
         times=REPORTING.tables_of_times(),
         extraction=EXTRACTION.tables,
         figures=FIGURES.pictures(),
+        claims=CLAIMS.verdicts,
         captions=FIGURES.caption_files(),
         datasets=REPORTING.datasets(".parquet"),
         dropped=REPORTING.datasets(".dropped.parquet"),
@@ -230,7 +264,7 @@ rule write_report:
         python -m workflow_scripts.jobs.write_report \
             --code {input.code:q} --packages {params.packages:q} \
             --config {params.config:q} --template {input.template:q} \
-            --tables {input.tables:q} --times {input.times:q} --extraction {input.extraction:q} --figures {input.figures:q} --captions {input.captions:q} \
+            --tables {input.tables:q} --times {input.times:q} --extraction {input.extraction:q} --figures {input.figures:q} --claims {input.claims:q} --captions {input.captions:q} \
             --datasets {input.datasets:q} --dropped {input.dropped:q} \
             --train {input.train:q} --lost {input.lost:q} --words {input.words:q} --contamination {input.contamination:q} \
             --exemplars {input.exemplars:q} --development {input.development:q} --histories {input.histories:q} \

@@ -4,6 +4,9 @@ Inputs:  <results>/encoders/{encoder}/record.json, <results>/corpora/{corpus}/{t
 Outputs: <results>/encoders/{encoder}/ of adapted encoders
          <results>/runs/{run}/seed{seed}/model/, history.parquet and metrics.parquet
 
+Where `training.together` is above 1, a job trains several seeds of a run. It decides no result: inputs, params and
+command are the same whatever seeds a job trains, so that Snakemake makes nothing again where it is changed.
+
 Unfinished trainings keep their checkpoints in `<folder>.checkpoints` next to the model, which is not an output of any
 rule: a job that is stopped and run again continues from there, and ends with the same bytes.
 """
@@ -175,20 +178,68 @@ rule train_encoder:
         mem=MEMORY.training(16),
         runtime="8h",
         checkpoint_minutes=TRAINING.checkpoint_minutes,
+        launcher=TRAINING.launcher,
+        seeds=lambda wildcards: wildcards.seed,
     params:
         config=TRAINING.settings,
-        launcher=TRAINING.launcher,
         packages=TRAINING.versions("jobs.train_encoder"),
     message:
         "Train {wildcards.run}, seed {wildcards.seed}"
     shell:
         r"""
-        {params.launcher} workflow_scripts.jobs.train_encoder \
+        {resources.launcher} workflow_scripts.jobs.train_encoder \
             --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
+            --config {params.config:q} --run {wildcards.run:q} --seed {resources.seeds} \
             --encoder {input.encoder:q} --corpus {input.corpus:q} --dev {input.dev:q} \
             --exemplars {input.exemplars:q} --words {input.words:q} --teacher {input.teacher:q} \
             --record {output.record:q} --history {output.history:q} --metrics {output.metrics:q} \
             --speed {output.speed:q} \
-            --checkpoint_minutes {resources.checkpoint_minutes:q} >{log:q} 2>&1
+            --checkpoint_minutes {resources.checkpoint_minutes:q} >{log[0]:q} 2>&1
         """
+
+
+for seeds, runs in TRAINING.side_by_side.items():
+
+    rule:
+        """Some seeds of a run, side by side on one card; each is a job of its own, which could have run alone."""
+        name:
+            f"train_encoder_{together(seeds)}"
+        input:
+            encoder=TRAINING.encoder,
+            corpus=TRAINING.corpus,
+            dev=TRAINING.development,
+            exemplars=TRAINING.exemplars,
+            words=TRAINING.words,
+            teacher=TRAINING.teacher,
+            code=TRAINING.code("jobs.train_encoder"),
+        output:
+            record=[f"<results>/runs/{{run}}/seed{seed}/model/record.json" for seed in seeds],
+            modules=[f"<results>/runs/{{run}}/seed{seed}/model/modules.json" for seed in seeds],
+            history=[f"<results>/runs/{{run}}/seed{seed}/history.parquet" for seed in seeds],
+            metrics=[f"<results>/runs/{{run}}/seed{seed}/metrics.parquet" for seed in seeds],
+            speed=[f"<benchmarks>/train_encoder/{{run}}/seed{seed}.speed.parquet" for seed in seeds],
+        log:
+            [f"<logs>/train_encoder/{{run}}/seed{seed}.log" for seed in seeds],
+        benchmark:
+            f"<benchmarks>/train_encoder/{{run}}/{together(seeds)}.tsv"
+        wildcard_constraints:
+            run=one_of(runs),
+        threads: len(seeds) * config["training"]["cpu_threads"]
+        resources:
+            gpu=1,
+            nodes=1,
+            mem=MEMORY.training(16, len(seeds)),
+            runtime=TIMES.side_by_side(8 * 60, len(seeds)),
+            checkpoint_minutes=TRAINING.checkpoint_minutes,
+            launcher=BESIDE,
+            seeds=" ".join(map(str, seeds)),
+        params:
+            config=TRAINING.settings,
+            packages=TRAINING.versions("jobs.train_encoder"),
+        message:
+            "Train {wildcards.run}, seeds {resources.seeds} side by side"
+        # The very same text: Snakemake compares it, and what was trained alone is not outdated by it.
+        shell:
+            rules.train_encoder.rule.shellcmd
+
+    workflow.ruleorder(f"train_encoder_{together(seeds)}", "train_encoder")

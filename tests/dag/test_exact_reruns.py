@@ -26,7 +26,9 @@ from tests.planning import planned_by_figure as planned_jobs
 EVALUATED = "evaluate_lee_with_lee_space"  # pairs and geometry, in one process
 REPORT = {"write_report": 1}
 PLANE = {"draw_figure:alignment_uniformity": 1}
-SCORED = {"make_table": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT
+JUDGED = {"judge_claims": 1}  # in both of the demo's tables
+TABLE = {"make_table": 1} | JUDGED
+SCORED = {"draw_figure:cosine_density": 1} | TABLE | PLANE | REPORT
 CURVES = {
     "draw_figure:learning_curves": 1,
     "draw_figure:threshold_path": 1,
@@ -65,7 +67,8 @@ JUDGEMENTS = {"read_dataset": 1} | ALL_EVALUATED
 NOTHING: dict[str, int] = {}
 
 # Its slice of the extraction study: the plain encoder and random vectors on one set.
-EXTRACTED = {"tabulate_extraction": 1, "draw_figure:extraction_figure4": 1} | REPORT
+EXTRACTION_TABLE = {"tabulate_extraction": 1} | JUDGED | REPORT
+EXTRACTED = {"draw_figure:extraction_figure4": 1} | EXTRACTION_TABLE
 SCORED_AGAIN = {"extract_scores": 2} | EXTRACTED
 LEARNT_AGAIN = {"fit_wikitext": 2} | SCORED_AGAIN
 COUNTED = {"count_tokens": 1} | LEARNT_AGAIN
@@ -92,6 +95,7 @@ READERS: dict[str, dict[str, int]] = {
     "continue_mlm": ADAPTED,
     "training.checkpoint_minutes": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
     "continue_mlm.training.checkpoint_minutes": NOTHING,
+    "training.together": NOTHING,  # a seed ends with the same bytes in whatever company
     "encoders.minilm.fetch.licence": NOTHING,
     "evaluation.on_gpu": NOTHING,
     "suites.sts.lee": ALL_EVALUATED | SCORED_AGAIN,
@@ -105,7 +109,8 @@ READERS: dict[str, dict[str, int]] = {
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
     "datasets.wiki_extract.about": NOTHING,  # for people
     "datasets.lee.about": NOTHING,
-    "significance": {"make_table": 1} | PLANE | REPORT,
+    "significance": TABLE | PLANE | REPORT,
+    "claims": JUDGED | REPORT,
     "report.figure": DRAWN | REPORT,
     "report.learning_curves": {"draw_figure:learning_curves": 1} | REPORT,
     "report.cosine_density.edges": {"draw_figure:cosine_density": 1} | REPORT,
@@ -184,6 +189,9 @@ STRUCTURE = {  # keys that name other blocks, or the study: changing one asks fo
     "extraction.suites.sts",
     "extraction.wikitext.dataset",
     "extraction.averages.dataset",
+    "extraction.weightings.avg.label",  # rows of tables, which claims name
+    "extraction.weightings.idf_wikitext.label",
+    "extraction.postprocessings.none.label",
     "mteb.lists.jtcse_bitext_mining.BUCC.v2",  # the dot is part of the task's name
     "mteb.lists.jtcse_sts22.STS22.v2",
 }
@@ -300,6 +308,8 @@ def another(path: str, value: Any) -> Any:
         return "ratio"
     if path.endswith("readout.pooling"):
         return "cls" if value == "avg" else "attention_avg"
+    if path == "claims.scale":
+        return "laboratory"
     if path.endswith("about.url"):
         return "https://elsewhere.example/"
     if key in OTHER_VALUES:
@@ -374,6 +384,7 @@ def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, path):
     [
         ("tables/demo.parquet", "make_table"),
         ("tables/extraction_demo.parquet", "tabulate_extraction"),
+        ("claims.parquet", "judge_claims"),
         ("figures/demo/learning_curves.svg", "draw_figure:learning_curves"),
         ("figures/extraction/extraction_figure4.svg", "draw_figure:extraction_figure4"),
     ],
@@ -383,7 +394,7 @@ def test_a_deleted_table_or_figure_is_made_again(finished, file, rule):
     path.rename(away)
     planned = planned_jobs(finished)
     away.rename(path)  # with its date
-    others = set(planned) - {rule, "write_report"}
+    others = set(planned) - {rule, "judge_claims", "write_report"}
     assert planned[rule] == 1 and all(other.startswith("draw_figure:") for other in others)
 
 
@@ -484,8 +495,8 @@ def test_swapped_encoders_of_a_twin_are_another_twin(finished, tmp_path):
 
 
 SHOWN_CHANGES = [
-    ({"tables": {"extraction_demo": {"title": "Another"}}}, {"tabulate_extraction": 1} | REPORT),
-    ({"models": {"BERT": {"mixing_weight": 0.5}}}, {"tabulate_extraction": 1} | REPORT),
+    ({"tables": {"extraction_demo": {"title": "Another"}}}, EXTRACTION_TABLE),
+    ({"models": {"BERT": {"mixing_weight": 0.5}}}, EXTRACTION_TABLE),
     ({"models": {"T4": {"mixing_weight": 0.5}}}, NOTHING),
     ({"measures": {"STS": {"scale": 1}}}, EXTRACTED),
     ({"measures": {"clustering": {"scale": 1}}}, NOTHING),
@@ -512,16 +523,16 @@ GRID_CHANGES = [
     ),
     (
         {"title": "Another"},
-        {"make_table": 1, "draw_figure:cosine_density": 1} | CURVES | LAYERS | PLANE | REPORT,
+        {"draw_figure:cosine_density": 1} | TABLE | CURVES | LAYERS | PLANE | REPORT,
     ),
-    ({"baseline": None}, {"make_table": 1} | PLANE | REPORT),
+    ({"baseline": None}, TABLE | PLANE | REPORT),
     (
         {"token_similarity": TOKENS | {"unit": "pieces"}},
         {"draw_figure:token_similarity": 1} | REPORT,
     ),
     (
         {"runs": DEMO_GRID["runs"][::-1]},  # runs are drawn in their order
-        {"make_table": 1, "draw_figure:learning_curves": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT,
+        {"draw_figure:learning_curves": 1, "draw_figure:cosine_density": 1} | TABLE | PLANE | REPORT,
     ),
     ({"scatter": {"x": "alignment", "y": "Spearman"}}, {"draw_figure:scatter": 1} | REPORT),
     ({"modulus_surface": {"longest": 3.0, "steps": 61}}, {"draw_figure:modulus_surface": 1} | REPORT),
@@ -571,16 +582,22 @@ DOWNSTREAM = {
     "average_tokens": {"merge_token_averages"},
     "merge_token_averages": {"fit_wikitext", "extract_scores"},
     "fit_wikitext": {"extract_scores"},
-    "extract_scores": {"tabulate_extraction", "draw_figure:extraction_figure4"},
-    "tabulate_extraction": {"write_report"},
+    "extract_scores": {"tabulate_extraction", "judge_claims", "draw_figure:extraction_figure4"},
+    "tabulate_extraction": {"judge_claims", "write_report"},
     "draw_figure:extraction_figure4": {"write_report"},
     "split_corpus": {"count_words", "pick_exemplars", "continue_mlm", "train_encoder", "write_report"},
     "count_words": {"pick_exemplars", "write_report"},
     "continue_mlm": {"pool_encoder", "train_encoder"},
     "pool_encoder": {EVALUATED},
     "train_encoder": {EVALUATED, *CURVES, *LAYERS},
-    EVALUATED: {"make_table", "draw_figure:cosine_density", "draw_figure:alignment_uniformity"},
-    "make_table": {"draw_figure:alignment_uniformity", "write_report"},
+    EVALUATED: {
+        "make_table",
+        "judge_claims",
+        "draw_figure:cosine_density",
+        "draw_figure:alignment_uniformity",
+    },
+    "make_table": {"judge_claims", "draw_figure:alignment_uniformity", "write_report"},
+    "judge_claims": {"write_report"},
     "draw_figure:learning_curves": {"write_report"},
     "draw_figure:threshold_path": {"write_report"},
     "draw_figure:layer_attention": {"write_report"},

@@ -112,6 +112,19 @@ SIMCSE = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
 OTHER = SIMCSE | {"tag": "other"}
 
 MISTAKES = {
+    # claims; what is wrong with their files is in tests/unit/graph/test_claims.py
+    "a paper without a file of claims": (
+        put("claims/papers", ["s2sent", "jtsce"]),
+        "claims.papers: no file jtsce.yaml in config/claims. Did you mean jtcse?",
+    ),
+    "a scale that is none": (
+        put("claims/scale", "labor"),
+        "claims.scale: 'labor' is none of paper, laboratory, demo.",
+    ),
+    "a heading that a claim names": (
+        put("grid/columns/0/heading", "rho"),
+        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.ours.heading: Spearman is not defined.",
+    ),
     # overrides, readings and sweeps: keys, types, ranges
     "a misspelt key of the training": (
         training_of("simcse", max_step=5),
@@ -230,6 +243,14 @@ MISTAKES = {
     "a batch that the GPUs cannot share": (
         training_of("simcse", gpus=3),
         "training.batch_size: 32 sentences for 3 GPUs. Make it a multiple.",
+    ),
+    "seeds side by side on several GPUs each": (
+        training_of("simcse", gpus=2, together=3),
+        "training.together: 3 seeds side by side on one card, with 2 GPUs each. Set it or training.gpus to 1.",
+    ),
+    "no seed at a time": (
+        training_of("simcse", together=0),
+        "training.together: 0 is less than or equal to the minimum of 0",
     ),
     "a frozen threshold that learns": (
         method_of("simcse_3r", threshold={"surrogate": "frozen"}),
@@ -612,6 +633,7 @@ SEVERAL = {
     for name in (
         "epochs with max_steps by merging an encoder's settings",  # each of the settings that it is merged with
         "maps of layers that the encoder lacks",  # each encoder
+        "a heading that a claim names",  # each claim, and each side of it
     )
 }
 """Mistakes with several lines."""

@@ -29,6 +29,7 @@ MADE = {
     "pool_encoder": 1,
     "evaluate_sts": 1,
     "make_table": 1,
+    "judge_claims": 1,
     "write_report": 1,
 }
 STUDIES = ["config/config.yaml", DEMO]

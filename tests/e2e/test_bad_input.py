@@ -157,6 +157,31 @@ def test_a_line_with_a_column_too_few_is_named(tmp_path):
     assert "toy.tsv:2: 2 columns" in read_toy(tmp_path, "score\tsentence1\tsentence2\n1\ta\n")
 
 
+JUDGING = {"alpha": 0.05, "power": 0.8, "permutations": 9, "resamples": 9, "seed": 0}
+
+
+def judged(folder: Path, claim: dict, *arguments: str) -> str:
+    """What judging a claim says once it has failed."""
+    config = {"held": {"claims": [claim]}, "significance": JUDGING}
+    written = folder / "claims.parquet"
+    message = one_line(entry(ROOT, "judge_claims", config, *arguments, "--verdicts", str(written)))
+    assert not written.exists()
+    return message
+
+
+def test_a_claim_without_its_sides_is_named(tmp_path):
+    claim = {"paper": "toys", "name": "one", "where": "Table 1", "says": "So.", "expects": "higher"}
+    line = judged(tmp_path, claim | {"compared": "No such run is here."})
+    assert "claims.claims.0.printed: Field required" in line
+
+
+def test_a_table_that_is_none_is_named_by_the_job_that_judges_claims(tmp_path):
+    table = tmp_path / "table.parquet"
+    table.write_text("no table")
+    line = judged(tmp_path, {}, "--tables", str(table))
+    assert f"{table}: truncated, or not written by this pipeline" in line
+
+
 def test_an_empty_corpus_has_nothing_to_train_on(smoke_copy):
     corpus = {"dataset": "wiki_extract", "dev_sentences": 100_000, "max_sentences": None}
     before = (smoke_copy / "results/demo/corpora/wiki_extract/train.parquet").read_bytes()

@@ -13,7 +13,7 @@ from workflow_scripts.provenance.artefacts import identity, read_record
 SCRIPT = Path("workflow_scripts/jobs/count_words.py")
 EXEMPLARS = "results/demo/exemplars/wiki_extract_extractive.parquet"
 COUNTS = Path("results/demo/corpora/wiki_extract/words.parquet")
-READERS = {"pick_exemplars": 1, "train_encoder": 1, "make_table": 1, "write_report": 1}
+READERS = {"pick_exemplars": 1, "train_encoder": 1, "make_table": 1, "judge_claims": 1, "write_report": 1}
 """Some of the jobs behind the counts, which 3R reads."""
 
 

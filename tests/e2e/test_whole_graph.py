@@ -140,5 +140,6 @@ def test_a_rule_says_what_a_job_needs_and_where_it_writes(rule):
     assert re.search(rf"workflow_scripts\.jobs\.{name}\b", rule.split("    shell:", 1)[1])
     shell = rule.split("    shell:", 1)[1]
     assert set(re.findall(r"\{(\w[^}]*?)(?<!:q)\}", shell)) <= {
-        "params.launcher"
-    }  # several words, of numbers alone
+        "resources.launcher",
+        "resources.seeds",
+    }  # several words, of the graph's own and of numbers

@@ -332,10 +332,12 @@ class Node:
             os.kill(process, signal.SIGTERM)
             wait_for(lambda: self._process(daemon) is None, 30, f"{daemon} to end")
 
-    def jobs(self) -> list[Job]:
-        """Every job since the cluster started, those that ended among them."""
+    def jobs(self, user: str | None = None) -> list[Job]:
+        """Every job since the cluster started, those that ended among them: of all users, or of one."""
         fields = "JobID:|,Comment:|,Partition:|,State:|,MinMemory:|,TimeLimit:|,tres-per-job:|,NumCPUs:"
-        lines = said("squeue", "--noheader", "--states=all", "--sort=i", f"--Format={fields}").splitlines()
+        whose = ["--user", user] if user else []
+        asked = said("squeue", *whose, "--noheader", "--states=all", "--sort=i", f"--Format={fields}")
+        lines = asked.splitlines()
         found = []
         for line in lines:
             number, name, partition, state, memory, limit, tres, cpus = (x.strip() for x in line.split("|"))

@@ -101,7 +101,7 @@ def test_what_is_missing_is_said_before_anything_is_queued(stranger, study, node
         refused.stderr
     )
     assert time.monotonic() - begun < 60
-    assert not node.jobs()
+    assert not node.jobs(stranger.name)
 
 
 def test_everything_is_fetched_once_where_there_is_a_network(stranger, study, node):
@@ -111,7 +111,7 @@ def test_everything_is_fetched_once_where_there_is_a_network(stranger, study, no
             "--", "simcse", HF_ENDPOINT=address,
         )  # fmt: skip
     assert fetched.returncode == 0, fetched.stderr[-3000:]
-    assert not node.jobs()
+    assert not node.jobs(stranger.name)
     results = stranger.clone / "results/small"
     made = sorted(
         path.relative_to(results).as_posix()
@@ -133,7 +133,7 @@ def test_a_wrong_account_is_a_line_within_seconds(stranger, study, node):
     found = f"slurm_account: accounting knows no account none; {stranger.name} has {ACCOUNT}. Name one in"
     assert found in refused.stderr, refused.stderr
     assert time.monotonic() - begun < 60
-    assert not node.jobs()
+    assert not node.jobs(stranger.name)
 
 
 def test_then_the_queue_is_ready(stranger, study):

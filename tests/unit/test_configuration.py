@@ -11,8 +11,7 @@ from workflow_scripts.graph.runs import all_runs, at, points_of, read_experiment
 from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA
 from workflow_scripts.methods import load_method
 from workflow_scripts.reporting.settings import Grid
-from workflow_scripts.tools.write_schema import PartialTraining, Study, schema_of, schema_texts
-from workflow_scripts.training.settings import Training
+from workflow_scripts.tools.write_schema import PartialTraining, Study, TrainingBlock, schema_of, schema_texts
 
 STUDIES = ["config/config.yaml", DEMO, "config/minilm.yaml"]
 GRIDS = sorted((ROOT / "config/experiments").glob("*.yaml"))
@@ -88,7 +87,7 @@ def test_the_settings_of_every_run_are_what_its_method_and_training_read(overlay
     for run in runs.values():
         settings = run_settings(config, run)
         load_method(settings["method"]["module"]).Config.model_validate(settings["method"])
-        Training.model_validate(settings["training"])
+        TrainingBlock.model_validate(settings["training"])
 
 
 def grid(*runs: dict, **changes: object) -> dict:

@@ -111,13 +111,15 @@ def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
         representation = _representation(row, settings)
         for task in row["task"].split(", "):
             yield {"representation": representation, "kind": row["suite"], "task": task}
+    elif "run" in row:
+        yield from ({**row, "run": _alias(run, settings)} for run in _runs(row))
     else:
-        yield {**row, "run": _alias(row["run"], settings)} if "run" in row else row
+        yield row
 
 
 def _runs(row: Row) -> list[str]:
     """The run of a row, and the one that its difference is to."""
-    return [run for run in (row["run"], row["baseline"]) if run is not None]
+    return [run for run in (row["run"], row.get("baseline")) if run is not None]
 
 
 def _alias(run: str, settings: Mapping[str, Any]) -> str:

@@ -1,9 +1,9 @@
 """Print what jobs cost: seconds, memory, requests, tokens and dollars, for a study or for one artefact's ancestry.
 
 Seconds and memory are Snakemake's measurements (benchmarks/<study>/) of each job's last run; of jobs that share a
-process, all seconds count for the one that it is named after. Requests, tokens and dollars come from the usage tables
-that jobs with a language model write. An unknown number is shown as unknown and never counted as 0; exit code 1 if a
-finished job has no measurement.
+process, all seconds count for the one that it is named after, and seeds that were trained side by side share theirs
+evenly. Requests, tokens and dollars come from the usage tables that jobs with a language model write. An unknown number
+is shown as unknown and never counted as 0; exit code 1 if a finished job has no measurement.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def _cost(job: Job, verifier: Verifier) -> Cost:
     return Cost(
         job=f"{job.rule}/{job.name}",
         jobs=1,
-        seconds=0.0 if job.shares and job.seconds is not None else job.seconds,
+        seconds=None if job.seconds is None else 0.0 if job.shares else job.seconds / job.beside,
         memory_mb=job.memory_mb,
         calls=sum(row["calls"] for row in rows),
         tokens=_sum([0, *counted]),

@@ -3,7 +3,7 @@
 A job's log and the measurements that Snakemake writes when the job succeeds are found in logs/<study>/<rule>/ and
 benchmarks/<study>/<rule>/, under the values of its wildcards. A log that is newer than its measurements, or has none,
 therefore belongs to a job that failed or was stopped. Of jobs that share a process (``jobs.__main__``), the log of one
-names the others.
+names the others. Seeds that were trained side by side have a log each, and measurements in common.
 """
 
 import csv
@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 
 from workflow_scripts.audit.verify import Verifier
+from workflow_scripts.provenance.line import apart
 from workflow_scripts.provenance.record import Record
 
 _TOLERANCE_SECONDS = 1.0  # file systems differ in the resolution of dates
@@ -38,8 +39,10 @@ class Job:
     """Whether log and measurements are those of another job, in whose process it ran."""
     seconds: float | None = None
     """How long its process ran; None where there is no measurement."""
+    beside: int = 1
+    """Jobs that ran side by side and were measured together, itself among them."""
     memory_mb: float | None = None
-    """Largest resident memory."""
+    """Largest resident memory, of all that were measured together."""
     end: datetime | None = None
 
     @property
@@ -59,9 +62,11 @@ class RunArtefacts:
     def __init__(self, folder: Path, suffix: str) -> None:
         self.folder = folder
         self.files = {}
-        for file in sorted(folder.rglob(f"*{suffix}")):
-            rule, *parts = file.relative_to(folder).as_posix().removesuffix(suffix).split("/")
-            self.files[rule, frozenset(parts)] = file
+        for file in sorted(folder.rglob(f"*{suffix}"), key=lambda file: (_date(file), file)):
+            *folders, last = file.relative_to(folder).as_posix().removesuffix(suffix).split("/")
+            for name in apart(last):
+                rule, *parts = *folders, name
+                self.files[rule, frozenset(parts)] = file  # the last, if it ran in other company before
 
     def of(self, record: Record) -> Path | None:
         """The file of the job that wrote ``record``; its path holds the values of the wildcards in some order."""
@@ -118,6 +123,7 @@ def _finished(record: Record, logs: RunArtefacts, measured: RunArtefacts) -> Job
     if measurements := measured.of(record) or measured.same(logs, log):
         with measurements.open(newline="") as lines:
             last = list(csv.DictReader(lines, delimiter="\t"))[-1:] or [{}]
+        job.beside = len(apart(measurements.stem))
         job.seconds, job.memory_mb = _number(last[0].get("s")), _number(last[0].get("max_rss"))
         job.end = _date(measurements)
     return job

@@ -1,6 +1,6 @@
 """The jobs that the present configuration and code would run, from a dry run of Snakemake.
 
-Each rule runs one entry script, or several in one process (``jobs.__main__``), so the command that Snakemake prints
+Each rule runs one entry script, or several by one command (``jobs.__main__``), so the command that Snakemake prints
 contains everything: the script, its slice of the configuration, its wildcards and its files. A dry run of everything
 does not need Snakemake's own records.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.provenance.job import jobs_of
+from workflow_scripts.provenance.line import BESIDE, jobs_beside, jobs_of, names_beside
 from workflow_scripts.provenance.record import Record
 
 _COMMAND = re.compile(r"^ *(\S[^\n]*?) -m workflow_scripts\.jobs[. ](\w+ .*?)2>&1", re.DOTALL | re.MULTILINE)
@@ -86,13 +86,16 @@ def plan(root: Path, configfiles: list[str]) -> list[Job]:
 
 
 def _jobs(root: Path, launcher: str, rest: str) -> Iterator[Job]:
-    """The job of a command, or several that it runs one after the other."""
-    tokens = shlex.split(rest.replace("\\\n", " "))
+    """The job of a command, or several that it runs one after the other or side by side."""
+    tokens, starts = shlex.split(rest.replace("\\\n", " ")), shlex.split(launcher)
     words = [token for token in tokens if not token.startswith(">")]
-    return (_job(root, launcher, *job) for job in jobs_of(words))
+    if BESIDE not in starts:
+        return (_job(root, starts, *job) for job in jobs_of(words))
+    rule, *arguments = words
+    return (_job(root, starts[:1], rule, *job) for job in jobs_beside(names_beside(starts), arguments))
 
 
-def _job(root: Path, launcher: str, rule: str, *tokens: str) -> Job:
+def _job(root: Path, launcher: list[str], rule: str, *tokens: str) -> Job:
     arguments: dict[str, list[str]] = {}
     for token in tokens:
         if token.startswith("--"):
@@ -101,5 +104,5 @@ def _job(root: Path, launcher: str, rule: str, *tokens: str) -> Job:
             values.append(token)
     (settings,), (code,), (packages,) = (arguments.pop(name) for name in ("config", "code", "packages"))
     meaning = json.loads((root / code).read_text("utf-8"))
-    command = [*shlex.split(launcher), "-m", f"workflow_scripts.jobs.{rule}", *tokens]
+    command = [*launcher, "-m", f"workflow_scripts.jobs.{rule}", *tokens]
     return Job(rule, json.loads(settings), arguments, meaning, json.loads(packages), command)

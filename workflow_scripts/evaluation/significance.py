@@ -168,7 +168,20 @@ def bootstrap(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Confi
         ``ours`` minus ``theirs`` on the original pairs, its percentile interval, and the two-sided p: twice the
         fraction of resamples on the rarer side of 0 (at most 1, and at least one in the number of resamples).
     """
-    columns = [np.asarray(column, dtype=np.float64) for column in (gold, ours, theirs)]
+    resampled_R = resampled(gold, ours, theirs, config)
+    low, high, p = percentile_interval(resampled_R, config)
+    return Interval(len(np.asarray(gold)), observed(gold, ours, theirs), low, high, p)
+
+
+def observed(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike) -> float:
+    """``ours`` minus ``theirs``: their Spearman correlations with the same judgements of N pairs."""
+    columns = _columns(gold, ours, theirs)
+    return float(_difference(columns, np.ones((1, len(columns[0])), dtype=np.int64))[0])
+
+
+def resampled(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Config) -> Floats:
+    """That difference in every resample of the pairs, shape (R,)."""
+    columns = _columns(gold, ours, theirs)
     count = len(columns[0])
     random = np.random.default_rng(config.seed)
     differences = []
@@ -176,12 +189,18 @@ def bootstrap(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Confi
     for start in range(0, config.resamples, rows):
         drawn = random.integers(count, size=(min(rows, config.resamples - start), count))
         differences.append(_difference(columns, _counts(drawn, count)))
-    resampled_R = np.concatenate(differences)
+    return np.concatenate(differences)
+
+
+def percentile_interval(resampled_R: Floats, config: Config) -> tuple[float, float, float]:
+    """Ends of the interval of a resampled difference, and its two-sided p, both as ``bootstrap`` has them."""
     low, high = np.quantile(resampled_R, [config.alpha / 2, 1 - config.alpha / 2])
     rarer = min((resampled_R <= 0).mean(), (resampled_R >= 0).mean())
-    p = min(1.0, max(2 * rarer, 1 / config.resamples))
-    observed = _difference(columns, np.ones((1, count), dtype=np.int64))
-    return Interval(count, float(observed[0]), float(low), float(high), float(p))
+    return float(low), float(high), float(min(1.0, max(2 * rarer, 1 / config.resamples)))
+
+
+def _columns(*columns: ArrayLike) -> list[Floats]:
+    return [np.asarray(column, dtype=np.float64) for column in columns]
 
 
 def _counts(drawn_RN: Integers, count: int) -> Integers:

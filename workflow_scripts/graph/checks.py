@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.claim_checks import claim_findings
 from workflow_scripts.graph.findings import advice, refuse
 from workflow_scripts.graph.references import axis_findings, grid_findings, reference_findings
 from workflow_scripts.graph.resources import data_root_findings, resource_findings
@@ -136,8 +137,11 @@ def study_findings(
     yield from data_root_findings(config, data_root)
     references = [*reference_findings(config)]
     yield from references
-    yield from _of_grids(config, grids)
+    in_grids = [*_of_grids(config, grids)]
+    yield from in_grids
     yield from resource_findings(config, grids, root)
+    if not in_grids:  # whose runs and columns claims name
+        yield from claim_findings(config, grids, root)
     if not references:  # what a run is merged from is all there
         yield from _of_runs(config, grids, root, data_root)
 

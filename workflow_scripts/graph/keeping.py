@@ -21,16 +21,9 @@ class Keeping:
         runs = [] if self._keep == "all" else self._study.made
         return [f"<results>/runs/{run}/dropped_weights.parquet" for run in runs]
 
-    def seeds(self, run: str) -> list[int]:
-        """Seeds of a run, under whatever names the study asks for it."""
-        asked = (
-            other.seeds for name, other in self._study.runs.items() if self._study.canonical(name) == run
-        )
-        return sorted({seed for seeds in asked for seed in seeds})
-
     def models(self, wildcards: Wildcards) -> list[str]:
         """Models of a run, seed by seed."""
-        return [self._study.model(wildcards.run, seed) for seed in self.seeds(wildcards.run)]
+        return [self._study.model(wildcards.run, seed) for seed in self._study.seeds(wildcards.run)]
 
     def readers(self, wildcards: Wildcards) -> list[str]:
         """Everything that is made from the models of a run and from nothing nearer to them."""
@@ -39,12 +32,12 @@ class Keeping:
     def histories(self, wildcards: Wildcards) -> list[str]:
         """Training histories, which tell the best of several seeds; none for a run that is not trained."""
         run = wildcards.run
-        trained = self.seeds(run) if run in self._study.trained else ()
+        trained = self._study.seeds(run) if run in self._study.trained else ()
         return [f"<results>/runs/{run}/seed{seed}/history.parquet" for seed in trained]
 
     def settings(self, wildcards: Wildcards) -> str:
         """What is kept, and the seeds there are."""
-        return as_json({"keep_models": self._keep, "seeds": self.seeds(wildcards.run)})
+        return as_json({"keep_models": self._keep, "seeds": self._study.seeds(wildcards.run)})
 
     @cached_property
     def _readers(self) -> dict[str, set[str]]:
@@ -67,7 +60,7 @@ class Keeping:
     def _runs_of_runs(self) -> Iterator[tuple[str, str]]:
         """Runs that start from finished ones, and vectors of teachers."""
         for name, run in self._study.made.items():
-            for seed in self.seeds(name):
+            for seed in self._study.seeds(name):
                 if self._study.has_runs(run.encoder):
                     for model in self._study.models(run.encoder, str(seed)):
                         yield model, self._study.model(name, seed)

@@ -83,6 +83,9 @@ def training_rules(training: Settings) -> Iterator[str]:
     if training["batch_size"] % training["gpus"]:
         found = f"{training['batch_size']} sentences for {training['gpus']} GPUs"
         yield f"training.batch_size: {found}. Make it a multiple."
+    if training["together"] > 1 and training["gpus"] > 1:
+        found = f"{training['together']} seeds side by side on one card, with {training['gpus']} GPUs each"
+        yield f"training.together: {found}. Set it or training.gpus to 1."
 
 
 def run_rules(method: Settings, start: Start) -> Iterator[str]:

@@ -92,7 +92,7 @@ class RunChecks:
 
     def _of_training(self, text: str) -> list[str]:
         """Mistakes in keys, types and ranges of a training's settings."""
-        return [*schema_findings(json.loads(text), self._validator("Training"), "training.")]
+        return [*schema_findings(json.loads(text), self._validator("TrainingBlock"), "training.")]
 
     def _of_development(self, text: str) -> list[str]:
         """Mistakes in those of its choice of checkpoints; the development set is the same for all runs."""

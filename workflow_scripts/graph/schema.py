@@ -17,6 +17,7 @@ from workflow_scripts.graph.findings import advice
 
 SCHEMA = "schemas/config.schema.json"
 GRID_SCHEMA = "schemas/experiment.schema.json"
+CLAIM_SCHEMA = "schemas/claims.schema.json"
 _LONGEST = 300
 """Characters of a message, which repeats what was found."""
 

@@ -5,6 +5,7 @@ A run is its settings: if several names have the same ones, or for ones that dif
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -98,6 +99,17 @@ class Study:
     def aliases(self, runs: Iterable[str]) -> dict[str, str]:
         """Those of ``runs`` whose files are another run's, and that run."""
         return {name: self.canonical(name) for name in runs if self.canonical(name) != name}
+
+    def seeds(self, run: str) -> list[int]:
+        """Seeds of a run, under whatever names the study asks for it."""
+        return self._seeds[run]
+
+    @cached_property
+    def _seeds(self) -> dict[str, list[int]]:
+        asked: dict[str, set[int]] = defaultdict(set)
+        for name, run in self.runs.items():
+            asked[self.canonical(name)].update(run.seeds)
+        return {name: sorted(seeds) for name, seeds in asked.items()}
 
     @cached_property
     def made(self) -> dict[str, Run]:

@@ -1,15 +1,20 @@
 """What the rules that make runs look up."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.joint import Seeds
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.schema import SCHEMA, read_schema
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Study
 from workflow_scripts.methods import method_modules
+
+BESIDE = "python -m workflow_scripts.jobs --beside seed record history metrics speed -m"
+"""What starts the trainings of several seeds side by side, with the arguments in which they differ."""
 
 
 class Training:
@@ -49,8 +54,9 @@ class Training:
     def teacher(self, wildcards: Wildcards) -> list[str]:
         """Vectors of a student's teacher, if it has one."""
         run = self._run(wildcards)
-        vectors = f"<results>/teachers/{run.teacher}/{run.corpus}/seed{wildcards.seed}.parquet"
-        return [vectors] if run.teacher else []
+        if not run.teacher:
+            return []
+        return [f"<results>/teachers/{run.teacher}/{run.corpus}/seed{wildcards.seed}.parquet"]
 
     def corpus(self, wildcards: Wildcards) -> str:
         """The sentences that a run trains on."""
@@ -77,7 +83,7 @@ class Training:
     def settings(self, wildcards: Wildcards) -> str:
         """Settings of a trained run."""
         settings = self._study.settings(wildcards.run)
-        training = deciding(settings["training"], self._schema, "Training")
+        training = deciding(settings["training"], self._schema, "TrainingBlock")
         return as_json(settings | {"training": training} | self._made_of(wildcards))
 
     def checkpoint_minutes(self, wildcards: Wildcards) -> str:
@@ -116,9 +122,27 @@ class Training:
         return gpus
 
     def launcher(self, wildcards: Wildcards) -> str:
-        """What starts the training of a run: Python, or several processes that share it, on however many nodes."""
+        """What starts the training of a run: Python, or several processes that share it, on however many nodes.
+
+        As a resource it is not compared, nor need it be: the number of GPUs is among the settings.
+        """
         gpus = self.gpus(wildcards)
         return "python -m" if gpus == 1 else f"python -m workflow_scripts.tools.launch {gpus} -m"
+
+    @property
+    def side_by_side(self) -> dict[Seeds, list[str]]:
+        """Seeds that are trained by one job on one card, and the runs of which they are; seeds left over are not here.
+
+        Snakemake compares a job's inputs as a set, so that a run whose seeds start from files of their own, other
+        runs' models or a teacher's vectors, has a job for each: what was trained alone would else be outdated.
+        """
+        found: dict[Seeds, list[str]] = defaultdict(list)
+        for name, run in self._study.trained.items():
+            if not (run.teacher or self._study.has_runs(run.encoder)):
+                together: int = self._study.settings(name)["training"]["together"]
+                for seeds in _batched(self._study.seeds(name), together):
+                    found[seeds].append(name)
+        return {seeds: runs for seeds, runs in sorted(found.items()) if len(seeds) > 1}
 
     def code(self, script: str) -> Callable[[Wildcards], str]:
         """An input function: code of a script that makes a run."""
@@ -141,3 +165,8 @@ class Training:
     def teacher_versions(self, wildcards: Wildcards) -> str:
         """Versions of the packages behind it."""
         return versions("jobs.encode_teacher", *self._study.modules_behind(wildcards.teacher))
+
+
+def _batched(seeds: Sequence[int], most: int) -> Iterator[Seeds]:
+    """Seeds in order, ``most`` at a time; of the last ones as many as there are."""
+    return (tuple(seeds[start : start + most]) for start in range(0, len(seeds), most))

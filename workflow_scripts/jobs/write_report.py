@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import HISTORY
@@ -42,7 +43,7 @@ def main() -> None:
             "contamination",
             "exemplars",
         ],
-        optional=["times", "published", "ledger", "lost", "histories"],
+        optional=["times", "published", "ledger", "lost", "histories", "claims"],
         outputs=["report"],
     )
     config = page.Config.parse(job.settings["page"], "report.page")
@@ -63,6 +64,7 @@ def main() -> None:
             corpora=corpora,
             pools=[_pool(path, report) for path in job.many("exemplars")],
             development=[_development(path, report) for path in job.many("development")],
+            claims=_claims(job),
             coverage=[(coverage.PAPERS[line.paper], line) for line in _coverage(job)],
             file=page.linked(report.as_posix(), report),
             commit=record.origin.commit,
@@ -199,6 +201,17 @@ def _pool(path: Path, report: Path) -> page.PoolLine:
     return page.PoolLine(
         wildcard(path, "pool"), len(pool), listed / words, sources, page.linked(path.as_posix(), report)
     )
+
+
+def _claims(job: Job) -> page.Claims | None:
+    """Claims and their verdicts; None where the study is held to none."""
+    for path in job.many("claims"):
+        lines = page.claim_lines(read_table(path, CLAIMS), coverage.PAPERS)
+        tested, others = (
+            [line for line in lines if (line.verdict == NOT_RUN) == left] for left in (False, True)
+        )
+        return page.Claims(tested, others, page.linked(path.as_posix(), job.outputs["report"]))
+    return None
 
 
 def _coverage(job: Job) -> list[coverage.Line]:

@@ -87,7 +87,7 @@ class Estimator:
 
     def models(self, job: Job) -> list[str]:
         """Encoders that a run saves: those that it starts from, or a single one for a student."""
-        if job.rule == "train_encoder" and job.settings["method"]["module"] not in ("jtcse", "ensemble"):
+        if job.work == "train_encoder" and job.settings["method"]["module"] not in ("jtcse", "ensemble"):
             return self.encoders(job)[:1]
         return self.encoders(job)
 
@@ -122,14 +122,16 @@ class Estimator:
     def _estimated_hours(self, job: Job) -> Amount:
         if job.rule.startswith("evaluate_"):
             return self._evaluation_hours(job)
-        flops = {"train_encoder": self._training_flops, "encode_teacher": self._teacher_flops}.get(job.rule)
+        flops = {"train_encoder": self._training_flops, "encode_teacher": self._teacher_flops}.get(job.work)
         found = flops(job) if flops else None
         if found is None:
             return UNKNOWN
         hours = found.value / (self._rates.gpu_tflops.value * 1e12) / 3600
-        return Amount(
-            hours, 1, 0, frozenset({found.basis, self._rates.gpu_tflops.basis, self._rates.filled.basis})
-        )
+        bases = {found.basis, self._rates.gpu_tflops.basis, self._rates.filled.basis}
+        if job.seeds:
+            gain = self._rates.side_by_side
+            hours, bases = hours * len(job.seeds) / gain.value, bases | {gain.basis}
+        return Amount(hours, 1, 0, frozenset(bases))
 
     def _evaluation_hours(self, job: Job) -> Amount:
         """Encoding alone: a GPU that waits while vectors are compared is lent for no other reason."""
@@ -215,7 +217,7 @@ class Estimator:
             sizes = self._sizes(names)
             if not sizes:
                 return UNKNOWN
-            saved = sum(size.parameters_millions for size in sizes) * 4e-3
+            saved = max(1, job.trainings) * sum(size.parameters_millions for size in sizes) * 4e-3
             return Amount(saved, 1, 0, frozenset({"published"}))
         if rate := self._rates.kilobytes.get(job.work):
             return Amount(rate.value / 1e6, 1, 0, frozenset({rate.basis}))

@@ -45,11 +45,38 @@ class Job(NamedTuple):
     queued: Mapping[str, Any] = {}
     """Its resources, as an executor is told them; what a profile says is among them."""
     log: str = ""
+    """The first, where it has several."""
+    logs: Sequence[str] = ()
+    """All of them."""
+    times: str = ""
+    """The file of its time and memory."""
+    seeds: Sequence[str] = ()
+    """Those of which it trains a run side by side; none of a job that does one thing."""
 
     @property
     def work(self) -> str:
         """Name of what it does first: several rules may run one script."""
         return self.script or self.rule
+
+    @property
+    def trainings(self) -> int:
+        """How many it trains."""
+        return len(self.seeds) or int(self.work == "train_encoder")
+
+    def apart(self) -> list["Job"]:
+        """What it does side by side, each as the job that would do it alone; else itself."""
+        beside = len(self.seeds)
+        return [
+            self._replace(
+                rule=self.work,
+                wildcards={**self.wildcards, "seed": seed},
+                outputs=self.outputs[place::beside],  # by kind, and of one kind by seed
+                log=self.logs[place],
+                logs=[self.logs[place]],
+                seeds=(),
+            )
+            for place, seed in enumerate(self.seeds)
+        ] or [self]
 
     @property
     def part(self) -> str | None:
@@ -126,6 +153,7 @@ _SCRIPT = re.compile(r"workflow_scripts\.jobs[. ](\w+)")
 def _job(record: Any) -> Job:
     script, quoted = _SCRIPT.search(record.shellcmd), _CONFIG.search(record.shellcmd)
     assert script and quoted, f"rule {record.rule_name}: no script or no settings in its command"
+    seeds = str(record.resources.get("seeds", "")).split()
     return Job(
         rule=record.rule_name,
         wildcards=dict(record.wildcards or {}),
@@ -138,7 +166,10 @@ def _job(record: Any) -> Job:
         service=_settings(record.resources.get("service", "{}")),
         queued=dict(record.resources.items()),
         log=next(iter(record.log or ()), ""),
+        logs=list(record.log or ()),
+        times=record.benchmark or "",
         script=script[1],
+        seeds=seeds if len(seeds) > 1 else (),
     )
 
 

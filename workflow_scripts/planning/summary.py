@@ -93,7 +93,7 @@ def _work(jobs: list[Job], estimator: Estimator) -> Row:
     hours = by(jobs, estimator.gpu_hours)
     return {
         "jobs": len(jobs),
-        "trainings": sum(job.rule == "train_encoder" for job in jobs),
+        "trainings": sum(job.trainings for job in jobs),
         "gpu_hours": known(hours),
         "gpu_jobs_unknown": hours.unknown,
         "gpu_hours_limit": sum(map(estimator.gpu_limit, jobs)),

@@ -8,9 +8,8 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +21,6 @@ from workflow_scripts.provenance.origin import origin_of
 from workflow_scripts.provenance.record import Input, Record
 from workflow_scripts.provenance.snapshot import check_code, check_loaded, check_packages
 
-THEN = "--then"
-"""Stands between the jobs of one process (``jobs.__main__``)."""
 _STDOUT = 1
 _held: dict[str, int] = {}
 """The lock of the running job, by its path: open, so that the kernel keeps it, as long as the process lives."""
@@ -165,11 +162,6 @@ def parse_job(
     if _log() is not None:
         atexit.register(write_summary, job, time.monotonic(), time.time())
     return job
-
-
-def jobs_of(line: Iterable[str]) -> Iterator[list[str]]:
-    """Name and arguments of each job of a process."""
-    return (list(words) for separates, words in groupby(line, THEN.__eq__) if not separates)
 
 
 def _parser(rule: str, description: str | None) -> argparse.ArgumentParser:

@@ -13,8 +13,8 @@ from pathlib import Path
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import PACKAGE, ROOT, UNKEYED_FILES, meaning_of
 
-_STARTER = PACKAGE / "jobs/__main__.py"
-"""Starts several jobs in one process, and is imported by none of them."""
+_STARTERS = (PACKAGE / "jobs/__main__.py", PACKAGE / "provenance/line.py")
+"""What starts several jobs by one command, and is imported by none of them."""
 _AT_START = {path: path.read_bytes() for path in PACKAGE.rglob("*.py")}
 
 
@@ -63,7 +63,7 @@ def check_loaded(files: Iterable[str]) -> None:
 
     Only a lookup of the graph that forgets a module which is imported by name can break this.
     """
-    known = {_STARTER, *(ROOT / file for file in (*files, *UNKEYED_FILES))}
+    known = {*_STARTERS, *(ROOT / file for file in (*files, *UNKEYED_FILES))}
     modules = (module for module in list(sys.modules.values()) if module is not None)
     loaded = {Path(file) for module in modules if (file := getattr(module, "__file__", None))}
     strangers = sorted(str(path) for path in loaded & (_AT_START.keys() - known))

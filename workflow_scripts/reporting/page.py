@@ -23,6 +23,7 @@ from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import RECORD_KEY
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.called import Called
+from workflow_scripts.reporting.claim_text import p_text, printed_sides
 from workflow_scripts.reporting.coverage import Line
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.labels import Labels, split_labels
@@ -156,6 +157,27 @@ class DevelopmentLine(NamedTuple):
         return sum(count for _, count in self.subsets)
 
 
+class ClaimLine(NamedTuple):
+    """What a paper says of its numbers, and what this study says of that."""
+
+    paper: str
+    place: str
+    says: str
+    printed: str
+    verdict: str
+    reason: str
+    p: str
+    """Of the claim alone, and corrected for the number of claims; empty where nothing was tested."""
+
+
+class Claims(NamedTuple):
+    """The claims that this study can test, and those that it cannot."""
+
+    lines: Sequence[ClaimLine]
+    others: Sequence[ClaimLine]
+    file: File
+
+
 class Page(NamedTuple):
     """Everything that the template prints."""
 
@@ -169,6 +191,7 @@ class Page(NamedTuple):
     corpora: Sequence[CorpusLine]
     pools: Sequence[PoolLine]
     development: Sequence[DevelopmentLine]
+    claims: Claims | None
     coverage: Sequence[tuple[str, Line]]
     """Title of each paper and how many of its numbers have a run, table by table; ``measured`` is by this study."""
     file: File
@@ -197,6 +220,27 @@ def render(page: Page, template: str) -> str:
 def linked(path: str, page: Path) -> File:
     """An artefact and its link relative to the folder of ``page``."""
     return File(path, quote(os.path.relpath(path, page.parent)))
+
+
+def claim_lines(table: pa.Table, titles: Mapping[str, str]) -> list[ClaimLine]:
+    """One line for each claim of a table with the columns of ``columns.claims.CLAIMS``.
+
+    Args:
+        table: Claims with their verdicts.
+        titles: Name of a paper to what it is called.
+    """
+    return [
+        ClaimLine(
+            paper=titles.get(row["paper"], row["paper"]),
+            place=row["place"],
+            says=row["says"],
+            printed=printed_sides(row),
+            verdict=row["verdict"],
+            reason=row["reason"],
+            p="" if row["p_value"] is None else f"{p_text(row['p_value'])} / {p_text(row['corrected_p'])}",
+        )
+        for row in table.to_pylist()
+    ]
 
 
 def overlap_lines(table: pa.Table) -> list[OverlapLine]:

@@ -24,7 +24,7 @@ from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.computed_columns import Cells, Values, computed, described, paths
-from workflow_scripts.reporting.experiment import Column, Experiment, PathColumn
+from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, PathColumn
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
 Row = dict[str, Any]
@@ -86,14 +86,7 @@ def build(
     scores, labels = _indexed(files)
     scored = {run: aliases.get(run, run) for run in runs}
     of_paths = paths(experiment.columns, histories)
-    read: dict[tuple[str, str], Values] = {}
-    for column in experiment.columns:
-        for run in runs:
-            if isinstance(column, Column):
-                read[run, column.heading] = _values(scores, scored[run], column, place)
-            elif isinstance(column, PathColumn):
-                read[run, column.heading] = of_paths.get((scored[run], column.heading), _no_path(column))
-    cells = computed(experiment.columns, read, baselines)
+    cells = _cells(experiment.columns, scores, scored, baselines, of_paths, place)
     frozen = {name for name, run in runs.items() if run.corpus is None}
     return pa.Table.from_pylist(
         [
@@ -171,6 +164,42 @@ def _rows(content: bytes, place: str) -> list[Row]:
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise DataError(f"{place}: {error}. Give the columns {', '.join(PUBLISHED)}.") from error
     return [row for row in rows if row["grid"]]
+
+
+def cells_of(
+    columns: Sequence[AnyColumn], files: Iterable[ScoreFile], runs: Mapping[str, str], place: str
+) -> Cells:
+    """Values of some runs in some columns, seed by seed.
+
+    Args:
+        columns: Of scores, and means and ratios of them, with all that they are computed from.
+        files: Score files, of these runs at least.
+        runs: The runs, each with the one whose scores are its own.
+        place: Name of the grid's file, for errors.
+
+    Raises:
+        ConfigError, DataError: as ``build``.
+    """
+    scores, _ = _indexed(files)
+    return _cells(columns, scores, runs, dict.fromkeys(runs), {}, place)
+
+
+def _cells(
+    columns: Sequence[AnyColumn],
+    scores: "_Scores",
+    scored: Mapping[str, str],
+    baselines: Mapping[str, str | None],
+    of_paths: Cells,
+    place: str,
+) -> Cells:
+    read: dict[tuple[str, str], Values] = {}
+    for column in columns:
+        for run, made in scored.items():
+            if isinstance(column, Column):
+                read[run, column.heading] = _values(scores, made, column, place)
+            elif isinstance(column, PathColumn):
+                read[run, column.heading] = of_paths.get((made, column.heading), _no_path(column))
+    return computed(columns, read, baselines)
 
 
 class _Scores(NamedTuple):
@@ -257,7 +286,7 @@ def _against(
     ours, theirs = cells[run, heading].by_seed, cells[baseline, heading].by_seed
     if not ours or not theirs:
         return {"baseline": baseline}
-    pairs = _paired(ours, theirs, run in frozen, baseline in frozen)
+    pairs = paired(ours, theirs, run in frozen, baseline in frozen)
     if not pairs:
         return {"baseline": baseline, "difference": fmean(ours.values()) - fmean(theirs.values())}
     result = compare([one for one, _ in pairs], [other for _, other in pairs], significance)
@@ -265,7 +294,7 @@ def _against(
     return tested | {"baseline": baseline}
 
 
-def _paired(
+def paired(
     ours: Mapping[int, float], theirs: Mapping[int, float], ours_frozen: bool, theirs_frozen: bool
 ) -> list[tuple[float, float]]:
     """Values to compare; a frozen run has the same value for every seed of the other."""

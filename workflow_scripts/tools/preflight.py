@@ -213,16 +213,17 @@ def gpu_gigabytes() -> float | None:
 
 
 def memory(graph: Graph, estimator: Estimator, rates: Rates, gigabytes: float | None) -> Line:
-    """The largest training that is left to do, without its activations, against the memory of a GPU."""
+    """The largest training that is left to do, or seeds side by side, without activations, against a GPU's memory."""
     sizes: dict[str, float] = {}
     for job in graph.jobs:
-        if job.rule in ("train_encoder", "continue_mlm"):
+        if job.work in ("train_encoder", "continue_mlm"):
             known = [
                 rates.encoders[name].parameters_millions
                 for name in estimator.encoders(job)
                 if name in rates.encoders
             ]
-            sizes[" ".join(job.wildcards.values())] = sum(known) * 1e6 * TRAINING_BYTES / 1e9
+            trained = sum(known) * 1e6 * max(1, job.trainings)
+            sizes[" ".join([*job.wildcards.values(), *job.seeds])] = trained * TRAINING_BYTES / 1e9
     if not sizes:
         return Line("GPU memory", "no training is left to do")
     largest = max(sizes, key=lambda name: sizes[name])

@@ -28,6 +28,7 @@ from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.graph.study import Study
 from workflow_scripts.planning.graph import Job, planned, study_in
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.line import apart
 from workflow_scripts.training.live import FILE, Live, read_live
 
 SILENT_SECONDS = 15 * 60
@@ -59,26 +60,41 @@ def look(study: str, jobs: Sequence[Job], begun: float) -> State:
     """
     times = Path("benchmarks", study).rglob("*.tsv")
     ended = {path: path.stat().st_mtime for path in times}
-    waiting = {_times_of(job): job for job in jobs}
+    waiting = {_times_of(job): job.apart() for job in jobs}
     state = State(Counter(), [], [], Counter())
-    for path in ended:
-        if path not in waiting:
-            state.done[path.relative_to(Path("benchmarks", study)).parts[0]] += 1
-    for path, job in waiting.items():
-        if ended.get(path, 0) > begun:  # Snakemake writes it when a job has ended well
-            state.done[job.rule] += 1
-        elif is_running(job):
-            state.running.append(job)
-        elif job.log and Path(job.log).exists() and not ended.get(path, 0) > Path(job.log).stat().st_mtime:
-            state.failed.append(job)
-        else:
-            state.left[job.rule] += 1
+    alone = {path.with_stem(name) for path in ended.keys() - waiting.keys() for name in apart(path.stem)}
+    for path in alone - {_alone(part) for parts in waiting.values() for part in parts}:
+        state.done[path.relative_to(Path("benchmarks", study)).parts[0]] += 1
+    for path, parts in waiting.items():
+        running = [part for part in parts if is_running(part)]
+        for job in parts:
+            if ended.get(path, 0) > begun:  # Snakemake writes it when a job has ended well
+                state.done[job.rule] += 1
+            elif job in running:
+                state.running.append(job)
+            elif running and _has_made_all(job):  # before its neighbours
+                state.done[job.rule] += 1
+            elif Path(job.log).exists() and not ended.get(path, 0) > Path(job.log).stat().st_mtime:
+                state.failed.append(job)
+            else:
+                state.left[job.rule] += 1
     return state
 
 
 def _times_of(job: Job) -> Path:
-    """The file of a job's time and memory, named as its log."""
+    """The file of a job's time and memory."""
+    return Path(job.times) if job.times else _alone(job)
+
+
+def _alone(job: Job) -> Path:
+    """That of a job that runs alone, named as its log."""
     return Path("benchmarks", *Path(job.log).parts[1:]).with_suffix(".tsv")
+
+
+def _has_made_all(job: Job) -> bool:
+    """Whether all files of a job are there, and younger than its beginning."""
+    begun = _changed(Path(f"{job.log}.lock"))
+    return all(_changed(Path(file)) >= begun > 0 for file in job.outputs)
 
 
 def is_running(job: Job) -> bool:

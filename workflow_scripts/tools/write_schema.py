@@ -38,11 +38,13 @@ from workflow_scripts.evaluation.sts import Config as StsSuite
 from workflow_scripts.extraction.settings import Extraction
 from workflow_scripts.graph.checks import check
 from workflow_scripts.graph.evaluators import evaluators
-from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA
+from workflow_scripts.graph.schema import CLAIM_SCHEMA, GRID_SCHEMA, SCHEMA
 from workflow_scripts.methods import load_method, method_names
 from workflow_scripts.models.readouts import readout_kinds
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.called import Names
+from workflow_scripts.reporting.claim_file import ClaimFile
+from workflow_scripts.reporting.claim_file import Config as Claims
 from workflow_scripts.reporting.experiment import Name, RunBlock
 from workflow_scripts.reporting.settings import Grid, Report
 from workflow_scripts.training.mlm import ContinueMlm
@@ -77,10 +79,20 @@ class Partial(RootModel[dict[str, Any]]):
         return self
 
 
+class TrainingBlock(Training):
+    """Length, batch size, learning rate and intervals of a training, and how its seeds share a card."""
+
+    together: int = Field(
+        gt=0,
+        description="Seeds of a run that are trained side by side on one card, by one job.",
+        json_schema_extra=OPERATIONAL,
+    )
+
+
 class PartialTraining(Partial):
     """Keys of the shared training settings, each of which may be left out."""
 
-    section, whole = "training", Training
+    section, whole = "training", TrainingBlock
 
 
 class PartialDevelopment(Partial):
@@ -201,7 +213,7 @@ class Study(Settings):
     keep_models: Literal["all", "best", "none"] = Field(
         description="Weights that stay once everything is made from them."
     )
-    training: Training
+    training: TrainingBlock
     development: DevelopmentBlock
     evaluation: EvaluationBlock
     continue_mlm: ContinueMlm
@@ -226,6 +238,7 @@ class Study(Settings):
     )
     significance: Significance
     names: Names
+    claims: Claims
     report: Report
 
 
@@ -261,7 +274,7 @@ def _tell_apart(node: object) -> None:
 
 def schema_texts() -> dict[Path, str]:
     """What each schema file should hold."""
-    models: dict[str, type[Settings]] = {SCHEMA: Study, GRID_SCHEMA: Grid}
+    models: dict[str, type[Settings]] = {SCHEMA: Study, GRID_SCHEMA: Grid, CLAIM_SCHEMA: ClaimFile}
     return {
         ROOT / "config" / file: json.dumps(schema_of(model), indent=1, sort_keys=True) + "\n"
         for file, model in models.items()
@@ -269,7 +282,7 @@ def schema_texts() -> dict[Path, str]:
 
 
 def main() -> None:
-    """Write both schemas."""
+    """Write all schemas."""
     argparse.ArgumentParser(
         prog="python -m workflow_scripts.tools.write_schema", description=__doc__
     ).parse_args()

@@ -52,6 +52,22 @@ def test_every_job_has_its_own_measurements(measured):
     assert (total.calls, total.tokens, total.cost_usd) == (0, 0, 0.0)
 
 
+def test_seeds_that_were_measured_together_share_the_seconds(measured):
+    Path("benchmarks/study/train_encoder/simcse/seed2.tsv").unlink()
+    leave("train_encoder", "simcse/seeds1_2", 150)
+    Path("logs/study/train_encoder/simcse/seeds1_2.log").unlink()  # each has its own
+    os.utime("benchmarks/study/train_encoder/simcse/seed1.tsv", (0, 0))  # trained alone before
+    found = {cost.job: cost.seconds for cost in costs(measured, [Path(STUDY)])}
+    assert found["train_encoder/simcse/seed1"] == found["train_encoder/simcse/seed2"] == 75
+    assert found["train_encoder/plain/seed1"] == 101
+    assert failed(measured) == set()
+    alone = Path("benchmarks/study/train_encoder/simcse/seeds1_2.tsv")
+    os.utime(alone, (1, 1))
+    leave("train_encoder", "simcse/seed2", 7)
+    again = {cost.job: cost.seconds for cost in costs(measured, [Path(STUDY)])}
+    assert (again["train_encoder/simcse/seed1"], again["train_encoder/simcse/seed2"]) == (75, 7)
+
+
 def test_jobs_of_one_process_share_its_log_and_count_once(measured, study):
     record = study.made_by(
         "evaluate_geometry", ["space.parquet"], wildcards={"suite": "space", "run": "simcse"}

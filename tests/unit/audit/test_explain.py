@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from workflow_scripts.audit import explain as explain_module
-from workflow_scripts.audit.cells import SeedScore, parse_cell
+from workflow_scripts.audit.cells import SeedScore, agreement, parse_cell
 from workflow_scripts.audit.explain import explain, explain_cell, show
 from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
@@ -253,6 +253,16 @@ def test_a_difference_leads_to_the_scores_of_its_baseline_too(root, experiment):
     alone = explain_cell(experiment, root, {"run": "plain", "heading": "Spearman"})
     assert [score.run for score in alone.scores] == ["plain"]
     assert alone.chain.left_out == 2
+
+
+def test_a_claim_leads_to_the_scores_of_both_sides():
+    """Its table has no experiment in its settings, and names two runs."""
+    agrees = agreement(
+        [{"run": "ours", "baseline": "again", "claim": "one"}], {"aliases": {"again": "theirs"}}
+    )
+    assert agrees({"run": "ours", "seed": "1"}) and agrees({"run": "theirs", "seed": "1"})
+    assert agrees({"run": "another", "seed": "1"}) is False
+    assert agrees({"dataset": "lee"}) is None
 
 
 def test_a_mean_of_columns_leads_to_the_scores_of_each(root, experiment):

@@ -66,7 +66,15 @@ def test_what_a_method_needs_is_what_its_module_does(name):
 @pytest.mark.parametrize(("epochs", "steps"), list(product((None, 2), (None, 9))))
 def test_epochs_and_steps_exclude_each_other_as_the_class_says(epochs, steps):
     settings = TRAINING | {"epochs": epochs, "max_steps": steps}
-    assert bool(list(training_rules(settings))) == refused(lambda: Training.parse(settings, "training"))
+    assert bool(list(training_rules(settings | {"together": 1}))) == refused(
+        lambda: Training.parse(settings, "training")
+    )
+
+
+@pytest.mark.parametrize(("gpus", "together"), list(product((1, 2), (1, 2))))
+def test_only_trainings_of_one_gpu_share_it(gpus, together):
+    found = list(training_rules(TRAINING | {"gpus": gpus, "together": together}))
+    assert bool(found) == (gpus == together == 2)
 
 
 @pytest.mark.parametrize(

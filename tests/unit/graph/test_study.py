@@ -90,6 +90,16 @@ def test_a_run_reads_what_its_method_asks_for(study):
     assert training.gpus(plain) == 1
 
 
+def test_seeds_share_a_card_unless_each_starts_from_files_of_its_own(study):
+    assert Training(study).side_by_side == {}
+    for settings in (study.settings(run) for run in study.runs):
+        settings["training"]["together"] = 2
+    (shared,) = Training(study).side_by_side.items()
+    assert shared == ((1, 2), [run for run in study.trained if run != JTCSE])
+    study.settings(THREE_R)["training"]["together"] = 1
+    assert THREE_R not in Training(study).side_by_side[1, 2]
+
+
 def test_settings_of_a_run_are_one_string_with_sorted_keys(study):
     text = Training(study).settings(Wildcards(run=JTCSE, seed="1"))
     settings = json.loads(text)

@@ -40,6 +40,7 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.fit_wikitext": WITH_TORCH,
     "jobs.gather_round_trips": set(),
     "jobs.join_encoders": SAVING,
+    "jobs.judge_claims": set(),
     "jobs.make_table": set(),
     "jobs.map_attention": WITH_TORCH,
     "jobs.measure_contamination": set(),

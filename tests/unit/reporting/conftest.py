@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from tests.jobs import planned_code
+from workflow_scripts.columns.claims import CLAIMS
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, SENTENCES, WORD_COUNTS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.columns.training import HISTORY
@@ -198,6 +199,17 @@ class Study:
             ),
         }
 
+    def claims(self) -> Path:
+        """A claim that is borne out, and one that nothing was made for."""
+        said = {"paper": "jtcse", "claim": "one", "place": "Table I", "expects": "higher", "labels": []}
+        rows = [
+            said
+            | {"says": "SimCSE is better than nothing.", "printed_ours": 76.25, "verdict": "supported",
+               "reason": "2.50 higher (2.25 to 2.75) over 3 seeds", "p_value": 0.0004, "corrected_p": 0.012},
+            said | {"says": "It is fast, too.", "verdict": "not run", "reason": self.gap_reason},
+        ]  # fmt: skip
+        return self.write("claims.parquet", pa.Table.from_pylist(rows, schema=CLAIMS), "judge_claims")
+
     def overlap(self) -> pa.Table:
         """What the corpus shares with two evaluation sets, one of them missing."""
         counts = ("texts", "shared_texts", "share", "rows", "rows_with_any", "rows_with_all")
@@ -252,6 +264,7 @@ class Study:
                 "write_report",
                 {"name": "demo", "page": REPORT["page"], "called": CALLED},
                 template=ROOT / "resources/report/report.html.j2",
+                claims=self.claims(),
                 tables=[table],
                 extraction=[],
                 figures=[figures / f"{name}.svg" for name in sources],

@@ -133,6 +133,10 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         "differs from Frozen [CLS], adapted MiniLM with p < .05",
         "150649,6000.644323e-05seed 1: step 125 (0.744), seed 2:",
         "How to read the numbers",
+        "SimCSE is better than nothing.JTCSE, Table I76.25 against not printedsupported"
+        "2.50 higher (2.25 to 2.75) over 3 seeds<.001 / .012",
+        "Claims that this study does not compare, and why: 1",
+        "JTCSE, Table I: It is fast, too. no source of the dataset is available",
         "JTCSETable 2506506",
         "JTCSEall1,9191,8110no weights: 76; not built: 32",
         "Losses of different methods are different quantities",
@@ -142,7 +146,8 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
 
 def test_tables_and_figures_can_be_read_aloud(page):
     tables, captions = page.all("table"), page.all("caption")
-    assert len(tables) == len(captions) == 6
+    assert len(tables) == len(captions) == 7
+    assert all(table == {"class": "sorts"} for table in tables)
     assert all(cell.get("scope") in ("col", "row") for cell in page.all("th"))
     assert page.all("html")[0]["lang"] == "en"
     assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("svg")) == 3

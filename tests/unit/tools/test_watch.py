@@ -77,6 +77,34 @@ def test_jobs_are_sorted_by_what_their_files_say(here, process):
     assert watch.last_line(Path(jobs["broken"].log)) == "last of broken"
 
 
+def test_seeds_side_by_side_are_looked_at_one_by_one(here, process):
+    names = ("model/record.json", "history.parquet")
+    outputs = [f"results/demo/runs/a/seed{seed}/{name}" for name in names for seed in (1, 2, 3)]
+    logs = [f"logs/demo/train_encoder/a/seed{seed}.log" for seed in (1, 2, 3)]
+    both = Job("train_encoder_seeds1_2_3", {"run": "a"}, {}, [], outputs, 1, 9, script="train_encoder",
+               log=logs[0], logs=logs, times="benchmarks/demo/train_encoder/a/seeds1_2_3.tsv",
+               seeds=["1", "2", "3"])  # fmt: skip
+    host = watch.socket.gethostname()
+    for log, holder in zip(logs, process[::-1] + process[1:], strict=True):  # the second of them lives
+        write(log, "said\n", age=50)
+        write(f"{log}.lock", f"process {holder.pid} on {host}", age=50)
+    for output in outputs[::3]:
+        write(output, "made")
+    write("benchmarks/demo/train_encoder/b/seeds1_2.tsv", "", age=1000)  # of a run that was finished before
+    write("benchmarks/demo/train_encoder/b/seed2.tsv", "", age=2000)  # and once alone
+
+    def seen():
+        state = watch.look("demo", [both], time.time() - 20)
+        return state.done, *(
+            [job.wildcards["seed"] for job in jobs] for jobs in (state.running, state.failed)
+        )
+
+    assert seen() == ({"train_encoder": 2 + 1}, ["2"], ["3"])
+    assert watch.checkpoints_of(both.apart()[1]) == Path("results/demo/runs/a/seed2/model.checkpoints")
+    write(both.times, "")
+    assert seen() == ({"train_encoder": 2 + 3}, [], [])
+
+
 def test_a_job_of_another_machine_runs_as_long_as_it_says_something(here):
     one = job("train_encoder", "a", "model/record.json")
     write(one.log, "", age=3000)

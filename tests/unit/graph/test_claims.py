@@ -1,0 +1,280 @@
+"""The claims of the five papers: sound, printed as they say, and read from what a study makes anyway."""
+
+import copy
+import csv
+from collections import Counter
+
+import pytest
+import yaml
+
+from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.extraction.blocks import files_of_figure, names
+from workflow_scripts.graph.claim_checks import FOLDER, claim_findings
+from workflow_scripts.graph.claims import Claims
+from workflow_scripts.graph.extraction import Extraction
+from workflow_scripts.graph.extraction_rows import definable_rows, model_and_measure, tables_of
+from workflow_scripts.graph.reporting import Reporting
+from workflow_scripts.graph.runs import read_experiments
+from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.planning.graph import study_in
+from workflow_scripts.reporting.claim_file import ClaimFile, Comparison
+from workflow_scripts.reporting.extraction_cells import Names
+from workflow_scripts.reporting.extraction_tables import ExtractionTable, places
+
+STUDIES = {"paper": [], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}
+PAPERS = ["s2sent", "layerattpooler", "three_r", "jtcse", "extraction"]
+FILES = {paper: ClaimFile.parse(read_yaml(ROOT / FOLDER / f"{paper}.yaml"), paper).claims for paper in PAPERS}
+EVERY = [(paper, name) for paper, claims in FILES.items() for name in claims]
+PRINTED = [(paper, name) for paper, name in EVERY if None not in dict(FILES[paper][name].printed).values()]
+AGAINST_THEIR_TABLE = {("s2sent", "two_over_one_dimension_roberta")}
+"""Claims that the paper's own numbers do not bear out."""
+
+
+@pytest.fixture(scope="module", params=STUDIES)
+def study(request):
+    opened = study_in(ROOT, [ROOT / overlay for overlay in STUDIES[request.param]])
+    assert opened.config["claims"] == {"papers": PAPERS, "scale": request.param}
+    return opened
+
+
+def published():
+    """Grid, run and heading to what papers print there."""
+    found = {}
+    for file in (ROOT / "resources/published").glob("*.csv"):
+        with file.open(encoding="utf-8", newline="") as opened:
+            for row in csv.DictReader(opened):
+                found.setdefault((row["grid"], row["run"], row["heading"]), set()).add(float(row["value"]))
+    return found
+
+
+def test_every_paper_has_its_claims():
+    counts = Counter(paper for paper, _ in EVERY)
+    assert set(counts) == set(PAPERS) and min(counts.values()) >= 12
+    assert {file.stem for file in (ROOT / FOLDER).glob("*.yaml")} == set(PAPERS)
+    said = [claim.says for claims in FILES.values() for claim in claims.values()]
+    assert len(set(said)) == len(said)
+
+
+def test_printed_numbers_are_those_of_the_published_tables():
+    """Cells that papers print nothing for are figures, and are told as null."""
+    known, checked = published(), 0
+    for paper, name in EVERY:
+        claim = FILES[paper][name]
+        if isinstance(claim.tested.paper, Comparison):
+            sides = ("ours", "theirs")
+            cells = (getattr(claim.tested.paper, side) for side in sides)
+            for side, cell in zip(sides, cells, strict=True):
+                value = getattr(claim.printed, side)
+                place = (claim.tested.paper.table, cell.run, cell.heading)
+                assert value in known.get(place, {value}), (paper, name, side)
+                assert value is not None or place not in known, (paper, name, side)
+                checked += value is not None and place in known
+    assert checked > 150
+
+
+@pytest.mark.parametrize(("paper", "name"), PRINTED)
+def test_printed_numbers_say_what_is_claimed_of_them(paper, name):
+    claim = FILES[paper][name]
+    difference = claim.printed.ours - claim.printed.theirs
+    agrees = {
+        "higher": difference > 0,
+        "lower": difference < 0,
+        "same": abs(difference) <= (claim.margin or 0),
+    }
+    assert agrees[claim.expects] == ((paper, name) not in AGAINST_THEIR_TABLE)
+
+
+def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
+    """``study_in`` has checked the cells of the tables that this study makes."""
+    scale, made = (
+        study.config["claims"]["scale"],
+        {*study.grids, *study.shown_extraction["tables"], *study.shown_extraction["figures"]},
+    )
+    tables = {
+        compared.table
+        for claims in FILES.values()
+        for claim in claims.values()
+        if isinstance(compared := getattr(claim.tested, scale), Comparison)
+    }
+    assert tables and tables <= made
+
+
+def test_a_study_is_enlarged_by_no_claim(study):
+    """All that is read for claims is there for the study's tables."""
+
+    class Wildcards:
+        def __init__(self, **values):
+            self.__dict__ |= values
+
+    claims, reporting, extraction = Claims(study), Reporting(study), Extraction(study)
+    scores = {file for name in study.grids for file in reporting.scores(Wildcards(experiment=name))}
+    scores |= {
+        file
+        for name in study.shown_extraction["tables"]
+        for file in extraction.table_scores(Wildcards(table=name))
+    }
+    drawn = study.shown_extraction["figures"]
+    scores |= {f"<results>/{file}" for name in drawn for file in files_of_figure(study.config, name)}
+    assert claims.scores() and set(claims.scores()) <= scores
+    figures = {f"<results>/figures/extraction/{name}.parquet" for name in drawn}
+    assert set(claims.tables()) <= {*reporting.tables(), *extraction.tables, *figures}
+    assert {file.replace(".pairs.parquet", ".parquet") for file in claims.pairs()} <= scores
+    assert all("/scores/sts/" in file for file in claims.pairs())
+
+
+def test_the_rule_stays_below_what_a_command_line_holds(study):
+    """The kernel takes 128 KiB an argument, and a rule's command is one."""
+    claims = Claims(study)
+    files = " ".join([*claims.tables(), *claims.scores(), *claims.pairs()]).replace("<results>", study.folder)
+    assert len(files) + len(claims.settings()) < 110_000
+
+
+def test_only_scores_behind_the_compared_cells_are_read():
+    study = study_in(ROOT, [ROOT / DEMO])
+    read = Claims(study).scores()
+    runs = {file.split("/")[-2] for file in read if "/extraction/" not in file}
+    assert runs == {
+        f"{method}.minilm_mlm.wiki_extract"
+        for method in ("simcse", "simcse_s2sent", "simcse_layerattpooler", "simcse_3r")
+    } | {"jtcse.demo_twin.wiki_extract"}
+    geometry = {file.split("/")[-2] for file in read if "/geometry/" in file}
+    assert geometry == {"simcse.minilm_mlm.wiki_extract", "simcse_3r.minilm_mlm.wiki_extract"}
+    assert [file for file in read if "/extraction/" in file] == [
+        "<results>/extraction/scores/sts/random/lee.parquet",
+        "<results>/extraction/scores/sts/plain/lee.parquet",
+    ]
+
+
+def test_a_study_without_papers_is_held_to_nothing():
+    study = study_in(ROOT, [ROOT / DEMO])
+    config = study.config | {"claims": study.config["claims"] | {"papers": []}}
+    bare = Claims(type(study)(config, study.grids, study.runs, study.root))
+    assert bare.verdicts == [] and bare.tables() == [] and bare.scores() == []
+
+
+@pytest.mark.parametrize(
+    "table", ["extraction_table1", "extraction_table4", "extraction_table8", "extraction_figure3"]
+)
+def test_rows_of_the_extraction_study_are_named_as_its_tables_name_them(table):
+    extraction = merged_config(ROOT, "config/config.yaml")["extraction"]
+    block = tables_of(extraction)[table]
+    shown = places(ExtractionTable.parse(block, table), Names.parse(names(extraction, block), table))
+    rows, headings = definable_rows(extraction, table)
+    several = len({place.group for place in shown}) > 1
+    assert shown
+    for place in shown:
+        row = f"{place.group}: {place.row}" if several else place.row
+        assert row in rows and place.column in headings
+        model, measure = model_and_measure(extraction, table, row, place.column)
+        assert (model, measure) == (place.model, extraction["measures"][place.measure])
+
+
+# Mistakes
+
+
+def found_in(change, tmp_path):
+    """What is found once ``change`` is made to the demo's claims of S2Sent and of the extraction study."""
+    config = merged_config(ROOT, DEMO)
+    grids = read_experiments(config, ROOT / "config/experiments")
+    (tmp_path / FOLDER).mkdir(parents=True)
+    for link in ("schemas", "experiments"):
+        (tmp_path / "config" / link).symlink_to(ROOT / "config" / link)
+    config["claims"] = {"papers": ["s2sent", "extraction"], "scale": "demo"}
+    contents = {
+        paper: copy.deepcopy(read_yaml(ROOT / FOLDER / f"{paper}.yaml")) for paper in ("s2sent", "extraction")
+    }
+    change(contents, config)
+    for paper, content in contents.items():
+        (tmp_path / FOLDER / f"{paper}.yaml").write_text(yaml.safe_dump(content))
+    return list(claim_findings(config, grids, tmp_path))
+
+
+def put(path, value):
+    """A change of one key of S2Sent's first claim, or of the file that the path begins with."""
+
+    def change(contents, _config):
+        *keys, last = path.split("/")
+        part = contents
+        for key in keys:
+            part = part[key]
+        part[last] = value
+
+    return change
+
+
+FIRST = "s2sent/claims/simcse_bert"
+MISTAKES = {
+    "a misspelt key": (
+        put(f"{FIRST}/expect", "higher"),
+        "claims/s2sent.yaml: claims.simcse_bert.expect: unknown key. Did you mean expects?",
+    ),
+    "a direction that is none": (
+        put(f"{FIRST}/expects", "up"),
+        "claims/s2sent.yaml: claims.simcse_bert.expects: 'up' is none of higher, lower, same.",
+    ),
+    "a name in capitals": (
+        put("s2sent/claims/SimCSE", {}),
+        "claims/s2sent.yaml: claims.SimCSE: not a name. Use small letters, digits and underscores.",
+    ),
+    "a margin of a direction": (
+        put(f"{FIRST}/margin", 0.5),
+        "claims/s2sent.yaml: claims.simcse_bert.margin: a claim that expects higher reads no margin. Correct it.",
+    ),
+    "no margin of sameness": (
+        put("s2sent/claims/averaging_is_no_gain/margin", None),
+        "claims/s2sent.yaml: claims.averaging_is_no_gain.margin: a claim that expects same needs margin. Correct it.",
+    ),
+    "a table that is none": (
+        put(f"{FIRST}/tested/demo/table", "dmo"),
+        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.table: dmo is not defined. Did you mean demo?",
+    ),
+    "a run that is none": (
+        put(f"{FIRST}/tested/demo/ours/run", "simcse_s2sen.minilm_mlm.wiki_extract"),
+        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.ours.run: simcse_s2sen.minilm_mlm.wiki_extract is not "
+        "defined. Did you mean simcse_s2sent.minilm_mlm.wiki_extract?",
+    ),
+    "a column that is none": (
+        put(f"{FIRST}/tested/demo/theirs/heading", "Spearmann"),
+        "claims/s2sent.yaml: claims.simcse_bert.tested.demo.theirs.heading: Spearmann is not defined. "
+        "Did you mean Spearman?",
+    ),
+    "a row of the extraction study that nothing can make": (
+        put("extraction/claims/idf_random/tested/demo/ours/run", "idf^V"),
+        "claims/extraction.yaml: claims.idf_random.tested.demo.ours.run: idf^V is not defined. Did you mean idf^W?",
+    ),
+    "a model that is none": (
+        put("extraction/claims/idf_random/tested/demo/ours/heading", "BERTT"),
+        "claims/extraction.yaml: claims.idf_random.tested.demo.ours.heading: BERTT is not defined. Did you mean BERT?",
+    ),
+    "a paper without a file": (
+        lambda _contents, config: config["claims"].update(papers=["s2sen"]),
+        "claims.papers: no file s2sen.yaml in config/claims. Did you mean s2sent?",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(change, message, tmp_path):
+    assert found_in(change, tmp_path) == [message]
+
+
+def test_sound_files_are_found_sound(tmp_path):
+    assert found_in(lambda *_: None, tmp_path) == []
+
+
+def test_a_time_is_no_score(tmp_path):
+    """Of this machine alone; times are kept apart from tables."""
+    config = merged_config(ROOT, DEMO)
+    grids = read_experiments(config, ROOT / "config/experiments")
+    time = {
+        "heading": "Spearman",
+        "suite": "cost",
+        "task": "cost",
+        "aggregation": "",
+        "metric": "ms",
+        "measured": True,
+    }
+    grids["demo"]["columns"] = [time]
+    config["claims"]["papers"] = ["s2sent"]
+    line = "claims/s2sent.yaml: claims.simcse_bert.tested.demo.{0}.heading: Spearman is no score, mean or ratio of scores. Name another column."
+    assert list(claim_findings(config, grids, ROOT)) == [line.format(side) for side in ("ours", "theirs")]

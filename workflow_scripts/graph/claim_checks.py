@@ -1,0 +1,112 @@
+"""Whether the files of claims are sound, and what they name in the tables of a study is there."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
+from workflow_scripts.graph.findings import advice, unknown
+from workflow_scripts.graph.grid_columns import one_column_a_task
+from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.graph.schema import CLAIM_SCHEMA, read_schema, schema_findings, validator_of
+from workflow_scripts.graph.yaml_files import not_finite, read_yaml
+
+FOLDER = "config/claims"
+
+
+class Asked(NamedTuple):
+    """A claim that is compared in a table of the study."""
+
+    place: str
+    comparison: Mapping[str, Any]
+
+    @property
+    def table(self) -> str:
+        """Name of the table."""
+        return str(self.comparison["table"])
+
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """Run and heading of both sides."""
+        return [
+            (cell["run"], cell["heading"]) for cell in (self.comparison["ours"], self.comparison["theirs"])
+        ]
+
+
+def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
+    """What is wrong with the files of claims that a study names, and with what they name in its tables.
+
+    Args:
+        config: The configuration, checked against its schema.
+        grids: Its grids by name, likewise.
+        root: Folder of the Snakefile.
+    """
+    folder = root / FOLDER
+    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    for paper in config["claims"]["papers"]:
+        if paper not in known:
+            yield f"claims.papers: no file {paper}.yaml in {FOLDER}. {advice(paper, known)}"
+            continue
+        try:
+            content = read_yaml(folder / f"{paper}.yaml")
+        except ConfigError as error:
+            yield str(error)
+            continue
+        place = f"claims/{paper}.yaml: "
+        found = [*not_finite(content, place), *_of_content(content, place, root)]
+        yield from found
+        if not found:
+            yield from _of_names(config, grids, root, paper, content)
+
+
+def _of_content(content: Any, place: str, root: Path) -> Iterator[str]:
+    """Keys, types and ranges, and that a margin is given where one is read."""
+    found = [*schema_findings(content, validator_of(read_schema(root / "config" / CLAIM_SCHEMA)), place)]
+    yield from found
+    for name, claim in content["claims"].items() if not found else ():
+        if (claim["expects"] == "same") != (claim.get("margin") is not None):
+            does = "needs" if claim["expects"] == "same" else "reads no"
+            yield f"{place}claims.{name}.margin: a claim that expects {claim['expects']} {does} margin. Correct it."
+
+
+def _of_names(
+    config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, paper: str, content: Mapping[str, Any]
+) -> Iterator[str]:
+    """Tables that are none, and cells that a table of this study does not have."""
+    scale, extraction = config["claims"]["scale"], config["extraction"]
+    of_extraction = tables_of(extraction)
+    tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(of_extraction)
+    for asked in asked_in(paper, content, scale):
+        if asked.table not in tables:
+            yield from unknown(asked.table, tables, f"{asked.place}.table")
+        elif asked.table in grids:
+            yield from _of_grid(asked, grids[asked.table])
+        elif asked.table in of_extraction:
+            yield from _of_extraction(asked, extraction)
+
+
+def _of_grid(asked: Asked, grid: Mapping[str, Any]) -> Iterator[str]:
+    runs = runs_of(grid)
+    headings = {column["heading"]: column for column in one_column_a_task(grid)["columns"]}
+    for side, (run, heading) in zip(("ours", "theirs"), asked.cells, strict=True):
+        yield from unknown(run, runs, f"{asked.place}.{side}.run")
+        yield from unknown(heading, headings, f"{asked.place}.{side}.heading")
+        column = headings.get(heading, {})
+        if column.get("measured") or "path_of" in column or "gain_of" in column:
+            yield f"{asked.place}.{side}.heading: {heading} is no score, mean or ratio of scores. Name another column."
+
+
+def _of_extraction(asked: Asked, extraction: Mapping[str, Any]) -> Iterator[str]:
+    rows, headings = definable_rows(extraction, asked.table)
+    for side, (run, heading) in zip(("ours", "theirs"), asked.cells, strict=True):
+        yield from unknown(run, rows, f"{asked.place}.{side}.run")
+        yield from unknown(heading, headings, f"{asked.place}.{side}.heading")
+
+
+def asked_in(paper: str, content: Mapping[str, Any], scale: str) -> Iterator[Asked]:
+    """Claims of a file with a comparison at one scale."""
+    for name, claim in content["claims"].items():
+        comparison = claim["tested"][scale]
+        if isinstance(comparison, Mapping):
+            yield Asked(f"claims/{paper}.yaml: claims.{name}.tested.{scale}", comparison)

@@ -1,0 +1,100 @@
+"""The files in ``config/claims``: what a paper says of its own numbers, and where a study can test it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from workflow_scripts.config import Settings
+from workflow_scripts.evaluation.verdicts import Expects
+from workflow_scripts.reporting.experiment import Name
+
+Scale = Literal["paper", "laboratory", "demo"]
+
+
+class Config(Settings):
+    """Which claims a study is held to."""
+
+    papers: list[Name] = Field(description="Files in config/claims; none leaves claims out.")
+    scale: Scale = Field(description="Which of the comparisons in these files are this study's.")
+
+
+class Cell(Settings):
+    """One cell of a table, as its rows and columns name it."""
+
+    run: str = Field(description="Run, or row of a table of the extraction study.")
+    heading: str = Field(description="Column.")
+
+
+class Comparison(Settings):
+    """Two cells of one table that a claim is about."""
+
+    table: Name = Field(description="Grid in config/experiments, or table of the extraction study.")
+    ours: Cell
+    theirs: Cell
+    differs: str | None = Field(
+        default=None, description="In what the comparison departs from the paper's, if it does."
+    )
+
+
+class Printed(Settings):
+    """The paper's two numbers; null where it draws or describes one and does not print it."""
+
+    ours: float | None
+    theirs: float | None
+
+
+Reason = Annotated[str, Field(min_length=10, description="Why it cannot be tested at this scale.")]
+
+
+class Tested(Settings):
+    """Where a claim can be tested, or why not, at each scale."""
+
+    paper: Comparison | Reason
+    laboratory: Comparison | Reason
+    demo: Comparison | Reason
+
+
+class Statement(Settings):
+    """What is claimed, and the numbers that the paper gives for it."""
+
+    where: str = Field(description="Section, table or figure of the paper.")
+    says: str = Field(description="What is claimed, in one sentence.")
+    expects: Expects = Field(description="What is claimed of ours against theirs.")
+    margin: float | None = Field(
+        default=None,
+        gt=0,
+        description="Largest difference that still counts as the same, in the table's units.",
+    )
+    printed: Printed
+
+    @model_validator(mode="after")
+    def _a_margin_goes_with_the_same(self) -> "Statement":
+        if (self.expects == "same") != (self.margin is not None):
+            raise ValueError("a margin is given where expects is same, and nowhere else")
+        return self
+
+
+class Claim(Statement):
+    """One comparative claim."""
+
+    tested: Tested
+
+
+class HeldClaim(Statement):
+    """A claim as a study of one scale is held to it."""
+
+    paper: Name
+    name: Name
+    compared: Comparison | Reason
+
+
+class Held(Settings):
+    """The claims that a study is held to, in the order of their files."""
+
+    claims: list[HeldClaim]
+
+
+class ClaimFile(Settings):
+    """The claims of one paper, by name."""
+
+    claims: dict[Name, Claim] = Field(min_length=1)
