@@ -35,9 +35,7 @@ CURVES = {
     "draw_figure:token_similarity": 1,
 }  # all show 3R
 LAYERS = {"draw_figure:layer_attention": 1}
-NAMED = (
-    {"draw_figure:learning_curves": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT
-)  # a trained run is
+NAMED = {"draw_figure:learning_curves": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT
 DRAWN = CURVES | LAYERS | PLANE | {"draw_figure:cosine_density": 1, "draw_figure:extraction_figure4": 1}
 ALL_EVALUATED = {EVALUATED: 13} | SCORED
 TRAINED = {"train_encoder": 12, EVALUATED: 10} | CURVES | LAYERS | SCORED
@@ -124,17 +122,11 @@ READERS: dict[str, dict[str, int]] = {
     "names.methods.simcse_layerattpooler": NAMED | LAYERS,
     "names.methods.simcse_3r": NAMED | CURVES,
     "names.methods.jtcse": NAMED,
-    "names.encoders.minilm": {"tabulate_extraction": 1, "draw_figure:extraction_figure4": 1}
-    | {"draw_figure:cosine_density": 1}
-    | PLANE
-    | REPORT,
+    "names.encoders.minilm": EXTRACTED | {"draw_figure:cosine_density": 1} | PLANE,
     "names.encoders.minilm_mlm": NAMED | CURVES | LAYERS,
     "names.encoders.demo_twin": NAMED,
     "names.corpora.wiki_extract": NAMED | CURVES | LAYERS,
-    "names.datasets.lee": {"tabulate_extraction": 1, "draw_figure:extraction_figure4": 1}
-    | {"draw_figure:cosine_density": 1}
-    | PLANE
-    | REPORT,
+    "names.datasets.lee": EXTRACTED | {"draw_figure:cosine_density": 1} | PLANE,
     "names.datasets.wiki_extract": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
     "methods.simcse": PLAIN,
