@@ -23,6 +23,7 @@ configfile: f"{CLONE}/config/datasets.yaml"
 configfile: f"{CLONE}/config/methods.yaml"
 configfile: f"{CLONE}/config/mteb.yaml"
 configfile: f"{CLONE}/config/extraction.yaml"
+configfile: f"{CLONE}/config/names.yaml"
 
 
 include: "rules/common.smk"

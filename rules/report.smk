@@ -233,6 +233,7 @@ rule write_report:
         contamination=REPORTING.contamination(),
         exemplars=REPORTING.exemplars(),
         development=STUDY.development_sets,
+        histories=REPORTING.histories(),
         published=REPORTING.printed(),
         ledger=REPORTING.ledger(),
         template="resources/report/report.html.j2",
@@ -254,7 +255,7 @@ rule write_report:
         mem=MEMORY.usual(4),
         runtime="10m",
     params:
-        config=config_slice(config, name="name", experiments="experiments", page="report.page"),
+        config=REPORTING.page_settings(),
         packages=versions("jobs.write_report"),
     message:
         "Write the report"
@@ -266,7 +267,7 @@ rule write_report:
             --tables {input.tables:q} --times {input.times:q} --extraction {input.extraction:q} --figures {input.figures:q} --claims {input.claims:q} --captions {input.captions:q} \
             --datasets {input.datasets:q} --dropped {input.dropped:q} \
             --train {input.train:q} --lost {input.lost:q} --words {input.words:q} --contamination {input.contamination:q} \
-            --exemplars {input.exemplars:q} --development {input.development:q} \
+            --exemplars {input.exemplars:q} --development {input.development:q} --histories {input.histories:q} \
             --published {input.published:q} --ledger {input.ledger:q} \
             --report {output.report:q} >{log:q} 2>&1
         """

@@ -188,6 +188,7 @@ def merged_config(folder: Path, overlay: str) -> dict:
         "methods",
         "mteb",
         "extraction",
+        "names",
     )
     for name in (*names, Path(overlay).stem):
         update_config(config, yaml.safe_load((folder / "config" / f"{name}.yaml").read_text()))

@@ -35,6 +35,7 @@ CURVES = {
     "draw_figure:token_similarity": 1,
 }  # all show 3R
 LAYERS = {"draw_figure:layer_attention": 1}
+NAMED = {"draw_figure:learning_curves": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT
 DRAWN = CURVES | LAYERS | PLANE | {"draw_figure:cosine_density": 1, "draw_figure:extraction_figure4": 1}
 ALL_EVALUATED = {EVALUATED: 13} | SCORED
 TRAINED = {"train_encoder": 12, EVALUATED: 10} | CURVES | LAYERS | SCORED
@@ -114,6 +115,19 @@ READERS: dict[str, dict[str, int]] = {
     "report.cosine_density.bandwidth": {"draw_figure:cosine_density": 1} | REPORT,
     "report.layer_attention": LAYERS | REPORT,
     "report.page": REPORT,
+    "names.methods.frozen_cls": {"draw_figure:cosine_density": 1} | PLANE | REPORT,
+    "names.methods.frozen_avg": {"draw_figure:cosine_density": 1} | PLANE | REPORT,
+    "names.methods.simcse": NAMED | {"draw_figure:token_similarity": 1},
+    "names.methods.simcse_s2sent": NAMED,
+    "names.methods.simcse_layerattpooler": NAMED | LAYERS,
+    "names.methods.simcse_3r": NAMED | CURVES,
+    "names.methods.jtcse": NAMED,
+    "names.encoders.minilm": EXTRACTED | {"draw_figure:cosine_density": 1} | PLANE,
+    "names.encoders.minilm_mlm": NAMED | CURVES | LAYERS,
+    "names.encoders.demo_twin": NAMED,
+    "names.corpora.wiki_extract": NAMED | CURVES | LAYERS,
+    "names.datasets.lee": EXTRACTED | {"draw_figure:cosine_density": 1} | PLANE,
+    "names.datasets.wiki_extract": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
     "methods.simcse": PLAIN,
     "methods.simcse.readings": JTCSE | {"train_encoder": 4},  # one of the sub-encoders, and the twins

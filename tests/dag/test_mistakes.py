@@ -195,6 +195,10 @@ MISTAKES = {
         run("frozen_cls", reading="paper", corpus=None),
         "reading: paper is no reading of methods.frozen_cls. Known: none.",
     ),
+    "a name for a method that is not there": (
+        put("names/methods/simcse_s2snt", "SimCSE + S2Sent"),
+        "names.methods.simcse_s2snt: no such block in methods. Did you mean simcse_s2sent?",
+    ),
     "a reading with a section that nobody reads": (
         both(put("methods/simcse/readings/odd", {"mehtod": {"dropout": 0.1}}), run("simcse", reading="odd")),
         "mehtod: unknown key. Did you mean method?",

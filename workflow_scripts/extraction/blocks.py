@@ -173,20 +173,51 @@ def _tasks(extraction: Mapping[str, Any], measures: Iterable[str]) -> dict[str, 
     return tasks
 
 
-def names(extraction: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+def names(config: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     """Definitions and labels of the models, measures and variants that one table or figure names."""
+    extraction, words = config["extraction"], config["names"]
     measures = asked.get("measures") or [asked["x"], asked["y"]]
     variants = asked.get("variants", [])
     weightings = {name for block in variants for name in block["weightings"]}
     weightings |= {line["weighting"] for line in asked.get("series", [])}
     weightings |= {asked["weighting"]} if "weighting" in asked else set()
+    representations = {line["representation"] for line in asked.get("series", [])}
+    representations |= {asked["representation"]} if "representation" in asked else set()
     posts = {name for block in variants for name in block["postprocessings"]} | {"none"}
     return {
         "models": {name: extraction["models"][name] for name in asked.get("models", [])},
         "measures": {name: extraction["measures"][name] for name in measures},
         "weightings": {name: extraction["weightings"][name]["label"] for name in weightings},
         "postprocessings": {name: extraction["postprocessings"][name]["label"] for name in posts},
+        "encoder": words.get("encoders", {}).get(extraction["encoder"], extraction["encoder"]),
+        "representations": {name: _representation(config, name) for name in sorted(representations)},
+        "datasets": _called(config, [extraction["measures"][name] for name in measures]),
     }
+
+
+def _representation(config: Mapping[str, Any], name: str) -> str:
+    """A representation in words: the encoder, where its states are read."""
+    extraction = config["extraction"]
+    block = extraction["representations"][name]
+    if block["kind"] == "random":
+        return "random embeddings"
+    if block["kind"] != "encoder":
+        return name
+    encoder = config["names"].get("encoders", {}).get(extraction["encoder"], extraction["encoder"])
+    return encoder if block["template"] is None else f"{encoder} in template {name}"
+
+
+def _called(config: Mapping[str, Any], measures: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Names in words of the data of some measures; the isotropy of Wikitext's sentences has no task."""
+    words, extraction = config["names"].get("datasets", {}), config["extraction"]
+    found: dict[str, str] = {}
+    for measure in measures:
+        of_kind = (
+            tasks_of(suite_of(config, measure["kind"])) if extraction["suites"].get(measure["kind"]) else {}
+        )
+        asked = measure["tasks"] or list(of_kind)
+        found |= {task: words[of_kind[task]] for task in asked if task in of_kind and of_kind[task] in words}
+    return found
 
 
 def single_tables(config: Mapping[str, Any], table: str) -> dict[str, str]:

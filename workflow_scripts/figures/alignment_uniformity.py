@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib import colormaps
+from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from numpy import linspace
@@ -21,8 +22,9 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.significance import Summary, summarise
+from workflow_scripts.figures.axis_labels import column_label
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.named_points import Mark, draw_mark, name_marks, names_of
+from workflow_scripts.figures.named_points import HOW_DRAWN, Mark, draw_mark, name_marks, numbers, words
 from workflow_scripts.figures.style import INK, FigureStyle, empty_figure, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
@@ -133,26 +135,42 @@ def draw(
     points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
 ) -> Figure:
     """Draw the plane, coloured by the experiment's headline."""
-    tasks = ", ".join(sorted({note for note in points["note"].to_pylist() if note}))
-    measured = f"Bars: one standard deviation over seeds. Task {request.config.task}: {tasks}."
-    heading = headline_of(*request.inputs["table"]).heading
-    return draw_plane(points, heading, style, title, [measured, *footnotes])
+    (table,) = request.inputs["table"]
+    heading = column_label(experiment_of(table), headline_of(table).heading, request.called)
+    return draw_plane(points, heading, request, style, title, footnotes)
 
 
 def draw_plane(
-    points: pa.Table, heading: str, style: FigureStyle, title: str, footnotes: Sequence[str]
+    points: pa.Table,
+    heading: str,
+    request: Request[Config],
+    style: FigureStyle,
+    title: str,
+    footnotes: Sequence[str],
 ) -> Figure:
     """Draw the plane; bars are one standard deviation over seeds, an open point has no score."""
     rows = [row for row in points.to_pylist() if row["alignment"] is not None]
     if not rows:
         return empty_figure(style, title, footnotes, "Alignment and uniformity are gaps for every run.")
-    names = names_of([row["run"] for row in rows])
-    figure = new_figure(style, _PANEL_INCHES, title, [*names.footnotes, *footnotes])
-    axes = figure.subplots()
-    axes.grid()
-    axes.set_xlabel("uniformity (lower is better)")
-    axes.set_ylabel("alignment (lower is better)")
-    axes.margins(0.14)
+    data, called = request.called.dataset(request.config.task), request.called
+    tasks = ", ".join(sorted({row["note"] for row in rows if row["note"]}))
+    for named in (words, numbers):
+        names = named([row["run"] for row in rows], called)
+        notes = [HOW_DRAWN, f"{data}: {tasks}." if tasks else "", *names.footnotes]
+        figure = new_figure(style, _PANEL_INCHES, title, [*filter(None, notes)], footnotes)
+        axes = figure.subplots()
+        axes.grid()
+        axes.set_xlabel(f"uniformity on {data} (lower is better)")
+        axes.set_ylabel(f"alignment on {data} (lower is better)")
+        axes.margins(0.14)
+        marks = _draw_points(figure, axes, rows, heading)
+        if name_marks(axes, marks, names.short, crowded=named is numbers):
+            break
+    return figure
+
+
+def _draw_points(figure: Figure, axes: Axes, rows: Sequence[Row], heading: str) -> list[Mark]:
+    """Draw the points in the colours of their scores, with a bar of these; returns where they are."""
     scored = [row["score"] for row in rows if row["score"] is not None]
     shades = Normalize(min(scored), max(scored)) if scored else Normalize(0, 1)
     marks = [
@@ -168,5 +186,4 @@ def draw_plane(
         assert bar.solids is not None
         bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps
         bar.outline.set_edgecolor(INK)
-    name_marks(axes, marks, names.short)
-    return figure
+    return marks

@@ -39,6 +39,7 @@ TITLE = "Where tokens attend: {title}"
 DESCRIPTION = "Maps of attention weights of one sentence, a row per run, a column per layer; darker is more."
 
 _PANEL_INCHES = 1.9
+_TOKEN_INCHES, _AROUND_INCHES = 0.095, 0.6  # of a map's height: a row, and its title and labels
 _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
 _KEYS = ["run", "layer", "query_position", "query_token", "key_position", "key_token"]
 
@@ -86,10 +87,12 @@ def draw(
     runs = list(dict.fromkeys(points["run"].to_pylist()))
     if not runs:
         return empty_figure(style, title, footnotes, "No attention weights were kept.")
-    names = short_names(runs)
+    names = short_names(runs, request.called)
     layers = sorted(set(points["layer"].to_pylist()))
     note = "Rows: tokens that attend; columns: tokens that are attended to; means over heads."
-    figure = new_figure(style, _PANEL_INCHES * len(runs), title, [note, *names.footnotes, *footnotes])
+    tokens = max(points["query_position"].to_pylist()) + 1
+    height = max(_PANEL_INCHES, _AROUND_INCHES + _TOKEN_INCHES * tokens) * len(runs)
+    figure = new_figure(style, height, title, [note, *names.footnotes], footnotes)
     panels = figure.subplots(len(runs), len(layers), squeeze=False)
     for row, (run, name) in enumerate(names.short.items()):
         for column, layer in enumerate(layers):
@@ -113,6 +116,6 @@ def _draw_map(axes: Axes, table: pa.Table) -> None:
     tokens = dict(zip(columns.tolist(), table["key_token"].to_pylist(), strict=True))
     names = [tokens[place] for place in sorted(tokens)]
     places = np.arange(len(names)) + 0.5
-    axes.set_xticks(places, names, rotation=90, fontsize="xx-small")
-    axes.set_yticks(places, names, fontsize="xx-small")
+    axes.set_xticks(places, names, rotation=90, fontsize="x-small")
+    axes.set_yticks(places, names, fontsize="x-small")
     axes.tick_params(length=0)

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from workflow_scripts.config import Settings
+from workflow_scripts.reporting.called import Called
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +70,8 @@ class Request(NamedTuple, Generic[ConfigT]):
     """The files of each role."""
     names: Mapping[str, Any] = MappingProxyType({})
     """Of a figure of the extraction study: definitions of the models, measures and variants that its block names."""
+    called: Called = Called()
+    """What readers see in place of the identifiers of runs, corpora and datasets."""
 
 
 class FigureModule(Protocol):
@@ -111,7 +114,7 @@ class FigureModule(Protocol):
             request: What ``points`` was given.
             style: Settings that all figures share.
             title: ``TITLE``, filled in.
-            footnotes: Sentences to print below the panels, after the figure's own.
+            footnotes: Sentences to print below the panels, after the figure's own; a page prints them elsewhere.
         """
 
 

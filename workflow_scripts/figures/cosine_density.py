@@ -146,14 +146,15 @@ def draw(
     if not runs:
         return empty_figure(style, title, footnotes, "No run of this experiment was scored on this task.")
     groups = sorted(set(zip(points["lower"].to_pylist(), points["upper"].to_pylist(), strict=True)))
-    names = short_names(runs)
+    names = short_names(runs, request.called)
     columns = min(_COLUMNS, len(runs))
     lines = -(-len(runs) // columns)
     figure = new_figure(
         style,
         lines * (_GROUP_INCHES * (len(groups) + _OVERLAP) + 0.45) + 0.1,
         title,
-        [_HOW_DRAWN, *names.footnotes, *footnotes],
+        [_HOW_DRAWN, *names.footnotes],
+        footnotes,
     )
     panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     highest = pc.max(points["density"]).as_py()
@@ -169,7 +170,7 @@ def draw(
             axes.set_xlabel("cosine")
         axes.tick_params(labelbottom=True)
         if number % columns == 0:
-            axes.set_ylabel("judgement")
+            axes.set_ylabel(f"judgement of {request.called.dataset(request.config.task)}")
     panels[0, 0].set_xlim(*_visible_cosines(points, highest))
     panels[0, 0].set_ylim(-0.15, len(groups) - 1 + _OVERLAP * 1.02)
     return figure

@@ -39,3 +39,11 @@ def names_and_scores(request: Request[Any]) -> tuple[Names, Scores]:
     names = Names.parse(dict(request.names), "extraction")
     tables = (read_table(path, EXTRACTION) for path in request.inputs["scores"])
     return names, Scores(tables, names.measures.values())
+
+
+def measured(names: Names, measure: str) -> str:
+    """The label of an axis: a measure, and the data it was taken on where that is one set."""
+    definition = names.measures[measure]
+    sets = {names.datasets.get(task, task) for task in definition.tasks or names.datasets}
+    named = sets.pop() if len(sets) == 1 else ""
+    return measure if named.lower().startswith(measure.lower()) or not named else f"{measure} on {named}"

@@ -86,8 +86,9 @@ def draw(
 ) -> Figure:
     """Draw the maps, all on one scale."""
     runs, sentences = (list(dict.fromkeys(points[name].to_pylist())) for name in ("run", "sentence"))
-    names = short_names(runs)
-    figure = new_figure(style, _PANEL_INCHES * len(runs), title, [HOW_DRAWN, *names.footnotes, *footnotes])
+    names = short_names(runs, request.called)
+    notes = [HOW_DRAWN, *names.footnotes]
+    figure = new_figure(style, _PANEL_INCHES * len(runs), title, notes, footnotes)
     grid = figure.add_gridspec(
         len(runs), len(sentences) + 1, width_ratios=[1] * len(sentences) + [_BAR_WIDTH]
     )
@@ -121,4 +122,4 @@ def _draw_map(axes: Axes, table: pa.Table, shades: Normalize) -> None:
     axes.invert_yaxis()
     axes.set_xticks(range(lowest, highest + 1))
     axes.set_yticks(range(lowest, highest + 1))
-    axes.tick_params(length=0, labelsize="x-small")
+    axes.tick_params(length=0, labelsize="small")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, names_and_scores
+from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, measured, names_and_scores
 from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure
 from workflow_scripts.reporting.extraction_cells import Model, Names, Scores, Variant
 
@@ -85,16 +85,16 @@ def draw(
     points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
 ) -> Figure:
     """Measures below each other, columns of panels side by side."""
-    config, rows = request.config, points.to_pylist()
+    config, rows, names = request.config, points.to_pylist(), Names.parse(dict(request.names), "extraction")
     columns = list(dict.fromkeys(line.panel for line in config.series))
-    figure = new_figure(style, _ROW_INCHES * len(config.measures), title, [UNITS, *footnotes])
+    figure = new_figure(style, _ROW_INCHES * len(config.measures), title, [UNITS], footnotes)
     if not rows:
         empty_panel(figure, "No layer was scored.")
         return figure
     ticks = dict(sorted({row["x"]: row["point"] for row in rows}.items()))
     panels = figure.subplots(len(config.measures), len(columns), squeeze=False, sharex=True, sharey="row")
     for across, measure in zip(panels, config.measures, strict=True):
-        across[0].set_ylabel(measure)
+        across[0].set_ylabel(measured(names, measure))
         for axes, column in zip(across, columns, strict=True):
             here = [row for row in rows if row["panel"] == f"{measure} | {column}"]
             for number, name in enumerate(dict.fromkeys(row["series"] for row in here)):
@@ -103,7 +103,10 @@ def draw(
                     np.array([row[key] or 0 for row in line], float) for key in ("x", "y", "spread")
                 )
                 look = line_look(number)
-                axes.plot(x, y, label=name, lw=1.2, **look)
+                representation, weighting = name.split(", ", 1)
+                label = f"{names.representations.get(representation, representation)}, {weighting}"
+                mark = {"marker": "D", "ms": 4.5} if len(line) == 1 else {}  # a line of one point is not seen
+                axes.plot(x, y, label=label, lw=1.2, **look, **mark)
                 axes.fill_between(x, y - spread, y + spread, color=look["color"], alpha=0.12, lw=0)
             axes.grid()
             axes.set_title(column)

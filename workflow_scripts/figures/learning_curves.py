@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from workflow_scripts.figures.style import (
     new_figure,
     short_names,
 )
-from workflow_scripts.reporting.records import RunTable, run_tables
+from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
 NEEDS = Needs(
     inputs={"histories": "<results>/runs/{run}/seed{seed}/history.parquet"},
@@ -103,20 +104,22 @@ def draw(
     runs = list(dict.fromkeys(points["run"].to_pylist()))
     if not runs:
         return empty_figure(style, title, footnotes, "No run of this experiment is trained.")
-    names = short_names(runs)
+    names = short_names(runs, request.called)
     height = max(_PANEL_INCHES, _NAME_INCHES * len(runs))
-    figure = new_figure(style, 2 * height, title, [_how_drawn(points), *names.footnotes, *footnotes])
+    figure = new_figure(style, 2 * height, title, [_how_drawn(points), *names.footnotes], footnotes)
     above, below = figure.subplots(2, 1, sharex=True)
     ends = {
         axes: draw_metric(axes, points, metric, names)
         for axes, metric in ((above, "loss"), (below, "dev_score"))
     }
-    above.set_ylabel("training loss\n(as its method defines it)")
-    below.set_ylabel("development score\n(Spearman, \N{MINUS SIGN}1 to 1)")
+    trained_on, chosen_by = _data(request)
+    above.set_ylabel(f"training loss{trained_on}\n(of its method)")
+    below.set_ylabel(f"development score\n(Spearman{chosen_by})")
     below.set_xlabel("optimiser steps")
     below.set_xlim(0, None)
     below.margins(x=0)
-    _scale_loss(above, points.filter(pc.equal(points["metric"], "loss"))["value"].to_numpy())
+    if _scale_loss(above, points.filter(pc.equal(points["metric"], "loss"))["value"].to_numpy()):
+        above.set_ylabel(f"training loss{trained_on}\n(of its method, log scale)")
     figure.align_ylabels()
     for axes, lines in ends.items():
         axes.grid(axis="y")
@@ -135,13 +138,32 @@ def _how_drawn(points: pa.Table) -> str:
     return f"{lines}Loss: means of blocks of {' to '.join(map(str, sizes))} steps."
 
 
-def _scale_loss(axes: Axes, loss: Floats) -> None:
-    """A logarithmic axis where the loss falls far, else one that begins at 0."""
+def _data(request: Request[Config]) -> tuple[str, str]:
+    """The text that all runs were trained on, and the pairs that chose their checkpoints, to be put into a label."""
+    inputs = [record_of(path).inputs for path in request.inputs.get("histories", ())]
+    corpora = {Path(read["corpus"].path).parent.name for read in inputs if "corpus" in read}
+    sets = {Path(read["dev"].path) for read in inputs if "dev" in read}
+    trained_on = [request.called.corpus(name) for name in corpora]
+    chosen_by = [
+        f"held-out text of {request.called.corpus(path.parent.name)}"
+        if path.stem == "dev"
+        else request.called.dataset(path.stem)
+        for path in sets
+    ]
+    return _one(" on\n", trained_on), _one(" on\n", chosen_by)
+
+
+def _one(before: str, names: Sequence[str]) -> str:
+    return f"{before}{names[0]}" if len(names) == 1 else ""
+
+
+def _scale_loss(axes: Axes, loss: Floats) -> bool:
+    """A logarithmic axis where the loss falls far, else one that begins at 0; whether it is logarithmic."""
     if loss.min() <= 0 or loss.max() <= _LOG_FROM * loss.min():
         axes.set_ylim(min(0, loss.min()), None)
-        return
+        return False
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_ylabel("training loss, log scale\n(as its method defines it)")
+    return True

@@ -71,7 +71,7 @@ def draw(
     config, rows = request.config, points.to_pylist()
     names = list(dict.fromkeys(row["panel"] for row in rows))
     down = max(1, -(-len(names) // _ACROSS))
-    figure = new_figure(style, _ROW_INCHES * down, title, [UNITS, *footnotes])
+    figure = new_figure(style, _ROW_INCHES * down, title, [UNITS], footnotes)
     if not names:
         empty_panel(figure, "No share of static averages was scored.")
         return figure

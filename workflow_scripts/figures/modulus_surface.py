@@ -61,7 +61,7 @@ def draw(
     """Draw the surface from above, a colour and a line for each tenth."""
     k, t = (np.unique(points[name].to_numpy()) for name in "kt")
     loss = points["loss"].to_numpy().reshape(len(k), len(t)).T
-    figure = new_figure(style, _PANEL_INCHES, title, [HOW_DRAWN, *footnotes])
+    figure = new_figure(style, _PANEL_INCHES, title, [HOW_DRAWN], footnotes)
     axes = figure.subplots()
     filled = axes.contourf(k, t, loss, levels=_LEVELS, cmap=_COLOURS)
     lines = axes.contour(k, t, loss, levels=_LEVELS[1:-1], colors=_LINES, linewidths=0.5)

@@ -12,10 +12,12 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import pearson, spearman
+from workflow_scripts.figures.axis_labels import column_label
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.named_points import Mark, draw_mark, name_marks, names_of
-from workflow_scripts.figures.style import COLOURS, FigureStyle, empty_panel, new_figure
+from workflow_scripts.figures.named_points import HOW_DRAWN, Mark, draw_mark, name_marks, numbers, words
+from workflow_scripts.figures.style import COLOURS, FigureStyle, empty_figure, new_figure
 from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.reporting.experiment import experiment_of
 
 NEEDS = Needs(
     inputs={"table": "<results>/tables/{experiment}.parquet"},
@@ -86,26 +88,31 @@ def draw(
     columns = request.config
     marks = [Mark(row["run"], row["x"], row["y"], row["x_sd"], row["y_sd"]) for row in points.to_pylist()]
     if not marks:
-        figure = new_figure(style, 1, title, footnotes)
-        empty_panel(figure, f"No run has both {columns.x} and {columns.y}.")
-        return figure
-    names = names_of([mark.run for mark in marks])
-    notes = [*names.footnotes, *_correlation(points), *footnotes]
-    figure = new_figure(style, _PANEL_INCHES, title, notes)
-    axes = figure.subplots()
-    axes.grid()
-    axes.set_xlabel(columns.x)
-    axes.set_ylabel(columns.y)
-    axes.margins(0.14)
-    for mark in marks:
-        draw_mark(axes, mark, COLOURS[0])
-    name_marks(axes, marks, names.short)
+        return empty_figure(style, title, footnotes, f"No run has both {columns.x} and {columns.y}.")
+    for named in (words, numbers):
+        names = named([mark.run for mark in marks], request.called)
+        notes = [HOW_DRAWN, *names.footnotes, *_correlation(points)]
+        figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
+        axes = figure.subplots()
+        axes.grid()
+        axes.set_xlabel(_label(request, columns.x))
+        axes.set_ylabel(_label(request, columns.y))
+        axes.margins(0.14)
+        for mark in marks:
+            draw_mark(axes, mark, COLOURS[0])
+        if name_marks(axes, marks, names.short, crowded=named is numbers):
+            break
     return figure
+
+
+def _label(request: Request[Config], heading: str) -> str:
+    """What an axis says of a column, where the table tells."""
+    tables = request.inputs.get("table", ())
+    return column_label(experiment_of(tables[0]), heading, request.called) if tables else heading
 
 
 def _correlation(points: pa.Table) -> list[str]:
     x, y = (np.array(points[axis].to_pylist()) for axis in "xy")
     if len(x) < 3:
         return []
-    return [f"Bars: one standard deviation over seeds. Over {len(x)} runs: Pearson {pearson(x, y):.2f}, "
-            f"Spearman {spearman(x, y):.2f}."]  # fmt: skip
+    return [f"Over {len(x)} runs: Pearson {pearson(x, y):.2f}, Spearman {spearman(x, y):.2f}."]

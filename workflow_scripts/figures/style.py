@@ -2,7 +2,9 @@
 
 Text stays text, so that it can be searched and read aloud. What is drawn in ``INK`` takes the colour of the
 text around the figure (``currentColor``); the other colours stand out from white and from near-black alike
-(contrast about 4). The paper is one element, named ``<figure>-paper``, that a page may hide.
+(contrast about 4). The paper, and the texts above and below the panels, are elements of their own, named
+``<figure>-paper``, ``-head``, ``-notes`` and ``-labels``, which a page may leave out: ``data-panels`` is the box of
+what stays, as ``viewBox`` is that of the whole.
 """
 
 import io
@@ -21,6 +23,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.reporting.called import Called
 
 INK = "#1a1a1b"
 PAPER = "#fefeff"
@@ -91,35 +94,44 @@ def line_look(index: int) -> dict[str, Any]:
     return {"color": COLOURS[colour], "linestyle": DASHES[dash % len(DASHES)]}
 
 
-def new_figure(style: FigureStyle, panels_inches: float, title: str, footnotes: Sequence[str]) -> Figure:
-    """A figure with a title above and footnotes below its panels, which share ``panels_inches`` of height."""
+def new_figure(
+    style: FigureStyle, panels_inches: float, title: str, notes: Sequence[str], footnotes: Sequence[str]
+) -> Figure:
+    """A figure with a title above and texts below its panels.
+
+    Args:
+        style: What all figures share.
+        panels_inches: Height that the panels share.
+        title: Printed above them.
+        notes: How the figure is drawn, printed below them.
+        footnotes: What is not of the figure alone, such as substitutions; printed last.
+    """
     width = style.width_inches
-    head = _lines(title, width - 0.1, "title")
-    foot = [line for note in footnotes for line in _lines(note, width - 0.1, "small")]
-    top, bottom = (
-        len(lines) * _POINTS[size] * _LINE / 72 + 0.08 for lines, size in ((head, "title"), (foot, "small"))
+    head, said, labels = (
+        [line for text in texts for line in _lines(text, width - 0.1, size)]
+        for texts, size in (([title], "title"), (notes, "small"), (footnotes, "small"))
     )
-    height = panels_inches + top + bottom
+    top, middle, bottom = (
+        len(lines) * _POINTS[size] * _LINE / 72 + (0.08 if lines else 0)
+        for lines, size in ((head, "title"), (said, "small"), (labels, "small"))
+    )
+    height = panels_inches + top + middle + bottom
     figure = Figure(figsize=(width, height), dpi=72)
     FigureCanvasSVG(figure)
     # Not the constrained layout: its solver orders by memory address, so that the last digits change.
-    figure.set_layout_engine("tight", rect=(0, bottom / height, 1, 1 - top / height), pad=0.5, w_pad=1.2)
+    rect = (0, (middle + bottom) / height, 1, 1 - top / height)
+    figure.set_layout_engine("tight", rect=rect, pad=0.5, w_pad=1.2)
     left = 0.04 / width
-    figure.text(
-        left,
-        1 - 0.03 / height,
-        "\n".join(head),
-        size=_POINTS["title"],
-        weight="bold",
-        va="top",
-        linespacing=_LINE,
-    )
-    figure.text(left, 0.04 / height, "\n".join(foot), size=_POINTS["small"], va="bottom", linespacing=_LINE)
+    above: dict[str, Any] = {"size": _POINTS["title"], "weight": "bold", "va": "top", "gid": "head"}
+    figure.text(left, 1 - 0.03 / height, "\n".join(head), linespacing=_LINE, **above)
+    for lines, base, name in ((said, bottom, "notes"), (labels, 0.0, "labels")):
+        below: dict[str, Any] = {"size": _POINTS["small"], "va": "bottom", "gid": name}
+        figure.text(left, (base + 0.04) / height, "\n".join(lines), linespacing=_LINE, **below)
     return figure
 
 
 def _lines(text: str, inches: float, size: str) -> list[str]:
-    return wrap(text, int(inches * 72 / (_POINTS[size] * _LETTER[size])))
+    return wrap(text, int(inches * 72 / (_POINTS[size] * _LETTER[size])), break_on_hyphens=False)
 
 
 class Names(NamedTuple):
@@ -129,25 +141,28 @@ class Names(NamedTuple):
     footnotes: list[str]
 
 
-def short_names(runs: Sequence[str]) -> Names:
-    """Leave out the parts of the names that all runs share, where the rest still tells them apart."""
+def short_names(runs: Sequence[str], called: Called) -> Names:
+    """Names in words, without the parts that all runs share, where the rest still tells them apart."""
     parts = {run: run.split(".") for run in runs}
     shared = set.intersection(*map(set, parts.values())) if len(runs) > 1 else set()
-    short = {run: ".".join(part for part in parts[run] if part not in shared) for run in runs}
+    whole = {run: list(zip(parts[run], called.parts(run), strict=True)) for run in runs}
+    short = {
+        run: ", ".join(text for part, text in named if part not in shared) for run, named in whole.items()
+    }
     if not shared or not all(short.values()) or len(set(short.values())) < len(short):
-        return Names(dict(zip(runs, runs, strict=True)), [])
-    left_out = [part for part in parts[runs[0]] if part in shared]
+        return Names({run: called.run(run) for run in runs}, [])
+    left_out = [text for part, text in whole[runs[0]] if part in shared]
     return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
 
 
-def in_lines(run: str) -> str:
+def in_lines(name: str) -> str:
     """A run's name with a line for each of its parts, for the side of a panel."""
-    return run.replace(".", "\n")
+    return name.replace(", ", ",\n").replace(" + ", "\n+ ")
 
 
 def empty_figure(style: FigureStyle, title: str, footnotes: Sequence[str], message: str) -> Figure:
     """A figure of one panel that says why nothing is drawn."""
-    figure = new_figure(style, 1, title, footnotes)
+    figure = new_figure(style, 1, title, [], footnotes)
     empty_panel(figure, message)
     return figure
 
@@ -224,7 +239,17 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
     svg = svg.replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")
     spoken = f'<title id="{name}-title">{escape(title)}</title>'
     spoken += f'\n <desc id="{name}-desc">{escape(description)}</desc>'
-    opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'
+    opening = f'role="img" aria-labelledby="{name}-title {name}-desc" data-panels="{_panels(figure)}" version="1.1">'
     start, found, rest = svg.partition('version="1.1">')
     assert found, "matplotlib writes another opening tag than it did"
     return f"{start}{opening}\n {spoken}{rest}"
+
+
+def _panels(figure: Figure) -> str:
+    """The box of the panels, in points from the upper left, as ``viewBox`` has it."""
+    engine = figure.get_layout_engine()
+    assert engine is not None, "made by new_figure"
+    left, bottom, right, top = engine.get()["rect"]
+    width, height = figure.get_size_inches() * 72
+    box = (left * width, (1 - top) * height, (right - left) * width, (top - bottom) * height)
+    return " ".join(f"{number:.2f}" for number in box)

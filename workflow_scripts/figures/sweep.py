@@ -18,6 +18,7 @@ from pydantic import Field
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.figures.axis_labels import column_label
 from workflow_scripts.figures.base import Needs, Request
 from workflow_scripts.figures.style import (
     INK,
@@ -162,23 +163,24 @@ def draw(
 ) -> Figure:
     """Draw the panels, read by the grid that asked for the table."""
     experiment = experiment_of(*request.inputs["table"])
-    return draw_panels(points, request.config, experiment, style, title, footnotes)
+    return draw_panels(points, request, experiment, style, title, footnotes)
 
 
 def draw_panels(
     points: pa.Table,
-    config: Config,
+    request: Request[Config],
     experiment: Experiment,
     style: FigureStyle,
     title: str,
     footnotes: Sequence[str],
 ) -> Figure:
     """Draw the panels one below the other."""
+    config = request.config
     rows = [row for row in points.to_pylist() if row["mean"] is not None]
     placed = [row for row in rows if row["place"] is not None]
-    names = short_names(list(dict.fromkeys(row["series"] for row in placed)))
+    names = short_names(list(dict.fromkeys(row["series"] for row in placed)), request.called)
     height = _PANEL_INCHES * len(config.plots)
-    figure = new_figure(style, height, title, [HOW_DRAWN, *names.footnotes, *footnotes])
+    figure = new_figure(style, height, title, [HOW_DRAWN, *names.footnotes], footnotes)
     if not placed:
         empty_panel(figure, "No run of the sweep has a score.")
         return figure
@@ -186,6 +188,7 @@ def draw_panels(
     for axes, plot in zip(panels, config.plots, strict=True):
         shown = (plot.setting, heading_of(plot, experiment))
         own = [row for row in rows if (row["setting"], row["heading"]) == shown]
+        axes.set_ylabel(column_label(experiment, shown[1], request.called))
         _panel(axes, plot, own, names.short)
     return figure
 
@@ -195,7 +198,6 @@ def _panel(axes: Axes, plot: Plot, scored: Sequence[Row], names: Mapping[str, st
     rows = [row for row in scored if row["place"] is not None]
     if not rows:
         return
-    axes.set_ylabel(rows[0]["heading"])
     axes.grid(axis="y")
     values = {row["place"]: row["value"] for row in rows}
     axes.set_xticks(sorted(values), [values[place] for place in sorted(values)])

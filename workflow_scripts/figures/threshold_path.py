@@ -5,13 +5,23 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.curves import CURVES, draw_metric, how_lines_are_drawn
-from workflow_scripts.figures.style import FigureStyle, empty_figure, label_ends, new_figure, short_names
+from workflow_scripts.figures.curves import CURVES
+from workflow_scripts.figures.style import (
+    DASHES,
+    FigureStyle,
+    Names,
+    empty_figure,
+    label_ends,
+    line_look,
+    new_figure,
+    short_names,
+)
 from workflow_scripts.reporting.records import RunTable, run_tables
 
 NEEDS = Needs(
@@ -22,12 +32,16 @@ Config = Settings  # it has none
 COLUMNS = CURVES
 TITLE = "Threshold of redundant dimensions: {title}"
 DESCRIPTION = (
-    "Lines over optimiser steps, one per run: the threshold c above, the number of dimensions below it below."
+    "Lines over optimiser steps, one per run and seed: the threshold c above, the dimensions below it below."
 )
 METRIC_NAMES = ("threshold", "reduced_dimensions")
 
 _MOST_POINTS = 200  # of a line; more than a figure of this width shows
 _PANEL_INCHES = 1.9
+_NAME_INCHES = 0.145
+HOW_DRAWN = (
+    "A line is one seed: where a threshold begins is drawn at random, so a mean over seeds is no path."
+)
 
 
 def points(request: Request[Settings]) -> pa.Table:
@@ -58,16 +72,17 @@ def _points(history: RunTable, metric: str) -> pa.Table:
 def draw(
     points: pa.Table, request: Request[Settings], style: FigureStyle, title: str, footnotes: Sequence[str]
 ) -> Figure:
-    """Draw the paths: a thick line per run for the mean over its seeds, a thin one for each seed."""
+    """Draw the paths, a line for each run and seed; the seeds of a run share its colour."""
     runs = list(dict.fromkeys(points["run"].to_pylist()))
     if not runs:
         return empty_figure(style, title, footnotes, "No run of this experiment has a threshold.")
-    names = short_names(runs)
-    notes = [how_lines_are_drawn(points), *names.footnotes, *footnotes]
-    figure = new_figure(style, 2 * _PANEL_INCHES, title, notes)
+    names = short_names(runs, request.called)
+    lines = list(dict.fromkeys(zip(points["run"].to_pylist(), points["seed"].to_pylist(), strict=True)))
+    height = max(_PANEL_INCHES, _NAME_INCHES * len(lines))
+    figure = new_figure(style, 2 * height, title, [HOW_DRAWN, *names.footnotes], footnotes)
     above, below = figure.subplots(2, 1, sharex=True)
     ends = [
-        (axes, draw_metric(axes, points, metric, names))
+        (axes, _draw_seeds(axes, points, metric, lines, names))
         for axes, metric in zip((above, below), METRIC_NAMES, strict=True)
     ]
     above.set_ylabel("threshold c")
@@ -76,8 +91,25 @@ def draw(
     below.set_xlim(0, None)
     below.margins(x=0)
     figure.align_ylabels()
-    for axes, lines in ends:
+    for axes, drawn in ends:
         axes.set_ylim(0, None)
         axes.grid(axis="y")
-        label_ends(axes, lines)
+        label_ends(axes, drawn)
     return figure
+
+
+def _draw_seeds(
+    axes: Axes, points: pa.Table, metric: str, lines: Sequence[tuple[str, int]], names: Names
+) -> list[tuple[str, float, str]]:
+    """Draw one panel; returns name, last value and colour of each line."""
+    runs, ends, chosen = list(names.short), [], points.filter(pc.equal(points["metric"], metric))
+    for run, seed in lines:
+        own = chosen.filter(pc.and_(pc.equal(chosen["run"], run), pc.equal(chosen["seed"], seed)))
+        among = [other for of_run, other in lines if of_run == run].index(seed)
+        if not len(own):
+            continue
+        look = line_look(runs.index(run)) | {"linestyle": DASHES[among % len(DASHES)]}
+        axes.plot(own["step"].to_numpy(), own["value"].to_numpy(), **look)
+        name = f"seed {seed}" if len(runs) == 1 else f"{names.short[run]}, seed {seed}"
+        ends.append((name, own["value"][-1].as_py(), str(look["color"])))
+    return ends

@@ -99,9 +99,9 @@ def draw(
     """Draw the maps, all on one scale."""
     means = _over_seeds(points)
     runs, sentences = (list(dict.fromkeys(points[name].to_pylist())) for name in ("run", "sentence"))
-    names = short_names(runs)
-    notes = [HOW_DRAWN, *names.footnotes, *footnotes]
-    figure = new_figure(style, _PANEL_INCHES * len(runs), title, notes)
+    names = short_names(runs, request.called)
+    notes = [HOW_DRAWN, *names.footnotes]
+    figure = new_figure(style, _PANEL_INCHES * len(runs), title, notes, footnotes)
     panels = figure.subplots(len(runs), len(sentences), squeeze=False)
     shades = Normalize(min(row["cosine_mean"] for row in means), 1)
     for row, run in enumerate(runs):

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from workflow_scripts.evaluation.correlation import pearson
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, names_and_scores
+from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, measured, names_and_scores
 from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure
 from workflow_scripts.reporting.extraction_cells import Names, Scores, Variants, variants_of
 
@@ -68,8 +68,9 @@ def draw(
 ) -> Figure:
     """A mark and colour for each model."""
     config = request.config
-    notes = [config.note, UNITS, *footnotes] if config.note else [UNITS, *footnotes]
-    figure = new_figure(style, _PANEL_INCHES, title, notes)
+    names = Names.parse(dict(request.names), "extraction")
+    notes = [config.note, UNITS] if config.note else [UNITS]
+    figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
     rows = points.to_pylist()
     if not rows:
         empty_panel(figure, f"No model has both {config.x} and {config.y}.")
@@ -77,10 +78,11 @@ def draw(
     axes = figure.subplots()
     for number, model in enumerate(dict.fromkeys(row["series"] for row in rows)):
         x, y = (np.array([row[axis] for row in rows if row["series"] == model]) for axis in "xy")
-        name = f"{model} (r = {pearson(x, y):.2f})" if config.correlation and len(x) > 2 else model
+        name = names.model(model)
+        name = f"{name} (r = {pearson(x, y):.2f})" if config.correlation and len(x) > 2 else name
         axes.plot(x, y, _MARKS[number % len(_MARKS)], color=line_look(number)["color"], ms=4, label=name)
-    axes.set_xlabel(config.x)
-    axes.set_ylabel(config.y)
+    axes.set_xlabel(measured(names, config.x))
+    axes.set_ylabel(measured(names, config.y))
     if config.y_scale == "log":
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

@@ -83,7 +83,7 @@ def draw(
     points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
 ) -> Figure:
     """Draw counts above and rates of change below, lines for the corpus and points for the paper."""
-    figure = new_figure(style, 2 * _PANEL_INCHES, title, footnotes)
+    figure = new_figure(style, 2 * _PANEL_INCHES, title, [], footnotes)
     above, below = figure.subplots(2, 1, sharex=True)
     ranks = points["rank"].to_pylist()
     for axes, name, label in ((above, "count", "occurrences"), (below, "change_rate", "rate of change")):

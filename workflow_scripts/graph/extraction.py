@@ -115,7 +115,7 @@ class Extraction:
         """Settings of one table."""
         table = self._extraction["tables"][wildcards.table]
         single = single_tables(self._config, wildcards.table)
-        return as_json({"names": names(self._extraction, table), "table": table, "single": single})
+        return as_json({"names": names(self._config, table), "table": table, "single": single})
 
     def described_datasets(self, wildcards: Wildcards) -> list[str]:
         """Datasets that one table describes."""

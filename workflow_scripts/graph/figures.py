@@ -18,6 +18,7 @@ from workflow_scripts.extraction.blocks import names as extraction_names
 from workflow_scripts.figures.base import Needs
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.names import called, called_runs
 from workflow_scripts.graph.references import base_of, datasets_in
 from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
@@ -127,7 +128,8 @@ class Figures:
                 "runs": [] if of_extraction else self._order(experiment, needs),
                 "title": block["title"] if of_extraction else self._study.grids[experiment]["title"],
                 "config": block,
-                "names": extraction_names(self._extraction, block) if of_extraction else {},
+                "called": {} if of_extraction else self._called(experiment, needs),
+                "names": extraction_names(self._config, block) if of_extraction else {},
                 "style": self._study.config["report"]["figure"],
             }
         )
@@ -171,6 +173,20 @@ class Figures:
         """Runs that a figure reads, in their order, which Snakemake does not compare among inputs."""
         reads_runs = any("{run}" in pattern for pattern in needs.inputs.values())
         return list(self._runs(experiment, needs)) if reads_runs else []
+
+    def _called(self, experiment: str, needs: Needs) -> Config:
+        """Names of what a figure shows: its runs, and the data that its inputs were measured on."""
+        names, read = self._study.config["names"], " ".join(needs.inputs.values())
+        runs = self._runs(experiment, needs) if read else {}
+        runs |= {name: self._study.runs[name] for name in map(self._study.canonical, runs)}
+        shown: Config = {"runs": called_runs(names, runs)}
+        if "/tables/" in read or "/scores/" in read:
+            shown["datasets"] = called(names, "datasets", self._study.datasets_of(experiment))
+        if "/history." in read:
+            chosen_by = [self._study.config["development"]["dataset"]]
+            shown["datasets"] = called(names, "datasets", filter(None, chosen_by))
+            shown["corpora"] = called(names, "corpora", self._corpora(experiment))
+        return shown
 
     def _readouts(self, experiment: str, needs: Needs) -> list[str]:
         """Modules that loading the models which a figure reads imports by name."""

@@ -16,7 +16,7 @@ from workflow_scripts.reporting.extraction_tables import ExtractionTable, places
 def ledger_findings(cells: Iterable[PrintedCell], ledgers: Iterable[Ledger], study: Study) -> Iterator[str]:
     """A line for each printed number and panel whose counterpart is not what it says."""
     figures = Figures(study)
-    tables = {**_tables_of_grids(study), **_tables_of_extraction(study.config["extraction"])}
+    tables = {**_tables_of_grids(study), **_tables_of_extraction(study.config)}
     for cell in cells:
         if cell.target is None:
             continue
@@ -40,12 +40,12 @@ def _tables_of_grids(study: Study) -> dict[str, set[tuple[str, str]]]:
     }
 
 
-def _tables_of_extraction(extraction: dict[str, Any]) -> dict[str, set[tuple[str, str]]]:
+def _tables_of_extraction(config: dict[str, Any]) -> dict[str, set[tuple[str, str]]]:
     """Run and heading of every cell of the extraction study's tables."""
-    found = {}
+    found, extraction = {}, config["extraction"]
     for name, block in extraction["tables"].items():
         table = ExtractionTable.parse(block, name)
-        shown = places(table, Names.parse(names(extraction, block), name))
+        shown = places(table, Names.parse(names(config, block), name))
         several = len({place.group for place in shown}) > 1
         found[name] = {
             (f"{place.group}: {place.row}" if several else place.row, place.column) for place in shown

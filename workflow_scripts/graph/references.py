@@ -7,6 +7,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.evaluators import evaluators
 from workflow_scripts.graph.findings import unknown
 from workflow_scripts.graph.grid_columns import numbered_columns
+from workflow_scripts.graph.names import name_findings
 from workflow_scripts.graph.readers import reader_findings
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.graph.suites import column_findings, timed, written
@@ -47,6 +48,7 @@ def datasets_in(suite: Mapping[str, Any]) -> list[str]:
 def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
     """What the blocks of the configuration name that is not there, grids left out."""
     yield from reader_findings(config)
+    yield from name_findings(config)
     for name in config["corpora"]:
         yield from _of_corpus(config, name)
     for name, encoder in config["encoders"].items():

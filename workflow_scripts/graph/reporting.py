@@ -2,8 +2,9 @@
 
 from workflow_scripts.extraction.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.figures import without_figures
+from workflow_scripts.graph.names import called, called_runs
 from workflow_scripts.graph.references import base_of
-from workflow_scripts.graph.runs import paper_of
+from workflow_scripts.graph.runs import Run, paper_of
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.coverage import PAPERS
@@ -114,6 +115,36 @@ class Reporting:
         """Overlap of each corpus with the evaluation sets, where the study measures it."""
         measured = self._study.read_corpora if self._study.config["contamination"] else []
         return [f"<results>/contamination/{corpus}.parquet" for corpus in measured]
+
+    def histories(self) -> list[str]:
+        """Histories of the training of every run that a table shows."""
+        return self._study.files("<results>/runs/{run}/seed{seed}/history.parquet", self._trained)
+
+    @property
+    def _shown(self) -> dict[str, Run]:
+        """Runs that tables show."""
+        return {name: run for grid in self._study.grids for name, run in self._study.runs_of(grid).items()}
+
+    @property
+    def _trained(self) -> dict[str, Run]:
+        return {name: self._study.runs[name] for name, run in self._shown.items() if run.corpus}
+
+    def page_settings(self) -> str:
+        """Settings of the page, and the names of what it shows."""
+        config = self._study.config
+        names = config["names"]
+        files = self.datasets("")
+        shown = {
+            "runs": called_runs(names, self._shown),
+            "datasets": called(names, "datasets", (file.rsplit("/", 1)[-1] for file in files)),
+            "corpora": called(names, "corpora", self._study.read_corpora),
+        }
+        parts = {
+            "name": config["name"],
+            "experiments": config["experiments"],
+            "page": config["report"]["page"],
+        }
+        return as_json(parts | {"called": shown})
 
     def exemplars(self) -> list[str]:
         """Pools of exemplars that the study makes."""

@@ -204,17 +204,18 @@ class Study:
     @cached_property
     def evaluation_sets(self) -> list[str]:
         """Datasets that the study evaluates on, the development set among them."""
-        suites = {
-            (kind, suite)
-            for grid in self.grids.values()
-            for kind, names in grid["suites"].items()
-            for suite in names
-        }
-        evaluated = {
-            name for kind, suite in suites for name in datasets_in(self.config["suites"][kind][suite])
-        }
+        evaluated = {name for experiment in self.grids for name in self.datasets_of(experiment)}
         development = {self.config["development"]["dataset"]} if self.trained else set()
         return sorted(evaluated | (development - {None}))
+
+    def datasets_of(self, experiment: str) -> set[str]:
+        """Datasets that an experiment evaluates on."""
+        return {
+            name
+            for kind, suites in self.grids[experiment]["suites"].items()
+            for suite in suites
+            for name in datasets_in(self.config["suites"][kind][suite])
+        }
 
     def dev_part(self, corpus: str) -> str:
         """Held-out text of a corpus, or of the one that it is a round trip of."""

@@ -5,6 +5,7 @@ from workflow_scripts.figures.base import Request, load_figure, of_pattern
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.provenance.artefacts import write_page, write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.labels import split_labels
 
 
@@ -21,12 +22,15 @@ def main() -> None:
             job.settings["config"], (module.NEEDS.config or "").format(**job.wildcards)
         ),
         inputs={role: of_pattern(path, job.many("inputs")) for role, path in module.NEEDS.inputs.items()},
+        called=Called.parse(job.settings["called"], "names"),
         names=job.settings["names"],
     )
     record = job.record()
     points = module.points(request)
     assert points.schema.equals(module.COLUMNS), f"figures.{name}: points are not as its COLUMNS say"
     braces = request.config.model_dump() | {"title": job.settings["title"]}
+    if "task" in braces:
+        braces["task"] = request.called.dataset(braces["task"])
     title, description = (text.format_map(braces) for text in (module.TITLE, module.DESCRIPTION))
     with figure_style():
         drawn = module.draw(points, request, style, title, split_labels(record.labels).sentences())

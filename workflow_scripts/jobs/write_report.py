@@ -1,6 +1,7 @@
 """Write the page about one study: tables, figures, data (rule write_report)."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,14 +11,17 @@ import pyarrow.parquet as pq
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_page
 from workflow_scripts.provenance.job import Job, parse_job
 from workflow_scripts.reporting import coverage, page
+from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.labels import split_labels
 from workflow_scripts.reporting.layout import lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
+from workflow_scripts.reporting.trainings import environments, kept, steps
 
 
 def main() -> None:
@@ -39,7 +43,7 @@ def main() -> None:
             "contamination",
             "exemplars",
         ],
-        optional=["times", "published", "ledger", "lost", "claims"],
+        optional=["times", "published", "ledger", "lost", "histories", "claims"],
         outputs=["report"],
     )
     config = page.Config.parse(job.settings["page"], "report.page")
@@ -51,6 +55,8 @@ def main() -> None:
     text = page.render(
         page.Page(
             study=job.settings["name"],
+            config=config,
+            called=_called(job),
             summary=page.summarise(experiments, sum(corpus.sentences for corpus in corpora)),
             labels=split_labels(record.labels),
             sections=[_section(job, path) for path in [*job.many("tables"), *job.many("extraction")]],
@@ -69,19 +75,64 @@ def main() -> None:
     write_page(report, text, record)
 
 
+def _called(job: Job) -> Called:
+    return Called.parse(job.settings["called"], "names")
+
+
 def _section(job: Job, table: Path) -> page.Section:
     report, shown = job.outputs["report"], headings_of(table)
     times = [read_table(path, TABLE) for path in job.many("times") if headings_of(path).name == shown.name]
     captions = {path.stem: path.read_text("utf-8") for path in job.many("captions")}
+    sheet = lay_out(
+        pa.concat_tables([read_table(table, TABLE), *times]),
+        shown.experiment,
+        shown.alpha,
+        {run: _called(job).run(run) for run in _called(job).runs} | dict(shown.shown),
+    )
+    histories = _histories(job, table, [line.run for line in sheet.lines], shown.experiment.seeds)
     return page.Section(
         name=shown.name,
         settings=shown.settings,
-        sheet=lay_out(pa.concat_tables([read_table(table, TABLE), *times]), shown.experiment, shown.alpha),
+        sheet=sheet,
         table=page.linked(table.as_posix(), report),
+        trainings=[_training(job, run, paths) for run, paths in histories.items()],
+        environments=environments(record_of(path) for paths in histories.values() for path in paths),
         drawings=[
             page.drawing(path.read_text("utf-8"), record_of(path), captions, report)
             for path in job.many("figures")
             if _stands_below(path) == shown.name
+        ],
+    )
+
+
+def _histories(job: Job, table: Path, runs: Sequence[str], seeds: Sequence[int]) -> dict[str, list[Path]]:
+    """Histories of the trained ones of a table's runs; a run may have the files of another with its settings."""
+    aliases = record_of(table).settings.get("aliases", {})
+    made: dict[str, list[Path]] = {}
+    for path in job.many("histories"):
+        if int(wildcard(path, "seed")) in seeds:
+            made.setdefault(wildcard(path, "run"), []).append(path)
+    return {run: made[of] for run in runs if (of := aliases.get(run, run)) in made}
+
+
+def _training(job: Job, run: str, histories: Sequence[Path]) -> page.TrainingLine:
+    record = record_of(histories[0])
+    training, corpus = record.settings["training"], record.inputs["corpus"].path
+    tables = {path: read_table(path, HISTORY) for path in histories}
+    counts = sorted({steps(table) for table in tables.values()})
+    sentences = counts[-1] * training["batch_size"]
+    rows = next((_rows(path) for path in job.many("train") if path.as_posix() == corpus), None)
+    return page.TrainingLine(
+        run=run,
+        steps=" to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))),
+        batch=training["batch_size"],
+        sentences=sentences,
+        passes=sentences / rows if rows else None,
+        tokens=training["max_tokens"],
+        rate=f"{training['learning_rate']:.2g}",
+        kept=[
+            (int(wildcard(path, "seed")), kept(table), page.linked(path.as_posix(), job.outputs["report"]))
+            for path, table in tables.items()
         ],
     )
 

@@ -24,6 +24,9 @@ class Model(Settings):
     representation: str
     mixing_weight: float = Field(description="w of Equation 10.")
     layers: str
+    name: str | None = Field(
+        default=None, description="What readers see; {encoder} is the study's. Left out: the paper's name."
+    )
 
 
 class Measure(Settings):
@@ -53,6 +56,13 @@ class Names(Settings):
     measures: dict[str, Measure]
     weightings: dict[str, str]
     postprocessings: dict[str, str]
+    encoder: str = Field(description="What the study's encoder is called.")
+    representations: dict[str, str] = Field(default={}, description="Representation to what readers see.")
+    datasets: dict[str, str] = Field(default={}, description="Task to what its data is called.")
+
+    def model(self, name: str) -> str:
+        """What readers see in place of the paper's name of a model, which may be that of another encoder."""
+        return (self.models[name].name or name).format(encoder=self.encoder)
 
 
 class Variant(NamedTuple):

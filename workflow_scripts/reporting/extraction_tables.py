@@ -59,6 +59,18 @@ class ExtractionTable(Settings):
             runs=[RunBlock(method="frozen", encoder="frozen")], columns=columns,
         )  # fmt: skip
 
+    def shown(self, names: Names) -> dict[str, str]:
+        """Rows and columns that readers see under another name than the paper's."""
+        several = len({place.group for place in places(self, names)}) > 1
+        words = {model: names.model(model) for model in self.models}
+        if self.columns == "models":
+            return {model: word for model, word in words.items() if word != model}
+        return {
+            place.run(several=several): place._replace(row=words[place.model]).run(several=several)
+            for place in places(self, names)
+            if words[place.model] != place.model
+        }
+
 
 class Place(NamedTuple):
     """One cell: its group, row and column as the paper names them, and what it holds."""
@@ -69,6 +81,10 @@ class Place(NamedTuple):
     model: str
     variant: Variant
     measure: str
+
+    def run(self, *, several: bool) -> str:
+        """What a table calls the row; the group is named where there are several."""
+        return f"{self.group}: {self.row}" if several else self.row
 
 
 Printed = Mapping[tuple[str, str, str], tuple[float, str]]
@@ -115,7 +131,7 @@ def build(
         number = _published(place, scores.tasks(measure), measure.paper_tasks, printed, of_tasks)
         rows.append(
             {
-                "run": f"{place.group}: {place.row}" if len(groups) > 1 else place.row,
+                "run": place.run(several=len(groups) > 1),
                 "heading": place.column,
                 "suite": measure.kind,
                 "task": ", ".join(scores.tasks(measure)),

@@ -1,6 +1,8 @@
 """Read tables together with their headings, whichever rule made them."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from workflow_scripts.errors import DataError
@@ -21,6 +23,8 @@ class HeadedTable(NamedTuple):
     experiment: Experiment
     alpha: float
     settings: str
+    shown: Mapping[str, str] = MappingProxyType({})
+    """Rows and columns that readers see under another name."""
 
 
 def headings_of(path: Path) -> HeadedTable:
@@ -38,7 +42,11 @@ def headings_of(path: Path) -> HeadedTable:
         table = ExtractionTable.parse(record.settings["table"], f"{path}: table")
         names = Names.parse(record.settings["names"], f"{path}: names")
         return HeadedTable(
-            record.wildcards["table"], table.described(names), _NO_TESTS, "config/extraction.yaml"
+            record.wildcards["table"],
+            table.described(names),
+            _NO_TESTS,
+            "config/extraction.yaml",
+            table.shown(names),
         )
     if record.rule == "describe_datasets":
         name = record.wildcards["statistics"]

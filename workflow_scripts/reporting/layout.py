@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from string import ascii_lowercase, ascii_uppercase
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ class Head(NamedTuple):
     text: str
     measure: str
     notes: tuple[int, ...]
+    marks: tuple[str, ...]
+    """Of substitutions that reach all cells of this column, and not all columns."""
 
 
 class Line(NamedTuple):
@@ -62,6 +65,16 @@ class Sheet(NamedTuple):
     substitutions: tuple[tuple[str, str], ...]
     gaps: tuple[str, ...]
     notes: tuple[str, ...]
+    shown: Mapping[str, str]
+    """Runs and headings that readers see under another name."""
+
+    def named(self, name: str) -> str:
+        """What readers see in place of a run or heading."""
+        return self.shown.get(name, name)
+
+    def letter(self, label: str) -> str | None:
+        """The letter that marks a substitution, where a run of the table has it."""
+        return next((letter for letter, text in self.substitutions if text == label), None)
 
     @property
     def level(self) -> str:
@@ -84,9 +97,15 @@ class Sheet(NamedTuple):
         return any(cell.significant for line in self.lines for cell in line.cells)
 
 
-def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
+def lay_out(
+    table: pa.Table,
+    experiment: Experiment,
+    alpha: float,
+    shown: Mapping[str, str] = MappingProxyType({}),
+) -> Sheet:
     """Format one experiment's table (``columns.tables.TABLE``), or some of its columns, as text.
 
+    ``shown`` are runs and headings that readers see under another name.
     A substitution is marked by a letter on each run that it affects, a note by a number on each of its cells, or on the
     heading if it applies to all cells of a column.
     """
@@ -95,7 +114,7 @@ def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
     by_cell = {(row["run"], row["heading"]): row for row in rows}
     held = {row["heading"] for row in rows}
     headings = [column.heading for column in experiment.columns if column.heading in held]
-    row_labels = {row["run"]: row["labels"] for row in rows}
+    of_rows, of_columns = _reached(runs, headings, by_cell)
     against = {row["run"]: row["baseline"] for row in rows}
     baselines = _lettered([run for run in runs if run in against.values()])
     digits = {column.heading: column.digits for column in experiment.columns}
@@ -113,13 +132,14 @@ def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
                 heading,
                 _measure([by_cell[run, heading] for run in runs], experiment),
                 _marks(shared[heading], numbers),
+                tuple(letters[label] for label in of_columns[heading] if label in letters),
             )
             for heading in headings
         ),
         lines=tuple(
             Line(
                 run=run,
-                marks=tuple(letters[label] for label in row_labels[run] if label in letters),
+                marks=tuple(letters[label] for label in of_rows[run] if label in letters),
                 seeds=_range(
                     by_cell[run, heading]["seeds"] for heading in headings if by_cell[run, heading]["seeds"]
                 ),
@@ -135,7 +155,31 @@ def lay_out(table: pa.Table, experiment: Experiment, alpha: float) -> Sheet:
         substitutions=tuple((letter, label) for label, letter in letters.items()),
         gaps=labels.gaps,
         notes=tuple(numbers),
+        shown=shown,
     )
+
+
+def _reached(
+    runs: Sequence[str], headings: Sequence[str], cells: Mapping[tuple[str, str], Row]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Labels of each run and of each column: of a column where they reach all of its cells and not all columns."""
+    within = {
+        heading: set.intersection(*({*cells[run, heading]["labels"]} for run in runs)) for heading in headings
+    }
+    everywhere = set.intersection(*within.values())
+    whole = {heading: sorted(labels - everywhere) for heading, labels in within.items()}
+    of_runs = {
+        run: sorted(
+            {
+                label
+                for heading in headings
+                for label in cells[run, heading]["labels"]
+                if label not in whole[heading]
+            }
+        )
+        for run in runs
+    }
+    return of_runs, whole
 
 
 def _lettered(baselines: Sequence[str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from pydantic import Field
 from workflow_scripts.config import Settings
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.records import RunTable
+from workflow_scripts.reporting.trainings import kept
 from workflow_scripts.reporting.usage import usage
 
 _KNOWN_LICENCES = {"apache-2.0", "mit", "llama2"}
@@ -158,12 +159,10 @@ def _chosen(history: pa.Table | None) -> str:
     """How long it was trained, and which checkpoint was kept."""
     if history is None or not len(history):
         return "Not trained here."
-    rows = [row for row in history.to_pylist() if row["dev_score"] is not None]
-    steps = history["step"].to_pylist()[-1]
-    if not rows:
+    steps, best = history["step"].to_pylist()[-1], kept(history)
+    if best.score is None:
         return f"{steps} steps; the last checkpoint is kept."
-    best = max(rows, key=lambda row: row["dev_score"])
     return (
-        f"{steps} steps; the checkpoint of step {best['step']} is kept, "
-        f"the best on the development set ({best['dev_score']:.4f})."
+        f"{steps} steps; the checkpoint of step {best.step} is kept, "
+        f"the best on the development set ({best.score:.4f})."
     )

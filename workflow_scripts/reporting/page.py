@@ -1,10 +1,13 @@
-"""One self-contained HTML page about a study: tables, figures, data; no script and nothing to fetch.
+"""One self-contained HTML page about a study: tables, figures, data; nothing to fetch.
 
 Everything that comes from data is escaped when it is printed. Only figures are inserted as they are, after
-``svg_check`` has made sure that they contain nothing but shapes and text. The page also forbids all scripts.
+``svg_check`` has made sure that they contain nothing but shapes and text. The page forbids all scripts but its own,
+which sorts and filters tables and is named by its hash.
 """
 
+import hashlib
 import os
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,18 +22,23 @@ from workflow_scripts.config import Settings
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import RECORD_KEY
 from workflow_scripts.provenance.record import Record
+from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.claim_text import p_text, printed_sides
 from workflow_scripts.reporting.coverage import Line
 from workflow_scripts.reporting.experiment import Experiment
-from workflow_scripts.reporting.labels import Labels
+from workflow_scripts.reporting.labels import Labels, split_labels
 from workflow_scripts.reporting.layout import Sheet
 from workflow_scripts.reporting.svg_check import checked_svg
+from workflow_scripts.reporting.svg_panels import panels_of
+from workflow_scripts.reporting.trainings import Checkpoint, checkpoint_text
 
 
 class Config(Settings):
     """What the page shows."""
 
     top_words: int = Field(ge=0, description="Number of most frequent words of each corpus to print.")
+    shows: str | None = Field(description="What the study can show, for readers; null prints nothing.")
+    cannot_show: str | None = Field(description="What it cannot show; null prints nothing.")
 
 
 class File(NamedTuple):
@@ -44,9 +52,30 @@ class Drawing(NamedTuple):
     """A figure with its caption and the data it was drawn from."""
 
     svg: Markup
+    title: str
+    notes: str
+    """How it is drawn."""
+    labels: Labels
     caption: Sequence[Markup]
     file: File
     data: File
+
+
+class TrainingLine(NamedTuple):
+    """How one run was trained; of several seeds, each."""
+
+    run: str
+    steps: str
+    batch: int
+    sentences: int
+    """That one seed read, repeats counted."""
+    passes: float | None
+    """Over the corpus; None where its size is not known."""
+    tokens: int
+    """Longer sentences are cut."""
+    rate: str
+    kept: Sequence[tuple[int, Checkpoint, File]]
+    """Seed, what was kept of it, and its history."""
 
 
 class Section(NamedTuple):
@@ -57,6 +86,10 @@ class Section(NamedTuple):
     """Configuration file that defines it."""
     sheet: Sheet
     table: File
+    trainings: Sequence[TrainingLine]
+    """Runs of the table that were trained."""
+    environments: Sequence[str]
+    """Packages and settings of the machine behind them."""
     drawings: Sequence[Drawing]
 
 
@@ -149,6 +182,8 @@ class Page(NamedTuple):
     """Everything that the template prints."""
 
     study: str
+    config: Config
+    called: Called
     summary: str
     labels: Labels
     sections: Sequence[Section]
@@ -166,7 +201,15 @@ class Page(NamedTuple):
 
 def environment() -> Environment:
     """Templates that escape what they print and refuse unknown names."""
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters |= {"policy_hash": _policy_hash, "checkpoint": checkpoint_text}
+    return made
+
+
+def _policy_hash(script: str) -> str:
+    """What a content security policy names an inline script by."""
+    digest = b64encode(hashlib.sha256(str(script).encode()).digest()).decode()
+    return f"'sha256-{digest}'"
 
 
 def render(page: Page, template: str) -> str:
@@ -231,8 +274,12 @@ def drawing(svg: str, record: Record, captions: Mapping[str, str], page: Path) -
         next(path for path in record.outputs if path.endswith(end)) for end in (".svg", ".parquet")
     )
     drawn = svg[svg.index("<svg") :].rpartition(f"<!-- {RECORD_KEY} ")[0]  # labels may contain a closing tag
+    panels = panels_of(checked_svg(drawn.rstrip(), figure))
     return Drawing(
-        svg=Markup(checked_svg(drawn.rstrip(), figure)),
+        svg=Markup(panels.svg),
+        title=panels.title.removesuffix(f": {record.settings['title']}"),
+        notes=panels.notes,
+        labels=split_labels(record.labels),
         caption=_caption(captions[record.settings["module"]], record),
         file=linked(figure, page),
         data=linked(data, page),

@@ -54,7 +54,10 @@ def _strips(sheet: Sheet, width: int) -> Iterator[_Strip]:
         room -= len("base") + _PADDING
     start = end = used = 0
     for index, head in enumerate(sheet.heads):
-        lines = [_head_text(head).plain, *(_cell_text(line.cells[index]).plain for line in sheet.lines)]
+        lines = [
+            _head_text(sheet, head).plain,
+            *(_cell_text(line.cells[index]).plain for line in sheet.lines),
+        ]
         needed = max(len(part) for line in lines for part in line.split("\n")) + _PADDING
         if used + needed > room and end > start:
             yield _Strip(start, sheet.heads[start:end])
@@ -64,7 +67,7 @@ def _strips(sheet: Sheet, width: int) -> Iterator[_Strip]:
 
 
 def _run_width(sheet: Sheet) -> int:
-    return max(len(_run_text(line).plain) for line in sheet.lines)
+    return max(len(_run_text(sheet, line).plain) for line in sheet.lines)
 
 
 def _table(sheet: Sheet, strip: _Strip) -> Table:
@@ -74,11 +77,11 @@ def _table(sheet: Sheet, strip: _Strip) -> Table:
         table.add_column("base", no_wrap=True)
     table.add_column("seeds", justify="right", no_wrap=True)
     for head in strip.heads:
-        table.add_column(_head_text(head), justify="right", no_wrap=True)
+        table.add_column(_head_text(sheet, head), justify="right", no_wrap=True)
     for line in sheet.lines:
         cells = line.cells[strip.start : strip.start + len(strip.heads)]
         base = [_base_text(sheet, line)] if _has_bases(sheet) else []
-        table.add_row(_run_text(line), *base, line.seeds, *map(_cell_text, cells))
+        table.add_row(_run_text(sheet, line), *base, line.seeds, *map(_cell_text, cells))
     return table
 
 
@@ -94,13 +97,14 @@ def _base_text(sheet: Sheet, line: Line) -> str:
     return f"({sheet.baselines[line.run]})" if line.baseline else ""
 
 
-def _head_text(head: Head) -> Text:
-    return Text(head.text + _numbers(head.notes))
+def _head_text(sheet: Sheet, head: Head) -> Text:
+    marks = f" ({','.join(head.marks)})" if head.marks else ""
+    return Text(sheet.named(head.text) + marks + _numbers(head.notes))
 
 
-def _run_text(line: Line) -> Text:
+def _run_text(sheet: Sheet, line: Line) -> Text:
     marks = f" ({','.join(line.marks)})" if line.marks else ""
-    return Text(line.run + marks, style="italic" if line.baseline else "")
+    return Text(sheet.named(line.run) + marks, style="italic" if line.baseline else "")
 
 
 def _cell_text(cell: Cell) -> Text:

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ class Shown(NamedTuple):
     """Measured columns, of the same columns of Parquet; empty where there are none."""
     experiment: Experiment
     alpha: float
+    shown: Mapping[str, str]
+    """Rows and columns under another name."""
 
 
 def load(path: Path) -> Shown:
@@ -45,7 +47,7 @@ def load(path: Path) -> Shown:
     table, found = read_table(path, TABLE), headings_of(path)
     times = times_of(path)
     measured = read_table(times, TABLE) if times.exists() else TABLE.empty_table()
-    return Shown(found.name, table, measured, found.experiment, found.alpha)
+    return Shown(found.name, table, measured, found.experiment, found.alpha, found.shown)
 
 
 def times_of(path: Path) -> Path:
@@ -73,7 +75,7 @@ def holds_scores(path: Path) -> bool:
 def print_tables(files: Sequence[Path], console: Console) -> None:
     """Print each table, with its measured columns."""
     for one in map(load, files):
-        show(lay_out(pa.concat_tables([one.table, one.times]), one.experiment, one.alpha), console)
+        show(lay_out(pa.concat_tables([one.table, one.times]), one.experiment, one.alpha, one.shown), console)
 
 
 def print_scores(files: Sequence[Path], console: Console) -> None:

@@ -42,6 +42,7 @@ from workflow_scripts.graph.schema import CLAIM_SCHEMA, GRID_SCHEMA, SCHEMA
 from workflow_scripts.methods import load_method, method_names
 from workflow_scripts.models.readouts import readout_kinds
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.reporting.called import Names
 from workflow_scripts.reporting.claim_file import ClaimFile
 from workflow_scripts.reporting.claim_file import Config as Claims
 from workflow_scripts.reporting.experiment import Name, RunBlock
@@ -236,6 +237,7 @@ class Study(Settings):
         description="Overlap of corpora and evaluation sets; null to leave it out."
     )
     significance: Significance
+    names: Names
     claims: Claims
     report: Report
 

@@ -29,6 +29,7 @@ from workflow_scripts.figures.style import (
     to_svg,
 )
 from workflow_scripts.provenance.artefacts import read_record, read_table, verify_checksum
+from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.records import RunTable
 
 FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
@@ -202,13 +203,13 @@ def test_points_are_means_and_sds_over_seeds():
 def test_a_run_without_a_score_stays_in_the_plane():
     scores = [geometry("a.mini", 1, 0.1, -1), geometry("b.mini", 1, 0.3, -2)]
     data = plane(scores, Headline("A", {"a.mini": 71.0, "b.mini": None}), PLANE)
-    svg = svg_of(lambda *text: draw_plane(data, "A", STYLE, *text))
+    svg = svg_of(lambda *text: draw_plane(data, "A", Request(PLANE), STYLE, *text))
     assert {"a", "b"} <= set(texts(svg))
 
 
 def test_gaps_everywhere_give_a_figure_that_says_so():
     data = plane([geometry("a.mini", 1, None, None)], Headline("A", {"a.mini": 1.0}), PLANE)
-    svg = svg_of(lambda *text: draw_plane(data, "A", STYLE, *text))
+    svg = svg_of(lambda *text: draw_plane(data, "A", Request(PLANE), STYLE, *text))
     assert "Alignment and uniformity are gaps for every run." in texts(svg)
 
 
@@ -235,11 +236,19 @@ def test_names_that_do_not_overlap_stay_where_they_are():
 
 def test_names_leave_out_what_all_runs_share_unless_that_leaves_nothing():
     runs = ["simcse.mini.wiki", "s2sent.mini.wiki"]
-    assert list(short_names(runs).short.values()) == ["simcse", "s2sent"]
-    assert short_names(runs).footnotes == ["Names leave out what all runs share: mini, wiki."]
+    assert list(short_names(runs, Called()).short.values()) == ["simcse", "s2sent"]
+    assert short_names(runs, Called()).footnotes == ["Names leave out what all runs share: mini, wiki."]
     for alone in (["simcse.mini"], ["simcse.mini", "simcse.mini.paper"]):
-        assert list(short_names(alone).short.values()) == alone
-        assert short_names(alone).footnotes == []
+        assert list(short_names(alone, Called()).short.values()) == alone
+        assert short_names(alone, Called()).footnotes == []
+
+
+def test_runs_are_named_in_words_and_a_series_by_what_its_runs_share():
+    named = Called(runs={f"simcse.mini.k{k}": ["SimCSE", "MiniLM", f"k{k}"] for k in (1, 2)})
+    names = short_names(["simcse.mini.k1", "simcse.mini.k2"], named)
+    assert names.short == {"simcse.mini.k1": "k1", "simcse.mini.k2": "k2"}
+    assert names.footnotes == ["Names leave out what all runs share: SimCSE, MiniLM."]
+    assert named.run("simcse.mini") == "SimCSE, MiniLM" and named.run("simcse.min") == "simcse.min"
 
 
 def test_twenty_four_lines_look_different():

@@ -1,6 +1,7 @@
 import pytest
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.figures.sweep import COLUMNS, HOW_DRAWN, Config, draw_panels, rows_of
 from workflow_scripts.graph.runs import runs_of
@@ -63,7 +64,12 @@ def test_every_swept_run_stands_once_for_each_setting_at_its_value():
 def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series():
     asked, data = table(missing=["s2sent.x.c.blocks1-frequencies1"])
     with figure_style():
-        svg = to_svg(draw_panels(data, *asked, STYLE, "A title", ["a stand-in"]), "sweep", "A title", "About")
+        svg = to_svg(
+            draw_panels(data, Request(asked[0]), asked[1], STYLE, "A title", ["a stand-in"]),
+            "sweep",
+            "A title",
+            "About",
+        )
     for text in ("blocks n", "frequencies m", "STS-B", "s2sent", "promptbert", "a stand-in", HOW_DRAWN[:20]):
         assert text in svg
 
@@ -72,7 +78,9 @@ def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series():
 def test_a_sweep_without_scores_says_so(everything):
     asked, data = table(missing=table()[1]["run"].to_pylist() if everything else ())
     with figure_style():
-        svg = to_svg(draw_panels(data, *asked, STYLE, "A title", []), "sweep", "A title", "About")
+        svg = to_svg(
+            draw_panels(data, Request(asked[0]), asked[1], STYLE, "A title", []), "sweep", "A title", "About"
+        )
     assert ("No run of the sweep has a score." in svg) == everything
 
 
@@ -123,7 +131,9 @@ def test_a_panel_may_show_another_column_and_every_panel_has_the_baseline():
         ("base.x", "Other", 5.0),
     ]
     with figure_style():
-        svg = to_svg(draw_panels(data, *asked, STYLE, "A title", []), "sweep", "A title", "About")
+        svg = to_svg(
+            draw_panels(data, Request(asked[0]), asked[1], STYLE, "A title", []), "sweep", "A title", "About"
+        )
     for text in ("STS-B", "Other", "exemplars", "baseline"):
         assert text in svg
 
@@ -143,7 +153,9 @@ def test_series_with_different_baselines_have_a_line_each():
         ("base.y", "three_r.y.c"),
     ]
     with figure_style():
-        drawn = draw_panels(rows_of(config, experiment, rows), config, experiment, STYLE, "A title", [])
+        drawn = draw_panels(
+            rows_of(config, experiment, rows), Request(config), experiment, STYLE, "A title", []
+        )
         svg = to_svg(drawn, "sweep", "A title", "About")
     assert "one for each series" in svg
 

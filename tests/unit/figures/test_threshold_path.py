@@ -6,7 +6,7 @@ from workflow_scripts.columns.training import METRICS
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
-from workflow_scripts.figures.threshold_path import COLUMNS, draw, paths
+from workflow_scripts.figures.threshold_path import COLUMNS, HOW_DRAWN, draw, paths
 from workflow_scripts.reporting.records import RunTable
 
 STYLE = FigureStyle(width_inches=7.3)
@@ -58,6 +58,8 @@ def test_the_figure_shows_both_quantities_and_its_footnotes():
         "dimensions below c",
         "A title",
         "a stand-in",
-        "Thick lines: mean over 2 seeds",
+        HOW_DRAWN,
+        "x, seed 1",
+        "y, seed 2",
     ):
         assert text in svg

@@ -120,6 +120,9 @@ def test_a_figure_of_the_extraction_study_reads_the_scores_that_its_block_names(
 def test_a_job_is_told_its_module_its_block_and_what_all_figures_share(figures):
     told = json.loads(figures.settings(job("learning_curves")))
     assert told.pop("runs")[0] == SIMCSE
+    called = told.pop("called")
+    assert called["runs"][SIMCSE] == ["SimCSE", "adapted MiniLM", "Wikipedia"]
+    assert called["corpora"] == {"wiki_extract": "Wikipedia"} and called["datasets"] == {}
     assert told == {
         "module": "learning_curves",
         "title": "Unsupervised SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE on Lee and Pincombe's documents",
@@ -130,7 +133,12 @@ def test_a_job_is_told_its_module_its_block_and_what_all_figures_share(figures):
     drawing = json.loads(figures.settings(job("extraction_figure4", "extraction")))
     assert drawing["module"] == drawing["config"]["kind"] == "layer_lines"
     assert drawing["title"] == drawing["config"]["title"]
-    assert set(drawing["names"]) == {"models", "measures", "weightings", "postprocessings"}
+    assert set(drawing["names"]) == {
+        "models", "measures", "weightings", "postprocessings", "encoder", "representations", "datasets"
+    }  # fmt: skip
+    assert drawing["names"]["encoder"] == "MiniLM" and drawing["names"]["datasets"] == {
+        "lee": "Lee and Pincombe"
+    }
 
 
 def modules_of(file):

@@ -63,7 +63,7 @@ MAY_LOAD: dict[str, set[str]] = {
 }
 """Entry scripts, and the figures that need more than drawing, to what importing them loads."""
 FIGURES = {f"figures.{file.stem}": DRAWING for file in (PACKAGE / "figures").glob("[a-z]*.py")}
-PARTS = {"figures.base", "figures.extraction", "figures.loading"}
+PARTS = {"figures.axis_labels", "figures.base", "figures.extraction", "figures.loading"}
 """Beside figures in their folder, and none."""
 MAY_LOAD = {name: names for name, names in FIGURES.items() if name not in PARTS} | MAY_LOAD
 

@@ -4,9 +4,10 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ REPORT = {
     "learning_curves": {"loss_blocks": 40},
     "cosine_density": {"task": "stsb_test", "edges": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "bandwidth": 0.03},
     "alignment_uniformity": {"suite": "geometry", "task": "stsb_dev"},
-    "page": {"top_words": 4},
+    "page": {"top_words": 4, "shows": "That it runs.", "cannot_show": "Which method is better."},
 }
 STS = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 GRID = {
@@ -53,6 +54,17 @@ GRID = {
     ],
 }
 QUALITY = {"frozen_cls": 0.627, "frozen_avg": 0.462, "simcse": 0.736, "s2sent": 0.751}
+CALLED = {
+    "runs": {
+        "frozen_cls.minilm_mlm": ["Frozen [CLS]", "adapted MiniLM"],
+        "frozen_avg.minilm_mlm": ["Frozen average", "adapted MiniLM"],
+        "simcse.minilm_mlm.wiki_extract": ["SimCSE", "adapted MiniLM", "Wikipedia"],
+        "s2sent.minilm_mlm.wiki_extract": ["SimCSE + S2Sent", "adapted MiniLM", "Wikipedia"],
+    },
+    "datasets": {"stsb_test": "STS-B, test part"},
+    "corpora": {"wiki_extract": "Wikipedia"},
+}
+TRAINING = {"batch_size": 64, "max_tokens": 32, "learning_rate": 3e-5}
 WORDS = ("the", "of", "and", "in", "to", "a")
 
 
@@ -67,11 +79,19 @@ class Study:
         self.gap_reason = "no source of the dataset is available"
         self.runs = [(name, seed) for name, run in runs_of(grid).items() for seed in run.seeds]
 
-    def write(self, path: str, table: pa.Table, rule: str = "evaluate_sts", **wildcards: str) -> Path:
+    def write(
+        self,
+        path: str,
+        table: pa.Table,
+        rule: str = "evaluate_sts",
+        settings: Mapping[str, Any] = MappingProxyType({}),
+        inputs: Mapping[str, Path] = MappingProxyType({}),
+        **wildcards: str,
+    ) -> Path:
         """Write an artefact that carries the study's labels."""
         file = self.root / path
         made = job_record(
-            rule, settings={}, inputs={}, outputs=[file], wildcards=wildcards, labels=self.labels
+            rule, settings=settings, inputs=inputs, outputs=[file], wildcards=wildcards, labels=self.labels
         )
         write_table(file, table, made)
         return file
@@ -99,9 +119,11 @@ class Study:
                 files.append(self.write(path, score_table(found, **wildcards), **wildcards))
         return files
 
-    def histories(self) -> list[Path]:
+    def histories(self, corpus: Mapping[str, Path]) -> list[Path]:
         """150 steps of every trained run, evaluated every 25."""
         files = []
+        made = {"settings": {"training": TRAINING}}
+        made |= {"inputs": {"corpus": corpus["train"], "dev": corpus["development"]}}
         for name, seed in self.runs:
             if seed:
                 random = np.random.default_rng(seed)
@@ -111,7 +133,7 @@ class Study:
                 dev = [value if number % 25 == 0 else None for number, value in zip(step, score, strict=True)]
                 table = pa.table([step, loss, loss, loss, dev], names=HISTORY.names).cast(HISTORY)
                 path = f"runs/{name}/seed{seed}/history.parquet"
-                files.append(self.write(path, table, "train_encoder", run=name, seed=str(seed)))
+                files.append(self.write(path, table, "train_encoder", **made, run=name, seed=str(seed)))
         return files
 
     def similarities(self) -> list[Path]:
@@ -210,7 +232,9 @@ class Study:
         tables, figures = self.root / "tables", self.root / "figures" / "lab"
         scores = self.scores()
         table = tables / "lab.parquet"
-        sources = {"learning_curves": self.histories(), "cosine_density": self.similarities()}
+        corpus = self.corpus()
+        histories = self.histories(corpus)
+        sources = {"learning_curves": histories, "cosine_density": self.similarities()}
         sources["alignment_uniformity"] = [table, *(file for file in scores if "/geometry/" in str(file))]
         jobs = [
             command(
@@ -238,14 +262,15 @@ class Study:
         jobs.append(
             command(
                 "write_report",
-                {"name": "demo", "page": REPORT["page"]},
+                {"name": "demo", "page": REPORT["page"], "called": CALLED},
                 template=ROOT / "resources/report/report.html.j2",
                 claims=self.claims(),
                 tables=[table],
                 extraction=[],
                 figures=[figures / f"{name}.svg" for name in sources],
                 captions=[ROOT / f"resources/captions/{name}.rst" for name in sources],
-                **self.corpus(),
+                **corpus,
+                histories=histories,
                 published=sorted((ROOT / "resources/published").glob("*.csv")),
                 ledger=[ROOT / f"resources/ledger/{paper}.yaml" for paper in PAPERS],
                 report=self.root / "report.html",
@@ -263,6 +288,7 @@ def figure_settings(module: str, config: dict[str, Any], title: str) -> dict[str
         "config": config,
         "style": style,
         "title": title,
+        "called": CALLED,
         "names": {},
     }
 

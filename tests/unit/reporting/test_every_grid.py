@@ -15,8 +15,10 @@ from workflow_scripts.figures import alignment_uniformity, scatter, sweep
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import FigureStyle
 from workflow_scripts.graph.grid_columns import one_column_a_task
+from workflow_scripts.graph.names import called_runs
 from workflow_scripts.graph.runs import baselines_of, read_experiments, runs_of
 from workflow_scripts.graph.suites import timed, written
+from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.settings import Grid
 from workflow_scripts.reporting.tables import ScoreFile, build, read_published
@@ -110,14 +112,18 @@ def test_a_grid_makes_its_table_and_figures(name):
 def draw_figures(config, experiment, table, made):
     """Draw what is drawn from a table."""
     style = FigureStyle.parse(config["report"]["figure"], "report.figure")
+    called = Called(runs=called_runs(config["names"], runs_of(experiment.model_dump())))
+    assert all(called.run(row["run"]) != row["run"] for row in table)
     if experiment.sweep:
         rows = sweep.rows_of(experiment.sweep, experiment, table)
         assert None not in rows["mean"].to_pylist()
-        assert sweep.draw_panels(rows, experiment.sweep, experiment, style, experiment.title, [])
+        assert sweep.draw_panels(
+            rows, Request(experiment.sweep, called=called), experiment, style, experiment.title, []
+        )
     if experiment.scatter:
         points = scatter.both_scores(table, experiment.scatter)
         assert len(points) == len({row["run"] for row in table})
-        assert scatter.draw(points, Request(experiment.scatter), style, experiment.title, [])
+        assert scatter.draw(points, Request(experiment.scatter, called=called), style, experiment.title, [])
     plane = alignment_uniformity.Config.parse(config["report"]["alignment_uniformity"], "plane")
     if plane.suite in experiment.suites.get("geometry", []):
         heading = experiment.headline_column().heading
@@ -126,4 +132,6 @@ def draw_figures(config, experiment, table, made):
         headline = alignment_uniformity.Headline(heading, means)
         points = alignment_uniformity.plane(scores, headline, plane)
         assert len(points) == len(means)
-        assert alignment_uniformity.draw_plane(points, heading, style, experiment.title, [])
+        assert alignment_uniformity.draw_plane(
+            points, heading, Request(plane, called=called), style, experiment.title, []
+        )

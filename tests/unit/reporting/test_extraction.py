@@ -33,6 +33,9 @@ NAMES = Names.model_validate(
         },
         "weightings": {"avg": "avg.", "idf_task": "idf^T"},
         "postprocessings": {"none": "", "zscore": "zscore"},
+        "encoder": "MiniLM",
+        "representations": {"plain": "MiniLM", "random": "random embeddings"},
+        "datasets": {},
     }
 )
 TASKS = {"sts12": 0.5, "sts13": 0.7}
@@ -165,6 +168,19 @@ def test_rows_may_be_models_and_columns_measures(scores):
     sheet = lay_out(build(turned, NAMES, scores, {}, {}, {}), turned.described(NAMES), 0.05)
     assert [head.text for head in sheet.heads] == ["STS", "STS12"]
     assert sheet.lines[0].cells[0].score == "60.0"
+
+
+def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_column_it_reaches(scores):
+    models = NAMES.models | {"BERT": NAMES.models["BERT"].model_copy(update={"name": "{encoder} + x"})}
+    names = NAMES.model_copy(update={"models": models})
+    asked = table(models=["BERT", "RE"])
+    built = build(asked, names, scores, {}, {}, {"plain": ["a stand-in"], "random": []})
+    sheet = lay_out(built, asked.described(names), 0.05, asked.shown(names))
+    assert [sheet.named(head.text) for head in sheet.heads] == ["MiniLM + x", "RE"]
+    assert [head.marks for head in sheet.heads] == [("a",), ()]
+    assert {line.marks for line in sheet.lines} == {()}
+    rows_are_models = table(columns="measures", models=["BERT", "RE"])
+    assert "MiniLM + x" in {shown.split(": ")[-1] for shown in rows_are_models.shown(names).values()}
 
 
 def test_a_file_with_one_group_answers_whatever_the_group_is_called():

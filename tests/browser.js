@@ -1,0 +1,88 @@
+"use strict";
+addEventListener("load", () => {
+  const found = {};
+  const box = (node) => { const { left, top, right, bottom } = node.getBoundingClientRect(); return { left, top, right, bottom }; };
+  const overlap = (one, other, slack) =>
+    Math.min(one.right, other.right) - Math.max(one.left, other.left) > slack &&
+    Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > slack;
+  const isPoint = (mark) => [mark.right - mark.left, mark.bottom - mark.top].every((side) => side > 4 && side < 20);
+  found.width = innerWidth;
+  found.dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  found.sideways = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+
+  found.texts = 0;
+  found.overlapping = [];
+  found.covering = [];
+  found.cut = [];
+  found.smallest = Infinity;
+  for (const svg of document.querySelectorAll("figure svg")) {
+    const texts = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim());
+    const boxes = texts.map(box), frame = box(svg);
+    const marks = [...svg.querySelectorAll("use")].map(box).filter(isPoint);
+    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    found.texts += texts.length;
+    texts.forEach((text, index) => {
+      const own = boxes[index], name = text.textContent;
+      found.smallest = Math.min(found.smallest, parseFloat(getComputedStyle(text).fontSize) * scale);
+      for (let other = index + 1; other < texts.length; other++)
+        if (overlap(own, boxes[other], 1.5)) found.overlapping.push([svg.id, name, texts[other].textContent]);
+      if (marks.some((mark) => overlap(own, mark, 1))) found.covering.push(name);
+      if (own.left < frame.left - 1 || own.right > frame.right + 1 || own.top < frame.top - 1 || own.bottom > frame.bottom + 1)
+        found.cut.push(name);
+    });
+  }
+
+  const luminance = (colour) => {
+    const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((part) => part / 255);
+    const [red, green, blue] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const paper = (node) => {
+    for (let place = node; place; place = place.parentElement) {
+      const colour = getComputedStyle(place).backgroundColor;
+      if (!/, 0\)$/.test(colour)) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  found.contrast = Infinity;
+  for (const node of document.querySelectorAll("h1, h2, h3, p, li, td, th, a, code, caption, summary, button, dd, .below, svg text[style*=currentColor]")) {
+    const [one, other] = [luminance(getComputedStyle(node).color), luminance(paper(node))].sort((a, b) => b - a);
+    found.contrast = Math.min(found.contrast, (one + 0.05) / (other + 0.05));
+  }
+
+  found.links = [...document.querySelectorAll("a[href]")].map((link) => link.getAttribute("href"));
+  found.missing = found.links.filter((link) => link.startsWith("#") && !document.getElementById(decodeURIComponent(link.slice(1))));
+  found.unread = [...document.querySelectorAll(".notes li[id]")].map((note) => note.id).filter((id) => !found.links.includes(`#${id}`));
+
+  const shown = (table, place) => [...table.tBodies[0].rows].map((row) => {
+    const cell = row.cells[place];
+    return !cell || cell.classList.contains("gap") ? null : cell.firstChild ? cell.firstChild.textContent.trim() : "";
+  });
+  found.tables = [...document.querySelectorAll("table.sorts")].map((table) => {
+    const heads = [...table.tHead.rows[0].cells];
+    return heads.map((head, place) => {
+      const button = head.querySelector("button"), turns = [shown(table, place)], ways = [];
+      button.focus();
+      const focused = document.activeElement === button;
+      for (let turn = 0; turn < 3; turn++) {
+        button.click();
+        turns.push(shown(table, place));
+        ways.push(head.getAttribute("aria-sort"));
+      }
+      return { head: button.textContent, focused, ways, turns };
+    });
+  });
+
+  found.filters = [...document.querySelectorAll(".filter input")].map((field) => {
+    const table = field.closest(".filter").nextElementSibling.querySelector("table"), rows = [...table.tBodies[0].rows];
+    const type = (text) => { field.value = text; field.dispatchEvent(new Event("input")); };
+    const words = rows[1].cells[0].textContent.trim().split(/\s+/).slice(0, 2).join(" ");
+    type(words.toUpperCase());
+    const left = rows.filter((row) => row.getClientRects().length > 0).map((row) => row.textContent);
+    const status = table.closest(".wide").previousElementSibling.querySelector("[role=status]").textContent;
+    type("");
+    return { words, left, status, rows: rows.length, after: rows.filter((row) => row.getClientRects().length > 0).length, named: field.labels.length };
+  });
+
+  parent.postMessage(JSON.stringify(found), "*");
+});

@@ -1,0 +1,15 @@
+"""The demo's page, with every kind of figure that it has, in a browser."""
+
+import pytest
+
+from tests.browser import CHROMIUM, WHY_NOT
+from tests.pages import check_page
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_demos_page_can_be_read_and_used(smoke, tmp_path, width, scheme):
+    found = check_page(smoke / "results/demo/report.html", tmp_path, width, scheme)
+    assert found["texts"] > 300

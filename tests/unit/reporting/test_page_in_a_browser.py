@@ -1,0 +1,34 @@
+"""The page as readers see it: on a wide and on a narrow screen, light and dark, with scripts and without."""
+
+import re
+
+import pytest
+
+from tests.browser import CHROMIUM, WHY_NOT, examine
+from tests.pages import check_page, check_without_scripts
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_can_be_read_and_used(finished, tmp_path, width, scheme):
+    check_page(finished / "report.html", tmp_path, width, scheme)
+
+
+def test_the_page_is_whole_without_scripts(finished, tmp_path):
+    check_without_scripts(finished / "report.html", tmp_path)
+
+
+def test_the_look_at_a_page_finds_what_is_wrong(finished, tmp_path):
+    """Labels on each other, a page that is too wide, a link to nowhere, an error of a script."""
+    text = (finished / "report.html").read_text("utf-8")
+    one, other = re.findall(r"<text [^>]*>", text)[:2]  # a tick's label moves onto the one before it
+    text = text.replace(other, one, 1).replace(
+        "</h1>", '</h1><div style="width: 3000px">wide</div><a href="#nowhere">x</a>', 1
+    )
+    broken = tmp_path / "report.html"
+    broken.write_text(text.replace("<main", "<script>1</script><main", 1), "utf-8")
+    found = examine(broken, tmp_path, 1280, "light")
+    assert found["overlapping"] and found["sideways"] > 1000
+    assert found["missing"] == ["#nowhere"] and "Content Security Policy" in found["console"][0]

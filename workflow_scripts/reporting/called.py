@@ -1,0 +1,45 @@
+"""What readers see in place of identifiers."""
+
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+
+
+class Names(Settings):
+    """The section ``names`` of the configuration."""
+
+    methods: dict[str, str] = Field(default={}, description="Method to what readers see in its place.")
+    encoders: dict[str, str] = Field(default={}, description="Encoder to what readers see in its place.")
+    corpora: dict[str, str] = Field(default={}, description="Corpus to what readers see in its place.")
+    datasets: dict[str, str] = Field(default={}, description="Dataset to what readers see in its place.")
+
+
+class Called(Settings):
+    """Names of what one figure or page shows."""
+
+    runs: dict[str, list[str]] = Field(
+        default={}, description="Run to its name, in as many parts as its identifier has between dots."
+    )
+    datasets: dict[str, str] = Field(default={}, description="Dataset to its name.")
+    corpora: dict[str, str] = Field(default={}, description="Corpus to its name.")
+
+    def parts(self, run: str) -> list[str]:
+        """The name of a run part by part; that of a series is what the names of its runs begin with."""
+        return self._named(run) or run.split(".")
+
+    def run(self, run: str) -> str:
+        """The name of a run in words; one without a name is called by its identifier."""
+        named = self._named(run)
+        return ", ".join(named) if named else run
+
+    def _named(self, run: str) -> list[str] | None:
+        named = next((parts for name, parts in self.runs.items() if f"{name}.".startswith(f"{run}.")), None)
+        return self.runs.get(run) or (named and named[: len(run.split("."))])
+
+    def dataset(self, name: str) -> str:
+        """The name of a dataset in words."""
+        return self.datasets.get(name, name)
+
+    def corpus(self, name: str) -> str:
+        """The name of a corpus in words."""
+        return self.corpora.get(name, name)

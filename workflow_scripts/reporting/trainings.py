@@ -1,0 +1,56 @@
+"""What a page says of trainings: the checkpoint that was kept, and packages and settings behind them."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from workflow_scripts.provenance.record import Record
+from workflow_scripts.reporting.layout import number
+
+_PACKAGES = ("torch", "transformers", "tokenizers")
+
+
+class Checkpoint(NamedTuple):
+    """The weights that a training kept: after so many steps, and their development score, if there is one."""
+
+    step: int
+    score: float | None
+
+
+def steps(history: pa.Table) -> int:
+    """Optimiser steps of a training (``columns.training.HISTORY``)."""
+    return int(history["step"][-1].as_py()) if len(history) else 0
+
+
+def kept(history: pa.Table) -> Checkpoint:
+    """The checkpoint with the best development score, the first of equal ones; the last where none was measured."""
+    rows = [row for row in history.to_pylist() if row["dev_score"] is not None]
+    if not rows:
+        return Checkpoint(steps(history), None)
+    best = max(rows, key=lambda row: row["dev_score"])
+    return Checkpoint(best["step"], best["dev_score"])
+
+
+def checkpoint_text(checkpoint: Checkpoint) -> str:
+    """A checkpoint as a page prints it."""
+    score = "" if checkpoint.score is None else f" ({number(checkpoint.score, 3)})"
+    return f"step {checkpoint.step:,}{score}"
+
+
+def environments(records: Iterable[Record]) -> list[str]:
+    """Packages and settings of the machine behind some trainings, each once.
+
+    Where they ran decides no byte of a page, so that another machine writes the same one; it stands in the records.
+    """
+    return list(dict.fromkeys(map(_environment, records)))
+
+
+def _environment(record: Record) -> str:
+    training = record.settings["training"]
+    threads, gpus = training.get("cpu_threads"), training.get("gpus")
+    parts = [f"{name} {record.packages[name]}" for name in _PACKAGES if name in record.packages]
+    parts += [f"precision {training['precision']}"] if "precision" in training else []
+    parts += [f"{threads} CPU thread{'s' if threads > 1 else ''}"] if threads else []
+    parts += [f"up to {gpus} GPU{'s' if gpus > 1 else ''}"] if gpus else []
+    return ", ".join(parts)
