@@ -21,7 +21,7 @@ from workflow_scripts.provenance.artefacts import check_model_folder, identity, 
 from workflow_scripts.provenance.closure import ROOT
 
 STEPS = 120
-TRAINING = {"max_steps": STEPS, "checkpoint_minutes": 0.5}
+TRAINING = {"max_steps": STEPS, "checkpoint_minutes": 0}
 LABEL = "a tiny encoder stands in for BERT-base"
 ENCODER = {"label": LABEL, "sources": [{"kind": "local", "path": "models/tiny"}]}
 DATASET = {
