@@ -162,7 +162,7 @@ rule judge_claims:
     localrule: True
     threads: 1
     resources:
-        mem="4GB",
+        mem=MEMORY.usual(4),
         runtime="10m",
     params:
         config=CLAIMS.settings(),

@@ -156,9 +156,10 @@ def test_a_study_without_papers_is_held_to_nothing():
     "table", ["extraction_table1", "extraction_table4", "extraction_table8", "extraction_figure3"]
 )
 def test_rows_of_the_extraction_study_are_named_as_its_tables_name_them(table):
-    extraction = merged_config(ROOT, "config/config.yaml")["extraction"]
+    config = merged_config(ROOT, "config/config.yaml")
+    extraction = config["extraction"]
     block = tables_of(extraction)[table]
-    shown = places(ExtractionTable.parse(block, table), Names.parse(names(extraction, block), table))
+    shown = places(ExtractionTable.parse(block, table), Names.parse(names(config, block), table))
     rows, headings = definable_rows(extraction, table)
     several = len({place.group for place in shown}) > 1
     assert shown

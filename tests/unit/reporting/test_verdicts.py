@@ -55,6 +55,7 @@ NAMES = {
         for name, tasks in (("STS", None), ("STS a", ["a"]))
     },
     "weightings": {"avg": "avg.", "idf": "idf^T"},
+    "encoder": "MiniLM",
     "postprocessings": {"none": ""},
 }  # fmt: skip
 SHOWN = {
