@@ -238,7 +238,8 @@ def test_the_table_is_made_whatever_happens_on_the_way(stranger, study, node):
     subprocess.run(["scontrol", "update", f"NodeName={node.host}", "State=DOWN", "Reason=crash"], check=True)
     time.sleep(2)
     node.start_slurmd()
-    subprocess.run(["scontrol", "update", f"NodeName={node.host}", "State=RESUME"], check=True)
+    # Refused where the node has come back by itself.
+    subprocess.run(["scontrol", "update", f"NodeName={node.host}", "State=RESUME"], check=False)
     code, text = ended(driver, printed)
     assert code == 0, text[-3000:]
     assert (stranger.clone / "results/small/tables/simcse_table_small.parquet").exists()
