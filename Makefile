@@ -89,7 +89,7 @@ rulegraph: $(READY)  ## docs/rulegraph.svg: which rule feeds which; needs Graphv
 screenshot: demo  ## docs/report.png: the top of the demo's report; needs Chromium
 	profile=$$(mktemp -d) && chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
 		--disable-background-networking --disable-component-update --disable-sync --hide-scrollbars \
-		--user-data-dir=$$profile --window-size=1000,1560 --screenshot=docs/report.png \
+		--user-data-dir=$$profile --window-size=1180,2420 --screenshot=docs/report.png \
 		file://$(CURDIR)/results/demo/report.html && rm -r $$profile
 
 clean:  ## remove what runs made; .venv stays
