@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.provenance.line import BESIDE, jobs_beside, jobs_of, names_beside
+from workflow_scripts.provenance.line import BESIDE, jobs_beside, jobs_of, names_beside, values_of
 from workflow_scripts.provenance.record import Record
 
 _COMMAND = re.compile(r"^ *(\S[^\n]*?) -m workflow_scripts\.jobs[. ](\w+ .*?)2>&1", re.DOTALL | re.MULTILINE)
@@ -96,12 +96,7 @@ def _jobs(root: Path, launcher: str, rest: str) -> Iterator[Job]:
 
 
 def _job(root: Path, launcher: list[str], rule: str, *tokens: str) -> Job:
-    arguments: dict[str, list[str]] = {}
-    for token in tokens:
-        if token.startswith("--"):
-            arguments[token.removeprefix("--")] = values = []
-        else:
-            values.append(token)
+    arguments = values_of(tokens)
     (settings,), (code,), (packages,) = (arguments.pop(name) for name in ("config", "code", "packages"))
     meaning = json.loads((root / code).read_text("utf-8"))
     command = [*launcher, "-m", f"workflow_scripts.jobs.{rule}", *tokens]

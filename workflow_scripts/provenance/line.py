@@ -26,6 +26,17 @@ def jobs_of(line: Iterable[str]) -> Iterator[list[str]]:
     return (list(words) for separates, words in groupby(line, THEN.__eq__) if not separates)
 
 
+def values_of(words: Iterable[str]) -> dict[str, list[str]]:
+    """The values of each argument of a job, by its name without dashes."""
+    values: dict[str, list[str]] = {}
+    for word in words:
+        if word.startswith("--"):
+            values[word.removeprefix("--")] = several = []
+        else:
+            several.append(word)
+    return values
+
+
 def names_beside(words: Sequence[str]) -> list[str]:
     """The arguments in which jobs side by side differ, as they stand behind ``--beside``; none of a job alone."""
     behind = words[words.index(BESIDE) + 1 :] if BESIDE in words else ()
@@ -42,12 +53,7 @@ def jobs_beside(names: Sequence[str], words: Iterable[str]) -> list[list[str]]:
     Raises:
         ConfigError: if one of ``names`` is not there, or has another number of values than the first.
     """
-    values: dict[str, list[str]] = {}
-    for word in words:
-        if word.startswith("--"):
-            values[word.removeprefix("--")] = several = []
-        else:
-            several.append(word)
+    values = values_of(words)
     counts = {name: len(values.get(name, ())) for name in names}
     jobs = max(counts.values(), default=0)
     if wrong := [name for name, count in counts.items() if count != jobs or not count]:
