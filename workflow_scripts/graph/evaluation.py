@@ -8,6 +8,9 @@ from workflow_scripts.graph.references import datasets_in
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
 
+JOINT_GROUP = "evaluations"
+"""Group of the jobs that evaluate scored pairs and geometry together, as slurm/config.yaml names it."""
+
 
 class Evaluation:
     """Lookups by a job's wildcards."""
@@ -47,7 +50,7 @@ class Evaluation:
 
         A group asks for the GPUs of all its jobs.
         """
-        return None if self.gpus(*kinds) else "evaluations"
+        return None if self.gpus(*kinds) else JOINT_GROUP
 
     def single_encoder(self, wildcards: Wildcards) -> str:
         """The encoder that a run starts from; behind joined runs, that of the first."""

@@ -22,23 +22,28 @@ from rich.console import Console
 from rich.text import Text
 
 from workflow_scripts.errors import ConfigError, one_line_errors
-from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.evaluation import JOINT_GROUP
+from workflow_scripts.graph.findings import advice, refuse
 from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
 from workflow_scripts.graph.overlays import merged
+from workflow_scripts.graph.partitions import PARTITIONS
 from workflow_scripts.graph.queue import (
     LISTING,
-    PARTITIONS,
+    Settings,
+    as_groups,
     ask,
+    knows_partitions,
     nodes_in,
     proposal,
     queue_findings,
     request_of,
+    settings_of,
+    target_of,
 )
-from workflow_scripts.graph.queue import Settings as QueueSettings
 from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml, reading_findings
+from workflow_scripts.graph.yaml_files import configfiles_of, reading_findings
 from workflow_scripts.planning.estimates import Estimator, by
-from workflow_scripts.planning.graph import Graph, planned, study_parser
+from workflow_scripts.planning.graph import Graph, Job, planned, study_parser
 from workflow_scripts.planning.rates import Rates, read_rates
 from workflow_scripts.provenance.closure import ROOT
 
@@ -59,6 +64,8 @@ def main() -> None:
     parser = study_parser("preflight", __doc__)
     parser.add_argument("--profile", help="as for snakemake: check the cluster that it submits to, too")
     arguments = parser.parse_args()
+    if arguments.profile:
+        check_profile(arguments.profile)
     lines = list(checks(arguments.targets, arguments.configfile, arguments.profile))
     console = Console(highlight=False, soft_wrap=True)
     for line in lines:
@@ -68,6 +75,19 @@ def main() -> None:
         )
     if any(line.remedy for line in lines):
         sys.exit(1)
+
+
+def check_profile(name: str) -> None:
+    """Look for a profile where snakemake would.
+
+    Raises:
+        ConfigError: if there is none of this name.
+    """
+    from snakemake.cli import get_profile_dir  # slow to import
+
+    if get_profile_dir(name) is None:
+        here = [file.parent.name for file in sorted(Path.cwd().glob("*/config.yaml"))]
+        raise ConfigError(f"--profile {name}: no folder {name} with a config.yaml here. {advice(name, here)}")
 
 
 def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | None = None) -> Iterator[Line]:
@@ -90,10 +110,12 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
     rates = read_rates(ROOT / "config/rates.yaml")
     estimator = Estimator(graph, rates, ROOT)
     yield disk(by(graph.jobs, estimator.gigabytes).value, shutil.disk_usage(Path.cwd()).free / 1e9)
-    if profile:
-        yield from cluster(graph, Path(profile))
-    else:
-        yield memory(graph, estimator, rates, gpu_gigabytes())
+    if profile and (settings := settings_of(["--profile", profile])):
+        yield from cluster(graph, settings)
+        return
+    yield memory(graph, estimator, rates, gpu_gigabytes())
+    if shutil.which("sbatch"):
+        yield Line("cluster", "not asked; make preflight PROFILE=slurm, or --profile slurm, asks it")
 
 
 def python(found: tuple[int, ...], project: Path) -> Line:
@@ -149,24 +171,37 @@ def folders(config: dict[str, Any]) -> Iterator[Line]:
         yield Line("folders", f"{', '.join(map(str, written))} can be written")
 
 
-def cluster(graph: Graph, profile: Path) -> Iterator[Line]:
+def cluster(graph: Graph, settings: Settings) -> Iterator[Line]:
     """What the cluster of a profile would keep from running, or its partitions where all is well."""
     local = local_rules(ROOT)
-    requests = [request_of(job.rule, job.queued) for job in graph.jobs if job.rule not in local]
-    findings = list(queue_findings(requests, _settings(profile)))
-    for finding in findings:
+    jobs = [job for job in graph.jobs if job.rule not in local]
+    requests = as_groups(
+        ((group_of(job, settings), request_of(job.rule, job.queued)) for job in jobs), settings.components
+    )
+    targets = {target_of(job.rule, job.wildcards) for job in jobs}
+    for finding in queue_findings(requests, settings, targets):
         where, _, what = finding.partition(": ")
         found, _, remedy = what.rpartition(". ")
         yield Line(where, f"{found}.", remedy)
     code, listed = ask(*LISTING)
     if code == 0:
-        lines = proposal(list(nodes_in(listed)))
-        yield Line(
-            "cluster", f"{len(requests)} jobs go to the queue; {PARTITIONS} could say\npartitions:\n{lines}"
-        )
+        nodes = list(nodes_in(listed))
+        could = f"{PARTITIONS} could say\npartitions:\n{proposal(nodes)}"
+        said = f"{settings.partition_file} has its partitions as they are"
+        known = knows_partitions(settings.partition_file, nodes)
+        yield Line("cluster", f"{len(jobs)} jobs go to the queue; {said if known else could}")
         code, _said = ask("sacct", "--noheader", "--starttime=now")
         better = "accounting answers: slurm-status-command: sacct outlives a slurmctld that is down"
         yield Line("accounting", better if code == 0 else "none answers: slurm-status-command stays squeue")
+
+
+def group_of(job: Job, settings: Settings) -> str:
+    """The group that a job is queued in; empty where it is queued alone.
+
+    A dry run tells none: its executor is a local one, for which joint evaluations have no group (rules/evaluate.smk).
+    """
+    joint = job.rule != job.work == "evaluate_sts" and not job.gpus
+    return settings.groups.get(job.rule, JOINT_GROUP if joint else "")
 
 
 def local_rules(root: Path) -> set[str]:
@@ -174,19 +209,6 @@ def local_rules(root: Path) -> set[str]:
     texts = [file.read_text("utf-8") for file in sorted((root / "rules").glob("*.smk"))]
     rules = [part for text in texts for part in re.split(r"^rule ", text, flags=re.MULTILINE)[1:]]
     return {rule.partition(":")[0] for rule in rules if "localrule: True" in rule}
-
-
-def _settings(profile: Path) -> QueueSettings:
-    """What a profile in the working directory says to the executor plugin."""
-    file = profile / "config.yaml" if profile.is_dir() else profile
-    said = read_yaml(file)
-    named = said.get("slurm-partition-config")
-    beside = file.parent / named if named else None
-    return QueueSettings(
-        beside if beside is None or beside.exists() else Path(named),
-        said.get("slurm-status-command"),
-        said.get("slurm-init-seconds-before-status-checks", 40),
-    )
 
 
 def _nearest(path: Path) -> Path:

@@ -1,11 +1,28 @@
 """What a cluster says before anything is submitted, and what becomes of it: a line for each job that would not run."""
 
+import logging
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.planning import ROOT
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph import queue
-from workflow_scripts.graph.queue import Request, Settings, minutes_of, nodes_in, proposal, queue_findings
+from workflow_scripts.graph.queue import (
+    Request,
+    Settings,
+    as_groups,
+    knows_partitions,
+    minutes_of,
+    nodes_in,
+    proposal,
+    queue_findings,
+    queued_here,
+    settings_of,
+    target_of,
+)
 
 SINFO = """\
 cpu*|1-00:00:00|(null)|64|256000|up
@@ -26,8 +43,8 @@ def answers(**given):
     return lambda command, *_options: said[command]
 
 
-def findings(*requests, settings=SQUEUE, which=lambda name: name, **given):
-    return list(queue_findings(requests, settings, answers(**given), which))
+def findings(*requests, settings=SQUEUE, targets=(), which=lambda name: name, **given):
+    return list(queue_findings(requests, settings, targets, answers(**given), which))
 
 
 def test_what_fits_is_no_finding():
@@ -66,6 +83,14 @@ def test_an_account_where_there_is_no_accounting_is_refused():
     assert line.startswith(
         "slurm_account: none cannot be checked, sacctmgr: Connection refused. Take slurm_account"
     )
+
+
+def test_a_line_ends_with_one_full_stop_whatever_a_command_says(monkeypatch):
+    said = queue.ask(
+        "sh", "-c", "echo You are not running a supported accounting_storage plugin. >&2; exit 1"
+    )
+    (line,) = findings(Request("split_corpus", account="lab"), sacctmgr=said)
+    assert "supported accounting_storage plugin. Take" in line
 
 
 def test_polls_that_cannot_see_the_end_of_a_job_are_refused():
@@ -125,3 +150,163 @@ def test_the_proposal_is_what_the_plugin_reads(tmp_path):
 def test_limits_are_minutes():
     assert [minutes_of(text) for text in ("30:00", "8:00:00", "1-12:00:00")] == [30, 480, 2160]
     assert minutes_of("infinite") == float("inf")
+
+
+SMALL_NODE = (0, "main*|1-00:00:00|(null)|8|16000|up\n")
+EVALUATION = Request("evaluate_sts", minutes=30, memory_mb=8000)
+
+
+def grouped(number, *requests):
+    return list(as_groups((("evaluations", one) for one in requests), {"evaluations": number}))
+
+
+def test_a_group_asks_for_what_its_jobs_ask_for_together():
+    large = EVALUATION._replace(rule="map_attention", memory_mb=12_000, minutes=90)
+    (four,) = grouped(4, *[EVALUATION] * 5, large)
+    assert four[1:5] == (0, 90, 36_000, 4)
+    assert four.group == "evaluations" and four.parts == (large, *[EVALUATION] * 3)
+    alone = Request("train_encoder", gpus=1)
+    assert list(as_groups([("", alone)], {})) == [alone]
+
+
+def test_a_group_that_no_node_holds_is_a_line_that_says_how_many_fit():
+    (line,) = findings(*grouped(4, *[EVALUATION] * 9), sinfo=SMALL_NODE)
+    assert line == (
+        "group evaluations, partition main: 4 jobs side by side ask for 32 GB together, and the largest node has 16 GB. "
+        "Set evaluations: 2 below group-components in slurm/config.yaml."
+    )
+    assert not findings(*grouped(2, *[EVALUATION] * 9), sinfo=SMALL_NODE)
+    assert not findings(*grouped(4, *[EVALUATION] * 2), sinfo=SMALL_NODE)  # there are no more
+
+
+def test_a_group_with_too_many_cores_or_gpus_is_a_line():
+    (line,) = findings(*grouped(4, *[Request("draw_figure", cores=3)] * 4), sinfo=SMALL_NODE)
+    assert (
+        "4 jobs side by side ask for 12 cores together, and the largest node has 8. Set evaluations: 2"
+        in line
+    )
+    (line,) = findings(*grouped(4, *[Request("evaluate_sts", gpus=1)] * 4), sinfo=SMALL_NODE)
+    assert "ask for 4 GPUs together, and a node has none. Take evaluate_sts out of groups" in line
+
+
+def test_a_group_of_which_not_one_job_fits_is_not_made_smaller():
+    huge = EVALUATION._replace(memory_mb=40_000)
+    (line,) = findings(*grouped(4, *[huge] * 4), sinfo=SMALL_NODE)
+    assert (
+        "One alone does not fit: name another partition in slurm/partitions.yaml, or set mem of evaluate_sts"
+        in line
+    )
+
+
+def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = settings_of(["--profile", "slurm"])
+    assert found.partition_file == Path("slurm/partitions.yaml")
+    assert (found.status_command, found.seconds_between_polls) == ("squeue", 9)
+    assert found.groups["evaluate_sts"] == "evaluations" and found.components["evaluations"] == 4
+    assert settings_of(["--cores", "1"]) is None
+
+
+SEED = {"run": "simcse.bert", "seed": "1"}
+WRAPPED = (
+    "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n"
+    "python -m snakemake --snakefile 'Snakefile' --target-jobs {} --allowed-rules x --cores 'all' --attempt {} --force"
+)
+
+
+def queue_of(*lines, scripts):
+    def ask(command, *options):
+        if command == "scontrol" and options[0] == "write":
+            return scripts.get(options[2], (1, "no such job"))
+        return {"squeue": (0, "\n".join(lines)), "sinfo": (0, SINFO)}.get(command, (0, "MinJobAge = 300 sec"))
+
+    return ask
+
+
+def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, monkeypatch):
+    """Jobs of this folder alone count, and those of other targets do not; a group counts by what it runs."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        f"7|RUNNING|{tmp_path}|rule_train_encoder_wildcards_simcse.bert_1",
+        f"8|PENDING|{tmp_path}|rule_evaluations_evaluate_sts",
+        f"9|RUNNING|{tmp_path}|rule_train_encoder_wildcards_simcse.bert_2",
+        f"10|RUNNING|{tmp_path.parent}|rule_train_encoder_wildcards_simcse.bert_1",
+        f"11|RUNNING|{tmp_path}|(null)",
+    ]
+    scripts = {
+        "7": (0, WRAPPED.format("'train_encoder:run=simcse.bert,seed=1'", 1)),
+        "8": (
+            0,
+            WRAPPED.format("'evaluate_sts:suite=sts,run=a,seed=1' evaluate_sts:suite=sts,run=b,seed=1", 2),
+        ),
+        "9": (0, WRAPPED.format("train_encoder:run=simcse.bert,seed=2", 1)),
+    }
+    ask = queue_of(*lines, scripts=scripts)
+    here = queued_here(ask)
+    assert [(one.number, one.state, one.attempt) for one in here] == [
+        ("7", "RUNNING", 1),
+        ("8", "PENDING", 2),
+        ("9", "RUNNING", 1),
+    ]
+    member = target_of("evaluate_sts", {"suite": "sts", "run": "b", "seed": "1"})
+    assert member in here[1].targets
+
+    def refused(*targets):
+        return list(queue_findings([Request("a")], SQUEUE, targets, ask, str))
+
+    (line,) = refused(target_of("train_encoder", SEED), member)
+    assert line == (
+        "queue: 2 jobs of an earlier run are still there: 7 running rule_train_encoder_wildcards_simcse.bert_1, "
+        "8 pending rule_evaluations_evaluate_sts. Wait until they have ended (squeue --me), or end them: scancel 7 8."
+    )
+    assert not refused(target_of("train_encoder", SEED | {"seed": "3"}))
+    del scripts["9"]  # SLURM does not say what it runs
+    (line,) = refused(target_of("train_encoder", SEED | {"seed": "3"}))
+    assert line.endswith("scancel 9.")
+
+
+def test_a_queue_that_does_not_answer_is_a_line(tmp_path, monkeypatch):
+    silent = (124, "no answer within 10 s")
+    (line,) = findings(Request("a"), targets=[target_of("a", {})], squeue=silent)
+    assert (
+        line == "SLURM: squeue: no answer within 10 s. Wait until slurmctld is up; its administrators know."
+    )
+    with pytest.raises(ConfigError, match="squeue: no answer"):
+        queued_here(answers(squeue=silent))
+
+
+def test_the_reason_of_a_group_that_sbatch_refuses_is_printed(caplog):
+    """Snakemake prints that of a single job, and nothing of a group's."""
+    printed = []
+    executor = SimpleNamespace(
+        logger=logging.getLogger("test of groups"),
+        print_job_error=lambda job_info, msg=None, **more: printed.append((msg, more)),
+    )
+    queue.say_why_groups_fail(executor)
+    reason = "SLURM sbatch failed. The error message was 'Requested node configuration is not available'.\n    sbatch call:\n        sbatch --mem 1\n"
+    group, single = (
+        SimpleNamespace(is_group=lambda found=found: found, groupid="evaluations") for found in (True, False)
+    )
+    executor.print_job_error(SimpleNamespace(job=single), reason)
+    assert not caplog.messages
+    executor.print_job_error(SimpleNamespace(job=group), reason, aux_logs=["a"])
+    assert caplog.messages == [
+        "group evaluations failed: SLURM sbatch failed. The error message was 'Requested node configuration is not available'."
+    ]
+    assert printed == [(reason, {}), (reason, {"aux_logs": ["a"]})]
+
+
+def test_a_partition_file_that_has_what_the_cluster_has_is_not_proposed_again(tmp_path):
+    file, nodes = tmp_path / "partitions.yaml", list(nodes_in(SINFO))
+
+    def knows(text):
+        file.write_text(text)
+        return knows_partitions(file, nodes)
+
+    assert knows(f"partitions:\n{proposal(nodes)}\n")
+    assert knows("partitions:\n  gpu: {max_gpu: 4, max_runtime: 1d}\n")
+    assert not knows("partitions: {}\n")
+    assert not knows("partitions:\n  gpu: {max_runtime: 2880}\n")
+    assert not knows("partitions:\n  gpu: {max_gpu: 4, max_runtime: 3d}\n")
+    assert not knows("partitions:\n  main: {}\n")
+    assert not knows_partitions(None, nodes)
