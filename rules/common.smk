@@ -13,6 +13,7 @@ from workflow_scripts.graph.joint import places
 from workflow_scripts.graph.keeping import Keeping
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import needed
+from workflow_scripts.graph.notes import note_asked
 from workflow_scripts.graph.outside import note_planned
 from workflow_scripts.graph.place import module_config
 from workflow_scripts.graph.queue import check_queue
@@ -57,6 +58,7 @@ onstart:
         STUDY.check_needs(needed(job.rule.name, job.wildcards) for job in workflow.dag.needrun_jobs())
         check_queue(workflow)
         note_planned()
+        note_asked(config["name"], workflow.overwrite_configfiles, GIVEN)
 
 
 wildcard_constraints:

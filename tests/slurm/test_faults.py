@@ -56,6 +56,15 @@ rule {name}:
 """
 
 
+ASKING = """
+from workflow_scripts.graph.queue import check_queue
+
+onstart:
+    check_queue(workflow)
+"""
+"""What the project's own workflow does at its start."""
+
+
 def make_study(folder: Path, **minutes: int | str) -> Path:
     """A workflow of independent jobs, each with its limit in minutes or what computes it, under the project's own profile."""
     targets = ", ".join(f'"{name}.txt"' for name in minutes)
@@ -177,3 +186,42 @@ def test_a_restart_of_slurmctld_disturbs_nobody(node, start, tmp_path):
     code, printed = driver.ended()
     assert code == 0, printed
     assert (folder / "held.noted").read_text().split() == ["began", "ended"]
+
+
+def test_jobs_of_a_killed_driver_are_not_queued_again(node, start, tmp_path):
+    """Where the workflow asks the queue at its start, which it does; the next run goes on when they have ended."""
+    folder = make_study(tmp_path, kept=5)
+    (folder / "Snakefile").write_text(ASKING + (folder / "Snakefile").read_text())
+    (folder / "hold").touch()
+    killed = start(folder)
+    wait_for((folder / "kept.noted").exists, WAIT, "the job")
+    killed.process.send_signal(signal.SIGKILL)
+    killed.process.wait()
+    code, printed = start(folder).ended()
+    assert code == 1 and "LockException" in printed, printed
+    assert start(folder, "--unlock").ended()[0] == 0
+    code, printed = start(folder).ended()
+    (running,) = jobs_of(node, "rule_kept")
+    assert code == 1
+    assert (
+        f"queue: 1 job of an earlier run is still there: {running.number} running rule_kept. Wait" in printed
+    )
+    (folder / "hold").unlink()
+    wait_for(lambda: jobs_of(node, "rule_kept")[0].state == "COMPLETED", WAIT, "the job to end")
+    code, printed = start(folder).ended()
+    assert code == 0, printed
+    assert len(jobs_of(node, "rule_kept")) == 1
+
+
+def test_a_group_that_sbatch_refuses_says_why(start, tmp_path):
+    folder = make_study(tmp_path, first=5, second=5)
+    text = ASKING + (folder / "Snakefile").read_text()
+    (folder / "Snakefile").write_text(
+        text.replace("resources: ", "group: 'pair'\n    resources: constraint='none', ")
+    )
+    code, printed = start(folder, "--restart-times", "0", "--group-components", "pair=2").ended()
+    assert code == 1
+    assert "group pair failed: SLURM sbatch failed. The error message was 'sbatch: error: " in printed, (
+        printed
+    )
+    assert "trying to guess" not in printed  # the plugin's guess of an account, which always fails

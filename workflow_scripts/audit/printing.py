@@ -1,13 +1,14 @@
 """Tables and JSON on standard output, as every command of the audit prints them."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
 
-_FILE_WIDTH = 240  # paths stay on one line in a file, where nothing folds them
+_PIPE_WIDTH = 240  # paths stay on one line in a file or a pipe, where nothing folds them
 
 
 def table(*columns: str, numbers: Iterable[str] = ()) -> Table:
@@ -19,10 +20,9 @@ def table(*columns: str, numbers: Iterable[str] = ()) -> Table:
 
 
 def console() -> Console:
-    """Standard output; wide where it is not a terminal."""
-    return Console(
-        width=None if sys.stdout.isatty() else _FILE_WIDTH, highlight=False, markup=False, emoji=False
-    )
+    """Standard output; wide where it is neither a terminal nor as wide as COLUMNS says."""
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if known else _PIPE_WIDTH, highlight=False, markup=False, emoji=False)
 
 
 def print_json(data: object) -> None:

@@ -36,6 +36,7 @@ QUEUED = ("squeue", "--noheader", "--format=%i|%T|%Z|%k")
 """What ``queued_here`` reads: number, state, working directory and comment of this user's jobs."""
 _GUESS = ("No SLURM account given", "No account was given", "Unable to guess SLURM account")
 """How the plugin speaks of its guess of an account, which never succeeds: it hands a pipe to sacct as an argument."""
+_RESOURCES = "set-resources of slurm/config.yaml"
 _WAIT = "Wait until slurmctld is up; its administrators know"
 _SHOWN = 3
 """Jobs that a line names; of more, their number."""
@@ -249,8 +250,11 @@ def again_findings(targets: Collection[Target], ask: Asked) -> Iterator[str]:
         shown = ", ".join(f"{one.number} {one.state.lower()} {one.name}" for one in found[:_SHOWN])
         more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         numbers = " ".join(one.number for one in found)
-        advice = f"Wait until they have ended (squeue --me), or end them: scancel {numbers}"
-        yield f"queue: {len(found)} jobs of an earlier run are still there: {shown}{more}. {advice}."
+        advice = f"Wait for their end (squeue --me), or cancel them: scancel {numbers}"
+        count = (
+            "1 job of an earlier run is" if len(found) == 1 else f"{len(found)} jobs of an earlier run are"
+        )
+        yield f"queue: {count} still there: {shown}{more}. {advice}."
 
 
 def _requests(jobs: Iterable[Any]) -> Iterator[Request]:
@@ -433,10 +437,11 @@ def _partition_findings(
             yield f"{place}: {found}{other}. Name a partition with GPUs in {PARTITIONS}."
         if asked.minutes > (longest := max(one.minutes for one in here)):
             found = f"asks for {asked.minutes / 60:.3g} h, and the limit is {longest / 60:.3g} h"
-            yield f"{place}: {found}. Set its runtime in set-resources of slurm/config.yaml; it goes on in a new try."
+            yield f"{place}: {found}. Set its runtime in {_RESOURCES}; it goes on in a new try."
         if asked.memory_mb > (largest := max(one.memory_mb for one in here)):
             found = f"asks for {asked.memory_mb / 1000:,.0f} GB, and the largest node has {largest / 1000:,.0f} GB"
-            yield f"{place}: {found}. Name another partition in {PARTITIONS}, or set its mem in set-resources of slurm/config.yaml."
+            advice = f"Name another partition in {PARTITIONS}, or set its mem in {_RESOURCES}"
+            yield f"{place}: {found}. {advice}."
         if asked.cores > (cores := max(one.cores for one in here)):
             found = f"asks for {asked.cores} cores, and the largest node has {cores}"
             yield f"{place}: {found}. Lower group-components or cpu_threads."
@@ -456,7 +461,7 @@ def _group_findings(place: str, asked: Request, here: Sequence[Nodes]) -> Iterat
     advice = (
         f"Set {asked.group}: {fitting} below group-components in slurm/config.yaml"
         if fitting
-        else f"One alone does not fit: name another partition in {PARTITIONS}, or set mem of {rules} in set-resources"
+        else f"One alone does not fit: name another partition in {PARTITIONS}, or set mem of {rules} in {_RESOURCES}"
     )
     if asked.memory_mb > memory_mb:
         found = (
@@ -470,7 +475,7 @@ def _group_findings(place: str, asked: Request, here: Sequence[Nodes]) -> Iterat
         yield f"{place}: {side_by_side} {found}. Take {rules} out of groups in slurm/config.yaml."
     if asked.minutes > (longest := max(one.minutes for one in here)):
         found = f"asks for {asked.minutes / 60:.3g} h, and the limit is {longest / 60:.3g} h"
-        yield f"{place}: {found}. Set the runtime of {rules} in set-resources of slurm/config.yaml."
+        yield f"{place}: {found}. Set the runtime of {rules} in {_RESOURCES}."
 
 
 def _largest(chosen: Iterable[tuple[Request, str]]) -> dict[tuple[str, str], Request]:

@@ -173,14 +173,15 @@ def _job(record: Any) -> Job:
     )
 
 
-def study_in(root: Path, configfiles: Iterable[str]) -> Study:
+def study_in(root: Path, configfiles: Iterable[str], config: Mapping[str, Any] | None = None) -> Study:
     """The study that the Snakefile in ``root`` sees, with the same configuration.
 
     Args:
         root: Folder of the Snakefile.
         configfiles: As after snakemake's --configfile.
+        config: As after snakemake's --config.
     """
-    return open_study(merged([*configfiles_of(root / "Snakefile"), *configfiles]), [], root)
+    return open_study(merged([*configfiles_of(root / "Snakefile"), *configfiles], config), [], root)
 
 
 def study_parser(tool: str, description: str | None) -> argparse.ArgumentParser:
@@ -201,6 +202,7 @@ def planned(
     targets: Sequence[str],
     configfiles: Sequence[str],
     *,
+    config: Mapping[str, Any] | None = None,
     from_nothing: bool = True,
     profile: str | None = None,
 ) -> Graph:
@@ -209,6 +211,7 @@ def planned(
     Args:
         targets: Files or rules; empty for the whole study.
         configfiles: As for snakemake's --configfile.
+        config: As for snakemake's --config.
         from_nothing: Whether to plan as if no file existed yet, instead of what is left to do.
         profile: As for snakemake's --profile.
 
@@ -222,6 +225,9 @@ def planned(
     logger.addFilter(listener)
     chosen = ["--configfile", *configfiles] if configfiles else []
     options = ["--dry-run", *(["--forceall"] if from_nothing else []), *chosen]
+    options += (
+        ["--config", *(f"{key}={json.dumps(value)}" for key, value in config.items())] if config else []
+    )
     options += ["--profile", profile] if profile else []
     said = io.StringIO()
     called_by, sys.argv = sys.argv, ["snakemake", *options, "--", *targets]  # what the Snakefile looks at

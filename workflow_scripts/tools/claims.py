@@ -5,17 +5,16 @@ themselves, the paper's numbers and the scales at which each can be tested.
 """
 
 import argparse
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.graph.claim_checks import FOLDER
@@ -27,7 +26,6 @@ from workflow_scripts.reporting.claim_file import ClaimFile, Comparison
 from workflow_scripts.reporting.claim_text import p_text, printed_sides
 from workflow_scripts.reporting.coverage import PAPERS
 
-_PIPE_WIDTH = 160  # characters per line if the output is not a terminal
 _COLOURS = {"supported": "green", "contradicted": "red", "undecided": "yellow", NOT_RUN: "dim"}
 
 
@@ -123,12 +121,9 @@ def main() -> None:
     )
     parser.add_argument("--study", type=Path, help="folder of a study's results, such as results/demo")
     arguments = parser.parse_args()
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _PIPE_WIDTH
     files = read_claims(arguments.papers)
     for part in judged(arguments.study, arguments.papers) if arguments.study else [listed(files)]:
-        console.print(part)
+        console().print(part)
 
 
 if __name__ == "__main__":

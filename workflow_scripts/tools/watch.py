@@ -1,15 +1,17 @@
 """What a study is doing, on one screen: python -m workflow_scripts.tools.watch STUDY [--every 10].
 
-Jobs by rule: done, running, failed, and still to come, counted from what Snakemake would run now and the jobs' logs.
-Trainings that run show their step, loss, development score, sentences a second and the time that is left, as they note
-them beside their checkpoints; other jobs the last line of their log. With --tensorboard, the histories of all trainings
-are written as event files for TensorBoard (pip install tensorboard), new steps in each round.
+Jobs by rule: done, running, queued, failed, cancelled, and still to come, counted from what Snakemake would run now,
+the jobs' logs and, where there is one, SLURM's queue. Trainings that run show their step, loss, development score,
+sentences a second and the time that is left, as they note them beside their checkpoints; other jobs the last line of
+their log. The configuration is that of the last run of the study in this folder, or what --configfile names. With
+--tensorboard, the histories of all trainings are written as event files for TensorBoard (pip install tensorboard), new
+steps in each round.
 """
 
 import argparse
 import re
+import shutil
 import socket
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,12 +21,16 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live as Screen
 from rich.table import Table
 from rich.text import Text
 
+from workflow_scripts.audit.printing import console
 from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.graph.joint import joint_suites
+from workflow_scripts.graph.notes import Asked, asked_last
+from workflow_scripts.graph.queue import Queued, Target, queued_here, target_of
 from workflow_scripts.graph.study import Study
 from workflow_scripts.planning.graph import Job, planned, study_in
 from workflow_scripts.provenance.closure import ROOT
@@ -37,36 +43,63 @@ SHOWN = 12
 """Running or failed jobs that are listed; of more, their number."""
 _SCALARS = ("loss", "learning_rate", "gradient_norm", "dev_score")
 _TAIL_BYTES = 4096
+_ERROR = re.compile(r"[\w.]*(?:Error|Exception|Interrupt)\b.*|Killed$")
+"""A line of a job's log that says why it ended."""
+_SLURM_ERROR = re.compile(r"slurmstepd: error: .*")
+"""That of SLURM's log, in which the processes around the job complain as well."""
+_CANCELLED = re.compile(
+    r"^(?:Interrupted: |Preempted: |.* CANCELLED AT (?!.*(?:TIME LIMIT|NODE FAILURE)))", re.MULTILINE
+)
+"""What a job or SLURM says where somebody ended it."""
+SLURM_LOGS = Path("logs/slurm")
+"""As slurm/config.yaml has it."""
 
 
 class State(NamedTuple):
-    """What a look at the files has found."""
+    """What a look at the files and the queue has found."""
 
     done: Counter[str]
     """By rule, as the others."""
     running: list[Job]
+    queued: list[Job]
+    """In SLURM's queue, or in a job of it that has not come to them."""
     failed: list[Job]
+    cancelled: list[Job]
+    """Ended from outside, and not started again."""
     left: Counter[str]
     """Never started."""
+    slurm: Mapping[str, Queued] = {}
+    """Log to what is in SLURM's queue for it."""
 
 
-def look(study: str, jobs: Sequence[Job], begun: float) -> State:
+def look(
+    study: str, jobs: Sequence[Job], begun: float, named: Mapping[Path, str], queue: Sequence[Queued] | None
+) -> State:
     """Sort jobs by what their files say.
 
     Args:
         study: Its name.
         jobs: What was left to do when watching began.
         begun: When that was, in seconds since the epoch.
+        named: Rules of jobs whose files have another rule's folder, by the file of their time.
+        queue: What is in SLURM's queue; None where there is no SLURM.
     """
+    queued: dict[Target, Queued] = {target: one for one in queue or () for target in one.targets}
     times = Path("benchmarks", study).rglob("*.tsv")
     ended = {path: path.stat().st_mtime for path in times}
     waiting = {_times_of(job): job.apart() for job in jobs}
-    state = State(Counter(), [], [], Counter())
+    slurm = {
+        part.log: queued[target]
+        for job in jobs
+        if (target := target_of(job.rule, job.wildcards)) in queued
+        for part in job.apart()
+    }
+    state = State(Counter(), [], [], [], [], Counter(), slurm)
     alone = {path.with_stem(name) for path in ended.keys() - waiting.keys() for name in apart(path.stem)}
     for path in alone - {_alone(part) for parts in waiting.values() for part in parts}:
-        state.done[path.relative_to(Path("benchmarks", study)).parts[0]] += 1
+        state.done[named.get(path, path.relative_to(Path("benchmarks", study)).parts[0])] += 1
     for path, parts in waiting.items():
-        running = [part for part in parts if is_running(part)]
+        running = [part for part in parts if is_running(part) and not _has_left(part, slurm, queue)]
         for job in parts:
             if ended.get(path, 0) > begun:  # Snakemake writes it when a job has ended well
                 state.done[job.rule] += 1
@@ -74,11 +107,18 @@ def look(study: str, jobs: Sequence[Job], begun: float) -> State:
                 state.running.append(job)
             elif running and _has_made_all(job):  # before its neighbours
                 state.done[job.rule] += 1
+            elif job.log in slurm:
+                state.queued.append(job)
             elif Path(job.log).exists() and not ended.get(path, 0) > Path(job.log).stat().st_mtime:
-                state.failed.append(job)
+                (state.cancelled if _CANCELLED.search(said(job)) else state.failed).append(job)
             else:
                 state.left[job.rule] += 1
     return state
+
+
+def _has_left(job: Job, slurm: Mapping[str, Queued], queue: Sequence[Queued] | None) -> bool:
+    """Whether a job that SLURM ran is not in the queue any more, however lately it has written."""
+    return queue is not None and job.log not in slurm and slurm_log(job) is not None
 
 
 def _times_of(job: Job) -> Path:
@@ -127,15 +167,46 @@ def checkpoints_of(job: Job) -> Path:
     return folder.with_name(f"{folder.name}.checkpoints")
 
 
-def last_line(log: Path) -> str:
-    """The last line of a log that says something."""
+def tail(log: Path) -> str:
+    """The end of a log; empty where there is none."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-            lines = file.read().decode(errors="replace").replace("\r", "\n").splitlines()
+            return file.read().decode(errors="replace").replace("\r", "\n")
     except OSError:
-        return "no log"
-    return next((line.strip() for line in reversed(lines) if line.strip()), "its log is empty")
+        return ""
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log that says something."""
+    lines = [line.strip() for line in tail(log).splitlines() if line.strip()]
+    return lines[-1] if lines else "nothing written"
+
+
+def said(job: Job) -> str:
+    """The end of a job's log, and of SLURM's log of its last try where there is one."""
+    log = slurm_log(job)
+    return f"{tail(Path(job.log))}\n{tail(log) if log else ''}"
+
+
+def slurm_log(job: Job) -> Path | None:
+    """SLURM's log of a job's last try, or of the group that it was a part of."""
+    values = "_".join(job.wildcards.values()).replace("/", "_")
+    own = [*(SLURM_LOGS / f"rule_{job.rule}" / values).glob("*.log")]
+    found = own or [
+        log for log in SLURM_LOGS.glob("group_*/**/*.log") if job.log in log.read_text(errors="replace")
+    ]
+    return max(found, key=_changed, default=None)
+
+
+def why(job: Job) -> str:
+    """The line that says why a job ended, and where it stands."""
+    log = slurm_log(job)
+    for file, pattern in ((Path(job.log), _ERROR), (Path(job.log), _CANCELLED), (log, _SLURM_ERROR)):
+        lines = [line.strip() for line in tail(file).splitlines()] if file else []
+        if found := [line for line in lines if pattern.match(line)]:
+            return f"{found[-1]} ({file})"
+    return f"{last_line(Path(job.log))} ({job.log}{f', {log}' if log else ''})"
 
 
 def progress(live: Live, batch_size: int | None) -> str:
@@ -162,31 +233,50 @@ def duration(seconds: float) -> str:
 
 def screen(study: Study, state: State) -> Group:
     """Everything, as it is printed."""
-    running = Counter(job.rule for job in state.running)
-    failed = Counter(job.rule for job in state.failed)
+    ended = {"failed": state.failed, "cancelled": state.cancelled}
+    listed = {"running": state.running, "queued": state.queued} | ended
+    by_rule = {what: Counter(job.rule for job in jobs) for what, jobs in listed.items()}
+    columns = {"done": state.done} | by_rule | {"to come": state.left}
+    shown = {
+        what: counts
+        for what, counts in columns.items()
+        if counts or what in ("done", "running", "failed", "to come")
+    }
     table = Table()
-    for heading in ("rule", "done", "running", "failed", "to come"):
+    for heading in ("rule", *shown):
         table.add_column(heading, justify="left" if heading == "rule" else "right")
-    for rule in sorted({*state.done, *running, *failed, *state.left}):
-        table.add_row(
-            rule, *(str(number[rule] or "") for number in (state.done, running, failed, state.left))
-        )
-    counts = (state.done.total(), len(state.running), len(state.failed), state.left.total())
-    title = "{}: {:,} jobs done, {:,} running, {:,} failed, {:,} to come".format(
-        study.config["name"], *counts
-    )
-    lines = [*_listed("running", state.running, lambda job: doing(study, job))]
-    lines += _listed("failed", state.failed, lambda job: f"{last_line(Path(job.log))} ({job.log})")
+    for rule in sorted(set().union(*shown.values())):
+        table.add_row(rule, *(str(counts[rule] or "") for counts in shown.values()))
+    counted = ", ".join(f"{counts.total():,} {what}" for what, counts in shown.items())
+    title = f"{study.config['name']}: {counted.replace(' ', ' jobs ', 1)}"
+    lines = [*_listed("running", state.running, lambda job: f"{_again(state, job)}{doing(study, job)}")]
+    lines += _listed("queued", state.queued, lambda job: _place(state, job))
+    for what, jobs in ended.items():
+        lines += _listed(what, jobs, why)
     return Group(Text(title, "bold"), table, *lines)
 
 
+_STYLES = {"running": "green", "queued": "blue", "failed": "red", "cancelled": "yellow"}
+
+
 def _listed(what: str, jobs: Sequence[Job], say: Any) -> Iterator[Text]:
-    style = "red" if what == "failed" else "green"
     for job in jobs[:SHOWN]:
         name = " ".join([job.rule, *job.wildcards.values()])
-        yield Text.assemble((f"{what} ", style), f"{name}: {say(job)}")
+        yield Text.assemble((f"{what} ", _STYLES[what]), f"{name}: {say(job)}")
     if len(jobs) > SHOWN:
         yield Text(f"{what}: and {len(jobs) - SHOWN} more")
+
+
+def _again(state: State, job: Job) -> str:
+    """How often a job was started anew, if it was."""
+    restarts = state.slurm[job.log].attempt - 1 if job.log in state.slurm else 0
+    return f"restarted {'once' if restarts == 1 else f'{restarts} times'}, " if restarts else ""
+
+
+def _place(state: State, job: Job) -> str:
+    """Where a job is in the queue; one that runs there and says nothing is starting, or waits in its group."""
+    found = state.slurm[job.log]
+    return f"{_again(state, job)}SLURM job {found.number} is {found.state.lower()}"
 
 
 def doing(study: Study, job: Job) -> str:
@@ -246,19 +336,44 @@ class Events:
                 writer.add_scalar(f"training/{column}", row[column], row["step"])
 
 
-def configfiles(study: str, given: Sequence[str]) -> list[str]:
-    """The overlays of a study by its name: none of the base configuration's, config/NAME.yaml of another.
+def names_of(study: Study) -> dict[Path, str]:
+    """Rules that evaluate two suites in one process, by the files of their times, which name the first suite's rule."""
+    folder = Path("benchmarks", study.config["name"], "evaluate_sts")
+    return {
+        folder / pair.sts / run / f"seed{seed}.tsv": f"evaluate_{pair.sts}_with_{pair.geometry}"
+        for pair, runs in joint_suites(study).items()
+        for run, seeds in runs.items()
+        for seed in seeds
+    }
+
+
+def asked_of(study: str, configfiles: Sequence[str]) -> Asked:
+    """The configuration of a study: as given, as its last run in this folder had it, or the file of its name.
 
     Raises:
-        ConfigError: if nothing tells.
+        ConfigError: if nothing tells, or it is another study's.
     """
-    if given:
-        return list(given)
-    base = study_in(ROOT, []).config["name"]
-    overlay = ROOT / f"config/{study}.yaml"
-    if study != base and not overlay.exists():
-        raise ConfigError(f"{study}: neither {base} nor a file {overlay}. Give its file by --configfile.")
-    return [] if study == base else [str(overlay)]
+    noted = asked_last(study)
+    asked = Asked(list(configfiles), {}) if configfiles else noted
+    if asked is None:
+        overlay = ROOT / f"config/{study}.yaml"
+        asked = Asked([str(overlay)] if overlay.exists() else [], {})
+    name = study_in(ROOT, asked.configfiles, asked.config).config["name"]
+    if name != study:
+        read = ", ".join(asked.configfiles) or "the base configuration"
+        raise ConfigError(
+            f"{study}: {read} is the configuration of {name}. Give this study's by --configfile."
+        )
+    return asked
+
+
+def in_queue() -> list[Queued]:
+    """What SLURM has of this folder; nothing where there is no SLURM.
+
+    Raises:
+        ConfigError: if it does not answer.
+    """
+    return queued_here() if shutil.which("squeue") else []
 
 
 def main() -> None:
@@ -271,24 +386,34 @@ def main() -> None:
     parser.add_argument("study", metavar="STUDY", help="its name: a folder of results")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="of this study; default: all of it")
     parser.add_argument(
-        "--configfile", nargs="+", default=[], metavar="FILE", help="default: config/STUDY.yaml"
+        "--configfile", nargs="+", default=[], metavar="FILE", help="default: those of its last run here"
     )
     parser.add_argument(
         "--every", type=float, metavar="SECONDS", help="look again after so long; default: once"
     )
     parser.add_argument("--tensorboard", type=Path, metavar="FOLDER", help="write event files below it")
     given = parser.parse_args()
-    files = configfiles(given.study, given.configfile)
+    asked = asked_of(given.study, given.configfile)
     events = Events(given.tensorboard) if given.tensorboard else None
-    study, begun = study_in(ROOT, files), time.time()
-    jobs = [job for job in planned(given.targets, files, from_nothing=False).jobs if job.log]
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    with Screen(console=console, auto_refresh=False) as shown:
-        for _round in count() if given.every else range(1):
-            shown.update(screen(study, look(given.study, jobs, begun)), refresh=True)
+    study, begun = study_in(ROOT, asked.configfiles, asked.config), time.time()
+    graph = planned(given.targets, asked.configfiles, config=asked.config, from_nothing=False)
+    jobs, named = [job for job in graph.jobs if job.log], names_of(study)
+    terminal = console()
+
+    def seen() -> Group:
+        return screen(study, look(given.study, jobs, begun, named, in_queue()))
+
+    if not given.every:
+        terminal.print(seen(), soft_wrap=not terminal.is_terminal)
+        if events:
+            events.write(histories(given.study))
+        return
+    with Screen(console=terminal, auto_refresh=False) as shown:
+        for _round in count():
+            shown.update(seen(), refresh=True)
             if events:
                 events.write(histories(given.study))
-            time.sleep(given.every or 0)
+            time.sleep(given.every)
 
 
 if __name__ == "__main__":

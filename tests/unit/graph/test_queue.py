@@ -257,12 +257,14 @@ def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, mon
     (line,) = refused(target_of("train_encoder", SEED), member)
     assert line == (
         "queue: 2 jobs of an earlier run are still there: 7 running rule_train_encoder_wildcards_simcse.bert_1, "
-        "8 pending rule_evaluations_evaluate_sts. Wait until they have ended (squeue --me), or end them: scancel 7 8."
+        "8 pending rule_evaluations_evaluate_sts. Wait for their end (squeue --me), or cancel them: scancel 7 8."
     )
     assert not refused(target_of("train_encoder", SEED | {"seed": "3"}))
     del scripts["9"]  # SLURM does not say what it runs
     (line,) = refused(target_of("train_encoder", SEED | {"seed": "3"}))
-    assert line.endswith("scancel 9.")
+    assert line.startswith("queue: 1 job of an earlier run is still there: 9 running") and line.endswith(
+        "scancel 9."
+    )
 
 
 def test_a_queue_that_does_not_answer_is_a_line(tmp_path, monkeypatch):

@@ -5,14 +5,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from tests.planning import DEMO, ROOT, run
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.notes import asked_last, note_asked
+from workflow_scripts.graph.queue import Queued, target_of
 from workflow_scripts.planning.graph import Job, study_in
 from workflow_scripts.tools import watch
 from workflow_scripts.training.live import Live, write_live
@@ -70,7 +74,7 @@ def test_jobs_are_sorted_by_what_their_files_say(here, process):
     write("benchmarks/demo/toy/ended.tsv", "")
     write("benchmarks/demo/toy/before.tsv", "", age=1000)
     write("benchmarks/demo/toy/again.tsv", "", age=30)  # it ended well, and an edit brings it back
-    state = watch.look("demo", list(jobs.values()), time.time() - 20)
+    state = watch.look("demo", list(jobs.values()), time.time() - 20, {}, None)
     assert state.done == {"toy": 2} and state.left == {"toy": 2}
     assert [one.wildcards["run"] for one in state.running] == ["alive"]
     assert [one.wildcards["run"] for one in state.failed] == ["broken", "gone"]
@@ -94,7 +98,7 @@ def test_seeds_side_by_side_are_looked_at_one_by_one(here, process):
     write("benchmarks/demo/train_encoder/b/seed2.tsv", "", age=2000)  # and once alone
 
     def seen():
-        state = watch.look("demo", [both], time.time() - 20)
+        state = watch.look("demo", [both], time.time() - 20, {}, None)
         return state.done, *(
             [job.wildcards["seed"] for job in jobs] for jobs in (state.running, state.failed)
         )
@@ -125,16 +129,20 @@ def test_a_training_says_how_far_it_is():
     assert watch.duration(7200) == "2.0 h"
 
 
+def printed(group):
+    with Path("printed").open("w") as file:
+        Console(width=200, file=file).print(group)
+    return Path("printed").read_text()
+
+
 def test_the_screen_has_everything(here):
     study = study_in(ROOT, [str(ROOT / DEMO)])
     training = job("train_encoder", RUN, "model/record.json")
     write_live(watch.checkpoints_of(training), history(0.5), 8, 0.1)
     broken = job("evaluate_sts", "toy")
     write(broken.log, "DataError: sts.parquet: no such file.\n")
-    state = watch.State(watch.Counter(a=3), [training], [broken], watch.Counter(b=2))
-    console = watch.Console(width=200, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
-    console.print(watch.screen(study, state))
-    shown = console.export_text()
+    state = watch.State(watch.Counter(a=3), [training], [], [broken], [], watch.Counter(b=2))
+    shown = printed(watch.screen(study, state))
     assert "demo: 3 jobs done, 1 running, 1 failed, 2 to come" in shown
     assert f"running train_encoder {RUN}: step 1 of 8, loss 1.0000, dev 0.5000" in shown
     assert (
@@ -143,12 +151,108 @@ def test_the_screen_has_everything(here):
     )
 
 
-def test_a_study_is_found_by_its_name():
-    assert watch.configfiles("paper", []) == []
-    assert watch.configfiles("demo", []) == [str(ROOT / DEMO)]
-    assert watch.configfiles("mine", ["mine.yaml"]) == ["mine.yaml"]
-    with pytest.raises(ConfigError, match=r"mine: neither paper nor a file .*config/mine\.yaml"):
-        watch.configfiles("mine", [])
+def queued(number, state, attempt, *jobs):
+    targets = frozenset(target_of(one.rule, one.wildcards) for one in jobs)
+    return Queued(number, state, "rule_x", targets, attempt)
+
+
+def test_jobs_in_slurms_queue_are_not_failed(here):
+    """Whatever an earlier try has left: its log, and the lock of a process on the node that ran it."""
+    waits, again, starts, gone = (job("toy", name) for name in ("waits", "again", "starts", "gone"))
+    for one in (again, gone):
+        write(one.log, "RuntimeError: the first try\n")
+        write(f"{one.log}.lock", "process 1 on elsewhere")
+        write(f"logs/slurm/rule_toy/{one.wildcards['run']}/7.log", "said\n")
+    queue = [
+        queued("8", "PENDING", 1, waits),
+        queued("9", "RUNNING", 3, again),
+        queued("10", "RUNNING", 1, starts),
+    ]
+    state = watch.look("demo", [waits, again, starts, gone], time.time(), {}, queue)
+    assert [one.wildcards["run"] for one in state.running] == ["again"]
+    assert [one.wildcards["run"] for one in state.queued] == ["waits", "starts"]
+    assert [one.wildcards["run"] for one in state.failed] == ["gone"]  # though it wrote a moment ago
+    shown = printed(watch.screen(study_in(ROOT, [str(ROOT / DEMO)]), state))
+    assert "demo: 0 jobs done, 1 running, 2 queued, 1 failed, 0 to come" in shown
+    assert "running toy again: restarted 2 times, RuntimeError: the first try" in shown
+    assert "queued toy waits: SLURM job 8 is pending" in shown
+    assert "queued toy starts: SLURM job 10 is running" in shown
+
+
+def test_jobs_of_a_group_are_looked_for_one_by_one(here):
+    first, second, other = (job("evaluate_sts", name) for name in ("first", "second", "other"))
+    state = watch.look("demo", [first, second, other], 0.0, {}, [queued("8", "PENDING", 1, first, second)])
+    assert state.queued == [first, second] and state.left == {"evaluate_sts": 1}
+
+
+def test_a_cancelled_job_is_no_failed_one(here):
+    """By itself, by SLURM's log of a job of its own, and by that of a group; a limit of time is a failure."""
+    stopped, cancelled, grouped, late = (
+        job("toy", name) for name in ("stopped", "cancelled", "grouped", "late")
+    )
+    write(stopped.log, "first\nPreempted: stopped after step 8 of 9; run the job again to go on.\n")
+    for one in (cancelled, grouped, late):
+        write(one.log, "")
+    ended = "slurmstepd: error: *** STEP 5.0 ON vm CANCELLED AT 2026-11-23T00:31:49"
+    write("logs/slurm/rule_toy/cancelled/5.log", f"{ended} ***\nsrun: error: vm: task 0: Terminated\n")
+    write("logs/slurm/group_toys_toy/6.log", f"    log: {grouped.log}\n{ended} DUE TO PREEMPTION ***\n")
+    write(
+        "logs/slurm/rule_toy/late/7.log",
+        f"{ended} DUE TO TIME LIMIT ***\nsrun: error: vm: task 0: Terminated\n",
+    )
+    state = watch.look("demo", [stopped, cancelled, grouped, late], 0.0, {}, [])
+    assert state.cancelled == [stopped, cancelled, grouped] and state.failed == [late]
+    assert watch.why(late) == f"{ended} DUE TO TIME LIMIT *** (logs/slurm/rule_toy/late/7.log)"
+    assert watch.why(cancelled) == f"{ended} *** (logs/slurm/rule_toy/cancelled/5.log)"
+    assert watch.why(stopped).startswith("Preempted: stopped after step 8 of 9")
+
+
+def test_a_failed_job_shows_its_error_and_not_what_came_after(here):
+    broken = job("toy", "broken")
+    write(
+        broken.log,
+        "Traceback (most recent call last):\ntorch.OutOfMemoryError: CUDA\nwarning: a worker was left\n\n",
+    )
+    assert watch.why(broken) == f"torch.OutOfMemoryError: CUDA ({broken.log})"
+    write(broken.log, "")
+    assert watch.why(broken) == f"nothing written ({broken.log})"
+    write(
+        "logs/slurm/rule_toy/broken/5.log",
+        "slurmstepd: error: StepId=5.0 exceeded memory limit, being killed\nWorkflowError:\n",
+    )
+    assert watch.why(broken) == (
+        "slurmstepd: error: StepId=5.0 exceeded memory limit, being killed (logs/slurm/rule_toy/broken/5.log)"
+    )
+
+
+def test_rules_have_the_names_that_snakemake_prints(here):
+    """The demo's encoders are scored on pairs and measured by one rule, whose files lie in the folder of another."""
+    study = study_in(ROOT, [str(ROOT / DEMO)])
+    named = watch.names_of(study)
+    assert "evaluate_lee_with_lee_space" in named.values()
+    path = next(path for path, rule in named.items() if rule == "evaluate_lee_with_lee_space")
+    write(path, "", age=100)
+    state = watch.look("demo", [], time.time(), named, None)
+    assert state.done == {"evaluate_lee_with_lee_space": 1}
+
+
+def test_a_study_is_read_as_it_was_run_last(here):
+    assert watch.asked_of("paper", []).configfiles == []
+    assert watch.asked_of("demo", []).configfiles == [str(ROOT / DEMO)]
+    Path("warmer.yaml").write_text("training: {max_steps: 3}\n")
+    note_asked("demo", [str(ROOT / DEMO), "warmer.yaml"], {"offline": True})
+    assert (
+        watch.asked_of("demo", [])
+        == asked_last("demo")
+        == ([str(ROOT / DEMO), "warmer.yaml"], {"offline": True})
+    )
+    assert watch.asked_of("demo", [str(ROOT / DEMO)]).configfiles == [str(ROOT / DEMO)]
+    with pytest.raises(
+        ConfigError, match=r"mine: the base configuration is the configuration of paper. Give"
+    ):
+        watch.asked_of("mine", [])
+    with pytest.raises(ConfigError, match=r"paper: .*demo\.yaml is the configuration of demo. Give"):
+        watch.asked_of("paper", [str(ROOT / DEMO)])
 
 
 def test_histories_are_those_of_finished_trainings_and_of_running_ones(here):
@@ -188,4 +292,18 @@ def test_event_files_get_each_step_once(here, monkeypatch):
 
 def test_the_tool_prints_a_study_that_has_not_begun(tmp_path):
     answer = run(ROOT, "-m", "workflow_scripts.tools.watch", "no_such_study")
-    assert answer.returncode == 1 and "Give its file by --configfile" in answer.stderr
+    assert answer.returncode == 1 and "Give this study's by --configfile" in answer.stderr
+
+
+def test_a_pipe_gets_whole_lines(capsys, here, monkeypatch):
+    """Eighty columns would cut the rest of a line; the last line ends."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    one = job("toy", "a")
+    error = f"RuntimeError: {'found ' * 60}at the very end"
+    write(one.log, f"{error}\n")
+    monkeypatch.setattr(watch, "planned", lambda *_targets, **_options: SimpleNamespace(jobs=[one]))
+    monkeypatch.setattr(sys, "argv", ["watch", "demo"])
+    watch.main()
+    shown = capsys.readouterr().out
+    assert f"failed toy a: {error} ({one.log})" in shown
+    assert shown.endswith("\n")
