@@ -728,7 +728,17 @@ def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     (found,) = needs(("fetch_encoder", "bert_base"), ("read_dataset", "lee"), ("train_encoder", ""))
     assert found.startswith("encoders.bert_base: no source is there: no data root is set; hub:google-bert/")
-    assert "the Hub does not answer. Run make fetch where" in found
+    host = "https://huggingface.co"
+    assert (
+        f"no network from this machine to {host}, which does not answer. Run make fetch on a machine" in found
+    )
+    bare.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    (found,) = needs(("fetch_encoder", "bert_base"))
+    assert (
+        f"HF_HUB_OFFLINE is set, so that the Hub is not asked. Run make fetch on a machine that reaches {host}, put"
+        in found
+    )
+    bare.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     (source,) = (
         one
         for one in study("config/config.yaml")[0]["encoders"]["bert_base"]["fetch"]["sources"]

@@ -90,16 +90,25 @@ def _source(place: str, sources: Iterable[Config], data_root: Path | None, kind:
             return
         tried.append(lack)
     on_hub = any(source["kind"] in ON_HUB for source in sources)
-    first = "Run make fetch where the Hub answers, put" if on_hub else "Put"
+    first = f"Run make fetch on a machine that reaches {hub()[0]}, put" if on_hub else "Put"
     advice = f"{first} it there, set data_root or SEMBLANCE_DATA, or name another source."
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
+
+
+def hub() -> tuple[str, str]:
+    """The address of the Hub, and why it gives nothing here where it does not answer."""
+    from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE  # slow to import
+
+    if HF_HUB_OFFLINE:
+        return ENDPOINT, "HF_HUB_OFFLINE is set, so that the Hub is not asked"
+    return ENDPOINT, f"no network from this machine to {ENDPOINT}, which does not answer"
 
 
 def _lacks(source: Config, data_root: Path | None, kind: Kind) -> str | None:
     """Why a source is not there; None where it is, or may be: what a Hub that answers has, its job asks."""
     if source["kind"] in ON_HUB:
         kept = source.get("revision") and snapshot(source["repository"], source["revision"], kind).is_dir()
-        return None if kept or answers() else f"hub:{source['repository']}: the Hub does not answer"
+        return None if kept or answers() else f"hub:{source['repository']}: {hub()[1]}"
     if source["kind"] == "package":
         spec = find_spec(source["package"])
         if spec is None or spec.origin is None:
