@@ -1,14 +1,16 @@
 """Preflight: green where a study can run, red with a remedy where it cannot."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.planning import DEMO, ROOT, run
+from workflow_scripts.graph.queue import PLUGIN_CALLS, Settings
 from workflow_scripts.planning.estimates import Estimator
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.planning.rates import read_rates
-from workflow_scripts.tools.preflight import disk, folders, memory, packages, python
+from workflow_scripts.tools.preflight import disk, folders, group_of, memory, packages, python
 
 RATES = read_rates(ROOT / "config/rates.yaml")
 
@@ -79,11 +81,27 @@ def preflight():
     return asked
 
 
-def test_the_demo_can_run_here(preflight):
-    answer = preflight("--configfile", DEMO)
+@pytest.fixture
+def login_node(tmp_path):
+    """A PATH with SLURM's commands, of a cluster with one node; each says what it is told to."""
+    said = {
+        "sinfo": "main*|1-00:00:00|(null)|8|16000|up",
+        "scontrol": "MinJobAge               = 300 sec",
+    }
+    for command in PLUGIN_CALLS:
+        script = tmp_path / command
+        script.write_text(f"#!/bin/sh\necho '{said.get(command, '')}'\n")
+        script.chmod(0o755)
+    return f"{tmp_path}:{os.environ['PATH']}"
+
+
+def test_the_demo_can_run_here(preflight, login_node):
+    """And where there is a cluster that was not asked, that is said."""
+    answer = preflight("--configfile", DEMO, PATH=login_node)
     assert answer.returncode == 0, answer.stdout
     lines = answer.stdout.splitlines()
     assert len(lines) < 12 and all(line.startswith("ok ") for line in lines)
+    assert lines[-1] == "ok cluster: not asked; make preflight PROFILE=slurm, or --profile slurm, asks it"
 
 
 def test_every_mistake_of_a_configuration_is_a_red_line(preflight, tmp_path):
@@ -107,3 +125,32 @@ def test_an_overlay_that_is_no_yaml_is_named_with_its_line(preflight, tmp_path):
 def test_an_unknown_target_is_a_red_line(preflight):
     answer = preflight("dmo", "--configfile", DEMO)
     assert answer.returncode == 1 and "no dmo: no rule makes it. Did you mean demo?" in answer.stdout
+
+
+def test_what_a_group_asks_for_together_is_checked(preflight, login_node):
+    answer = preflight("--configfile", DEMO, "--profile", "slurm", PATH=login_node)
+    assert answer.returncode == 1, answer.stdout
+    assert (
+        "no group evaluations, partition main: 4 jobs side by side ask for 32 GB together, and the largest node has "
+        "16 GB. Set evaluations: 2 below group-components in slurm/config.yaml." in answer.stdout
+    )
+    assert "slurm/partitions.yaml could say\npartitions:\n  main: {max_runtime: 1440}\n" in answer.stdout
+
+
+def test_a_profile_that_is_not_there_is_a_line(preflight):
+    answer = preflight("--configfile", DEMO, "--profile", "slrum")
+    assert answer.returncode == 1
+    assert answer.stderr.strip() == (
+        "ConfigError: --profile slrum: no folder slrum with a config.yaml here. Did you mean slurm?"
+    )
+
+
+def test_joint_evaluations_are_in_the_group_that_their_rule_names():
+    settings = Settings(None, None, groups={"evaluate_sts": "mine"})
+
+    def group(rule, gpus=0):
+        return group_of(Job(rule, {}, {}, [], [], gpus, 1, script="evaluate_sts"), settings)
+
+    assert [group("evaluate_sts"), group("evaluate_lee_with_lee_space"), group("evaluate_lee_with_lee_space", 1)] == [
+        "mine", "evaluations", "",
+    ]  # fmt: skip
