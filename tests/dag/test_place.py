@@ -67,6 +67,12 @@ def test_a_job_makes_the_same_elsewhere(at_home, tmp_path, call):
     assert {part: made[part] for part in parts} == {part: other[part] for part in parts}
 
 
+def test_a_run_leaves_word_of_its_configuration(at_home):
+    """By which `watch` shows the study as it was run."""
+    noted = json.loads((at_home / ".snakemake/studies/demo.json").read_text())
+    assert noted == {"configfiles": [DEMO], "config": {}}
+
+
 def test_a_file_of_the_clone_is_an_input_by_its_own_name(tmp_path):
     """Records name it, so that they are the same wherever a study is made; what is there already stays."""
     (tmp_path / "resources/prompts").mkdir(parents=True)

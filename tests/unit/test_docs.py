@@ -68,6 +68,18 @@ def test_every_block_that_no_test_runs_says_why():
     assert [page for page, _ in untried] == ["cluster.md", "laboratory.md"]
 
 
+def test_a_dry_run_that_a_page_shows_lists_its_jobs():
+    """By `--quiet` alone Snakemake counts them."""
+    shown = [
+        line
+        for page in docs.PAGES
+        for step in docs.steps(page.read_text())
+        for line in step.text.splitlines()
+    ]
+    dry = [line for line in shown if line.startswith("snakemake --dry-run")]
+    assert dry and not [line for line in dry if re.search(r"--quiet(?= --| *$)", line)]
+
+
 def test_commands_that_take_long_are_planned():
     asked = "SEMBLANCE_DATA=/data make lab\nsnakemake --profile slurm jtcse  # a paper\n"
     assert docs.planned(asked) == (

@@ -20,7 +20,10 @@ class Asked(NamedTuple):
 
 def note_asked(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
     """Leave word of a study's configuration, at the start of a run that is not a dry one."""
-    asked = {"configfiles": [str(file) for file in configfiles], "config": dict(config)}
+    here = Path.cwd()  # a folder may be copied or moved with what it holds
+    files = [Path(file).absolute() for file in configfiles]
+    named = [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files]
+    asked = {"configfiles": named, "config": dict(config)}
     write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
 
 

@@ -367,13 +367,14 @@ def asked_of(study: str, configfiles: Sequence[str]) -> Asked:
     return asked
 
 
-def in_queue() -> list[Queued]:
-    """What SLURM has of this folder; nothing where there is no SLURM.
-
-    Raises:
-        ConfigError: if it does not answer.
-    """
-    return queued_here() if shutil.which("squeue") else []
+def in_queue() -> tuple[list[Queued] | None, str]:
+    """What SLURM has of this folder, and why that is not known; neither where there is no SLURM."""
+    if not shutil.which("squeue"):
+        return None, ""
+    try:
+        return queued_here(), ""
+    except ConfigError as error:
+        return None, f"What waits in a queue is not shown. {error}"
 
 
 def main() -> None:
@@ -400,17 +401,19 @@ def main() -> None:
     jobs, named = [job for job in graph.jobs if job.log], names_of(study)
     terminal = console()
 
-    def seen() -> Group:
-        return screen(study, look(given.study, jobs, begun, named, in_queue()))
+    def seen_now() -> Group:
+        queue, unknown = in_queue()
+        seen = screen(study, look(given.study, jobs, begun, named, queue))
+        return Group(seen, Text(unknown, "yellow")) if unknown else seen
 
     if not given.every:
-        terminal.print(seen(), soft_wrap=not terminal.is_terminal)
+        terminal.print(seen_now(), soft_wrap=not terminal.is_terminal)
         if events:
             events.write(histories(given.study))
         return
     with Screen(console=terminal, auto_refresh=False) as shown:
         for _round in count():
-            shown.update(seen(), refresh=True)
+            shown.update(seen_now(), refresh=True)
             if events:
                 events.write(histories(given.study))
             time.sleep(given.every)

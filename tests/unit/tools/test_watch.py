@@ -240,7 +240,7 @@ def test_a_study_is_read_as_it_was_run_last(here):
     assert watch.asked_of("paper", []).configfiles == []
     assert watch.asked_of("demo", []).configfiles == [str(ROOT / DEMO)]
     Path("warmer.yaml").write_text("training: {max_steps: 3}\n")
-    note_asked("demo", [str(ROOT / DEMO), "warmer.yaml"], {"offline": True})
+    note_asked("demo", [ROOT / DEMO, Path("warmer.yaml").absolute()], {"offline": True})
     assert (
         watch.asked_of("demo", [])
         == asked_last("demo")
@@ -295,15 +295,21 @@ def test_the_tool_prints_a_study_that_has_not_begun(tmp_path):
     assert answer.returncode == 1 and "Give this study's by --configfile" in answer.stderr
 
 
+def no_answer():
+    raise ConfigError("SLURM: squeue: no answer. Wait.")
+
+
 def test_a_pipe_gets_whole_lines(capsys, here, monkeypatch):
-    """Eighty columns would cut the rest of a line; the last line ends."""
+    """Eighty columns would cut the rest of a line; the last line ends, and says that the queue does not answer."""
     monkeypatch.delenv("COLUMNS", raising=False)
     one = job("toy", "a")
     error = f"RuntimeError: {'found ' * 60}at the very end"
     write(one.log, f"{error}\n")
+    monkeypatch.setattr(watch.shutil, "which", lambda _name: "squeue")
+    monkeypatch.setattr(watch, "queued_here", no_answer)
     monkeypatch.setattr(watch, "planned", lambda *_targets, **_options: SimpleNamespace(jobs=[one]))
     monkeypatch.setattr(sys, "argv", ["watch", "demo"])
     watch.main()
     shown = capsys.readouterr().out
     assert f"failed toy a: {error} ({one.log})" in shown
-    assert shown.endswith("\n")
+    assert shown.endswith("What waits in a queue is not shown. SLURM: squeue: no answer. Wait.\n")
