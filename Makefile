@@ -63,7 +63,7 @@ slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stra
 plan: $(READY)  ## what the paper scale would take: jobs, GPU hours, storage, requests; runs nothing
 	@python -m workflow_scripts.tools.plan_study
 
-preflight: $(READY)  ## can it run here to its end? make preflight TARGET=jtcse CONFIG=config/minilm.yaml PROFILE=slurm; runs nothing
+preflight: $(READY)  ## can it run here to its end? make preflight TARGET=jtcse CONFIG="config/minilm.yaml mine.yaml" PROFILE=slurm
 	@python -m workflow_scripts.tools.preflight $(TARGET) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(PROFILE),--profile $(PROFILE))
 
 fetch: $(READY)  ## what TARGET needs of the Internet, into HF_HOME and results/: make fetch TARGET=jtcse, on a login node

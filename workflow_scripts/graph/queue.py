@@ -250,7 +250,7 @@ def again_findings(targets: Collection[Target], ask: Asked) -> Iterator[str]:
         shown = ", ".join(f"{one.number} {one.state.lower()} {one.name}" for one in found[:_SHOWN])
         more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         numbers = " ".join(one.number for one in found)
-        advice = f"Wait for their end (squeue --me), or cancel them: scancel {numbers}"
+        advice = f"Wait until squeue --me shows them no more, or cancel them: scancel {numbers}"
         count = (
             "1 job of an earlier run is" if len(found) == 1 else f"{len(found)} jobs of an earlier run are"
         )

@@ -42,10 +42,11 @@ SILENT_SECONDS = 15 * 60
 SHOWN = 12
 """Running or failed jobs that are listed; of more, their number."""
 _SCALARS = ("loss", "learning_rate", "gradient_norm", "dev_score")
-_TAIL_BYTES = 4096
+_TAIL_BYTES = 65536
+"""Behind the line of SLURM that says why, its log has the whole command of a job, twice."""
 _ERROR = re.compile(r"[\w.]*(?:Error|Exception|Interrupt)\b.*|Killed$")
 """A line of a job's log that says why it ended."""
-_SLURM_ERROR = re.compile(r"slurmstepd: error: .*")
+_SLURM_ERROR = re.compile(r"slurmstepd\S*: error: .*")
 """That of SLURM's log, in which the processes around the job complain as well."""
 _CANCELLED = re.compile(
     r"^(?:Interrupted: |Preempted: |.* CANCELLED AT (?!.*(?:TIME LIMIT|NODE FAILURE)))", re.MULTILINE

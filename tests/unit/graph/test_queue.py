@@ -257,7 +257,7 @@ def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, mon
     (line,) = refused(target_of("train_encoder", SEED), member)
     assert line == (
         "queue: 2 jobs of an earlier run are still there: 7 running rule_train_encoder_wildcards_simcse.bert_1, "
-        "8 pending rule_evaluations_evaluate_sts. Wait for their end (squeue --me), or cancel them: scancel 7 8."
+        "8 pending rule_evaluations_evaluate_sts. Wait until squeue --me shows them no more, or cancel them: scancel 7 8."
     )
     assert not refused(target_of("train_encoder", SEED | {"seed": "3"}))
     del scripts["9"]  # SLURM does not say what it runs

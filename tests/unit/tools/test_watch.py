@@ -193,12 +193,15 @@ def test_a_cancelled_job_is_no_failed_one(here):
     write(stopped.log, "first\nPreempted: stopped after step 8 of 9; run the job again to go on.\n")
     for one in (cancelled, grouped, late):
         write(one.log, "")
-    ended = "slurmstepd: error: *** STEP 5.0 ON vm CANCELLED AT 2026-11-23T00:31:49"
-    write("logs/slurm/rule_toy/cancelled/5.log", f"{ended} ***\nsrun: error: vm: task 0: Terminated\n")
+    ended = "slurmstepd-vm: error: *** STEP 5.0 ON vm CANCELLED AT 2026-11-23T00:31:49"
+    write(
+        "logs/slurm/rule_toy/cancelled/5.log",
+        f"{ended} ***\nsrun: error: vm: task 0: Terminated\n{'command ' * 2000}\n",
+    )
     write("logs/slurm/group_toys_toy/6.log", f"    log: {grouped.log}\n{ended} DUE TO PREEMPTION ***\n")
     write(
         "logs/slurm/rule_toy/late/7.log",
-        f"{ended} DUE TO TIME LIMIT ***\nsrun: error: vm: task 0: Terminated\n",
+        f"{ended} DUE TO TIME LIMIT ***\nsrun: error: vm: task 0: Terminated\n{'command ' * 2000}\n",
     )
     state = watch.look("demo", [stopped, cancelled, grouped, late], 0.0, {}, [])
     assert state.cancelled == [stopped, cancelled, grouped] and state.failed == [late]
