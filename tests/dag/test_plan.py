@@ -57,3 +57,18 @@ def test_code_that_is_noted_while_the_graph_grows_is_found(tmp_path):
         and planned["train_encoder"] == 1
         and planned["evaluate_lee_with_lee_space"] == 3
     )
+
+
+def test_what_a_command_line_gives_is_planned_too():
+    """Nested settings among them, as `watch` passes on those of a study's last run."""
+    planning = (
+        "from workflow_scripts.planning.graph import planned\n"
+        "given = {'name': 'mine', 'training': {'max_gradient_norm': 7}, 'offline': True}\n"
+        f"jobs = planned([], ['{DEMO}'], config=given).jobs\n"
+        "(one, *_) = [job for job in jobs if job.work == 'train_encoder']\n"
+        "print(one.log, one.settings['training']['max_gradient_norm'])\n"
+    )
+    asked = run(ROOT, "-c", planning)
+    assert asked.returncode == 0, asked.stderr
+    log, norm = asked.stdout.split()[-2:]
+    assert log.startswith("logs/mine/") and norm == "7"
