@@ -213,12 +213,19 @@ def test_jobs_of_a_killed_driver_are_not_queued_again(node, start, tmp_path):
     assert len(jobs_of(node, "rule_kept")) == 1
 
 
-def test_a_group_that_sbatch_refuses_says_why(start, tmp_path):
+def test_a_group_that_sbatch_refuses_says_why(node, start, tmp_path):
+    """What no node has is a line before anything is submitted; of anything else, sbatch's own words are printed."""
     folder = make_study(tmp_path, first=5, second=5)
-    text = ASKING + (folder / "Snakefile").read_text()
-    (folder / "Snakefile").write_text(
-        text.replace("resources: ", "group: 'pair'\n    resources: constraint='none', ")
+    text = ASKING + (folder / "Snakefile").read_text().replace(
+        "resources: ", "group: 'pair'\n    resources: "
     )
+    (folder / "Snakefile").write_text(text.replace("800MB", "200GB"))
+    code, printed = start(folder, "--group-components", "pair=2").ended()
+    assert code == 1
+    assert "group pair, partition main: 2 jobs side by side ask for 400 GB together" in printed, printed
+    assert "Set pair: 1 below group-components in slurm/config.yaml." in printed
+    assert not jobs_of(node, "rule_pair")
+    (folder / "Snakefile").write_text(text.replace("resources: ", "resources: constraint='none', "))
     code, printed = start(folder, "--restart-times", "0", "--group-components", "pair=2").ended()
     assert code == 1
     assert "group pair failed: SLURM sbatch failed. The error message was 'sbatch: error: " in printed, (

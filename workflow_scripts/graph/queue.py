@@ -38,6 +38,8 @@ _GUESS = ("No SLURM account given", "No account was given", "Unable to guess SLU
 """How the plugin speaks of its guess of an account, which never succeeds: it hands a pipe to sacct as an argument."""
 _RESOURCES = "set-resources of slurm/config.yaml"
 _WAIT = "Wait until slurmctld is up; its administrators know"
+_NO_ANSWER = 124
+"""Exit code of a command that was given up, as that of ``timeout``."""
 _SHOWN = 3
 """Jobs that a line names; of more, their number."""
 _POLLS = 3
@@ -111,7 +113,7 @@ def ask(*command: str) -> tuple[int, str]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return 124, f"no answer within {SECONDS} s"
+        return _NO_ANSWER, f"no answer within {SECONDS} s"
     except OSError as error:
         return 127, str(error)
     return done.returncode, (done.stdout if done.returncode == 0 else _last_line(done.stderr or done.stdout))
@@ -218,9 +220,11 @@ def queued_here(ask: Asked = ask) -> list[Queued]:
 
 
 def _queued(number: str, state: str, name: str, ask: Asked) -> Queued:
-    """A job with what its command says of it."""
+    """A job with what its command says of it; that of an array is the first task's."""
     code, script = ask("scontrol", "write", "batch_script", number, "-")
-    after = re.search(r"--target-jobs (.*)", script) if code == 0 else None
+    if code == _NO_ANSWER:
+        raise ConfigError(f"SLURM: scontrol: {script}. {_WAIT}.")
+    after = re.search(r"--target-jobs (.*)", script) if code == 0 and "_" not in number else None
     try:
         words = shlex.split(after[1]) if after else []
     except ValueError:  # quotes of somebody else's command
@@ -266,8 +270,8 @@ def _requests(jobs: Iterable[Any]) -> Iterator[Request]:
         group = job.dag.get_job_group(job)
         if group is None:
             yield request_of(job.rule.name, dict(job.resources.items()))
-        elif group.jobid not in seen:
-            seen.add(group.jobid)
+        elif id(group) not in seen:
+            seen.add(id(group))
             # As GroupJob.resources, which would keep them, before files are there that they may depend on.
             asked = GroupResources.basic_layered(
                 group.toposorted, group.global_resources, False, ["runtime"], ["runtime"]

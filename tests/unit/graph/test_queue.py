@@ -260,6 +260,8 @@ def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, mon
         "8 pending rule_evaluations_evaluate_sts. Wait until squeue --me shows them no more, or cancel them: scancel 7 8."
     )
     assert not refused(target_of("train_encoder", SEED | {"seed": "3"}))
+    array = queue_of(f"9_4|RUNNING|{tmp_path}|rule_train_encoder", scripts={"9_4": scripts["9"]})
+    assert [one.targets for one in queued_here(array)] == [frozenset()]
     del scripts["9"]  # SLURM does not say what it runs
     (line,) = refused(target_of("train_encoder", SEED | {"seed": "3"}))
     assert line.startswith("queue: 1 job of an earlier run is still there: 9 running") and line.endswith(
@@ -275,6 +277,9 @@ def test_a_queue_that_does_not_answer_is_a_line(tmp_path, monkeypatch):
     )
     with pytest.raises(ConfigError, match="squeue: no answer"):
         queued_here(answers(squeue=silent))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="scontrol: no answer"):
+        queued_here(answers(squeue=(0, f"7|RUNNING|{tmp_path}|rule_a"), scontrol=silent))
 
 
 def test_the_reason_of_a_group_that_sbatch_refuses_is_printed(caplog):
