@@ -100,7 +100,9 @@ def look(
     for path in alone - {_alone(part) for parts in waiting.values() for part in parts}:
         state.done[named.get(path, path.relative_to(Path("benchmarks", study)).parts[0])] += 1
     for path, parts in waiting.items():
-        running = [part for part in parts if is_running(part) and not _has_left(part, slurm, queue)]
+        running = [
+            part for part in parts if is_running(part, unqueued=queue is not None and part.log not in slurm)
+        ]
         for job in parts:
             if ended.get(path, 0) > begun:  # Snakemake writes it when a job has ended well
                 state.done[job.rule] += 1
@@ -115,11 +117,6 @@ def look(
             else:
                 state.left[job.rule] += 1
     return state
-
-
-def _has_left(job: Job, slurm: Mapping[str, Queued], queue: Sequence[Queued] | None) -> bool:
-    """Whether a job that SLURM ran is not in the queue any more, however lately it has written."""
-    return queue is not None and job.log not in slurm and slurm_log(job) is not None
 
 
 def _times_of(job: Job) -> Path:
@@ -138,8 +135,13 @@ def _has_made_all(job: Job) -> bool:
     return all(_changed(Path(file)) >= begun > 0 for file in job.outputs)
 
 
-def is_running(job: Job) -> bool:
-    """Whether the process that holds a job's lock lives; of another machine's, whether it has said something lately."""
+def is_running(job: Job, *, unqueued: bool = False) -> bool:
+    """Whether the process that holds a job's lock lives; of another machine's, whether it has said something lately.
+
+    Args:
+        job: The job.
+        unqueued: Whether SLURM's queue has nothing of it, so that one that SLURM ran has ended.
+    """
     lock = Path(f"{job.log}.lock")
     try:
         held = re.fullmatch(r"process (\d+) on (\S+)", lock.read_text(errors="replace"))
@@ -150,6 +152,8 @@ def is_running(job: Job) -> bool:
     if held[2] == socket.gethostname():
         command = Path("/proc", held[1], "cmdline")
         return command.exists() and b"workflow_scripts.jobs." in command.read_bytes()
+    if unqueued and slurm_log(job):
+        return False
     ends = [file for file in job.outputs if Path(file).exists() and _changed(Path(file)) >= _changed(lock)]
     written = [_changed(Path(job.log)), _changed(lock), _changed(checkpoints_of(job) / FILE)]
     return not ends and time.time() - max(written) < SILENT_SECONDS

@@ -179,6 +179,14 @@ def test_jobs_in_slurms_queue_are_not_failed(here):
     assert "queued toy starts: SLURM job 10 is running" in shown
 
 
+def test_a_job_of_this_machine_runs_whatever_slurm_did_before(here, process):
+    one = job("toy", "alive")
+    write(one.log, "said\n")
+    write(f"{one.log}.lock", f"process {process[0].pid} on {watch.socket.gethostname()}")
+    write("logs/slurm/rule_toy/alive/7.log", "an earlier try\n")
+    assert watch.look("demo", [one], time.time(), {}, []).running == [one]
+
+
 def test_jobs_of_a_group_are_looked_for_one_by_one(here):
     first, second, other = (job("evaluate_sts", name) for name in ("first", "second", "other"))
     state = watch.look("demo", [first, second, other], 0.0, {}, [queued("8", "PENDING", 1, first, second)])
