@@ -819,6 +819,19 @@ def test_a_part_of_the_configuration_that_is_no_yaml_stops_snakemake_with_file_a
     )
 
 
+def test_a_partition_file_that_the_plugin_cannot_read_stops_snakemake_with_a_line(tree):
+    file = tree / "slurm/partitions.yaml"
+    before = file.read_text()
+    file.write_text("partitions:\n  main {max_runtime: 1440}\n")
+    code, printed = plan(tree, "--profile", "slurm")
+    file.write_text(before)
+    assert code == 1 and "Traceback" not in printed
+    assert (
+        "ConfigError: slurm/partitions.yaml: main {max_runtime: '1440}' is no mapping. Write name: {"
+        in printed
+    )
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [
