@@ -10,8 +10,11 @@ Precision = Literal["auto", "float32", "bfloat16"]
 PRECISION = "Of the encoder's matrix products; auto is bfloat16 where the GPU has it, and never on a CPU."
 
 KERNELS = 128
-"""Kernels that oneDNN keeps for later products of the same shapes, a megabyte or more each. It would keep 1,024, but no
-two batches have the same number of tokens: 160 steps of MiniLM took 2.6 GB so, and 2.0 GB and no more time with these."""
+"""Kernels that oneDNN keeps for later products of the same shapes, a megabyte or more each.
+
+It would keep 1,024, but no two batches have the same number of tokens: 160 steps of MiniLM took 2.6 GB so, and 2.0 GB
+and no more time with these.
+"""
 
 
 def mixed_precision(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
