@@ -2,6 +2,7 @@
 
 import atexit
 import copy
+import gc
 import hashlib
 import importlib
 import json
@@ -212,6 +213,7 @@ def _prepare() -> None:
 def _become(
     rule: str, arguments: list[str], folder: Path, environment: dict[str, str], printed: int
 ) -> None:
+    gc.disable()  # as a job does while it loads
     for stream in (1, 2):
         os.dup2(printed, stream)
     sys.stdout, sys.stderr = (open(stream, "w", buffering=1, closefd=False) for stream in (1, 2))  # noqa: PTH123, SIM115
