@@ -210,9 +210,7 @@ def _prepare() -> None:
     langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
 
 
-def _become(
-    rule: str, arguments: list[str], folder: Path, environment: dict[str, str], printed: int
-) -> None:
+def _become(rule: str, arguments: list[str], folder: Path, environment: dict[str, str], printed: int) -> None:
     gc.disable()  # as a job does while it loads
     for stream in (1, 2):
         os.dup2(printed, stream)

@@ -29,7 +29,16 @@ UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
 
 UNKEYED_PACKAGES = {
     name: name
-    for name in ("httpx2", "huggingface_hub", "joblib", "pydantic", "requests", "tenacity", "threadpoolctl", "tqdm")
+    for name in (
+        "httpx2",
+        "huggingface_hub",
+        "joblib",
+        "pydantic",
+        "requests",
+        "tenacity",
+        "threadpoolctl",
+        "tqdm",
+    )
 } | {"PyYAML": "yaml"}
 """Distributions that decide no number, and what they are imported as: they fetch bytes whose hash is checked, retry,
 start threads, check types or show progress. Every other one that a job imports does, for all that is known here."""
@@ -71,13 +80,17 @@ def meanings(*modules: str) -> dict[str, str]:
 
 def packages(*modules: str) -> dict[str, str]:
     """Map each installed distribution behind the closure of ``modules`` that can change a number to its version."""
-    return {name: _version(name) for name in sorted(_imported_distributions(modules) - UNKEYED_PACKAGES.keys())}
+    return {
+        name: _version(name) for name in sorted(_imported_distributions(modules) - UNKEYED_PACKAGES.keys())
+    }
 
 
 def loaded_unkeyed() -> dict[str, str]:
     """Versions of the distributions that decide no number and that this process has loaded."""
     # Who asks the environment which module is whose waits a tenth of a second, in every job.
-    return {name: _version(name) for name, module in sorted(UNKEYED_PACKAGES.items()) if module in sys.modules}
+    return {
+        name: _version(name) for name, module in sorted(UNKEYED_PACKAGES.items()) if module in sys.modules
+    }
 
 
 def _imported_distributions(modules: tuple[str, ...]) -> set[str]:
