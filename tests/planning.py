@@ -1,6 +1,7 @@
 """What Snakemake would run, asked of Snakemake itself; a fork saves starting it anew for each question."""
 
 import contextlib
+import gc
 import importlib
 import importlib.metadata
 import io
@@ -84,6 +85,7 @@ def _prepare() -> None:
 
 
 def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
+    gc.disable()  # a short life, and each collection would look at, and so copy, all that the parent has loaded
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = False  # the folder is the test's own, and its next question finds it compiled
