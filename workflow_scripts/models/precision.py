@@ -25,8 +25,6 @@ def mixed_precision(precision: Precision, device: torch.device) -> AbstractConte
     """
     of_itself = precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
     if of_itself or precision == "bfloat16":
-        os.environ.setdefault(
-            "ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(KERNELS)
-        )  # read once, at the first product
+        os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(KERNELS))  # read at the first product
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()
