@@ -256,6 +256,7 @@ rule write_report:
         runtime="10m",
     params:
         config=REPORTING.page_settings(),
+        speeds=REPORTING.speeds(),
         packages=versions("jobs.write_report"),
     message:
         "Write the report"
@@ -269,7 +270,7 @@ rule write_report:
             --train {input.train:q} --lost {input.lost:q} --words {input.words:q} --contamination {input.contamination:q} \
             --exemplars {input.exemplars:q} --development {input.development:q} --histories {input.histories:q} \
             --published {input.published:q} --ledger {input.ledger:q} \
-            --report {output.report:q} >{log:q} 2>&1
+            --speeds {params.speeds:q} --report {output.report:q} >{log:q} 2>&1
         """
 
 

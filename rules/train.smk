@@ -29,12 +29,12 @@ rule continue_mlm:
         "<benchmarks>/continue_mlm/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of(STUDY.encoders("adapt")),
-    threads: config["continue_mlm"]["training"]["cpu_threads"]
+    threads: TRAINING.adapting_threads
     resources:
         gpu=1,
         mem=MEMORY.usual(16),
         runtime="4h",
-        checkpoint_minutes=str(config["continue_mlm"]["training"]["checkpoint_minutes"]),
+        checkpoint_minutes=TRAINING.adapting_minutes,
     params:
         config=TRAINING.adapting_settings,
         packages=versions("jobs.continue_mlm"),

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from concurrent.futures import ThreadPoolExecutor
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.planning import ROOT, copy_tree, planned_jobs, run, snakemake
 from workflow_scripts.audit import rebuild
 from workflow_scripts.audit.verify import studies_of, unchecked
+from workflow_scripts.provenance.origin import processor
 
 CONFIGS = ("config/demo.yaml", "config/smoke.yaml")
 
@@ -105,6 +107,14 @@ def test_the_report_needs_no_other_file_and_no_network(smoke):
     assert "<svg" in page
     assert not re.search(r'(src|href)="(https?:)?//', page)
     assert page.count("<script") == page.count("<script>") == 1  # its own, with nothing to fetch
+
+
+def test_the_report_has_the_seconds_of_every_training_and_the_machine(smoke):
+    page = (smoke / "results/demo/report.html").read_text("utf-8")
+    seconds = re.findall(r'<td class="varies">([^<]*)</td><td class="varies">([^<]*)</td>', page)
+    assert len(seconds) == 5  # SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE, of a seed each
+    assert all(one == of_all and int(one) >= 0 for one, of_all in seconds)
+    assert f'<span class="varies">{escape(processor())}</span>' in page
 
 
 def test_snakemakes_own_report_is_written(smoke_copy):

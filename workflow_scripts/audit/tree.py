@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.audit.disk import Inspection, collect, inspect_all
+from workflow_scripts.audit.varying import lasting
 from workflow_scripts.provenance.artefacts import RECORD_FILE, contents_of, identity_of
 from workflow_scripts.provenance.origin import processor
 from workflow_scripts.provenance.record import Record
@@ -18,7 +19,7 @@ class Tree(NamedTuple):
 
     checksums: dict[str, str]
     contents: dict[str, str]
-    """Artefact to the hash of what it holds besides its record."""
+    """Artefact to the hash of what it holds besides its record, and besides what differs from run to run."""
     records: dict[str, Record]
     damaged: list[str]
 
@@ -101,4 +102,4 @@ def _contents(path: Path, inspection: Inspection) -> str:
     """Hash of what an artefact holds, computed again: what was sealed anew may claim another."""
     if inspection.record is None:  # of another version of this pipeline
         return inspection.identity
-    return identity_of(contents_of(path, inspection.record), ())
+    return identity_of(lasting(path, contents_of(path, inspection.record)), ())

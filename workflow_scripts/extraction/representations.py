@@ -3,8 +3,8 @@
 A representation tokenises texts once and computes the sentence vectors of all requested combinations of layers and
 weightings: an encoder with one forward pass, the others with a sparse product. Random vectors (section 3.2.5) are
 indexed by the ids of the encoder's tokeniser and drawn from N(0, sd^2). The paper does not say whether it drew more
-than once (F15); here there are several draws and a standard deviation over them. Word vectors are those of X2Static
-(F16), for whole words in lower case.
+than once (F15); here there are several draws and a standard deviation over them. Word vectors are X2Static's (F16), or
+others of whole words in lower case.
 
 Shape suffixes: U texts, D width, V vocabulary.
 """
@@ -50,18 +50,44 @@ class RandomRepresentation(Settings):
     seed: int = Field(ge=0)
 
 
+_Path = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
+_Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class LocalWords(Settings):
+    """A text file of word2vec's format below the data root."""
+
+    kind: Literal["local"]
+    path: _Path
+    sha256: _Sha256 | None = Field(description="null where the file was not at hand when this was written.")
+
+
+class PackagedFile(Settings):
+    """A file of an installed package."""
+
+    path: _Path = Field(description="Below the package.")
+    sha256: _Sha256
+
+
+class PackagedWords(Settings):
+    """An array of vectors and the table of its words, in an installed Python package."""
+
+    kind: Literal["package"]
+    package: str = Field(pattern=r"^\w+$", description="Import name.")
+    vectors: PackagedFile = Field(description="NumPy's .npy: a row of float32 for each word.")
+    words: PackagedFile = Field(description="Parquet: one column of text, in the order of the rows.")
+
+
 class WordRepresentation(Settings):
-    """Static vectors of whole words."""
+    """Static vectors of whole words, the most frequent first."""
 
     kind: Literal["words"]
-    path: str = Field(
-        pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="word2vec text file below the data root."
-    )
-    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
-        description="null where the file was not at hand when this was written."
-    )
-    drop_frequent: int = Field(ge=0, description="Number of words to skip at the head of the file.")
+    source: Annotated[LocalWords | PackagedWords, Field(discriminator="kind")]
+    drop_frequent: int = Field(ge=0, description="Number of words to skip at the head.")
     licence: str
+    label: str | None = Field(
+        default=None, description="Substitution to print, where these are used in place of others."
+    )
 
 
 Representation = Annotated[

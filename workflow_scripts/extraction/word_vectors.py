@@ -1,68 +1,121 @@
-"""Static vectors of whole words in word2vec's text format, as X2Static saves them (its word_embeddings.py).
+"""Static vectors of whole words, from a text file or an installed package.
 
-The first line holds the number of words and the width; each further line a word and its values. ASSUME: words are in
-order of falling frequency, as X2Static builds its vocabulary, so that the 100 most frequent words come first (F16).
+X2Static saves word2vec's text format (its word_embeddings.py): the first line holds the number of words and the width;
+each further line a word and its values. A package holds an array and a table of its words. ASSUME: words are in order
+of falling frequency, as X2Static and GloVe build their vocabularies, so that the 100 most frequent words come first
+(F16).
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.errors import DataError
-from workflow_scripts.extraction.representations import WordRepresentation
+from workflow_scripts.extraction.representations import LocalWords, PackagedWords, WordRepresentation
 from workflow_scripts.provenance.record import Input, sha256_of
+
+_AGAIN = "Get the file again."
 
 
 def locate(
     representation: WordRepresentation, data_root: Path | None
-) -> tuple[Path | None, dict[str, Input]]:
-    """The file and its entry for the record; None where the file is missing.
+) -> tuple[dict[str, Path], dict[str, Input]]:
+    """The files by their roles, and their entries for the record; nothing where one is missing.
 
     Raises:
-        DataError: if its hash is not the pinned one.
+        DataError: if the hash of one is not the pinned one.
     """
-    path = data_root / representation.path if data_root else None
-    if path is None or not path.exists():
-        return None, {}
-    found = sha256_of(path)
-    if representation.sha256 and found != representation.sha256:
-        raise DataError(
-            f"{path}: sha256 is {found}, expected {representation.sha256}. Download the file again."
-        )
-    return path, {"vectors": Input(path=f"local:{representation.path}", sha256=found)}
+    root, label = _root(representation.source, data_root)
+    wanted = _files(representation.source)
+    found = {role: root / file for role, (file, _) in wanted.items()} if root else {}
+    if not found or not all(path.is_file() for path in found.values()):
+        return {}, {}
+    origin = {}
+    for role, path in found.items():
+        file, pinned = wanted[role]
+        sha256 = sha256_of(path)
+        if pinned and sha256 != pinned:
+            raise DataError(f"{path}: sha256 is {sha256}, expected {pinned}. {_AGAIN}")
+        origin[role] = Input(path=f"{label}{file}", sha256=sha256)
+    return found, origin
 
 
-def read(path: Path, drop_frequent: int) -> pa.Table:
+def expected(representation: WordRepresentation) -> str:
+    """What the vectors would be read from, with the hashes that the files must have."""
+    _, label = _root(representation.source, None)
+    files = _files(representation.source).values()
+    return " and ".join(f"{label}{file} (sha256 {sha256 or 'not pinned'})" for file, sha256 in files)
+
+
+def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
     """Words and vectors after the first ``drop_frequent``, columns of ``columns.extraction.WORD_VECTORS``.
 
+    Args:
+        files: ``vectors``, and ``words`` where those are in a file of their own.
+        drop_frequent: Words to skip.
+
     Raises:
-        DataError: naming the first line that does not match the header.
+        DataError: naming the file, and the line of a text, that is not as its format has it.
     """
+    if "words" in files:
+        words, vectors_VD = _read_words(files["words"]), _read_array(files["vectors"])
+        if len(words) != len(vectors_VD):
+            found = f"{len(words)} words; {files['vectors']} has {len(vectors_VD)} vectors"
+            raise DataError(f"{files['words']}: {found}. Get both files again.")
+    else:
+        words, vectors_VD = _read_text(files["vectors"])
+    kept_VD = np.ascontiguousarray(vectors_VD[drop_frequent:])
+    offsets = pa.array(np.arange(len(kept_VD) + 1) * kept_VD.shape[1], pa.int64())
+    return pa.table(
+        [
+            pa.array(np.arange(drop_frequent + 1, len(words) + 1), pa.int32()),
+            pa.array(words[drop_frequent:], pa.string()),
+            pa.LargeListArray.from_arrays(offsets, pa.array(kept_VD.ravel())),
+        ],
+        schema=WORD_VECTORS,
+    )
+
+
+def _root(source: LocalWords | PackagedWords, data_root: Path | None) -> tuple[Path | None, str]:
+    """The folder that holds the files, and what their names begin with in records."""
+    if isinstance(source, LocalWords):
+        return data_root, "local:"
+    spec = find_spec(source.package)
+    return Path(spec.origin).parent if spec and spec.origin else None, f"package:{source.package}/"
+
+
+def _files(source: LocalWords | PackagedWords) -> dict[str, tuple[str, str | None]]:
+    """Path and pinned hash of each file, by its role."""
+    if isinstance(source, LocalWords):
+        return {"vectors": (source.path, source.sha256)}
+    return {
+        role: (file.path, file.sha256)
+        for role, file in (("vectors", source.vectors), ("words", source.words))
+    }
+
+
+def _read_text(path: Path) -> tuple[list[str], NDArray[np.float32]]:
+    """Words and vectors (V, D) of word2vec's text format."""
     words: list[str] = []
     with path.open(encoding="utf-8", newline="\n") as file:
         size, width = _header(file.readline(), path)
-        vectors = np.empty((size, width), dtype=np.float32)
+        vectors_VD = np.empty((size, width), dtype=np.float32)
         for number, line in enumerate(file, start=2):
             word, *values = line.rstrip().rsplit(" ", width)
             if len(words) == size or len(values) != width:
                 found = f"{len(values)} values; the header says {size} words of {width} values"
-                raise DataError(f"{path}:{number}: {found}. Download the file again.")
-            vectors[len(words)] = np.array(values, dtype=np.float32)
+                raise DataError(f"{path}:{number}: {found}. {_AGAIN}")
+            vectors_VD[len(words)] = np.array(values, dtype=np.float32)
             words.append(word)
     if len(words) < size:
-        raise DataError(f"{path}: {len(words)} words; the header says {size}. Download the file again.")
-    kept = vectors[drop_frequent:]
-    offsets = pa.array(np.arange(len(kept) + 1) * width, pa.int64())
-    return pa.table(
-        [
-            pa.array(np.arange(drop_frequent + 1, size + 1), pa.int32()),
-            pa.array(words[drop_frequent:], pa.string()),
-            pa.LargeListArray.from_arrays(offsets, pa.array(kept.ravel())),
-        ],
-        schema=WORD_VECTORS,
-    )
+        raise DataError(f"{path}: {len(words)} words; the header says {size}. {_AGAIN}")
+    return words, vectors_VD
 
 
 def _header(line: str, path: Path) -> tuple[int, int]:
@@ -70,6 +123,37 @@ def _header(line: str, path: Path) -> tuple[int, int]:
         size, width = map(int, line.split())
     except ValueError as error:
         raise DataError(
-            f"{path}:1: {line[:40]!r}; expected the number of words and the width. Download the file again."
+            f"{path}:1: {line[:40]!r}; expected the number of words and the width. {_AGAIN}"
         ) from error
     return size, width
+
+
+def _read_array(path: Path) -> NDArray[np.float32]:
+    """Vectors (V, D); an array of Python objects would be a pickle, and is refused."""
+    try:
+        vectors_VD = np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"{path}: no array of numbers: {str(error).splitlines()[0]}. {_AGAIN}") from error
+    if not isinstance(vectors_VD, np.ndarray) or vectors_VD.ndim != 2 or vectors_VD.dtype != np.float32:
+        found = (
+            f"{vectors_VD.dtype} {vectors_VD.shape}" if isinstance(vectors_VD, np.ndarray) else "an archive"
+        )
+        raise DataError(f"{path}: {found}; expected a row of float32 for each word. {_AGAIN}")
+    if not np.isfinite(vectors_VD).all():
+        raise DataError(f"{path}: holds values that are no numbers. {_AGAIN}")
+    return vectors_VD
+
+
+def _read_words(path: Path) -> list[str]:
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}: no Parquet: {str(error).splitlines()[0]}. {_AGAIN}") from error
+    if [field.type for field in table.schema] != [pa.string()] or table[0].null_count:
+        raise DataError(
+            f"{path}: columns {table.column_names}; expected one of words, none missing. {_AGAIN}"
+        )
+    if (different := pc.count_distinct(table[0]).as_py()) != len(table):
+        raise DataError(f"{path}: {len(table)} words, {different} of them different. {_AGAIN}")
+    words: list[str] = table[0].to_pylist()
+    return words

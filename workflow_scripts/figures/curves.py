@@ -18,18 +18,19 @@ CURVES = pa.schema(
 """Points of the lines: a value of a metric of one run and seed after so many steps."""
 
 _SEEDS_UP_TO = 6  # runs; with more, a line per seed hides the rest
-_SINGLE = {"marker": "D", "markersize": 4.5, "linestyle": "none"}
+SINGLE = {"marker": "D", "markersize": 4.5, "linestyle": "none"}
+"""The look of what was measured once, of which a line would not be seen."""
 
 
 def how_lines_are_drawn(points: pa.Table) -> str:
     """What thick and thin lines are."""
     seeds = len(pc.unique(points["seed"]))
     if seeds > 1 and len(pc.unique(points["run"])) <= _SEEDS_UP_TO:
-        return f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. {_singles(points)}"
-    return (f"Lines: mean over {seeds} seeds. " if seeds > 1 else "One seed. ") + _singles(points)
+        return f"Thick lines: mean over {seeds} seeds; thin lines: single seeds. {what_diamonds_are(points)}"
+    return (f"Lines: mean over {seeds} seeds. " if seeds > 1 else "One seed. ") + what_diamonds_are(points)
 
 
-def _singles(points: pa.Table) -> str:
+def what_diamonds_are(points: pa.Table) -> str:
     """What the marks of values are that were measured once, where there are some."""
     measured = points.select(["run", "metric", "step"]).group_by(["run", "metric", "step"]).aggregate([])
     counts = measured.group_by(["run", "metric"]).aggregate([("step", "count")])["step_count"]
@@ -44,14 +45,14 @@ def draw_metric(axes: Axes, points: pa.Table, metric: str, names: Names) -> list
         look = line_look(index)
         single = len(pc.unique(chosen["step"])) == 1
         marker = {"marker": "o", "markersize": 2.5} if metric == "dev_score" else {}
-        marker = _SINGLE if single else marker
+        marker = SINGLE if single else marker
         seeds = pc.unique(chosen["seed"]).to_pylist()
         for seed in seeds if len(seeds) > 1 and len(names.short) <= _SEEDS_UP_TO else []:
             of_seed = chosen.filter(pc.equal(chosen["seed"], seed))
             axes.plot(
                 of_seed["step"].to_numpy(),
                 of_seed["value"].to_numpy(),
-                **look | {"lw": 0.7, "alpha": 0.5} | (_SINGLE | {"markersize": 2.5} if single else {}),
+                **look | {"lw": 0.7, "alpha": 0.5} | (SINGLE | {"markersize": 2.5} if single else {}),
             )
         mean = (
             chosen.group_by("step", use_threads=False)

@@ -1,5 +1,6 @@
 """Scores layer by layer: a line a series, the standard deviation over tasks as its shadow."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
@@ -23,6 +24,7 @@ TITLE = "{title}"
 DESCRIPTION = "layer lines: {title}"
 
 _ROW_INCHES = 2.3
+_DIAMONDS = "Diamonds: scored in one layer only."
 
 
 class Series(Settings):
@@ -87,7 +89,9 @@ def draw(
     """Measures below each other, columns of panels side by side."""
     config, rows, names = request.config, points.to_pylist(), Names.parse(dict(request.names), "extraction")
     columns = list(dict.fromkeys(line.panel for line in config.series))
-    figure = new_figure(style, _ROW_INCHES * len(config.measures), title, [UNITS], footnotes)
+    lengths = Counter((row["panel"], row["series"]) for row in rows)
+    notes = [f"{UNITS} {_DIAMONDS}" if 1 in lengths.values() else UNITS]
+    figure = new_figure(style, _ROW_INCHES * len(config.measures), title, notes, footnotes)
     if not rows:
         empty_panel(figure, "No layer was scored.")
         return figure

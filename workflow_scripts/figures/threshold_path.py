@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.curves import CURVES
+from workflow_scripts.figures.curves import CURVES, SINGLE, what_diamonds_are
 from workflow_scripts.figures.style import (
     DASHES,
     FigureStyle,
@@ -79,7 +79,13 @@ def draw(
     names = short_names(runs, request.called)
     lines = list(dict.fromkeys(zip(points["run"].to_pylist(), points["seed"].to_pylist(), strict=True)))
     height = max(_PANEL_INCHES, _NAME_INCHES * len(lines))
-    figure = new_figure(style, 2 * height, title, [HOW_DRAWN, *names.footnotes], footnotes)
+    figure = new_figure(
+        style,
+        2 * height,
+        title,
+        [f"{HOW_DRAWN} {what_diamonds_are(points)}".strip(), *names.footnotes],
+        footnotes,
+    )
     above, below = figure.subplots(2, 1, sharex=True)
     ends = [
         (axes, _draw_seeds(axes, points, metric, lines, names))
@@ -109,6 +115,7 @@ def _draw_seeds(
         if not len(own):
             continue
         look = line_look(runs.index(run)) | {"linestyle": DASHES[among % len(DASHES)]}
+        look |= SINGLE if len(own) == 1 else {}
         axes.plot(own["step"].to_numpy(), own["value"].to_numpy(), **look)
         name = f"seed {seed}" if len(runs) == 1 else f"{names.short[run]}, seed {seed}"
         ends.append((name, own["value"][-1].as_py(), str(look["color"])))

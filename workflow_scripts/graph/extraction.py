@@ -59,11 +59,12 @@ class Extraction:
         return [f"<results>/extraction/documents/{vocabulary}.parquet"]
 
     def word_vectors(self, wildcards: Wildcards) -> str:
-        """Settings of reading static word vectors, and the file that they would be read from now."""
+        """Settings of reading static word vectors, and the files that they would be read from now."""
         block = self._extraction["representations"][wildcards.representation]
-        files = {"vectors": {"path": block["path"], "sha256": block["sha256"]}}
+        origin = block["source"]
+        files = {role: origin[role] for role in ("vectors", "words") if role in origin} or {"vectors": origin}
         artefact = f"extraction/words/{wildcards.representation}.parquet"
-        source = source_now(self._study, artefact, [{"kind": "local", "files": files}])
+        source = source_now(self._study, artefact, [origin | {"files": files}])
         return as_json({"representation": block, "source": source})
 
     def words(self, wildcards: Wildcards) -> list[str]:

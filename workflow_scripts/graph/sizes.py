@@ -43,6 +43,8 @@ class Sizes:
     def _of(self, encoder: str) -> Size | None:
         """The size of an encoder that is fetched or adapted; None where nobody can say before it is fetched."""
         block = self._encoders.get(encoder, {})
+        if afresh := block.get("adapt", {}).get("afresh"):
+            return Size(afresh["layers"], afresh["width"])
         if "adapt" in block:
             return self.of(block["adapt"]["base"])
         places = [folder_of(source, self._data_root) for source in block.get("fetch", {}).get("sources", [])]

@@ -1,6 +1,10 @@
-"""Continue the masked-language-model training of one encoder on one corpus (rule continue_mlm)."""
+"""Train one encoder to predict masked words of one corpus, from where another is or afresh (rule continue_mlm)."""
 
 import shutil
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
 
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.errors import one_line_errors
@@ -9,7 +13,7 @@ from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import parse_job
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective
+from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective, Sizes, afresh
 from workflow_scripts.training.mlm_head import save_head
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare, try_again_when_stopped, write_speed
@@ -37,7 +41,7 @@ def main() -> None:
     text = tokenise(
         tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens
     )
-    model = MaskedLanguageModel(load_backbone(base)).to(device)
+    model = MaskedLanguageModel(_backbone(base, job.settings["adapt"])).to(device)
     sampler = Sampler(len(text), training.batch_size, settings.seed)
     checkpoints = folder.with_name(f"{folder.name}.checkpoints")
     outcome = train(
@@ -56,6 +60,12 @@ def main() -> None:
     write_table(job.outputs["history"], outcome.history, record)
     write_speed(job.timings["speed"], outcome.seconds, training.batch_size)
     shutil.rmtree(checkpoints, ignore_errors=True)
+
+
+def _backbone(base: Path, adapt: dict[str, Any]) -> PreTrainedModel:
+    if sizes := adapt.get("afresh"):
+        return afresh(base, Sizes.parse(sizes, "adapt.afresh"))
+    return load_backbone(base)
 
 
 if __name__ == "__main__":

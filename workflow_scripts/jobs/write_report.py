@@ -21,7 +21,7 @@ from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.labels import split_labels
 from workflow_scripts.reporting.layout import lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.reporting.trainings import environments, kept, steps
+from workflow_scripts.reporting.trainings import between, environments, kept, machines, seconds, steps
 
 
 def main() -> None:
@@ -45,6 +45,7 @@ def main() -> None:
         ],
         optional=["times", "published", "ledger", "lost", "histories", "claims"],
         outputs=["report"],
+        measured=["speeds"],
     )
     config = page.Config.parse(job.settings["page"], "report.page")
     record = job.record()
@@ -90,13 +91,15 @@ def _section(job: Job, table: Path) -> page.Section:
         {run: _called(job).run(run) for run in _called(job).runs} | dict(shown.shown),
     )
     histories = _histories(job, table, [line.run for line in sheet.lines], shown.experiment.seeds)
+    records = [record_of(path) for paths in histories.values() for path in paths]
     return page.Section(
         name=shown.name,
         settings=shown.settings,
         sheet=sheet,
         table=page.linked(table.as_posix(), report),
         trainings=[_training(job, run, paths) for run, paths in histories.items()],
-        environments=environments(record_of(path) for paths in histories.values() for path in paths),
+        environments=environments(records),
+        machines=machines(records),
         drawings=[
             page.drawing(path.read_text("utf-8"), record_of(path), captions, report)
             for path in job.many("figures")
@@ -119,22 +122,36 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> page.TrainingLin
     record = record_of(histories[0])
     training, corpus = record.settings["training"], record.inputs["corpus"].path
     tables = {path: read_table(path, HISTORY) for path in histories}
-    counts = sorted({steps(table) for table in tables.values()})
-    sentences = counts[-1] * training["batch_size"]
+    counts = [steps(table) for table in tables.values()]
+    sentences = max(counts) * training["batch_size"]
+    took = [
+        seconds(_speed(job, path), training["batch_size"], count)
+        for path, count in zip(histories, counts, strict=True)
+    ]
+    measured = [one for one in took if one is not None]
     rows = next((_rows(path) for path in job.many("train") if path.as_posix() == corpus), None)
     return page.TrainingLine(
         run=run,
-        steps=" to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))),
+        steps=between(counts),
         batch=training["batch_size"],
         sentences=sentences,
         passes=sentences / rows if rows else None,
         tokens=training["max_tokens"],
         rate=f"{training['learning_rate']:.2g}",
+        seconds=between(measured),
+        all_seconds=f"{sum(measured):,.0f}" if measured and len(measured) == len(took) else "",
         kept=[
             (int(wildcard(path, "seed")), kept(table), page.linked(path.as_posix(), job.outputs["report"]))
             for path, table in tables.items()
         ],
     )
+
+
+def _speed(job: Job, history: Path) -> Path:
+    """Where the training with this history leaves its speed."""
+    place = (wildcard(history, "run"), f"seed{wildcard(history, 'seed')}.speed.parquet")
+    found = {path.parts[-2:]: path for path in job.measured["speeds"]}
+    return found.get(place, Path(*place))
 
 
 def _stands_below(figure: Path) -> str:

@@ -3,6 +3,7 @@
 import argparse
 import atexit
 import fcntl
+import gc
 import json
 import os
 import socket
@@ -42,6 +43,8 @@ class Job(NamedTuple):
     """Settings that decide no result (``config.OPERATIONAL``), and are no part of the key."""
     service: dict[str, Any]
     """How a source from outside is asked, which decides no result either; empty for jobs that ask none."""
+    measured: dict[str, list[Path]]
+    """Speeds that it shows, of which none need be there."""
 
     @property
     def rule(self) -> str:
@@ -100,6 +103,7 @@ def parse_job(
     outputs: Sequence[str] = (),
     timings: Sequence[str] = (),
     operational: Sequence[str] = (),
+    measured: Sequence[str] = (),
     beside: str = "",
     asks_outside: bool = False,
     always_runs: bool = False,
@@ -118,6 +122,8 @@ def parse_job(
         outputs: Roles of the artefacts it writes.
         timings: Roles of files that hold speeds; they differ from run to run, so they are no artefacts.
         operational: Numbers among the settings that decide no result, each an argument.
+        measured: Roles of such files that it shows, where they are there. They are no part of its key, and a job
+            whose page shows them marks the place (``audit.varying``).
         beside: One of ``optional`` whose labels do not travel on (``artefacts.job_record``).
         asks_outside: Whether it asks translators or language models, of whose answers its key knows nothing: such a
             job always runs. It has the argument ``--service``: whole blocks of the configuration, by name.
@@ -142,11 +148,16 @@ def parse_job(
         parser.add_argument(f"--{name}", type=Path, required=True, help="file to write")
     for name in operational:
         parser.add_argument(f"--{name}", type=_number, required=True, help="setting that decides no result")
+    for name in measured:
+        parser.add_argument(f"--{name}", type=Path, nargs="*", default=[], help="speeds to show, if any")
     if asks_outside:
         parser.add_argument(
             "--service", type=json.loads, required=True, help="who is asked, and how, as JSON"
         )
     values = vars(parser.parse_args())
+    if not gc.isenabled():  # as `snapshot` has left it
+        gc.freeze()  # what has been loaded stays
+        gc.enable()
     several = {f"{name}/{path.as_posix()}": path for name in (*many, *optional) for path in values[name]}
     read = {name: values[name] for name in inputs} | several
     job = Job(
@@ -156,6 +167,7 @@ def parse_job(
         timings={name: values[name] for name in timings},
         operational={name: values[name] for name in operational},
         service=values.get("service", {}),
+        measured={name: values[name] for name in measured},
     )
     if outputs and not (asks_outside or always_runs):
         _keep(job)

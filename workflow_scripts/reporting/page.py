@@ -74,6 +74,10 @@ class TrainingLine(NamedTuple):
     tokens: int
     """Longer sentences are cut."""
     rate: str
+    seconds: str
+    """That the steps of one seed took; of several, the shortest and the longest. Empty where nothing was measured."""
+    all_seconds: str
+    """Of all seeds together."""
     kept: Sequence[tuple[int, Checkpoint, File]]
     """Seed, what was kept of it, and its history."""
 
@@ -90,6 +94,8 @@ class Section(NamedTuple):
     """Runs of the table that were trained."""
     environments: Sequence[str]
     """Packages and settings of the machine behind them."""
+    machines: Sequence[str]
+    """What they computed on."""
     drawings: Sequence[Drawing]
 
 

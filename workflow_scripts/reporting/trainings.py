@@ -1,9 +1,12 @@
-"""What a page says of trainings: the checkpoint that was kept, and packages and settings behind them."""
+"""What a page says of trainings: the checkpoint that was kept, the time, packages and settings behind them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.layout import number
@@ -38,12 +41,35 @@ def checkpoint_text(checkpoint: Checkpoint) -> str:
     return f"step {checkpoint.step:,}{score}"
 
 
-def environments(records: Iterable[Record]) -> list[str]:
-    """Packages and settings of the machine behind some trainings, each once.
+def seconds(speed: Path, batch_size: int, trained_steps: int) -> float | None:
+    """How long the steps of a training took, its development scores included; None where nothing was measured.
 
-    Where they ran decides no byte of a page, so that another machine writes the same one; it stands in the records.
+    Args:
+        speed: What ``training.session.write_speed`` wrote, if it is there. Of a training that was stopped and went on,
+            it has the steps since: their mean stands for all.
+        batch_size: Sentences a step.
+        trained_steps: Number of all steps.
     """
+    if not speed.is_file():
+        return None
+    rates = pq.read_table(speed, columns=["sentences_per_second"])["sentences_per_second"].to_pylist()
+    return trained_steps * fmean(batch_size / rate for rate in rates) if rates else None
+
+
+def between(numbers: Sequence[float | int]) -> str:
+    """The lowest and the highest number as a page prints them; empty where there is none."""
+    ends = (f"{end:,.0f}" for end in (min(numbers), max(numbers))) if numbers else ()
+    return " to ".join(dict.fromkeys(ends))
+
+
+def environments(records: Iterable[Record]) -> list[str]:
+    """Packages and settings of the machine behind some trainings, each once."""
     return list(dict.fromkeys(map(_environment, records)))
+
+
+def machines(records: Iterable[Record]) -> list[str]:
+    """What some trainings computed on, each once; another machine may give the same bytes."""
+    return list(dict.fromkeys(record.origin.gpu or record.origin.processor for record in records))
 
 
 def _environment(record: Record) -> str:

@@ -1,4 +1,4 @@
-"""Print the time that each stage of a study took: python -m workflow_scripts.tools.show_times benchmarks/demo."""
+"""Print the time that stages and trainings took: python -m workflow_scripts.tools.show_times benchmarks/demo."""
 
 import argparse
 import csv
@@ -7,18 +7,37 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from workflow_scripts.provenance.line import apart
+
 
 def stage_times(folder: Path) -> list[tuple[str, int, float, float]]:
     """Rule, number of jobs, total seconds and largest resident memory in MB, from Snakemake's benchmark files."""
     stages = []
     for rule in sorted(path for path in folder.iterdir() if path.is_dir()):
         rows = [row for file in sorted(rule.rglob("*.tsv")) for row in _rows(file)]
-        seconds = sum(float(row["s"]) for row in rows)
-        memory = max(
-            (float(row["max_rss"]) for row in rows if row["max_rss"] not in ("-", "NA")), default=0.0
-        )
+        seconds = sum(_numbers(rows, "s"))
+        memory = max(_numbers(rows, "max_rss"), default=0.0)
         stages.append((rule.name, len(rows), seconds, memory))
     return stages
+
+
+def training_times(folder: Path) -> list[tuple[str, int, float, float]]:
+    """Run, seeds, total seconds and total seconds of processors, from the same files.
+
+    What a job put back, for it had been made before, was done in seconds; the page has what its steps had taken.
+    """
+    trained: list[tuple[str, int, float, float]] = []
+    for run in sorted(path for path in folder.glob("train_encoder/*") if path.is_dir()):
+        files = sorted(run.glob("*.tsv"))
+        rows = [row for file in files for row in _rows(file)[-1:]]
+        seeds = {seed for file in files for seed in apart(file.stem)}
+        trained.append((run.name, len(seeds), sum(_numbers(rows, "s")), sum(_numbers(rows, "cpu_time"))))
+    return trained
+
+
+def _numbers(rows: list[dict[str, str]], column: str) -> list[float]:
+    """What was measured; Snakemake writes - or NA where it could not."""
+    return [float(row[column]) for row in rows if row.get(column) not in (None, "-", "NA")]
 
 
 def _rows(file: Path) -> list[dict[str, str]]:
@@ -27,15 +46,28 @@ def _rows(file: Path) -> list[dict[str, str]]:
 
 
 def main() -> None:
-    """Read the benchmark files, print one line per rule."""
+    """Read the benchmark files, print one line per rule and one per run."""
     parser = argparse.ArgumentParser(prog="python -m workflow_scripts.tools.show_times", description=__doc__)
     parser.add_argument("folder", type=Path, help="benchmarks/<study>")
-    table = Table(title="Time and memory by stage (of the jobs' last runs)")
-    for heading in ("rule", "jobs", "seconds in all", "largest memory, MB"):
-        table.add_column(heading, justify="left" if heading == "rule" else "right")
-    for rule, jobs, seconds, memory in stage_times(parser.parse_args().folder):
-        table.add_row(rule, str(jobs), f"{seconds:.1f}", f"{memory:.0f}")
-    Console().print(table)
+    folder, out = parser.parse_args().folder, Console()
+    headings = ("rule", "jobs", "seconds in all", "largest memory, MB")
+    stages = _table("Time and memory by stage (of the jobs' last runs)", headings)
+    for rule, jobs, seconds, memory in stage_times(folder):
+        stages.add_row(rule, str(jobs), f"{seconds:.1f}", f"{memory:.0f}")
+    out.print(stages)
+    headings = ("run", "seeds", "seconds in all", "of processors")
+    runs = _table("Time of trainings (of the jobs' last runs)", headings)
+    for run, seeds, seconds, processors in training_times(folder):
+        runs.add_row(run, str(seeds), f"{seconds:.1f}", f"{processors:.1f}")
+    if runs.row_count:
+        out.print(runs)
+
+
+def _table(title: str, headings: tuple[str, ...]) -> Table:
+    table = Table(title=title)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place else "left", overflow="fold")
+    return table
 
 
 if __name__ == "__main__":

@@ -47,16 +47,8 @@ from workflow_scripts.reporting.claim_file import ClaimFile
 from workflow_scripts.reporting.claim_file import Config as Claims
 from workflow_scripts.reporting.experiment import Name, RunBlock
 from workflow_scripts.reporting.settings import Grid, Report
-from workflow_scripts.training.mlm import ContinueMlm
+from workflow_scripts.training.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.settings import Development, TeacherEncoding, Training
-
-
-class Adapt(Settings):
-    """An encoder made from another one by continued masked-language-model training."""
-
-    base: Name = Field(description="Encoder to start from.")
-    corpus: Name = Field(description="Corpus to train on.")
-    label: str = Field(description="Substitution to print wherever this encoder stands in for another.")
 
 
 class Partial(RootModel[dict[str, Any]]):
@@ -77,6 +69,27 @@ class Partial(RootModel[dict[str, Any]]):
     def _holds_such_keys(self) -> Self:
         check(self.root, self.model_json_schema(), f"{self.section}: ")
         return self
+
+
+class PartialMlm(Partial):
+    """Keys of the settings of masked-language-model training, each of which may be left out."""
+
+    section, whole = "continue_mlm.training", Training
+
+
+class Adapt(Settings):
+    """An encoder made by masked-language-model training: from another one, or afresh."""
+
+    base: Name = Field(description="Encoder to start from.")
+    corpus: Name = Field(description="Corpus to train on.")
+    label: str = Field(description="Substitution to print wherever this encoder stands in for another.")
+    afresh: Sizes | None = Field(
+        default=None,
+        description="Sizes of an encoder with random weights; of the base, tokeniser and architecture are taken.",
+    )
+    training: PartialMlm = Field(
+        default=PartialMlm({}), description="Overrides of continue_mlm.training while it is made."
+    )
 
 
 class TrainingBlock(Training):

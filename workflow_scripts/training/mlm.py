@@ -1,4 +1,4 @@
-"""Continued masked-language-model training of an encoder on a corpus.
+"""Masked-language-model training of an encoder on a corpus: of one that exists, or of one afresh.
 
 Devlin et al. 2019, https://arxiv.org/abs/1810.04805: 15% of the tokens are chosen; of these, 80% become [MASK], 10% a
 random token, and 10% stay as they are. The head is newly initialised (dense, GELU, LayerNorm, decoder tied to the word
@@ -8,15 +8,17 @@ vocabulary of 30,522, its output layer would otherwise cost more than the encode
 Shape suffixes: B sentences, T tokens, M chosen positions, D width, V vocabulary.
 """
 
+from pathlib import Path
+
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from pydantic import Field, model_validator
 from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import DataError, TrainingError
+from workflow_scripts.errors import ConfigError, DataError, TrainingError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
@@ -36,6 +38,47 @@ class ContinueMlm(Settings):
         if self.training.gpus > 1:
             raise ValueError("training.gpus must be 1: processes choose different numbers of tokens")
         return self
+
+
+class Sizes(Settings):
+    """Of an encoder that starts from random weights."""
+
+    layers: int = Field(gt=0)
+    width: int = Field(gt=0, description="Of the hidden states; a multiple of the heads.")
+    heads: int = Field(gt=0, description="Of attention, each of width divided by their number.")
+    feed_forward: int = Field(gt=0, description="Width within a layer's feed-forward part.")
+
+    @model_validator(mode="after")
+    def _heads_share_the_width(self) -> "Sizes":
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} is no multiple of {self.heads} heads")
+        return self
+
+
+def afresh(base: Path, sizes: Sizes) -> PreTrainedModel:
+    """An encoder with random weights, of the architecture and vocabulary of ``base``; without a pooler.
+
+    The weights come from torch's generator, by the architecture's own initialisation.
+
+    Raises:
+        ConfigError: if the architecture names its sizes otherwise than BERT does.
+    """
+    config = AutoConfig.from_pretrained(base, local_files_only=True)
+    values = {
+        "num_hidden_layers": sizes.layers,
+        "hidden_size": sizes.width,
+        "num_attention_heads": sizes.heads,
+        "intermediate_size": sizes.feed_forward,
+    }
+    if unknown := sorted(name for name in values if not hasattr(config, name)):
+        raise ConfigError(
+            f"encoders: adapt.afresh: {config.model_type} has no setting {unknown[0]}. "
+            "Give a base of BERT's or RoBERTa's architecture."
+        )
+    config.update(values)
+    model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    model.pooler = None
+    return model.eval()  # type: ignore[no-any-return]
 
 
 class MaskedLanguageModel(nn.Module):

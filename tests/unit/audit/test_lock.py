@@ -13,7 +13,7 @@ from workflow_scripts.audit.__main__ import main
 from workflow_scripts.audit.lock import lock
 from workflow_scripts.audit.lock_check import UNEXPLAINED, check
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import read_checksum, read_record, write_table
+from workflow_scripts.provenance.artefacts import read_checksum, read_record, write_page, write_table
 
 
 def test_a_lock_names_every_artefact_and_every_source(study):
@@ -54,6 +54,28 @@ def test_a_file_made_again_at_another_commit_is_locked_as_before(root):
     assert before["artefacts"] == after["artefacts"]
     assert before["commits"] != after["commits"]
     assert after["contents"].keys() == after["artefacts"].keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ('<td class="varies">31 to 40</td><p>on <span class="varies">Abacus</span></p>', True),
+        ('<td class="varies gap">not measured</td><p>on <span class="varies">Abacus</span></p>', True),
+        ('<td class="varies">30</td><p>on <span class="varies">Zuse</span></p><td>30</td>', False),
+        ('<td>30</td><p>on <span class="varies">Zuse</span></p>', False),
+    ],
+)
+def test_a_page_that_shows_other_times_is_locked_as_before(root, text, same):
+    path = Path(STUDY, "report.html")
+    record = read_record(path)
+    write_page(
+        path, '<html><td class="varies">30</td><p>on <span class="varies">Zuse</span></p></html>', record
+    )
+    before = lock(root, [Path(STUDY)])
+    write_page(path, f"<html>{text}</html>", record)
+    after = lock(root, [Path(STUDY)])
+    assert before["artefacts"] != after["artefacts"]
+    assert (before["contents"] == after["contents"]) == same
 
 
 def test_the_lock_lies_below_results_unless_asked_otherwise(root, monkeypatch, capsys):

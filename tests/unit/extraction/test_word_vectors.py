@@ -1,10 +1,26 @@
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from workflow_scripts.errors import DataError
-from workflow_scripts.extraction.representations import WordTokeniser, word_vocabulary
-from workflow_scripts.extraction.word_vectors import read
+from tests.jobs import call
+from tests.planning import ROOT, merged_config
+from workflow_scripts.columns.extraction import WORD_VECTORS
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.extraction.representations import WordRepresentation, WordTokeniser, word_vocabulary
+from workflow_scripts.extraction.word_vectors import locate, read
+from workflow_scripts.graph.extraction import Extraction
+from workflow_scripts.provenance.artefacts import read_record, read_table
 
+LABEL = "toy vectors stand in for others"
+WORDS, VECTORS = ["the", ",", "river"], np.array([[0.5, 1], [-1, 2e-3], [3, 4]], np.float32)
 CONTENT = "3 2\nthe 0.5 1.0 \nriver -1.0 2e-3 \n, 3.0 4.0 \n"
 
 
@@ -17,14 +33,14 @@ def file(tmp_path):
 
 def test_words_are_read_in_order_with_their_vectors(file):
     """F16: X2Static ends every line with a blank."""
-    table = read(file, 0)
+    table = read({"vectors": file}, 0)
     assert table["word"].to_pylist() == ["the", "river", ","]
     assert table["rank"].to_pylist() == [1, 2, 3]
     np.testing.assert_allclose(table["vector"].to_pylist(), [[0.5, 1], [-1, 0.002], [3, 4]], rtol=1e-6)
 
 
 def test_the_most_frequent_words_are_the_first_of_the_file(file):
-    table = read(file, 1)
+    table = read({"vectors": file}, 1)
     assert (table["word"].to_pylist(), table["rank"].to_pylist()) == (["river", ","], [2, 3])
 
 
@@ -40,7 +56,157 @@ def test_the_most_frequent_words_are_the_first_of_the_file(file):
 def test_a_file_that_is_not_whole_is_refused(file, content, message):
     file.write_text(content)
     with pytest.raises(DataError, match=message):
-        read(file, 0)
+        read({"vectors": file}, 0)
+
+
+# Of an installed package.
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """The folder of a package that can be imported."""
+    folder = tmp_path / "site/toy_vectors"
+    (folder / "data").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    np.save(folder / "data/vectors.npy", np.asfortranarray(VECTORS))
+    pq.write_table(pa.table({"index": WORDS}), folder / "data/words.parquet")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    return folder
+
+
+def block(folder: Path, **changes: object) -> dict[str, object]:
+    files = {"vectors": "data/vectors.npy", "words": "data/words.parquet"}
+    pinned = {role: {"path": path, "sha256": sha256(folder / path)} for role, path in files.items()}
+    source = {"kind": "package", "package": folder.name} | pinned
+    made = {"kind": "words", "source": source, "drop_frequent": 0, "licence": "PDDL-1.0", "label": LABEL}
+    return made | changes
+
+
+def parsed(folder: Path, **changes: object) -> WordRepresentation:
+    return WordRepresentation.parse(block(folder, **changes), "toy")
+
+
+def test_an_array_and_its_words_are_read_in_order(package):
+    """In Fortran's order, as GloVe's is saved."""
+    files, origin = locate(parsed(package), None)
+    table = read(files, 1)
+    assert (table["word"].to_pylist(), table["rank"].to_pylist()) == (WORDS[1:], [2, 3])
+    np.testing.assert_array_equal(table["vector"].to_pylist(), VECTORS[1:])
+    assert [given.path for given in origin.values()] == [
+        "package:toy_vectors/data/vectors.npy",
+        "package:toy_vectors/data/words.parquet",
+    ]
+
+
+def test_bytes_that_are_not_pinned_are_refused(package):
+    representation = parsed(package)
+    np.save(package / "data/vectors.npy", VECTORS[::-1])
+    with pytest.raises(DataError, match=r"vectors\.npy: sha256 is \w+, expected \w+"):
+        locate(representation, None)
+
+
+def test_a_package_without_pins_is_refused(package):
+    source = block(package)["source"]
+    assert isinstance(source, dict)
+    with pytest.raises(ConfigError, match=r"toy\.source\.package\.vectors\.sha256"):
+        parsed(package, source=source | {"vectors": {"path": "data/vectors.npy", "sha256": None}})
+
+
+class Opened:
+    """What a pickle would do."""
+
+    def __reduce__(self):
+        return (sys.exit, ("a pickle was opened",))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("vectors", np.array([[Opened()]] * 3, dtype=object), "no array of numbers: Object arrays cannot"),
+        ("vectors", VECTORS.astype(np.float64), "float64 .3, 2.; expected a row of float32"),
+        ("vectors", VECTORS[0], "float32 .2,.; expected"),
+        ("vectors", np.full((3, 2), np.nan, np.float32), "values that are no numbers"),
+        ("vectors", VECTORS[:2], "3 words; .*vectors.npy has 2 vectors"),
+        ("words", {"index": ["the", None, "river"]}, "expected one of words, none missing"),
+        ("words", {"index": ["the", "the", "river"]}, "3 words, 2 of them different"),
+        ("words", {"rank": [1, 2, 3]}, "columns .'rank'.; expected one of words"),
+        ("words", {"index": WORDS, "more": WORDS}, "columns .'index', 'more'.; expected one of words"),
+    ],
+)
+def test_files_of_another_kind_are_refused(package, file, content, message):
+    files = {"vectors": package / "data/vectors.npy", "words": package / "data/words.parquet"}
+    if file == "vectors":
+        np.save(files[file], content, allow_pickle=True)
+    else:
+        pq.write_table(pa.table(content), files[file])
+    with pytest.raises(DataError, match=message):
+        read(files, 0)
+
+
+@pytest.mark.parametrize("file", ["vectors", "words"])
+def test_a_file_that_was_cut_off_is_refused(package, file):
+    files = {"vectors": package / "data/vectors.npy", "words": package / "data/words.parquet"}
+    files[file].write_bytes(files[file].read_bytes()[:-9])
+    with pytest.raises(DataError, match=rf"{files[file].name}: no (array of numbers|Parquet)"):
+        read(files, 0)
+
+
+def planned(representation: Mapping[str, object], tmp_path: Path) -> dict[str, object]:
+    """The slice of the job, as the graph makes it."""
+    config = merged_config(ROOT, "config/demo.yaml")
+    config["extraction"]["representations"]["toy"] = representation
+    study = SimpleNamespace(
+        config=config, folder=tmp_path.as_posix(), shown_extraction={"statistics": [], "tables": []}
+    )
+    found: dict[str, object] = json.loads(
+        Extraction(study).word_vectors(SimpleNamespace(representation="toy"))
+    )  # type: ignore[arg-type]
+    return found
+
+
+def test_the_job_reads_what_the_graph_has_planned_and_labels_it(package, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    slice_ = planned(block(package), tmp_path)
+    files = {path: sha256(package / path) for path in ("data/vectors.npy", "data/words.parquet")}
+    assert slice_["source"] == "; ".join(
+        f"package:toy_vectors/{path} sha256:{found}" for path, found in files.items()
+    )
+    call("read_word_vectors", slice_, representation="toy", vectors="toy.parquet")
+    assert len(read_table(Path("toy.parquet"), WORD_VECTORS)) == 3
+    record = read_record(Path("toy.parquet"))
+    assert record is not None and record.labels == [LABEL]
+
+
+def test_a_package_that_is_not_installed_is_a_gap_that_names_its_files(package, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    representation = block(package)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(package.parent)])
+    slice_ = planned(representation, tmp_path)
+    assert slice_["source"] == "none"
+    call("read_word_vectors", slice_, representation="toy", vectors="toy.parquet")
+    assert len(read_table(Path("toy.parquet"), WORD_VECTORS)) == 0
+    record = read_record(Path("toy.parquet"))
+    assert record is not None
+    (label,) = record.labels
+    assert label.startswith("gap: toy: not there; expected package:toy_vectors/data/vectors.npy (sha256 ")
+    assert label.endswith(f"words.parquet (sha256 {sha256(package / 'data/words.parquet')})")
+
+
+def test_the_laboratory_has_glove_beside_b2s_and_says_so():
+    """What stands in has rows of its own, and a label wherever it stands."""
+    extraction = merged_config(ROOT, "config/minilm.yaml")["extraction"]
+    for name, dropped in (("glove", 0), ("glove_100", 100)):
+        found = WordRepresentation.parse(extraction["representations"][name], name)
+        assert (found.drop_frequent, found.label) == (dropped, "GloVe 50d stands in for B2S")
+    for part in ("tables", "figures"):
+        for name in extraction["show"][part]:
+            shown = extraction[part][name].get("models", [])
+            assert ("B2S" in shown) == ("GloVe" in shown) == ("GloVe-100" in shown), name
+    assert extraction["models"]["B2S"]["representation"] == "b2s"
 
 
 def test_whole_words_are_looked_up_in_lower_case_and_unknown_ones_left_out():

@@ -1,6 +1,7 @@
 """Figures of the extraction study, made of scores that are known."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests.unit.reporting.test_extraction import NAMES, VARIANTS, rows
@@ -50,6 +51,15 @@ def test_a_figure_shows_what_was_scored_and_is_drawn_the_same_each_time(scores, 
     assert svg == svg_of(kind, points, request)
     assert svg.index(UNITS) < svg.index("a stand-in")
     assert "<svg" in svg_of(kind, points.slice(0, 0), request)
+
+
+def test_what_was_scored_in_one_layer_is_a_diamond_and_said_to_be_one(scores):
+    request = request_of("layer_lines", scores)
+    points = load_figure("layer_lines").points(request)
+    plain = points.filter(pc.equal(points["series"], points["series"][0]))
+    marked = svg_of("layer_lines", plain.slice(0, 1), request)
+    assert f"{UNITS} Diamonds: scored in one layer only." in marked
+    assert "Diamonds" not in svg_of("layer_lines", plain.slice(0, 2), request)
 
 
 def scatter(scores, **changes):

@@ -105,6 +105,13 @@ def test_development_scores_are_drawn_where_they_were_measured():
     assert (dev["step"].to_pylist(), dev["value"].to_pylist()) == ([2, 4], [0.5, 0.7])
 
 
+def test_a_score_that_was_measured_once_is_a_diamond_and_said_to_be_one():
+    for scores, said in (([None, 0.5], True), ([0.4, 0.5], False)):
+        found = curves([history([3, 2], scores)], learning_curves.Config(loss_blocks=2))
+        svg = svg_of(lambda *text, found=found: learning_curves.draw(found, CURVES, STYLE, *text))
+        assert any("Diamonds: measured at one step only." in text for text in texts(svg)) == said
+
+
 def test_many_runs_each_keep_a_name_that_covers_no_other():
     histories = [
         history(np.linspace(3, 1, 20), [0.7] * 20, f"method{n}.mini.wiki", seed)

@@ -63,3 +63,16 @@ def test_the_figure_shows_both_quantities_and_its_footnotes():
         "y, seed 2",
     ):
         assert text in svg
+
+
+def test_a_path_of_one_step_is_a_diamond_and_said_to_be_one():
+    drawn = {}
+    for steps in (1, 2):
+        with figure_style():
+            found = draw(paths(histories(steps)), REQUEST, STYLE, "A title", [])
+            drawn[steps] = (
+                to_svg(found, "name", "A title", "About it"),
+                found.axes[0].get_lines()[0].get_marker(),
+            )
+    assert "Diamonds: measured at one step only." in drawn[1][0] and drawn[1][1] == "D"
+    assert "Diamonds" not in drawn[2][0] and drawn[2][1] != "D"

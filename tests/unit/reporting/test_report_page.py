@@ -13,9 +13,11 @@ import pytest
 
 from tests.browser import CHROMIUM, WHY_NOT, dom_of
 from tests.unit.reporting.conftest import Study, inside, run_job
+from workflow_scripts.audit.diff import contents_equal
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import page_text, read_record, verify_checksum, write_page
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.origin import processor
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
 OWN = "</script></svg><script>document.documentElement.dataset.owned = 1</script>"
@@ -131,7 +133,8 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         "What this study shows That it runs. What it cannot show Which method is better.",
         "SimCSE, adapted MiniLM, Wikipediaa bsimcse.minilm_mlm.wiki_extract",
         "differs from Frozen [CLS], adapted MiniLM with p < .05",
-        "150649,6000.644323e-05seed 1: step 125 (0.744), seed 2:",
+        "150649,6000.644323e-05150 to 165465seed 1: step 125 (0.744), seed 2:",
+        "150649,6000.644323e-05not measurednot measuredseed 1:",
         "How to read the numbers",
         "SimCSE is better than nothing.JTCSE, Table I76.25 against not printedsupported"
         "2.50 higher (2.25 to 2.75) over 3 seeds<.001 / .012",
@@ -142,6 +145,23 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         "Losses of different methods are different quantities",
     ):
         assert part in text, part
+
+
+def test_the_machine_stands_beside_the_times(page):
+    """Where trainings are measured, and by whom; both may be others for the same bytes."""
+    text = " ".join(page.text.split())
+    assert f", on {processor()}. Seconds and memory of every job" in text
+    assert "seconds of the steps of one seed and of all seeds together" in text
+
+
+def test_pages_that_differ_in_times_alone_say_the_same(finished, finish_study, tmp_path):
+    """Their checksums differ, and so would their contents with a number that no clock has measured."""
+    slower = finish_study(tmp_path / "slower", slower=0.5) / "report.html"
+    other = finish_study(tmp_path / "other", labels=("another substitution",)) / "report.html"
+    page = finished / "report.html"
+    assert "225 to 240" in slower.read_text() and verify_checksum(slower) != verify_checksum(page)
+    assert contents_equal(page, slower) and not contents_equal(page, other)
+    assert read_record(page).key == read_record(slower).key
 
 
 def test_tables_and_figures_can_be_read_aloud(page):

@@ -9,7 +9,7 @@ from tests import tiny
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective
+from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective, Sizes, afresh
 from workflow_scripts.training.sampler import Sampler
 
 SHARE = 0.15
@@ -195,3 +195,40 @@ def test_the_steps_rows_are_the_samplers(tiny_bert):
     text.batch = lambda rows: (seen.append(np.array(rows)), batch(rows))[1]
     objective.loss(4)
     assert np.array_equal(seen[0], Sampler(len(text), 5, 3).rows_of(4))
+
+
+SIZES = {"layers": 3, "width": 24, "heads": 2, "feed_forward": 40}
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_an_encoder_afresh_has_the_sizes_that_were_asked_for_and_the_vocabulary_of_its_base(
+    tiny_models, tmp_path, kind
+):
+    torch.manual_seed(1)
+    model = afresh(tiny_models[kind], Sizes.parse(SIZES, "adapt.afresh"))
+    model.save_pretrained(tmp_path)
+    again = load_backbone(tmp_path)
+    shapes = {name: tuple(value.shape) for name, value in again.state_dict().items()}
+    vocabulary = len(load_tokenizer(tiny_models[kind]))
+    assert shapes["embeddings.word_embeddings.weight"] == (vocabulary, 24)
+    assert shapes["encoder.layer.2.intermediate.dense.weight"] == (40, 24)
+    assert "encoder.layer.3.intermediate.dense.weight" not in shapes
+    assert again.config.num_attention_heads == 2
+    assert again.pooler is None
+
+
+def test_weights_of_an_encoder_afresh_come_from_the_seed_alone(tiny_models):
+    def weights(seed):
+        torch.manual_seed(seed)
+        return afresh(tiny_models["bert"], Sizes.parse(SIZES, "adapt.afresh")).state_dict()
+
+    once, again, other = weights(1), weights(1), weights(2)
+    assert all(torch.equal(once[name], again[name]) for name in once)
+    word = "embeddings.word_embeddings.weight"
+    assert not torch.equal(once[word], other[word])
+    assert once[word].std() == pytest.approx(0.02, rel=0.05)  # BERT's
+
+
+def test_heads_must_share_the_width():
+    with pytest.raises(ConfigError, match=r"adapt.afresh: .*width 24 is no multiple of 5 heads"):
+        Sizes.parse(SIZES | {"heads": 5}, "adapt.afresh")

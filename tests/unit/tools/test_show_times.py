@@ -1,0 +1,25 @@
+from pathlib import Path
+
+from workflow_scripts.tools.show_times import stage_times, training_times
+
+HEADER = "s\th:m:s\tmax_rss\tcpu_time\n"
+
+
+def leave(file: Path, *rows: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(HEADER + "".join(f"{row}\n" for row in rows))
+
+
+def test_times_are_summed_by_stage_and_by_run(tmp_path):
+    leave(tmp_path / "train_encoder/simcse.a/seed1.tsv", "20.5\t0:00:20\t900.0\t15.0")
+    leave(tmp_path / "train_encoder/simcse.a/seed2.tsv", "21.5\t0:00:21\t-\tNA")
+    leave(tmp_path / "train_encoder/jtcse.b/seeds1_2_3.tsv", "60.0\t0:01:00\t2000.0\t55.0")
+    (tmp_path / "train_encoder/jtcse.b/seed1.speed.parquet").touch()
+    leave(tmp_path / "make_table/lab.tsv", "3.0\t0:00:03\tNA\t-")
+    assert stage_times(tmp_path) == [("make_table", 1, 3.0, 0.0), ("train_encoder", 3, 102.0, 2000.0)]
+    assert training_times(tmp_path) == [("jtcse.b", 3, 60.0, 55.0), ("simcse.a", 2, 42.0, 15.0)]
+
+
+def test_a_study_without_trainings_has_no_times_of_them(tmp_path):
+    leave(tmp_path / "make_table/lab.tsv", "3.0\t0:00:03\t100.0\t2.0")
+    assert training_times(tmp_path) == []
