@@ -214,7 +214,7 @@ def _become(rule: str, arguments: list[str], folder: Path, environment: dict[str
     gc.disable()  # as a job does while it loads
     for stream in (1, 2):
         os.dup2(printed, stream)
-    sys.stdout, sys.stderr = (open(stream, "w", buffering=1, closefd=False) for stream in (1, 2))  # noqa: PTH123, SIM115
+    sys.stdout, sys.stderr = (open(stream, "w", buffering=1, closefd=False) for stream in (1, 2))  # noqa: SIM115
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -63,7 +63,7 @@ def smoke_copy(smoke: Path, tmp_path: Path) -> Path:
     copy, copied = tmp_path / "copy", dict[int, str]()
 
     def copy_once(source: str, target: str) -> None:
-        number = os.stat(source).st_ino
+        number = Path(source).stat().st_ino
         if number in copied:
             os.link(copied[number], target)
         else:

@@ -14,7 +14,6 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.tools.launch import command
 from workflow_scripts.training import ranks
 
-
 DROPOUTS = (0.0, 0.1)
 
 
