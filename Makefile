@@ -47,10 +47,11 @@ lab: $(READY)  ## small encoders on the real benchmarks under SEMBLANCE_DATA
 	@python -m workflow_scripts.tools.show_table results/minilm/tables/*.parquet
 	@echo "Report: $(CURDIR)/results/minilm/report.html"
 
+# Plans first: while one worker is at the longest file of them, the other makes the run that end-to-end tests share.
 test: $(READY) $(CRATES_READY)  ## all tests, the long ones first
 	@# Hundreds of processes load the same modules, which are compiled once whatever the environment says.
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder \
-		tests/e2e tests/dag tests/faults tests/unit
+		tests/dag tests/e2e tests/faults tests/unit
 
 faults: $(READY) $(CRATES_READY)  ## the fault matrix of tests/faults/README.md: table, tries, losses
 	python -m tests.faults

@@ -119,7 +119,10 @@ for text in json.load(sys.stdin):
 
 
 def _run_scripts(texts: list[str], folder: Path) -> None:
-    """Run each script in a process of its own, forked from one that has loaded what they have in common."""
+    """Run each script in a process of its own, forked from one that has loaded what several have in common."""
+    if len(texts) == 1:
+        recipes.run(f"{shlex.quote(sys.executable)} -c {shlex.quote(texts[0])}", folder)
+        return
     done = subprocess.run(
         [sys.executable, "-u", "-c", _FORKS], cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)},
         input=json.dumps(texts), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,

@@ -7,12 +7,13 @@ import importlib.metadata
 import io
 import multiprocessing
 import os
+import pickle
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -48,12 +49,17 @@ def copy_tree(folder: Path) -> Path:
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run ``snakemake`` in ``folder``; returns its exit code and all it printed."""
     _prepare()
-    code, printed, imported = _in_a_fork(folder, arguments)
+    code, printed, imported, read = _in_a_fork(folder, arguments)
     _import(imported)
+    _read_before.update(read)
     return code, printed
 
 
-def _in_a_fork(folder: Path, arguments: tuple[str, ...]) -> tuple[int, str, list[str]]:
+_read_before: dict[tuple[str, str], bytes] = {}
+"""What YAML says, pickled, by the class that loads it and its text: as a rule, one file of forty differs."""
+
+
+def _in_a_fork(folder: Path, arguments: tuple[str, ...]) -> tuple[int, str, list[str], dict]:
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(writer, folder, arguments))
@@ -82,6 +88,22 @@ def _prepare() -> None:
     yaml.FullLoader = yaml.CFullLoader  # the same language, read by LibYAML
     importlib.metadata.packages_distributions = cache(importlib.metadata.packages_distributions)
     importlib.metadata.packages_distributions()
+    yaml.load = _remembering(yaml.load)
+
+
+def _remembering(load: Callable) -> Callable:
+    """``yaml.load`` that reads no text twice; an error is not remembered."""
+
+    def remembered(stream, Loader):
+        text = stream if isinstance(stream, str | bytes) else stream.read()
+        key = (Loader.__qualname__, str(text))
+        if key not in _read_before:
+            if text is not stream:
+                stream.seek(0)  # errors name the file
+            _read_before[key] = pickle.dumps(load(stream, Loader))
+        return pickle.loads(_read_before[key])
+
+    return remembered
 
 
 def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
@@ -91,7 +113,7 @@ def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
     sys.dont_write_bytecode = False  # the folder is the test's own, and its next question finds it compiled
     for name in [name for name in sys.modules if name.split(".")[0] == "workflow_scripts"]:
         del sys.modules[name]
-    before = set(sys.modules)
+    before, read = set(sys.modules), set(_read_before)
     printed, code = io.StringIO(), 0
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         from snakemake.cli import main
@@ -103,7 +125,8 @@ def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
             code = stop.code if isinstance(stop.code, int) else 1
             if isinstance(stop.code, str):
                 printed.write(stop.code)
-    writer.send((code or 0, printed.getvalue(), _new_modules(before)))
+    newly_read = {key: value for key, value in _read_before.items() if key not in read}
+    writer.send((code or 0, printed.getvalue(), _new_modules(before), newly_read))
 
 
 def _new_modules(before: set[str]) -> list[str]:
