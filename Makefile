@@ -48,7 +48,8 @@ lab: $(READY)  ## small encoders on the real benchmarks under SEMBLANCE_DATA
 	@echo "Report: $(CURDIR)/results/minilm/report.html"
 
 test: $(READY) $(CRATES_READY)  ## all tests, the long ones first
-	OMP_NUM_THREADS=1 python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder \
+	@# Hundreds of processes load the same modules, which are compiled once whatever the environment says.
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder \
 		tests/e2e tests/dag tests/faults tests/unit
 
 faults: $(READY) $(CRATES_READY)  ## the fault matrix of tests/faults/README.md: table, tries, losses

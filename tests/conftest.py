@@ -1,9 +1,15 @@
 """What many tests share: tiny encoders, made once a session. Heavy imports wait until they are needed."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+def pytest_collection_finish() -> None:
+    """Keep Python from looking for garbage, test by test, among the packages that are loaded by now."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,13 @@ run as a script, ``sh dry``, whose long commands are only planned, or ``sh untri
 tables and the like are there to be read.
 """
 
+import json
+import os
 import re
 import shlex
+import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -76,19 +80,51 @@ def follow(page: Path, folder: Path) -> list[Step]:
         AssertionError: if a command fails, with what it printed.
     """
     found = steps(page.read_text("utf-8"))
-    for step in found:
-        if step.use == "write":
-            assert not (folder / step.note).exists(), f"{page}: {step.note} is there already"
-            (folder / step.note).parent.mkdir(parents=True, exist_ok=True)
-            (folder / step.note).write_text(step.text, "utf-8")
-        elif step.use == "append":
-            with (folder / step.note).open("a") as file:
-                file.write(step.text)
-        elif step.use == "script":
-            recipes.run(f"{shlex.quote(sys.executable)} -c {shlex.quote(step.text)}", folder)
-        elif step.use in ("run", "plan"):
-            recipes.run(planned(step.text) if step.use == "plan" else step.text, folder)
+    for use, group in groupby(found, key=lambda step: step.use):
+        if use == "script":
+            _run_scripts([step.text for step in group], folder)
+            continue
+        for step in group:
+            _do(step, page, folder)
     return found
+
+
+def _do(step: Step, page: Path, folder: Path) -> None:
+    if step.use == "write":
+        assert not (folder / step.note).exists(), f"{page}: {step.note} is there already"
+        (folder / step.note).parent.mkdir(parents=True, exist_ok=True)
+        (folder / step.note).write_text(step.text, "utf-8")
+    elif step.use == "append":
+        with (folder / step.note).open("a") as file:
+            file.write(step.text)
+    elif step.use in ("run", "plan"):
+        recipes.run(planned(step.text) if step.use == "plan" else step.text, folder)
+
+
+_FORKS = """
+import json, os, sys, traceback
+import sentence_transformers  # which each script would wait for; nothing may compute before they part
+for text in json.load(sys.stdin):
+    child = os.fork()
+    if not child:
+        try:
+            exec(compile(text, "script", "exec"), {"__name__": "__main__"})
+        except BaseException:
+            print(text, traceback.format_exc())
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(1)
+"""
+
+
+def _run_scripts(texts: list[str], folder: Path) -> None:
+    """Run each script in a process of its own, forked from one that has loaded what they have in common."""
+    done = subprocess.run(
+        [sys.executable, "-u", "-c", _FORKS], cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)},
+        input=json.dumps(texts), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
 
 
 def prose(page: str) -> str:

@@ -1,12 +1,18 @@
 """Training jobs in a folder, called as their rules call them; heavy imports wait until a job runs."""
 
+import atexit
 import copy
+import gc
 import hashlib
 import importlib
 import json
+import multiprocessing
+import os
+import runpy
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -159,6 +165,67 @@ def call(script: str, settings: dict[str, Any], modules: Iterable[str] = (), **a
             importlib.import_module(f"workflow_scripts.jobs.{script}").main()
     finally:
         sys.argv = before
+
+
+class Started:
+    """A job in a fork of this process, to which Python and the packages of others are no news.
+
+    The project's modules are loaded anew, as the first thing of a process of its own would be. It has of
+    ``subprocess.Popen`` what tests ask for; both streams are one.
+    """
+
+    def __init__(self, rule: str, arguments: Iterable[str], folder: Path, environment: Mapping[str, str]):
+        _prepare()
+        self._printed = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self._process = multiprocessing.get_context("fork").Process(
+            target=_become, args=(rule, list(arguments), folder, dict(environment), self._printed.fileno())
+        )
+        self._process.start()
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, or less than 0 after a signal; None as long as it runs."""
+        return self._process.exitcode
+
+    poll = returncode.fget
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to a process that runs."""
+        if self.poll() is None:
+            os.kill(self._process.pid, number)
+
+    def communicate(self) -> tuple[str, None]:
+        """Wait for the end; returns all that it printed."""
+        self._process.join()
+        self._printed.seek(0)
+        return self._printed.read(), None
+
+
+@cache
+def _prepare() -> None:
+    """Unpack the detector of languages, which each job that asks for one would do again."""
+    from py3langid import langid
+
+    langid.LanguageIdentifier.from_model_file = cache(langid.LanguageIdentifier.from_model_file)
+    langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
+
+
+def _become(rule: str, arguments: list[str], folder: Path, environment: dict[str, str], printed: int) -> None:
+    gc.disable()  # as a job does while it loads
+    for stream in (1, 2):
+        os.dup2(printed, stream)
+    sys.stdout, sys.stderr = (open(stream, "w", buffering=1, closefd=False) for stream in (1, 2))  # noqa: SIM115
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for name in [name for name in sys.modules if name.split(".")[0] == "workflow_scripts"]:
+        del sys.modules[name]
+    atexit._clear()  # what this process was to do at its end is the other's
+    sys.argv = [rule, *arguments]
+    try:
+        runpy.run_module(f"workflow_scripts.jobs.{rule}", run_name="__main__")
+    finally:
+        atexit._run_exitfuncs()  # which a child of multiprocessing does not do by itself
 
 
 def files_of(folder: Path) -> dict[str, str]:

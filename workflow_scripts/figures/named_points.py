@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.text import Annotation
-from matplotlib.transforms import Bbox
 
 from workflow_scripts.figures.style import INK, Names, short_names
 from workflow_scripts.reporting.called import Called
@@ -22,6 +21,15 @@ _LEADER_FROM = 9  # pixels; a name further away is joined to its point by a line
 _CLEARLY = 10  # pixels by which a name without a line is nearer to its point than to others
 
 Pixel = tuple[float, float]
+
+
+class Box(NamedTuple):
+    """Some pixels; matplotlib's own ``Bbox`` is slow to compare, and a crowded panel compares millions."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
 
 
 class Mark(NamedTuple):
@@ -62,16 +70,16 @@ def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str], *, c
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]
     taken = [box for mark in marks for box in _extents(axes, mark)]
     points = [_pixel(axes, mark) for mark in marks]
-    inside = axes.get_window_extent()
+    inside = Box(*axes.get_window_extent().extents)
     for mark, point in zip(marks, points, strict=True):
         name = axes.annotate(
             names[mark.run], (mark.x, mark.y), (0, 0), textcoords="offset pixels", size="small", zorder=4
         )
         name.set_horizontalalignment("left")
         name.set_verticalalignment("bottom")
-        box = name.get_window_extent()
+        size = name.get_window_extent()
         others = [where for where in points if where != point]
-        places = [place for place in _places(point, box) if _is_inside(place.box, inside)]
+        places = [place for place in _places(point, size.width, size.height) if _is_inside(place.box, inside)]
         told = (
             place
             for place in places
@@ -90,20 +98,19 @@ def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str], *, c
 class _Place(NamedTuple):
     """Where a name may be: its pixels, and small boxes along the line to its point, if it needs one."""
 
-    box: Bbox
-    leader: list[Bbox]
+    box: Box
+    leader: list[Box]
 
 
-def _places(point: Pixel, name: Bbox) -> Iterator[_Place]:
+def _places(point: Pixel, width: float, height: float) -> Iterator[_Place]:
     """Places of a name around a point, the nearest first, to the right before the left."""
-    width, height = name.width, name.height
     for ring in _RINGS:
         for step in sorted(range(_DIRECTIONS), key=lambda step: min(step, _DIRECTIONS - step)):
             angle = 2 * pi * step / _DIRECTIONS
             away = _RADIUS + _AIR + ring
             x = point[0] + away * cos(angle) + width / 2 * _side(cos(angle))
             y = point[1] + away * sin(angle) + height / 2 * _side(sin(angle))
-            box = Bbox.from_bounds(x - width / 2, y - height / 2, width, height)
+            box = _box(x - width / 2, y - height / 2, width, height)
             yield _Place(box, _line(point, box) if ring >= _LEADER_FROM else [])
 
 
@@ -112,32 +119,42 @@ def _side(share: float) -> float:
     return max(-1.0, min(1.0, 1.6 * share))
 
 
-def _line(point: Pixel, box: Bbox) -> list[Bbox]:
+def _line(point: Pixel, box: Box) -> list[Box]:
     """Boxes of a pixel along the line from the edge of a point to the nearest place of a name."""
     end = _nearest(point, box)
     length = max(1.0, dist(point, end))
     shares = [number / length for number in range(int(_RADIUS) + 2, int(length), 2)]
     (x, y), (right, up) = point, (end[0] - point[0], end[1] - point[1])
-    return [Bbox.from_bounds(x + share * right - 0.5, y + share * up - 0.5, 1, 1) for share in shares]
+    return [_box(x + share * right - 0.5, y + share * up - 0.5, 1, 1) for share in shares]
 
 
-def _nearest(point: Pixel, box: Bbox) -> Pixel:
+def _nearest(point: Pixel, box: Box) -> Pixel:
     return min(max(point[0], box.x0), box.x1), min(max(point[1], box.y0), box.y1)
 
 
-def _is_inside(box: Bbox, panel: Bbox) -> bool:
+def _is_inside(box: Box, panel: Box) -> bool:
     return bool(panel.x0 <= box.x0 and box.x1 <= panel.x1 and panel.y0 <= box.y0 and box.y1 <= panel.y1)
 
 
-def _is_free(place: _Place, taken: Iterable[Bbox]) -> bool:
+def _is_free(place: _Place, taken: Iterable[Box]) -> bool:
     return not any(_overlap(place.box, other) for other in taken)
 
 
-def _is_clear(place: _Place, point: Pixel, taken: Iterable[Bbox]) -> bool:
+def _is_clear(place: _Place, point: Pixel, taken: Iterable[Box]) -> bool:
     """Whether the line to a name crosses nothing but its own point and bars."""
-    own = Bbox.from_bounds(point[0] - 1, point[1] - 1, 2, 2)
-    crossed = [other for other in taken if any(_overlap(part, other) for part in place.leader)]
+    own = _box(point[0] - 1, point[1] - 1, 2, 2)
+    if not place.leader:
+        return True
+    around = _around(place.leader)
+    along = [other for other in taken if _overlap(around, other)]
+    crossed = [other for other in along if any(_overlap(part, other) for part in place.leader)]
     return all(_overlap(own, other) for other in crossed)
+
+
+def _around(boxes: Sequence[Box]) -> Box:
+    """The smallest box that holds all of them."""
+    lefts, bottoms, rights, tops = zip(*boxes, strict=True)
+    return Box(min(lefts), min(bottoms), max(rights), max(tops))
 
 
 def _is_told(place: _Place, point: Pixel, others: Iterable[Pixel]) -> bool:
@@ -146,7 +163,7 @@ def _is_told(place: _Place, point: Pixel, others: Iterable[Pixel]) -> bool:
     return all(_away(place.box, other) > least for other in others)
 
 
-def _away(box: Bbox, point: Pixel) -> float:
+def _away(box: Box, point: Pixel) -> float:
     return dist(point, _nearest(point, box))
 
 
@@ -164,17 +181,21 @@ def _move(axes: Axes, name: Annotation, place: _Place, point: Pixel) -> None:
         axes.plot(*line.T, color=INK, lw=0.5, alpha=0.6, zorder=1.5, scalex=False, scaley=False)
 
 
-def _extents(axes: Axes, mark: Mark) -> Iterator[Bbox]:
+def _extents(axes: Axes, mark: Mark) -> Iterator[Box]:
     """Pixels that a point and each of its bars cover."""
     ends = mark.x + (mark.x_sd or 0), mark.y + (mark.y_sd or 0)
     (x, y), (right, top) = axes.transData.transform([(mark.x, mark.y), ends])
     for wide, high in ((_RADIUS, _RADIUS), (right - x, _CAP), (_CAP, top - y)):
-        yield Bbox.from_extents(x - wide, y - high, x + wide, y + high)
+        yield Box(x - wide, y - high, x + wide, y + high)
 
 
-def _grown(box: Bbox, by: float) -> Bbox:
-    return Bbox.from_extents(box.x0 - by, box.y0 - by, box.x1 + by, box.y1 + by)
+def _box(x: float, y: float, width: float, height: float) -> Box:
+    return Box(x, y, x + width, y + height)
 
 
-def _overlap(one: Bbox, other: Bbox) -> bool:
+def _grown(box: Box, by: float) -> Box:
+    return Box(box.x0 - by, box.y0 - by, box.x1 + by, box.y1 + by)
+
+
+def _overlap(one: Box, other: Box) -> bool:
     return bool(one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1)

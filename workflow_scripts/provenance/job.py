@@ -3,6 +3,7 @@
 import argparse
 import atexit
 import fcntl
+import gc
 import json
 import os
 import socket
@@ -154,6 +155,9 @@ def parse_job(
             "--service", type=json.loads, required=True, help="who is asked, and how, as JSON"
         )
     values = vars(parser.parse_args())
+    if not gc.isenabled():  # as `snapshot` has left it
+        gc.freeze()  # what has been loaded stays
+        gc.enable()
     several = {f"{name}/{path.as_posix()}": path for name in (*many, *optional) for path in values[name]}
     read = {name: values[name] for name in inputs} | several
     job = Job(

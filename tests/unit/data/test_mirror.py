@@ -48,16 +48,20 @@ from mteb.tasks.sts.eng.sts_benchmark_sts import STSBenchmarkSTS
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import mteb_tasks
 
-class Toy(AbsTaskSTS):
-    metadata = STSBenchmarkSTS.metadata.model_copy(
-        update={"name": "Toy", "dataset": {"path": "team/toy", "revision": sys.argv[1]}}
-    )
+def show(asked):
+    class Toy(AbsTaskSTS):
+        metadata = STSBenchmarkSTS.metadata.model_copy(
+            update={"name": "Toy", "dataset": {"path": "team/toy", "revision": asked}}
+        )
 
-with one_line_errors():
     (row,) = mteb_tasks.fetch([Toy()], "stop").to_pylist()
     task = Toy()
     assert mteb_tasks._load_data(task, offline=True) is None
     print(row["revision"], row["sha256"], len(task.dataset["test"]))
+
+with one_line_errors():
+    for revision in sys.argv[1:]:
+        show(revision)
 """
 
 
@@ -169,10 +173,11 @@ def test_an_encoder_that_cannot_be_had_is_asked_for_again_only_where_that_may_he
 
 def test_tasks_of_mteb_are_brought_and_load_without_a_network(hub, ask):
     with mirror(hub) as address:
-        brought = [ask(TASKS, address, revision) for revision in (OLD, NEW)]
-    assert [one.stdout.split()[::2] for one in brought] == [[OLD, "2"], [NEW, "3"]], brought[0].stderr
-    assert len({one.stdout.split()[1] for one in brought}) == 2
-    assert ask(TASKS, NOBODY, OLD).stdout == brought[0].stdout
+        brought = ask(TASKS, address, OLD, NEW)
+    told = [line.split() for line in brought.stdout.splitlines()]
+    assert [one[::2] for one in told] == [[OLD, "2"], [NEW, "3"]], brought.stderr
+    assert len({sha256 for _, sha256, _ in told}) == 2
+    assert ask(TASKS, NOBODY, OLD, NEW).stdout == brought.stdout
 
 
 FILES = """

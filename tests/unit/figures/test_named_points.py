@@ -46,7 +46,9 @@ def covered(shown, axes, boxes):
         bars = [(mark.x + step * (mark.x_sd or 0), mark.y) for step in steps]
         bars += [(mark.x, mark.y + step * (mark.y_sd or 0)) for step in steps]
         pixels = axes.transData.transform(bars)
-        pairs += [(mark, box) for box in boxes if any(box.contains(*pixel) for pixel in pixels)]
+        pairs += [
+            (mark, box) for box in boxes if ((pixels >= box.min) & (pixels <= box.max)).all(axis=1).any()
+        ]
     return pairs
 
 

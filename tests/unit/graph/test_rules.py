@@ -152,6 +152,7 @@ def test_a_size_comes_from_the_encoder_itself_and_else_from_the_rates(tmp_path):
     encoders = {
         "mine": local,
         "adapted": {"adapt": {"base": "mine"}},
+        "afresh": {"adapt": {"base": "mine", "afresh": {"layers": 4, "width": 256}}},
         "bert": {"fetch": {"sources": [{"kind": "hub", "repository": "x", "revision": "y"}]}},
         "unheard_of": {
             "fetch": {"sources": [{"kind": "package", "package": "no_such_package", "path": "model"}]}
@@ -159,6 +160,7 @@ def test_a_size_comes_from_the_encoder_itself_and_else_from_the_rates(tmp_path):
     }
     sizes = Sizes(encoders, tmp_path / "data", tmp_path / "results", tmp_path / "rates.yaml")
     assert sizes.of("mine") == sizes.of("adapted") == Size(3, 48)
+    assert sizes.of("afresh") == Size(4, 256)
     assert sizes.of("bert") == Size(12, 768)
     assert sizes.of("unheard_of") is None
     without = Sizes(encoders, None, tmp_path / "results", tmp_path / "rates.yaml")

@@ -91,13 +91,13 @@ def test_a_run_reads_what_its_method_asks_for(study):
 
 
 def test_seeds_share_a_card_unless_each_starts_from_files_of_its_own(study):
-    assert Training(study).side_by_side == {}
-    for settings in (study.settings(run) for run in study.runs):
-        settings["training"]["together"] = 2
-    (shared,) = Training(study).side_by_side.items()
+    (shared,) = Training(study).side_by_side.items()  # the demo's, two by two
     assert shared == ((1, 2), [run for run in study.trained if run != JTCSE])
     study.settings(THREE_R)["training"]["together"] = 1
     assert THREE_R not in Training(study).side_by_side[1, 2]
+    for settings in (study.settings(run) for run in study.runs):
+        settings["training"]["together"] = 1
+    assert Training(study).side_by_side == {}
 
 
 def test_settings_of_a_run_are_one_string_with_sorted_keys(study):
@@ -113,6 +113,24 @@ def test_an_adapted_encoder_starts_from_its_base_and_corpus(study):
     training, wildcards = Training(study), Wildcards(encoder="minilm_mlm")
     assert training.adapted_base(wildcards) == "<results>/encoders/minilm/record.json"
     assert training.adapted_corpus(wildcards) == "<results>/corpora/wiki_extract/train.parquet"
+
+
+def test_an_adapted_encoder_may_have_steps_of_its_own(study):
+    training, wildcards = Training(study), Wildcards(encoder="minilm_mlm")
+    shared = json.loads(training.adapting_settings(wildcards))
+    study.config["encoders"]["minilm_mlm"]["adapt"]["training"] = {
+        "max_steps": 7,
+        "cpu_threads": 3,
+        "checkpoint_minutes": 9,
+    }
+    own = json.loads(training.adapting_settings(wildcards))
+    assert own["continue_mlm"]["training"] == shared["continue_mlm"]["training"] | {
+        "max_steps": 7,
+        "cpu_threads": 3,
+    }
+    assert own["adapt"] == shared["adapt"]  # said once, where it decides
+    assert training.adapting_threads(wildcards) == 3
+    assert training.adapting_minutes(wildcards) == "9"
 
 
 def test_corpora_are_cut_from_datasets(study):

@@ -6,8 +6,6 @@ import random
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
 import pyarrow as pa
@@ -17,7 +15,7 @@ import pytest
 from benchmarks.material import minilm, wikipedia_sentences
 from tests import fault_server
 from tests.fault_server import HANG, FaultServer, fault
-from tests.jobs import planned_code
+from tests.jobs import Started, planned_code
 from workflow_scripts.columns.corpora import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
 from workflow_scripts.data.words import Words, count_words, spoken, top_words
 from workflow_scripts.models.encoder import load_tokenizer
@@ -106,10 +104,8 @@ class Workshop:
     def _job(self, rule, settings, **files):
         files |= {"encoder": "encoder/record.json", "exemplars": "pool.parquet", "dropped": "dropped.parquet"}
         arguments = [part for name, value in files.items() for part in (f"--{name}", value)]
-        return subprocess.Popen(
-            [sys.executable, "-m", f"workflow_scripts.jobs.{rule}", *planned_code(rule), "--config", json.dumps(settings), "--pool", "toy", *arguments],
-            cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
+        line = [*planned_code(rule), "--config", json.dumps(settings), "--pool", "toy", *arguments]
+        return Started(rule, line, self.folder, self.environment)
 
     def holds(self, text):
         """Files below the folder that hold ``text``, compressed tables read as text."""

@@ -159,9 +159,21 @@ def make(name, method):
     jobs.call("join_encoders", {"method": method}, encoder=joined, **outputs)
 
 
+def asked_for(request):
+    """Runs that the tests of this file look at which were asked for: those in their names, or all."""
+    here = (item for item in request.session.items if item.path == request.path)
+    tests = [item for item in here if "models" in item.fixturenames]
+    runs = {item.callspec.params.get("run") if hasattr(item, "callspec") else None for item in tests}
+    if None in runs:
+        return RUNS
+    made_of = "jtcse-default"  # others are
+    return [run for run, name in zip(RUNS, NAMES, strict=True) if name in {*runs, made_of}]
+
+
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    """The model folders of all runs, made here, and what a process that lacks this project made of them."""
+def models(request, tmp_path_factory):
+    """The model folders of all runs asked for, made here, and what a process that lacks this project made of them."""
+    asked = asked_for(request)
     folder = tmp_path_factory.mktemp("every_method")
     patch = pytest.MonkeyPatch()
     patch.chdir(folder)
@@ -170,9 +182,10 @@ def models(tmp_path_factory):
     first = settings_of("simcse", "default")
     for name in ("one", "two"):
         make(name, first)
-    for (name, reading), run in zip(RUNS, NAMES, strict=True):
-        make(run, settings_of(name, reading))
-    Path("asked.json").write_text(json.dumps({"folders": [f"{run}/model" for run in NAMES], "texts": TEXTS}))
+    for name, reading in asked:
+        make(f"{name}-{reading}", settings_of(name, reading))
+    folders = [f"{name}-{reading}/model" for name, reading in asked]
+    Path("asked.json").write_text(json.dumps({"folders": folders, "texts": TEXTS}))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     yield json.loads(Path("answers.json").read_text())

@@ -113,7 +113,7 @@ def test_packages_are_the_distributions_that_the_closure_imports():
     assert found["pyarrow"] == version("pyarrow")
     assert "pydantic" not in found
     assert closure.loaded_unkeyed()["pydantic"] == version("pydantic")  # through config
-    assert closure.loaded_unkeyed().keys() <= closure.UNKEYED_PACKAGES
+    assert closure.loaded_unkeyed().keys() <= closure.UNKEYED_PACKAGES.keys()
     assert "torch" not in found
     assert list(found) == sorted(found)
     assert closure.packages("errors") == {}
@@ -126,11 +126,12 @@ def imported_at_run_time():
     Each is imported in a child forked from one process that holds what others wrote already.
     """
     program = """
-import contextlib, importlib, json, os, pkgutil, sys, traceback
+import contextlib, gc, importlib, json, os, pkgutil, sys, traceback
 modules, foreign = json.load(sys.stdin)
 for name in foreign:
     with contextlib.suppress(ImportError, AttributeError):
         pkgutil.resolve_name(name)
+gc.disable()  # each child would look at, and so copy, all that is loaded
 for module in modules:
     sys.stdout.flush()
     child = os.fork()
@@ -249,10 +250,15 @@ def test_progress_bars_and_downloads_decide_nothing():
 
 
 def test_every_package_that_is_declared_is_installed():
-    named = closure.UNKEYED_PACKAGES | set(closure.COMPUTES_WITH)
+    named = closure.UNKEYED_PACKAGES.keys() | closure.COMPUTES_WITH.keys()
     named |= {below for others in closure.COMPUTES_WITH.values() for below in others}
     installed = {owner for owners in closure._distributions().values() for owner in owners}
     assert named <= installed
+
+
+def test_packages_that_decide_no_number_are_imported_by_the_names_that_are_looked_for():
+    for name, module in closure.UNKEYED_PACKAGES.items():
+        assert name in closure._distributions()[module]
 
 
 def test_nothing_imports_an_entry_script():

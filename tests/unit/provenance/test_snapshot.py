@@ -132,6 +132,28 @@ def test_a_job_does_not_begin_with_other_packages_than_it_was_planned_with(tree)
     assert f"pyarrow: {version('pyarrow')} where this job runs, 0.1 where it was planned" in ended.stderr
 
 
+COLLECTS = """
+import atexit, gc
+atexit.register(lambda: print("collects garbage:", gc.isenabled()))
+"""
+
+
+def test_garbage_is_looked_for_once_a_job_has_read_its_command_line_and_not_while_it_loads(tree, tmp_path):
+    """What a process says of itself at its end: one that was asked for help, and one that did its work."""
+    (tmp_path / "sitecustomize.py").write_text(COLLECTS)
+    job = ("-m", "workflow_scripts.jobs.count_words")
+    shutil.rmtree(tree / ".kept", ignore_errors=True)
+    helped, worked = (
+        run(tree, *job, *arguments, PYTHONPATH=str(tmp_path))
+        for arguments in (["--help"], command_line(tree))
+    )
+    assert helped.stdout.endswith("collects garbage: False\n")
+    assert worked.returncode == 0 and worked.stdout.endswith("collects garbage: True\n"), worked.stderr
+    Path(tree, "words.parquet").unlink()
+    other = run(tree, "-c", "import workflow_scripts.jobs", PYTHONPATH=str(tmp_path))
+    assert other.stdout == "collects garbage: True\n"  # whoever else imports a script
+
+
 def test_a_record_holds_the_key_of_its_settings_inputs_and_code(tree):
     arguments = command_line(tree)
     keys = set()

@@ -1,4 +1,7 @@
-"""Trains a tiny SimCSE as one of several ranks: torchrun ... -m tests.unit.training.rank_worker FOLDER DROPOUT STOP."""
+"""Trains a tiny SimCSE as one of several ranks: torchrun ... -m tests.unit.training.rank_worker STOP FOLDER DROPOUT ...
+
+One training for each folder and its dropout, one after the other; STOP is the step where they are cut off, or 0.
+"""
 
 import sys
 from pathlib import Path
@@ -55,7 +58,12 @@ def first_gradients(objective: simcse.Objective) -> dict[str, torch.Tensor]:
 
 
 def main() -> None:
-    folder, dropout, stop = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+    stop, *asked = sys.argv[1:]
+    for folder, dropout in zip(asked[::2], asked[1::2], strict=True):
+        train_in(Path(folder), float(dropout), int(stop))
+
+
+def train_in(folder: Path, dropout: float, stop: int) -> None:
     settings = tiny.training(max_steps=STEPS, batch_size=BATCH)
     prepare(settings, seed=5)
     write_checkpoints_by_steps()

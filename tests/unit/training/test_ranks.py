@@ -14,23 +14,40 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.tools.launch import command
 from workflow_scripts.training import ranks
 
+DROPOUTS = (0.0, 0.1)
 
-def trained(folder, processes, *, dropout=0.0, stop=0):
-    """What a training by so many processes leaves; None where it was cut off."""
-    if not (folder / "encoder").exists():
-        tiny.write_model(folder / "encoder", "bert")
-    worker = ["tests.unit.training.rank_worker", str(folder), str(dropout), str(stop)]
+
+def trained(folder, processes, dropouts=(0.1,), *, stop=0):
+    """What trainings by so many processes leave, one for each dropout; None where they were cut off."""
+    folders = [folder / f"dropout{dropout}" for dropout in dropouts]
+    for one in folders:
+        if not (one / "encoder").exists():
+            tiny.write_model(one / "encoder", "bert")
+    asked = [str(part) for pair in zip(folders, dropouts, strict=True) for part in pair]
+    worker = ["tests.unit.training.rank_worker", str(stop), *asked]
     torchrun = ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     command = [sys.executable, "-m", *([] if processes == 1 else [*torchrun, "-m"]), *worker]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert bool(done.returncode) == bool(stop), done.stderr[-2000:]
-    return None if stop else load_file(folder / "found.safetensors")
+    return None if stop else [load_file(one / "found.safetensors") for one in folders]
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_two_processes_have_the_loss_and_the_gradients_of_the_joint_batch(tmp_path, dropout):
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """By dropout, what a training by one process leaves."""
+    return dict(zip(DROPOUTS, trained(tmp_path_factory.mktemp("one"), 1, DROPOUTS), strict=True))
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """By dropout, what a training by two processes leaves."""
+    return dict(zip(DROPOUTS, trained(tmp_path_factory.mktemp("two"), 2, DROPOUTS), strict=True))
+
+
+@pytest.mark.parametrize("dropout", DROPOUTS)
+def test_two_processes_have_the_loss_and_the_gradients_of_the_joint_batch(one, two, dropout):
     """What is dropped does not depend on who has a sentence."""
-    one, two = (trained(tmp_path / name, count, dropout=dropout) for name, count in (("one", 1), ("two", 2)))
+    one, two = one[dropout], two[dropout]
     gradients = [name for name in one if name.startswith("gradient ")]
     assert len(gradients) > 20
     assert max(one[name].abs().max() for name in gradients) > 1e-2  # else agreement would say little
@@ -40,10 +57,10 @@ def test_two_processes_have_the_loss_and_the_gradients_of_the_joint_batch(tmp_pa
     torch.testing.assert_close(two["losses"], one["losses"], rtol=1e-3, atol=1e-3)
 
 
-def test_a_training_by_two_processes_that_was_cut_off_ends_in_the_same_bytes(tmp_path):
-    whole = trained(tmp_path / "whole", 2, dropout=0.1)
-    trained(tmp_path / "cut", 2, dropout=0.1, stop=4)  # checkpoints lie at steps 2 and 4
-    resumed = trained(tmp_path / "cut", 2, dropout=0.1)
+def test_a_training_by_two_processes_that_was_cut_off_ends_in_the_same_bytes(two, tmp_path):
+    whole = two[0.1]
+    trained(tmp_path, 2, stop=4)  # checkpoints lie at steps 2 and 4
+    (resumed,) = trained(tmp_path, 2)
     assert whole["losses"].shape == (6,)
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
@@ -94,11 +111,11 @@ def two_nodes(tmp_path):
     return {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "4711"}
 
 
-def test_two_nodes_have_the_loss_and_the_gradients_of_the_joint_batch(tmp_path, two_nodes):
+def test_two_nodes_have_the_loss_and_the_gradients_of_the_joint_batch(one, tmp_path, two_nodes):
     """Two torchruns that know nothing of each other but where they meet, as srun starts them."""
-    one = trained(tmp_path / "one", 1)
+    one = one[0.0]
     tiny.write_model(tmp_path / "two/encoder", "bert")
-    worker = ["tests.unit.training.rank_worker", str(tmp_path / "two"), "0.0", "0"]
+    worker = ["tests.unit.training.rank_worker", "0", str(tmp_path / "two"), "0.0"]
     done = subprocess.run(
         [sys.executable, "-m", "workflow_scripts.tools.launch", "2", "-m", *worker],
         cwd=ROOT, env=os.environ | two_nodes, capture_output=True, text=True, timeout=300, check=False,
