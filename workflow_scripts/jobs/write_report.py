@@ -147,11 +147,10 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> page.TrainingLin
     )
 
 
-def _speed(job: Job, history: Path) -> Path:
+def _speed(job: Job, history: Path) -> Path | None:
     """Where the training with this history leaves its speed."""
     place = (wildcard(history, "run"), f"seed{wildcard(history, 'seed')}.speed.parquet")
-    found = {path.parts[-2:]: path for path in job.measured["speeds"]}
-    return found.get(place, Path(*place))
+    return next((path for path in job.measured["speeds"] if path.parts[-2:] == place), None)
 
 
 def _stands_below(figure: Path) -> str:

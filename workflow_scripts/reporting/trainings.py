@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.layout import number
 
@@ -41,7 +42,7 @@ def checkpoint_text(checkpoint: Checkpoint) -> str:
     return f"step {checkpoint.step:,}{score}"
 
 
-def seconds(speed: Path, batch_size: int, trained_steps: int) -> float | None:
+def seconds(speed: Path | None, batch_size: int, trained_steps: int) -> float | None:
     """How long the steps of a training took, its development scores included; None where nothing was measured.
 
     Args:
@@ -49,10 +50,18 @@ def seconds(speed: Path, batch_size: int, trained_steps: int) -> float | None:
             it has the steps since: their mean stands for all.
         batch_size: Sentences a step.
         trained_steps: Number of all steps.
+
+    Raises:
+        DataError: if the file is damaged.
     """
-    if not speed.is_file():
+    if speed is None or not speed.is_file():
         return None
-    rates = pq.read_table(speed, columns=["sentences_per_second"])["sentences_per_second"].to_pylist()
+    try:
+        rates = pq.read_table(speed)["sentences_per_second"].to_pylist()
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise DataError(
+            f"{speed}: no table of speeds. Delete it: the page says then that nothing was measured."
+        ) from error
     return trained_steps * fmean(batch_size / rate for rate in rates) if rates else None
 
 

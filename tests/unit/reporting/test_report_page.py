@@ -264,3 +264,19 @@ def test_a_figure_of_a_strangers_is_not_drawn_into_the_page(finish_study, tmp_pa
         write_page(figure, text, read_record(figure))
         with pytest.raises(DataError, match=r"cosine_density.svg: holds an element .*script"):
             run_job("write_report", line)
+
+
+def test_a_damaged_file_of_speeds_is_named(finish_study, tmp_path):
+    """And one that is not there is a number that was not measured."""
+    finish_study(tmp_path)
+    with inside(tmp_path):
+        (line,) = (line for rule, line in Study(Path("results/demo")).jobs() if rule == "write_report")
+        speed = Path("benchmarks/demo/train_encoder/simcse.minilm_mlm.wiki_extract/seed1.speed.parquet")
+        whole = speed.read_bytes()
+        speed.write_bytes(whole[:-9])
+        with pytest.raises(DataError, match=r"seed1\.speed\.parquet: no table of speeds\. Delete it"):
+            run_job("write_report", line)
+        speed.unlink()
+        run_job("write_report", line)
+        text = " ".join(Page(Path("results/demo/report.html").read_text()).text.split())
+    assert "150 to 165not measuredseed 1: step 125" in text  # of two seeds there is no sum over three
