@@ -126,12 +126,11 @@ def imported_at_run_time():
     Each is imported in a child forked from one process that holds what others wrote already.
     """
     program = """
-import contextlib, gc, importlib, json, os, pkgutil, sys, traceback
+import contextlib, importlib, json, os, pkgutil, sys, traceback
 modules, foreign = json.load(sys.stdin)
 for name in foreign:
     with contextlib.suppress(ImportError, AttributeError):
         pkgutil.resolve_name(name)
-gc.disable()  # each child would look at, and so copy, all that is loaded
 for module in modules:
     sys.stdout.flush()
     child = os.fork()
