@@ -1,10 +1,15 @@
 """What many tests share: tiny encoders, made once a session. Heavy imports wait until they are needed."""
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+os.environ.pop(
+    "COLUMNS", None
+)  # processes that share the tests are told 80, and print tables as narrow as that
 
 
 def pytest_collection_finish() -> None:

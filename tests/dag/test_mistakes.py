@@ -241,7 +241,7 @@ MISTAKES = {
         "evaluation.on_gpu: 'all' is not of type 'array'",
     ),
     "a batch that the GPUs cannot share": (
-        training_of("simcse", gpus=3),
+        training_of("simcse", gpus=3, together=1),
         "training.batch_size: 32 sentences for 3 GPUs. Make it a multiple.",
     ),
     "seeds side by side on several GPUs each": (
