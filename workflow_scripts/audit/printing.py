@@ -19,10 +19,10 @@ def table(*columns: str, numbers: Iterable[str] = ()) -> Table:
     return made
 
 
-def console() -> Console:
-    """Standard output; wide where it is neither a terminal nor as wide as COLUMNS says."""
+def console(pipe_width: int = _PIPE_WIDTH) -> Console:
+    """Standard output; ``pipe_width`` wide where it is neither a terminal nor as wide as COLUMNS says."""
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if known else _PIPE_WIDTH, highlight=False, markup=False, emoji=False)
+    return Console(width=None if known else pipe_width, highlight=False, markup=False, emoji=False)
 
 
 def print_json(data: object) -> None:

@@ -121,9 +121,9 @@ def main() -> None:
     )
     parser.add_argument("--study", type=Path, help="folder of a study's results, such as results/demo")
     arguments = parser.parse_args()
-    files = read_claims(arguments.papers)
+    files, out = read_claims(arguments.papers), console()
     for part in judged(arguments.study, arguments.papers) if arguments.study else [listed(files)]:
-        console().print(part)
+        out.print(part)
 
 
 if __name__ == "__main__":

@@ -7,16 +7,15 @@ those of snakemake: a paper (jtcse), a table (results/paper/tables/jtcse_table1.
 """
 
 import json
-import os
 import resource
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from workflow_scripts.audit.printing import console
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.planning.estimates import Estimator
 from workflow_scripts.planning.graph import SHARED, planned, study_in, study_parser
@@ -51,22 +50,20 @@ def main() -> None:
 
 def show(tables: dict[str, list[Row]]) -> None:
     """Print the estimates as tables."""
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _PIPE_WIDTH
-    console.print(_work_table("Jobs by rule", "rule", [(row["rule"], row) for row in tables["rules"]]))
+    out = console(_PIPE_WIDTH)
+    out.print(_work_table("Jobs by rule", "rule", [(row["rule"], row) for row in tables["rules"]]))
     title = (
         "By paper and experiment; each row alone, shared jobs count in several, the last row counts each once"
     )
-    console.print(_work_table(title, "experiment", [(_name(row), row) for row in tables["experiments"]]))
-    console.print(_storage_table(tables["storage"]))
+    out.print(_work_table(title, "experiment", [(_name(row), row) for row in tables["experiments"]]))
+    out.print(_storage_table(tables["storage"]))
     if tables["requests"]:
-        console.print(_requests_table(tables["requests"]))
+        out.print(_requests_table(tables["requests"]))
     if tables["merged"]:
-        console.print(_merged_table(tables["merged"]))
+        out.print(_merged_table(tables["merged"]))
     if tables["no_effect"]:
-        console.print(_no_effect_table(tables["no_effect"]))
-    console.print(_origins_table(tables["rests_on"]))
+        out.print(_no_effect_table(tables["no_effect"]))
+    out.print(_origins_table(tables["rests_on"]))
 
 
 def _name(row: Row) -> str:

@@ -1,7 +1,6 @@
 """Print tables or scores: python -m workflow_scripts.tools.show_table results/demo/tables/demo.parquet."""
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError, one_line_errors
@@ -118,12 +118,10 @@ def main() -> None:
         with atomic(arguments.csv) as temporary:
             temporary.write_text(text, "utf-8")
         return
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _PIPE_WIDTH
-    print_tables(tables, console)
+    out = console(_PIPE_WIDTH)
+    print_tables(tables, out)
     if scores:
-        print_scores(scores, console)
+        print_scores(scores, out)
 
 
 if __name__ == "__main__":
