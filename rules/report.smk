@@ -216,6 +216,55 @@ rule draw_figure:
         """
 
 
+for figures, experiments in FIGURES.together.items():
+
+    rule:
+        """Figures of one experiment in one process, which takes longer to start than to draw any of them."""
+        name:
+            FIGURES.rule_drawing(experiments)
+        input:
+            **FIGURES.each(figures, "files", FIGURES.inputs),
+            **FIGURES.each(figures, "code", FIGURES.code),
+        output:
+            **{
+                f"{figure}_svg": report(
+                    f"<results>/figures/{{experiment}}/{figure}.svg",
+                    caption=f"../resources/captions/{figure}.rst",
+                    category="Figures",
+                    labels={"experiment": "{experiment}", "shows": figure},
+                )
+                for figure in figures
+            },
+            **{f"{figure}_data": f"<results>/figures/{{experiment}}/{figure}.parquet" for figure in figures},
+        log:
+            "<logs>/draw_figure/{experiment}/figures.log",
+        benchmark:
+            "<benchmarks>/draw_figure/{experiment}/figures.tsv"
+        wildcard_constraints:
+            experiment=one_of(experiments),
+        threads: 1
+        resources:
+            mem=MEMORY.usual(4),
+            runtime="15m",
+        params:
+            **FIGURES.each(figures, "config", FIGURES.settings),
+            **FIGURES.each(figures, "packages", FIGURES.versions),
+        message:
+            f"Draw {', '.join(figures)} of {{wildcards.experiment}}"
+        shell:
+            "\npython -m workflow_scripts.jobs"
+            + " --then".join(
+                f" draw_figure --code {{input.{figure}_code:q}} --packages {{params.{figure}_packages:q}}"
+                f" --config {{params.{figure}_config:q}} --experiment {{wildcards.experiment:q}} --figure {figure}"
+                f" --inputs {{input.{figure}_files:q}}"
+                f" --svg {{output.{figure}_svg:q}} --data {{output.{figure}_data:q}}"
+                for figure in figures
+            )
+            + " >{log:q} 2>&1"
+
+    workflow.ruleorder(FIGURES.rule_drawing(experiments), "draw_figure")
+
+
 rule write_report:
     """The whole study on one page."""
     input:

@@ -148,12 +148,14 @@ def processes_of(jobs: Iterable[str]) -> dict[str, int]:
 
 
 def planned_by_figure(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
-    """As ``planned_jobs``, with a key for each figure: ``draw_figure:learning_curves``."""
+    """As ``planned_jobs``, with a key for each job that draws: ``draw_figure:layer_attention``, or ``draw_figures``."""
     printed = _dry_run(folder, *arguments, configfile=configfile)
     planned = _rules_in(printed)
     drawn = set(re.findall(r"^Job \d+: Draw (\w+) of (\w+)$", printed, flags=re.MULTILINE))
     assert planned.pop("draw_figure", 0) == len(drawn)
-    return planned | Counter(f"draw_figure:{figure}" for figure, _experiment in drawn)
+    one_by_one = Counter(f"draw_figure:{figure}" for figure, _experiment in drawn)
+    joint = re.compile(r"draw_figures_as_in_\w+")
+    return Counter(joint.sub("draw_figures", rule) for rule in Counter(planned).elements()) | one_by_one
 
 
 def _dry_run(folder: Path, *arguments: str, configfile: str) -> str:

@@ -25,18 +25,14 @@ from tests.planning import planned_by_figure as planned_jobs
 # sub-encoder behind JTCSE.
 EVALUATED = "evaluate_lee_with_lee_space"  # pairs and geometry, in one process
 REPORT = {"write_report": 1}
-PLANE = {"draw_figure:alignment_uniformity": 1}
+FIGURES = {"draw_figures": 1}  # alignment and uniformity, densities, learning curves, threshold: one process
 JUDGED = {"judge_claims": 1}  # in both of the demo's tables
 TABLE = {"make_table": 1} | JUDGED
-SCORED = {"draw_figure:cosine_density": 1} | TABLE | PLANE | REPORT
-CURVES = {
-    "draw_figure:learning_curves": 1,
-    "draw_figure:threshold_path": 1,
-    "draw_figure:token_similarity": 1,
-}  # all show 3R
+SCORED = FIGURES | TABLE | REPORT
+CURVES = FIGURES | {"draw_figure:token_similarity": 1}  # show 3R
 LAYERS = {"draw_figure:layer_attention": 1}
-NAMED = {"draw_figure:learning_curves": 1, "draw_figure:cosine_density": 1} | PLANE | REPORT
-DRAWN = CURVES | LAYERS | PLANE | {"draw_figure:cosine_density": 1, "draw_figure:extraction_figure4": 1}
+NAMED = FIGURES | REPORT
+DRAWN = CURVES | LAYERS | {"draw_figure:extraction_figure4": 1}
 ALL_EVALUATED = {EVALUATED: 13} | SCORED
 TRAINED = {"train_encoder": 12, EVALUATED: 10} | CURVES | LAYERS | SCORED
 NOT_S2SENT = TRAINED | {
@@ -46,11 +42,7 @@ NOT_S2SENT = TRAINED | {
 NOT_LAYER_POOLER = {name: jobs for name, jobs in NOT_S2SENT.items() if name not in LAYERS}
 PLAIN = {"train_encoder": 8, EVALUATED: 6} | CURVES | SCORED  # nor LayerAttPooler
 THREE_R = {"train_encoder": 2, EVALUATED: 2} | CURVES | SCORED
-JTCSE = {
-    "train_encoder": 2,
-    EVALUATED: 2,
-    "draw_figure:learning_curves": 1,
-} | SCORED
+JTCSE = {"train_encoder": 2, EVALUATED: 2} | SCORED
 S2SENT = JTCSE
 LAYER_POOLER = S2SENT | LAYERS
 POOLED = {"pool_encoder": 3, EVALUATED: 3} | SCORED
@@ -107,26 +99,26 @@ READERS: dict[str, dict[str, int]] = {
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
     "datasets.wiki_extract.about": NOTHING,  # for people
     "datasets.lee.about": NOTHING,
-    "significance": TABLE | PLANE | REPORT,
+    "significance": SCORED,
     "claims": JUDGED | REPORT,
     "report.figure": DRAWN | REPORT,
-    "report.learning_curves": {"draw_figure:learning_curves": 1} | REPORT,
-    "report.cosine_density.edges": {"draw_figure:cosine_density": 1} | REPORT,
-    "report.cosine_density.bandwidth": {"draw_figure:cosine_density": 1} | REPORT,
+    "report.learning_curves": FIGURES | REPORT,
+    "report.cosine_density.edges": FIGURES | REPORT,
+    "report.cosine_density.bandwidth": FIGURES | REPORT,
     "report.layer_attention": LAYERS | REPORT,
     "report.page": REPORT,
-    "names.methods.frozen_cls": {"draw_figure:cosine_density": 1} | PLANE | REPORT,
-    "names.methods.frozen_avg": {"draw_figure:cosine_density": 1} | PLANE | REPORT,
+    "names.methods.frozen_cls": FIGURES | REPORT,
+    "names.methods.frozen_avg": FIGURES | REPORT,
     "names.methods.simcse": NAMED | {"draw_figure:token_similarity": 1},
     "names.methods.simcse_s2sent": NAMED,
     "names.methods.simcse_layerattpooler": NAMED | LAYERS,
     "names.methods.simcse_3r": NAMED | CURVES,
     "names.methods.jtcse": NAMED,
-    "names.encoders.minilm": EXTRACTED | {"draw_figure:cosine_density": 1} | PLANE,
+    "names.encoders.minilm": EXTRACTED | FIGURES,
     "names.encoders.minilm_mlm": NAMED | CURVES | LAYERS,
     "names.encoders.demo_twin": NAMED,
     "names.corpora.wiki_extract": NAMED | CURVES | LAYERS,
-    "names.datasets.lee": EXTRACTED | {"draw_figure:cosine_density": 1} | PLANE,
+    "names.datasets.lee": EXTRACTED | FIGURES,
     "names.datasets.wiki_extract": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
     "methods.simcse": PLAIN,
@@ -377,7 +369,7 @@ def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, path):
         ("tables/demo.parquet", "make_table"),
         ("tables/extraction_demo.parquet", "tabulate_extraction"),
         ("claims.parquet", "judge_claims"),
-        ("figures/demo/learning_curves.svg", "draw_figure:learning_curves"),
+        ("figures/demo/learning_curves.svg", "draw_figures"),
         ("figures/extraction/extraction_figure4.svg", "draw_figure:extraction_figure4"),
     ],
 )
@@ -387,7 +379,7 @@ def test_a_deleted_table_or_figure_is_made_again(finished, file, rule):
     planned = planned_jobs(finished)
     away.rename(path)  # with its date
     others = set(planned) - {rule, "judge_claims", "write_report"}
-    assert planned[rule] == 1 and all(other.startswith("draw_figure:") for other in others)
+    assert planned[rule] == 1 and all(other.startswith("draw_figure") for other in others)
 
 
 def test_most_keys_of_the_demo_are_walked():
@@ -515,18 +507,18 @@ GRID_CHANGES = [
     ),
     (
         {"title": "Another"},
-        {"draw_figure:cosine_density": 1} | TABLE | CURVES | LAYERS | PLANE | REPORT,
+        TABLE | CURVES | LAYERS | REPORT,
     ),
-    ({"baseline": None}, TABLE | PLANE | REPORT),
+    ({"baseline": None}, SCORED),
     (
         {"token_similarity": TOKENS | {"unit": "pieces"}},
         {"draw_figure:token_similarity": 1} | REPORT,
     ),
     (
         {"runs": DEMO_GRID["runs"][::-1]},  # runs are drawn in their order
-        {"draw_figure:learning_curves": 1, "draw_figure:cosine_density": 1} | TABLE | PLANE | REPORT,
+        SCORED,
     ),
-    ({"scatter": {"x": "alignment", "y": "Spearman"}}, {"draw_figure:scatter": 1} | REPORT),
+    ({"scatter": {"x": "alignment", "y": "Spearman"}}, FIGURES | REPORT),
     ({"modulus_surface": {"longest": 3.0, "steps": 61}}, {"draw_figure:modulus_surface": 1} | REPORT),
 ]
 
@@ -585,20 +577,16 @@ DOWNSTREAM = {
     EVALUATED: {
         "make_table",
         "judge_claims",
-        "draw_figure:cosine_density",
-        "draw_figure:alignment_uniformity",
+        "draw_figures",
     },
-    "make_table": {"judge_claims", "draw_figure:alignment_uniformity", "write_report"},
+    "make_table": {"judge_claims", "draw_figures", "write_report"},
     "judge_claims": {"write_report"},
-    "draw_figure:learning_curves": {"write_report"},
-    "draw_figure:threshold_path": {"write_report"},
+    "draw_figures": {"write_report"},
     "draw_figure:layer_attention": {"write_report"},
     "draw_figure:token_similarity": {"write_report"},
-    "draw_figure:cosine_density": {"write_report"},
-    "draw_figure:alignment_uniformity": {"write_report"},
 }
-SCRIPTS = {EVALUATED: ("evaluate_sts", "evaluate_geometry")}
-"""Entry scripts of the rules that run several."""
+SCRIPTS = {EVALUATED: ("evaluate_sts", "evaluate_geometry"), "draw_figures": ("draw_figure",)}
+"""Entry scripts of the rules that have other names."""
 BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
     "methods.simcse": set(TRAINED),
     "models.readouts.s2sent": set(S2SENT),
@@ -612,15 +600,15 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "extraction.scoring.sts": set(SCORED_AGAIN),
     "figures.layer_lines": {"draw_figure:extraction_figure4", "write_report"},
 } | {
-    f"figures.{figure}": {f"draw_figure:{figure}", "write_report"}
-    for figure in (
-        "alignment_uniformity",
-        "cosine_density",
-        "layer_attention",
-        "learning_curves",
-        "threshold_path",
-        "token_similarity",
-    )
+    f"figures.{figure}": {drawn_by, "write_report"}
+    for figure, drawn_by in {
+        "alignment_uniformity": "draw_figures",
+        "cosine_density": "draw_figures",
+        "layer_attention": "draw_figure:layer_attention",
+        "learning_curves": "draw_figures",
+        "threshold_path": "draw_figures",
+        "token_similarity": "draw_figure:token_similarity",
+    }.items()
 }
 MODULES = sorted(
     name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts"
@@ -688,6 +676,7 @@ def recorded(finished: Path) -> dict[str, tuple[str, set[str]]]:
         modules = {module for file in lists for module in json.loads(file.read_text())}
         output = base64.b64decode(path.name).decode()
         rule = record["rule"] if record["rule"] != "draw_figure" else f"draw_figure:{Path(output).stem}"
+        rule = "draw_figures" if rule == "draw_figures_as_in_demo" else rule
         made[output] = (rule, {*record["input"], *modules})
     return made
 
@@ -754,7 +743,7 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "models.portable.s2sent": S2SENT,
     "models.portable.s2sent_module": S2SENT,
     "models.portable.layer_attention": LAYER_POOLER,
-    "figures.curves": {"draw_figure:learning_curves": 1, "draw_figure:threshold_path": 1} | REPORT,
+    "figures.curves": FIGURES | REPORT,
     "figures.style": DRAWN | REPORT,
     "figures.scatter": NOTHING,  # the demo has none
 }

@@ -46,3 +46,10 @@ def test_without_graphviz_the_error_says_how_to_get_it(monkeypatch):
 def test_a_rule_for_two_suites_is_drawn_as_that_of_the_first():
     dot = '0[label = "train"]\n1[label = "evaluate_lee_with_lee_space"]\n0 -> 1\n'
     assert draw_rulegraph.parse(dot) == {("train", "evaluate_sts")}
+
+
+def test_a_rule_that_does_several_things_is_drawn_as_the_one_that_does_one():
+    dot = DOT.replace('"train"', '"evaluate_lee_with_lee_space"').replace(
+        '"report"', '"draw_figures_as_in_demo"'
+    )
+    assert ("evaluate_sts", "draw_figure") in draw_rulegraph.parse(dot)

@@ -6,11 +6,12 @@ module would load Matplotlib, and for some PyTorch, in every job.
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.extraction.blocks import files_of_figure
@@ -25,6 +26,15 @@ from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.closure import PACKAGE
+
+Found = TypeVar("Found")
+
+
+class _Place(NamedTuple):
+    """Wildcards of a job that draws one figure."""
+
+    experiment: str
+    figure: str
 
 
 @cache
@@ -73,6 +83,44 @@ class Figures:
             return self._study.shown_extraction["figures"]
         ours = {name: needs for name, needs in declared_figures().items() if not needs.of_extraction}
         return [name for name, needs in ours.items() if self._has(experiment, needs)]
+
+    @cached_property
+    def together(self) -> dict[tuple[str, ...], list[str]]:
+        """Figures that one process draws, two or more, and the experiments that have these.
+
+        They read tables; one that loads models, or computes its points from nothing, has a job of its own, and so have
+        those of the extraction study.
+        """
+        found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for experiment in self._study.grids:
+            small = tuple(
+                figure for figure in self.of(experiment) if _reads_tables(declared_figures()[figure])
+            )
+            if len(small) > 1:
+                found[small].append(experiment)
+        return dict(found)
+
+    @staticmethod
+    def rule_drawing(experiments: Sequence[str]) -> str:
+        """Name of the rule that draws those of some experiments, a value of ``together``."""
+        return f"draw_figures_as_in_{experiments[0]}"
+
+    @staticmethod
+    def each(
+        figures: Iterable[str], what: str, look_up: Callable[[Any], Found]
+    ) -> dict[str, Callable[[Wildcards], Found]]:
+        """Input or param functions of a job that draws several figures of one experiment, one a figure.
+
+        Args:
+            figures: What it draws.
+            what: Ends their names, behind that of the figure.
+            look_up: The function of a job that draws one.
+        """
+
+        def of(figure: str) -> Callable[[Wildcards], Found]:
+            return lambda wildcards: look_up(_Place(wildcards.experiment, figure))
+
+        return {f"{figure}_{what}": of(figure) for figure in figures}
 
     def pictures(self, paper: str | None = None) -> list[str]:
         """Pictures of one paper's experiments, or of all."""
@@ -245,6 +293,11 @@ class Figures:
     def _setting(self, path: str, experiment: str) -> Any:
         """The setting at a path of ``Needs``; None if it is not there."""
         return _at(self._config, path.format(experiment=experiment))
+
+
+def _reads_tables(needs: Needs) -> bool:
+    """Whether a figure shows what other jobs have computed."""
+    return bool(needs.inputs) and not needs.reads_models
 
 
 def _at(block: Any, path: str) -> Any:

@@ -23,16 +23,24 @@ STYLE = """
           height=0.28, margin="0.10,0.03"]
     edge [color="#8a9099", arrowsize=0.6]"""
 
-_JOINT = re.compile(r"^evaluate_\w+_with_\w+$")
-"""A rule for two suites of a study (``rules/evaluate.smk``), which is drawn as the one whose job comes first."""
+_JOINT = {
+    re.compile(r"^evaluate_\w+_with_\w+$"): "evaluate_sts",
+    re.compile(r"^draw_figures_as_in_\w+$"): "draw_figure",
+}
+"""Rules for what a study has several of, and the rule as which each is drawn: that of the job that comes first."""
 
 
 def parse(dot: str) -> set[Edge]:
     """Edges between rules, by name, of what ``snakemake --rulegraph dot`` prints; the target ``all`` is left out."""
     labels = re.findall(r'^\s*(\d+)\[label = "(\w+)"', dot, flags=re.MULTILINE)
-    names = {number: _JOINT.sub("evaluate_sts", label) for number, label in labels}
+    names = {number: _alone(label) for number, label in labels}
     pairs = re.findall(r"^\s*(\d+) -> (\d+)", dot, flags=re.MULTILINE)
     return {(names[source], names[target]) for source, target in pairs if names[target] != "all"}
+
+
+def _alone(rule: str) -> str:
+    """The rule that does one of the things that a joint one does; any other rule itself."""
+    return next((alone for joint, alone in _JOINT.items() if joint.match(rule)), rule)
 
 
 def reduced(edges: Collection[Edge]) -> set[Edge]:

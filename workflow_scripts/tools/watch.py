@@ -28,6 +28,7 @@ from rich.text import Text
 
 from workflow_scripts.audit.printing import console
 from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.joint import joint_suites
 from workflow_scripts.graph.notes import Asked, asked_last
 from workflow_scripts.graph.queue import Queued, Target, queued_here, target_of
@@ -342,14 +343,21 @@ class Events:
 
 
 def names_of(study: Study) -> dict[Path, str]:
-    """Rules that evaluate two suites in one process, by the files of their times, which name the first suite's rule."""
-    folder = Path("benchmarks", study.config["name"], "evaluate_sts")
-    return {
-        folder / pair.sts / run / f"seed{seed}.tsv": f"evaluate_{pair.sts}_with_{pair.geometry}"
+    """Rules that do several things in one process, by the files of their times, which name the rule that does one."""
+    folder, figures = Path("benchmarks", study.config["name"]), Figures(study)
+    scores, pictures = folder / "evaluate_sts", folder / "draw_figure"
+    evaluated = {
+        scores / pair.sts / run / f"seed{seed}.tsv": f"evaluate_{pair.sts}_with_{pair.geometry}"
         for pair, runs in joint_suites(study).items()
         for run, seeds in runs.items()
         for seed in seeds
     }
+    drawn = {
+        pictures / experiment / "figures.tsv": figures.rule_drawing(experiments)
+        for experiments in figures.together.values()
+        for experiment in experiments
+    }
+    return evaluated | drawn
 
 
 def asked_of(study: str, configfiles: Sequence[str]) -> Asked:

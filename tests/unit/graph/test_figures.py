@@ -183,6 +183,25 @@ def test_every_figure_has_a_caption_that_names_what_it_is_of(figures):
     ]
 
 
+READ_FROM_TABLES = ("alignment_uniformity", "cosine_density", "learning_curves", "threshold_path")
+
+
+def test_figures_that_load_no_model_are_drawn_in_one_process(study, figures):
+    assert figures.together == {READ_FROM_TABLES: ["demo"]}
+    more = asking(
+        study, scatter={"x": "alignment", "y": "Spearman"}, modulus_surface={"longest": 3.0, "steps": 61}
+    )
+    assert {"scatter", "modulus_surface"} <= {*more.of("demo")}
+    assert [*more.together] == [(*READ_FROM_TABLES[:3], "scatter", "threshold_path")]
+
+
+def test_each_of_several_figures_has_what_it_has_alone(figures):
+    found = figures.each(READ_FROM_TABLES, "config", figures.settings)
+    assert [*found] == [f"{figure}_config" for figure in READ_FROM_TABLES]
+    for figure, settings in zip(READ_FROM_TABLES, found.values(), strict=True):
+        assert settings(SimpleNamespace(experiment="demo")) == figures.settings(job(figure))
+
+
 def test_a_table_reads_a_grid_without_the_blocks_of_figures(study):
     grid = study.grids["demo"]
     assert {*grid} - {*without_figures(grid)} == {"token_similarity"}

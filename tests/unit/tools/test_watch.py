@@ -237,14 +237,15 @@ def test_a_failed_job_shows_its_error_and_not_what_came_after(here):
 
 
 def test_rules_have_the_names_that_snakemake_prints(here):
-    """The demo's encoders are scored on pairs and measured by one rule, whose files lie in the folder of another."""
+    """Encoders are scored and measured by one rule, and figures drawn by one, whose files lie in folders of others."""
     study = study_in(ROOT, [str(ROOT / DEMO)])
     named = watch.names_of(study)
-    assert "evaluate_lee_with_lee_space" in named.values()
-    path = next(path for path, rule in named.items() if rule == "evaluate_lee_with_lee_space")
-    write(path, "", age=100)
+    joint = {"evaluate_lee_with_lee_space", "draw_figures_as_in_demo"}
+    assert {*named.values()} == joint
+    for rule in joint:
+        write(next(path for path, name in named.items() if name == rule), "", age=100)
     state = watch.look("demo", [], time.time(), named, None)
-    assert state.done == {"evaluate_lee_with_lee_space": 1}
+    assert state.done == dict.fromkeys(joint, 1)
 
 
 def test_a_study_is_read_as_it_was_run_last(here):
