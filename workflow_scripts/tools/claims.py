@@ -1,7 +1,7 @@
 """Print what the papers claim and what a study says of it: python -m workflow_scripts.tools.claims jtcse.
 
-With --study, the verdicts of a finished study, its results being in a folder such as results/demo; without, the claims
-themselves, the paper's numbers and the scales at which each can be tested.
+With --study, the verdicts of a finished study, its results being in a folder such as results/demo, as Markdown with
+--markdown; without, the claims themselves, the paper's numbers and the scales at which each can be tested.
 """
 
 import argparse
@@ -25,7 +25,9 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.claim_file import ClaimFile, Comparison
 from workflow_scripts.reporting.claim_text import p_text, printed_sides
 from workflow_scripts.reporting.coverage import PAPERS
+from workflow_scripts.reporting.verdicts import number
 
+Row = dict[str, Any]
 _COLOURS = {"supported": "green", "contradicted": "red", "undecided": "yellow", NOT_RUN: "dim"}
 
 
@@ -64,21 +66,82 @@ def listed(files: dict[str, ClaimFile]) -> Table:
     return table
 
 
-def judged(study: Path, papers: Sequence[str]) -> list[Table | Text]:
-    """The verdicts of a study, why other claims were not compared, and how many there are of each.
+def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
+    """The verdicts of a study on the claims of some papers, or of all.
 
     Raises:
         DataError: if the study has no table of claims.
     """
     rows = read_table(study / "claims.parquet", CLAIMS).to_pylist()
-    rows = [row for row in rows if not papers or row["paper"] in papers]
-    counts = Counter(row["verdict"] for row in rows)
-    shown = [_compared(study, [row for row in rows if row["verdict"] != NOT_RUN])] if len(counts) > 1 else []
-    left = [_left_out([row for row in rows if row["verdict"] == NOT_RUN])] if counts[NOT_RUN] else []
-    return [*shown, *left, Text(", ".join(f"{counts[verdict]} {verdict}" for verdict in _COLOURS))]
+    return [row for row in rows if not papers or row["paper"] in papers]
 
 
-def _compared(study: Path, rows: Sequence[dict[str, Any]]) -> Table:
+def judged(study: Path, rows: Sequence[Row]) -> list[Table]:
+    """The verdicts of a study, why other claims were not compared, and how many there are of each."""
+    compared, left = _compared_and_not(rows)
+    shown = [_compared(study, compared)] if compared else []
+    return [*shown, *([_left_out(left)] if left else []), _counts(rows)]
+
+
+def as_markdown(rows: Sequence[Row]) -> str:
+    """How many verdicts there are of each, and what was compared, as two tables of Markdown."""
+    counted = _markdown(
+        ["paper", *_COLOURS], [[paper, *map(str, numbers)] for paper, numbers in _counted(rows).items()]
+    )
+    compared, _left = _compared_and_not(rows)
+    cells = [
+        [
+            f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
+            row["says"],
+            printed_sides(row),
+            _here(row),
+            " / ".join("" if row[p] is None else p_text(row[p]) for p in ("p_value", "corrected_p")),
+            row["verdict"],
+        ]
+        for row in compared
+    ]
+    headings = ["paper", "claim", "printed", "here: difference (95%)", "p / corrected", "verdict"]
+    return f"{counted}\n{_markdown(headings, cells)}"
+
+
+def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _here(row: Row) -> str:
+    """What was measured, in a cell."""
+    sides = f"{number(row['ours'])} against {number(row['theirs'])}"
+    if row["low"] is None or row["high"] is None:
+        return f"{sides}; nothing repeated"
+    interval = f"{number(row['low'])} to {number(row['high'])}"
+    return f"{sides}: {number(row['difference'])} ({interval}), {row['n']:,} {row['over']}"
+
+
+def _compared_and_not(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    compared = [row for row in rows if row["verdict"] != NOT_RUN]
+    return compared, [row for row in rows if row["verdict"] == NOT_RUN]
+
+
+def _counted(rows: Sequence[Row]) -> dict[str, list[int]]:
+    """Verdicts of each kind, by paper and of all."""
+    of_paper = {paper: Counter(row["verdict"] for row in rows if row["paper"] == paper) for paper in PAPERS}
+    counts = {PAPERS[paper]: found for paper, found in of_paper.items() if found}
+    counts |= {"all": Counter(row["verdict"] for row in rows)} if len(counts) > 1 else {}
+    return {paper: [found[verdict] for verdict in _COLOURS] for paper, found in counts.items()}
+
+
+def _counts(rows: Sequence[Row]) -> Table:
+    table = Table(title="Verdicts", box=SIMPLE_HEAD)
+    table.add_column("paper")
+    for verdict, colour in _COLOURS.items():
+        table.add_column(verdict, justify="right", style=colour)
+    for paper, numbers in _counted(rows).items():
+        table.add_row(paper, *map(str, numbers))
+    return table
+
+
+def _compared(study: Path, rows: Sequence[Row]) -> Table:
     table = Table(title=f"What the papers claim, and what {study} says", box=SIMPLE_HEAD)
     for heading in ("paper", "claim", "printed", "verdict", "here"):
         table.add_column(heading)
@@ -96,7 +159,7 @@ def _compared(study: Path, rows: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _left_out(rows: Sequence[dict[str, Any]]) -> Table:
+def _left_out(rows: Sequence[Row]) -> Table:
     """Claims that were not compared, by the reason."""
     table = Table(title="Not run", box=SIMPLE_HEAD)
     table.add_column("reason")
@@ -120,9 +183,16 @@ def main() -> None:
         "papers", nargs="*", metavar="PAPER", help=f"files in {FOLDER}, such as jtcse; all if left out"
     )
     parser.add_argument("--study", type=Path, help="folder of a study's results, such as results/demo")
+    parser.add_argument("--markdown", action="store_true", help="print verdicts as tables of Markdown")
     arguments = parser.parse_args()
+    if arguments.markdown and not arguments.study:
+        raise ConfigError("--markdown: verdicts alone are printed so. Give --study results/<study>.")
     files, out = read_claims(arguments.papers), console()
-    for part in judged(arguments.study, arguments.papers) if arguments.study else [listed(files)]:
+    rows = verdicts(arguments.study, arguments.papers) if arguments.study else []
+    if arguments.markdown:
+        print(as_markdown(rows), end="")  # noqa: T201
+        return
+    for part in judged(arguments.study, rows) if arguments.study else [listed(files)]:
         out.print(part)
 
 

@@ -1,0 +1,90 @@
+"""What is printed of claims: the papers' own, and the verdicts of a study."""
+
+import io
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from workflow_scripts.columns.claims import CLAIMS
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.tools import claims
+
+TESTED = {
+    "paper": "jtcse",
+    "claim": "over_simcse",
+    "place": "Table I",
+    "says": "JTCSE is better.",
+    "expects": "higher",
+    "printed_ours": 79.7,
+    "printed_theirs": 76.25,
+    "verdict": "supported",
+    "reason": "2.00 higher (1.00 to 3.00) over 5 seeds",
+    "ours": 72.0,
+    "theirs": 70.0,
+    "difference": 2.0,
+    "low": 1.0,
+    "high": 3.0,
+    "over": "seeds",
+    "n": 5,
+    "p_value": 0.004,
+    "corrected_p": 0.0123,
+    "labels": [],
+}
+ONE_VALUE = TESTED | {"claim": "once", "verdict": "undecided", "low": None, "high": None, "p_value": None}
+ONE_VALUE |= {"corrected_p": None, "n": 1, "over": ""}
+NOT_RUN = {"paper": "three_r", "claim": "llm", "verdict": "not run", "reason": "It needs a language model."}
+ROWS = pa.Table.from_pylist([TESTED, ONE_VALUE, NOT_RUN], schema=CLAIMS).to_pylist()
+
+
+def printed(rows):
+    out = Console(width=200, record=True, file=io.StringIO())
+    for part in claims.judged("results/lab", rows):
+        out.print(part)
+    return out.export_text()
+
+
+def test_verdicts_are_printed_as_markdown():
+    counted, compared = claims.as_markdown(ROWS).split("\n\n")
+    assert counted.splitlines() == [
+        "| paper | supported | contradicted | undecided | not run |",
+        "| --- | --- | --- | --- | --- |",
+        "| 3R | 0 | 0 | 0 | 1 |",
+        "| JTCSE | 1 | 0 | 1 | 0 |",
+        "| all | 1 | 0 | 1 | 1 |",
+    ]
+    assert compared.splitlines()[2:] == [
+        "| JTCSE, Table I | JTCSE is better. | 79.7 against 76.25 "
+        "| 72.00 against 70.00: 2.00 (1.00 to 3.00), 5 seeds | .004 / .012 | supported |",
+        "| JTCSE, Table I | JTCSE is better. | 79.7 against 76.25 "
+        "| 72.00 against 70.00; nothing repeated |  /  | undecided |",
+    ]
+
+
+def test_verdicts_are_counted_below_what_was_compared_and_what_was_not():
+    text = printed(ROWS)
+    assert text.index("2.00 higher") < text.index("It needs a language model.") < text.index("Verdicts")
+    assert text.rstrip().splitlines()[-1].split() == ["all", "1", "0", "1", "1"]
+
+
+def test_a_single_paper_has_no_sum_of_all():
+    assert list(claims._counted(ROWS[:2])) == ["JTCSE"]
+
+
+def test_markdown_without_a_study_is_one_line(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["claims", "--markdown"])
+    with pytest.raises(ConfigError, match=r"Give --study results/<study>\."):
+        claims.main()
+
+
+def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested():
+    table = claims.listed(claims.read_claims(["jtcse"]))
+    assert [column.header for column in table.columns][-3:] == ["paper scale", "laboratory", "demo"]
+    assert "lab_twins" in list(table.columns[-2].cells)
+
+
+def test_an_unknown_paper_is_one_line():
+    with pytest.raises(
+        ConfigError, match=r"jtsce: no file jtsce\.yaml in config/claims\. Did you mean jtcse\?"
+    ):
+        claims.read_claims(["jtsce"])
