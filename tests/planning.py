@@ -140,10 +140,17 @@ def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[
     return _rules_in(_dry_run(folder, *arguments, configfile=configfile))
 
 
+_JOINT = {
+    r"evaluate_(?:sts|geometry)\((.*), suite=lee(?:_space)?\)": r"evaluate_lee_with_lee_space(\1)",
+    r"draw_figure\((experiment=demo), figure=(?:alignment|cosine|learning|threshold)_\w+\)": r"draw_figures_as_in_demo(\1)",
+}
+"""Jobs of the demo that share a process, and that process."""
+
+
 def processes_of(jobs: Iterable[str]) -> dict[str, int]:
     """Rules that Snakemake would run for ``jobs``, named by rule and wildcards, and how many processes of each."""
-    joint = re.compile(r"evaluate_(?:sts|geometry)\((.*), suite=lee(?:_space)?\)")
-    processes = {joint.sub(r"evaluate_lee_with_lee_space(\1)", job) for job in jobs}
+    joint = [(re.compile(pattern), process) for pattern, process in _JOINT.items()]
+    processes = {next((p.sub(process, job) for p, process in joint if p.match(job)), job) for job in jobs}
     return dict(Counter(process.partition("(")[0] for process in processes))
 
 
