@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 
-.PHONY: environment demo demo-lock lab test faults audit-test slurm-test plan preflight fetch coverage check bench rulegraph screenshot clean
+.PHONY: environment demo demo-lock lab lab-lock test faults audit-test slurm-test plan preflight fetch coverage check bench rulegraph screenshot clean
 .DEFAULT_GOAL := demo
 
 # PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
@@ -45,7 +45,14 @@ lab: $(READY)  ## small encoders on the real benchmarks under SEMBLANCE_DATA
 	$(SNAKEMAKE) --configfile config/minilm.yaml
 	@python -m workflow_scripts.tools.show_times benchmarks/minilm
 	@python -m workflow_scripts.tools.show_table results/minilm/tables/*.parquet
+	@python -m workflow_scripts.tools.claims --study results/minilm
+	@python -m workflow_scripts.audit lock --check resources/laboratory/lab.lock.json results/minilm || test $$? = 1
 	@echo "Report: $(CURDIR)/results/minilm/report.html"
+
+lab-lock: $(READY)  ## resources/laboratory: tables and lock of what is below results/minilm, to be committed together
+	for table in results/minilm/tables/*.parquet; do python -m workflow_scripts.tools.show_table $$table \
+		--csv resources/laboratory/$$(basename $$table .parquet).csv || exit; done
+	python -m workflow_scripts.audit lock results/minilm --to resources/laboratory/lab.lock.json
 
 # Plans first: while one worker is at the longest file of them, the other makes the run that end-to-end tests share.
 test: $(READY) $(CRATES_READY)  ## all tests, the long ones first

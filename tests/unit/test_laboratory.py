@@ -32,7 +32,7 @@ def configured(run: str) -> float:
     return OVERLAY["methods"][method]["training"]["learning_rate"]
 
 
-@pytest.mark.parametrize("table", ["lab_rates", "lab_twin_rates"])
+@pytest.mark.parametrize("table", ["lab_rates"])
 def test_every_method_has_the_rate_of_its_highest_development_score(table):
     for run, scores in measured(table).items():
         assert sorted(scores) == [3e-5, 1e-4, 3e-4]
