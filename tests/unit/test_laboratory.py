@@ -44,3 +44,14 @@ def test_methods_without_a_row_take_the_rate_of_the_method_below_them():
     for method in ("informin_cl", "sscl", "supervised_simcse"):
         below, above = (methods[name]["training"]["learning_rate"] for name in (method, f"{method}_3r"))
         assert below == above
+
+
+def test_the_page_has_the_scores_of_the_tables_with_the_highest_in_bold():
+    page = (ROOT / "docs/laboratory.md").read_text("utf-8")
+    for run, scores in measured("lab_rates").items():
+        best = max(scores.values())
+        cells = [
+            f"**{scores[rate]:.2f}**" if scores[rate] == best else f"{scores[rate]:.2f}"
+            for rate in sorted(scores)
+        ]
+        assert f"| `{run}` | {' | '.join(cells)} |" in page
