@@ -196,7 +196,7 @@ rule draw_figure:
     benchmark:
         "<benchmarks>/draw_figure/{experiment}/{figure}.tsv"
     wildcard_constraints:
-        experiment=one_of(FIGURES.experiments),
+        experiment=FIGURES.places,
         figure=one_of(FIGURES.names),
     threads: 1
     resources:

@@ -841,6 +841,8 @@ def test_a_partition_file_that_the_plugin_cannot_read_stops_snakemake_with_a_lin
             "no rule makes it. Did you mean results/demo/tables/demo.parquet?",
         ),
         ("README.md", "ConfigError: README.md: no rule makes it."),
+        ("results/demo/figures/demo/attention_maps.svg", "attention_maps.svg: no rule makes it."),
+        ("results/demo/figures/demo/extraction_figure4.svg", "extraction_figure4.svg: no rule makes it."),
     ],
 )
 def test_an_unknown_target_is_refused_though_such_a_file_may_be_there(tree, target, message):

@@ -23,7 +23,7 @@ from workflow_scripts.graph.names import called, called_runs
 from workflow_scripts.graph.references import base_of, datasets_in
 from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
-from workflow_scripts.graph.slices import Config, Wildcards, as_json, at
+from workflow_scripts.graph.slices import Config, Wildcards, as_json, at, one_of
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.closure import PACKAGE
 
@@ -99,6 +99,18 @@ class Figures:
             if len(small) > 1:
                 found[small].append(experiment)
         return dict(found)
+
+    @property
+    def places(self) -> str:
+        """A constraint of the wildcard ``experiment``, behind which /{figure}. stands: figures that it has."""
+        by_figures: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for experiment in self.experiments:
+            by_figures[tuple(self.of(experiment))].append(experiment)
+        return "|".join(
+            rf"(?:{one_of(experiments)})(?=/(?:{one_of(figures)})\.)"
+            for figures, experiments in by_figures.items()
+            if figures
+        )
 
     @staticmethod
     def rule_drawing(experiments: Sequence[str]) -> str:

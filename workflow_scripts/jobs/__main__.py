@@ -45,12 +45,15 @@ def main(line: Sequence[str]) -> None:
     if line[:1] == [BESIDE]:
         with one_line_errors():
             sys.exit(_side_by_side(line))
-    failed = 0
+    codes = []
     for job in jobs_of(line):
-        code = _run(*job)
-        if code == EXIT_INTERRUPTED:
-            sys.exit(code)
-        failed = failed or code
+        codes.append(_run(*job))
+        if codes[-1] == EXIT_INTERRUPTED:
+            sys.exit(codes[-1])
+    failed, done = next(filter(None, codes), 0), codes.count(0)
+    if failed and done:
+        said = f"What {done} of {len(codes)} jobs of this command made is kept, and put back by the next run."
+        print(said, file=sys.stderr)  # noqa: T201
     sys.exit(failed)
 
 

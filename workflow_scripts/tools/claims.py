@@ -16,7 +16,7 @@ from rich.text import Text
 
 from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
-from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.errors import ConfigError, DataError, one_line_errors
 from workflow_scripts.graph.claim_checks import FOLDER
 from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.yaml_files import read_yaml
@@ -70,9 +70,20 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
     """The verdicts of a study on the claims of some papers, or of all.
 
     Raises:
-        DataError: if the study has no table of claims.
+        ConfigError: if it is held to no claim of a paper that was asked for.
+        DataError: if the folder has no table of claims, or a damaged one.
     """
-    rows = read_table(study / "claims.parquet", CLAIMS).to_pylist()
+    file = study / "claims.parquet"
+    if not file.is_file():
+        raise DataError(
+            f"--study {study}: no file {file}. Give the folder of a finished study, results/<study>."
+        )
+    rows = read_table(file, CLAIMS).to_pylist()
+    for paper in papers:
+        if not any(row["paper"] == paper for row in rows):
+            raise ConfigError(
+                f"{paper}: {study} is held to no claim of it. claims.papers of its configuration names others."
+            )
     return [row for row in rows if not papers or row["paper"] in papers]
 
 

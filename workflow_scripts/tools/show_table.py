@@ -12,8 +12,8 @@ from rich.console import Console
 from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.errors import DataError, one_line_errors
-from workflow_scripts.provenance.artefacts import atomic, read_table, verify_checksum
+from workflow_scripts.errors import ConfigError, DataError, one_line_errors
+from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, atomic, read_table, verify_checksum
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.laboratory_csv import to_csv
@@ -52,8 +52,8 @@ def load(path: Path) -> Shown:
 
 def times_of(path: Path) -> Path:
     """Where the measured columns of the table at results/<study>/tables/<name>.parquet are, if it has any."""
-    study, results = path.absolute().parents[1], path.absolute().parents[2]
-    return results.with_name("benchmarks") / study.name / "tabulate_times" / path.name
+    study = path.absolute().parent.parent
+    return study.parent.parent / "benchmarks" / study.name / "tabulate_times" / path.name
 
 
 def holds_scores(path: Path) -> bool:
@@ -62,13 +62,15 @@ def holds_scores(path: Path) -> bool:
     Raises:
         DataError: if it is neither, or damaged.
     """
-    if not path.is_file():
+    what = "Give files of results/<study>/tables or results/<study>/scores."
+    if path.is_dir() or path.suffix not in CHECKSUMMED_SUFFIXES:
+        raise DataError(f"{path}: neither a table nor scores. {what}")
+    if not path.exists():
         raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
     verify_checksum(path)
     found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None
     if found not in (TABLE, SCORES):
-        made = f"made by {record_of(path).rule}, neither a table nor scores"
-        raise DataError(f"{path}: {made}. Give files of results/<study>/tables or results/<study>/scores.")
+        raise DataError(f"{path}: made by {record_of(path).rule}, neither a table nor scores. {what}")
     return bool(found == SCORES)
 
 
@@ -111,6 +113,8 @@ def main() -> None:
         "--csv", type=Path, help="write the numbers to this file instead: of tables rounded and without times"
     )
     arguments = parser.parse_args()
+    if arguments.csv and (arguments.csv.suffix != ".csv" or arguments.csv.is_dir()):
+        raise ConfigError(f"--csv: {arguments.csv} is no name of a CSV file. Give one that ends in .csv.")
     scores = [path for path in arguments.files if holds_scores(path)]
     tables = [path for path in arguments.files if path not in scores]
     if arguments.csv:

@@ -132,7 +132,9 @@ def test_a_job_that_fails_does_not_stop_the_next_and_is_told_of(study, capfd):
     study.process(study.sts(), space)
     assert study.code == 1
     assert study.geometry.exists() and not study.scores.exists()
-    assert capfd.readouterr().err.startswith(f"DataError: {study.datasets[0]}")
+    said = capfd.readouterr().err
+    assert said.startswith(f"DataError: {study.datasets[0]}")
+    assert said.endswith("What 1 of 2 jobs of this command made is kept, and put back by the next run.\n")
 
 
 def test_what_is_measured_beside_other_texts_is_labelled_by_its_own_alone(study):

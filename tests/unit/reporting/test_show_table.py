@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -269,6 +270,25 @@ def test_scores_as_csv_are_what_the_files_hold(score_files, tmp_path):
         ("frozen.a", "'=sts", ""),
         ("frozen.b", "lee", "22713216.0"),
     ]
+
+
+@pytest.mark.parametrize("name", ["lab.parquet", "README.md", "folder.csv"])
+def test_a_csv_replaces_nothing_else(finished, tmp_path, name):
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "README.md").write_text("mine")
+    shutil.copy(finished / "tables/lab.parquet", tmp_path)
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.iterdir()}
+    done = shown_by(tmp_path / "lab.parquet", "--csv", tmp_path / name)
+    assert done.returncode == 1 and "Give one that ends in .csv." in done.stderr
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_is_no_artefact_at_all_is_said_to_be_none_and_not_to_be_deleted(finished, tmp_path):
+    (tmp_path / "README.md").write_text("mine")
+    (tmp_path / "notes.txt").write_text("mine")
+    for path in (tmp_path / "notes.txt", finished / "tables"):
+        done = shown_by(path)
+        assert done.returncode == 1 and "neither a table nor scores. Give files of" in done.stderr
 
 
 def test_tables_and_scores_are_no_one_csv(finished, score_files, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from workflow_scripts.columns.claims import CLAIMS
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.tools import claims
 
 TESTED = {
@@ -88,3 +88,16 @@ def test_an_unknown_paper_is_one_line():
         ConfigError, match=r"jtsce: no file jtsce\.yaml in config/claims\. Did you mean jtcse\?"
     ):
         claims.read_claims(["jtsce"])
+
+
+def test_a_folder_that_is_no_study_is_told_what_is_one(tmp_path):
+    with pytest.raises(DataError, match=r"Give the folder of a finished study, results/<study>\."):
+        claims.verdicts(tmp_path, [])
+
+
+def test_a_paper_that_a_study_is_not_held_to_is_one_line(tmp_path, monkeypatch):
+    (tmp_path / "claims.parquet").touch()
+    monkeypatch.setattr(claims, "read_table", lambda *_: pa.Table.from_pylist([TESTED], schema=CLAIMS))
+    assert [row["claim"] for row in claims.verdicts(tmp_path, ["jtcse"])] == ["over_simcse"]
+    with pytest.raises(ConfigError, match=r"s2sent: .* is held to no claim of it"):
+        claims.verdicts(tmp_path, ["jtcse", "s2sent"])
