@@ -48,6 +48,7 @@ from workflow_scripts.audit.printing import console, print_json
 from workflow_scripts.audit.sources import hashes_of
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import DataError
+from workflow_scripts.graph.notes import asked_last
 from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, RECORD_FILE, identity
 from workflow_scripts.provenance.closure import ROOT, meaning_of
 from workflow_scripts.provenance.record import Input, Record
@@ -567,13 +568,23 @@ def show(outcome: Outcome, out: Console) -> None:
 def commands(findings: Iterable[Finding]) -> list[str]:
     """Shell commands that repair everything.
 
-    A file that is only deleted is not made again as long as what was made from it exists; hence --forcerun.
+    A file that is only deleted is not made again as long as what was made from it exists; hence --forcerun. Files of
+    configuration are those with which the study was last run in this folder.
     """
-    targets = defaultdict(set)
+    lines = defaultdict(set)
     for finding in findings:
-        targets[finding.todo].add(shlex.quote(finding.target))
-    lines: dict[Todo, str] = {"delete": "rm -r", "restore": "# restore", "rerun": "snakemake --forcerun"}
-    return [f"{line} {' '.join(sorted(targets[todo]))}" for todo, line in lines.items() if todo in targets]
+        line = {"delete": "rm -r", "restore": "# restore"}.get(finding.todo) or _rerun(finding.target)
+        lines[line].add(shlex.quote(finding.target))
+    first = "r#s".index  # delete, restore, run
+    in_order = sorted(lines, key=lambda line: (first(line[0]), line))
+    return [f"{line} {' '.join(sorted(lines[line]))}" for line in in_order]
+
+
+def _rerun(target: str) -> str:
+    """The command that makes targets of the same study again, but for the targets."""
+    asked = asked_last(Path(target).parts[1])
+    files = f" --configfile {shlex.join(asked.configfiles)}" if asked and asked.configfiles else ""
+    return f"snakemake --cores all{files} --forcerun"
 
 
 def _table(findings: Iterable[Finding]) -> Table:

@@ -116,8 +116,18 @@ def test_what_to_do_is_commands_that_mend_it(root):
     assert verify.commands(audit(root).findings) == [
         f"rm -r '{STUDY}/my notes.txt'",
         "# restore resources/prompt.txt",
-        f"snakemake --forcerun {STUDY}/runs/simcse/seed1/model/record.json {STUDY}/tables/main.parquet",
+        f"snakemake --cores all --forcerun {STUDY}/runs/simcse/seed1/model/record.json {STUDY}/tables/main.parquet",
     ]
+
+
+def test_a_study_is_made_again_with_what_it_was_last_asked_with(root):
+    Path(STUDY, "tables/main.parquet").write_bytes(b"")
+    note = Path(".snakemake", "studies", f"{Path(STUDY).name}.json")
+    note.parent.mkdir(parents=True)
+    note.write_text(json.dumps({"configfiles": ["config/mine.yaml", "more.yaml"], "config": {}}))
+    (line,) = verify.commands(audit(root).findings)
+    files = "--configfile config/mine.yaml more.yaml"
+    assert line == f"snakemake --cores all {files} --forcerun {STUDY}/tables/main.parquet"
 
 
 def test_a_deleted_model_folder_is_one_finding_that_says_what_it_affects(root):
