@@ -247,20 +247,13 @@ for figures, experiments in FIGURES.together.items():
             mem=MEMORY.usual(4),
             runtime="15m",
         params:
-            **FIGURES.each(figures, "config", FIGURES.settings),
-            **FIGURES.each(figures, "packages", FIGURES.versions),
+            jobs=FIGURES.commands(figures),
         message:
             f"Draw {', '.join(figures)} of {{wildcards.experiment}}"
         shell:
-            "\npython -m workflow_scripts.jobs"
-            + " --then".join(
-                f" draw_figure --code {{input.{figure}_code:q}} --packages {{params.{figure}_packages:q}}"
-                f" --config {{params.{figure}_config:q}} --experiment {{wildcards.experiment:q}} --figure {figure}"
-                f" --inputs {{input.{figure}_files:q}}"
-                f" --svg {{output.{figure}_svg:q}} --data {{output.{figure}_data:q}}"
-                for figure in figures
-            )
-            + " >{log:q} 2>&1"
+            r"""
+            python -m workflow_scripts.jobs {params.jobs} >{log:q} 2>&1
+            """
 
     workflow.ruleorder(FIGURES.rule_drawing(experiments), "draw_figure")
 

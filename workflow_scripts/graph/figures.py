@@ -6,6 +6,7 @@ module would load Matplotlib, and for some PyTorch, in every job.
 
 import ast
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -133,6 +134,33 @@ class Figures:
             return lambda wildcards: look_up(_Place(wildcards.experiment, figure))
 
         return {f"{figure}_{what}": of(figure) for figure in figures}
+
+    def commands(self, figures: Sequence[str]) -> Callable[[Wildcards, Any, Any], str]:
+        """A param function: the jobs of several figures of one experiment, one after the other.
+
+        The rule itself cannot put its command together: Snakemake evaluates it again when the job runs, with the
+        figures of the rule that was declared last.
+        """
+
+        def of(wildcards: Wildcards, input: Any, output: Any) -> str:
+            def one(figure: str) -> str:
+                place: Any = _Place(wildcards.experiment, figure)
+                given = {
+                    "code": [getattr(input, f"{figure}_code")],
+                    "packages": [self.versions(place)],
+                    "config": [self.settings(place)],
+                    "experiment": [place.experiment],
+                    "figure": [figure],
+                    "inputs": _several(getattr(input, f"{figure}_files")),
+                    "svg": [getattr(output, f"{figure}_svg")],
+                    "data": [getattr(output, f"{figure}_data")],
+                }
+                words = (word for name, values in given.items() for word in (f"--{name}", *values))
+                return shlex.join(["draw_figure", *map(str, words)])
+
+            return " --then ".join(map(one, figures))
+
+        return of
 
     def pictures(self, paper: str | None = None) -> list[str]:
         """Pictures of one paper's experiments, or of all."""
@@ -305,6 +333,11 @@ class Figures:
     def _setting(self, path: str, experiment: str) -> Any:
         """The setting at a path of ``Needs``; None if it is not there."""
         return _at(self._config, path.format(experiment=experiment))
+
+
+def _several(files: Any) -> list[str]:
+    """Files of one input as a list, also where it is a single one."""
+    return [files] if isinstance(files, str) else list(files)
 
 
 def _reads_tables(needs: Needs) -> bool:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shlex
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from workflow_scripts.figures.base import Needs
 from workflow_scripts.graph import code
 from workflow_scripts.graph.figures import Figures, declared_figures, without_figures
 from workflow_scripts.graph.study import open_study
+from workflow_scripts.provenance.line import jobs_of, values_of
 
 OF_DEMO = [
     "alignment_uniformity",
@@ -195,11 +197,20 @@ def test_figures_that_load_no_model_are_drawn_in_one_process(study, figures):
     assert [*more.together] == [(*READ_FROM_TABLES[:3], "scatter", "threshold_path")]
 
 
-def test_each_of_several_figures_has_what_it_has_alone(figures):
-    found = figures.each(READ_FROM_TABLES, "config", figures.settings)
-    assert [*found] == [f"{figure}_config" for figure in READ_FROM_TABLES]
-    for figure, settings in zip(READ_FROM_TABLES, found.values(), strict=True):
-        assert settings(SimpleNamespace(experiment="demo")) == figures.settings(job(figure))
+def test_each_of_several_figures_is_drawn_as_it_is_alone(figures):
+    """The command of each rule has its own figures, whichever rules were declared after it."""
+    names = [f"{figure}_{what}" for figure in READ_FROM_TABLES for what in ("code", "files", "svg", "data")]
+    files = SimpleNamespace(**{name: f"{name} of it" for name in names})
+    files.cosine_density_files = ["one", "two"]
+    commands = [figures.commands(READ_FROM_TABLES[:2]), figures.commands(READ_FROM_TABLES[2:])]
+    first, _second = (command(SimpleNamespace(experiment="demo"), files, files) for command in commands)
+    plane, density = (values_of(words[1:]) for words in jobs_of(shlex.split(first)))
+    assert [plane["figure"], density["figure"]] == [["alignment_uniformity"], ["cosine_density"]]
+    assert density["inputs"] == ["one", "two"] and density["svg"] == ["cosine_density_svg of it"]
+    for found in (plane, density):
+        assert found["config"] == [figures.settings(job(*found["figure"]))]
+        assert found["packages"] == [figures.versions(job(*found["figure"]))]
+        assert found["experiment"] == ["demo"]
 
 
 def test_a_table_reads_a_grid_without_the_blocks_of_figures(study):
