@@ -6,6 +6,7 @@ normalised differs between papers; it is the task of a geometry suite, and its n
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from workflow_scripts.figures.named_points import HOW_DRAWN, Mark, draw_mark, na
 from workflow_scripts.figures.style import INK, FigureStyle, empty_figure, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
+from workflow_scripts.reporting.records import record_of
 
 NEEDS = Needs(
     inputs={
@@ -74,6 +76,8 @@ class Headline(NamedTuple):
 
     heading: str
     means: Mapping[str, float | None]
+    names: Mapping[str, str] = MappingProxyType({})
+    """What the table calls runs whose scores have another name: those of another experiment with the same settings."""
 
 
 def points(request: Request[Config]) -> pa.Table:
@@ -87,7 +91,9 @@ def headline_of(path: Path) -> Headline:
     heading = experiment_of(path).headline_column().heading
     table = read_table(path, TABLE)
     column = table.filter(pc.equal(table["heading"], heading))
-    return Headline(heading, dict(zip(column["run"].to_pylist(), column["mean"].to_pylist(), strict=True)))
+    means = dict(zip(column["run"].to_pylist(), column["mean"].to_pylist(), strict=True))
+    aliases = record_of(path).settings.get("aliases", {})
+    return Headline(heading, means, {made: run for run, made in aliases.items() if made not in means})
 
 
 def plane(scores: Iterable[pa.Table], headline: Headline, config: Config) -> pa.Table:
@@ -100,7 +106,7 @@ def plane(scores: Iterable[pa.Table], headline: Headline, config: Config) -> pa.
     for table in scores:
         for row in table.to_pylist():
             if (row["suite"], row["task"]) == (config.suite, config.task):
-                of_run.setdefault(row["run"], []).append(row)
+                of_run.setdefault(headline.names.get(row["run"], row["run"]), []).append(row)
     if not of_run:
         raise ConfigError(
             f"report.alignment_uniformity: no scores of task {config.task} in suite {config.suite}. "
