@@ -247,6 +247,9 @@ for figures, experiments in FIGURES.together.items():
             mem=MEMORY.usual(4),
             runtime="15m",
         params:
+            # Snakemake compares these; ``jobs``, which is made of files, it does not.
+            **FIGURES.each(figures, "config", FIGURES.settings),
+            **FIGURES.each(figures, "packages", FIGURES.versions),
             jobs=FIGURES.commands(figures),
         message:
             f"Draw {', '.join(figures)} of {{wildcards.experiment}}"
