@@ -571,13 +571,12 @@ def commands(findings: Iterable[Finding]) -> list[str]:
     A file that is only deleted is not made again as long as what was made from it exists; hence --forcerun. Files of
     configuration are those with which the study was last run in this folder.
     """
+    order: tuple[Todo, ...] = ("delete", "restore", "rerun")
     lines = defaultdict(set)
-    for finding in findings:
+    for finding in sorted(findings, key=lambda finding: order.index(finding.todo)):
         line = {"delete": "rm -r", "restore": "# restore"}.get(finding.todo) or _rerun(finding.target)
         lines[line].add(shlex.quote(finding.target))
-    first = "r#s".index  # delete, restore, run
-    in_order = sorted(lines, key=lambda line: (first(line[0]), line))
-    return [f"{line} {' '.join(sorted(lines[line]))}" for line in in_order]
+    return [f"{line} {' '.join(sorted(targets))}" for line, targets in lines.items()]
 
 
 def _rerun(target: str) -> str:
