@@ -255,7 +255,7 @@ for figures, experiments in FIGURES.together.items():
             f"Draw {', '.join(figures)} of {{wildcards.experiment}}"
         shell:
             r"""
-            python -m workflow_scripts.jobs {params.jobs} >{log:q} 2>&1
+            python -m workflow_scripts.jobs {params.jobs:q} >{log:q} 2>&1
             """
 
     workflow.ruleorder(FIGURES.rule_drawing(experiments), "draw_figure")

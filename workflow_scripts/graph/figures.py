@@ -6,7 +6,6 @@ module would load Matplotlib, and for some PyTorch, in every job.
 
 import ast
 import re
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -27,6 +26,7 @@ from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at, one_of
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.closure import PACKAGE
+from workflow_scripts.provenance.line import THEN
 
 Found = TypeVar("Found")
 
@@ -135,15 +135,15 @@ class Figures:
 
         return {f"{figure}_{what}": of(figure) for figure in figures}
 
-    def commands(self, figures: Sequence[str]) -> Callable[[Wildcards, Any, Any], str]:
-        """A param function: the jobs of several figures of one experiment, one after the other.
+    def commands(self, figures: Sequence[str]) -> Callable[[Wildcards, Any, Any], list[str]]:
+        """A param function: words of the jobs of several figures of one experiment, one after the other.
 
         The rule itself cannot put its command together: Snakemake evaluates it again when the job runs, with the
         figures of the rule that was declared last.
         """
 
-        def of(wildcards: Wildcards, input: Any, output: Any) -> str:
-            def one(figure: str) -> str:
+        def of(wildcards: Wildcards, input: Any, output: Any) -> list[str]:
+            def one(figure: str) -> list[str]:
                 place: Any = _Place(wildcards.experiment, figure)
                 given = {
                     "code": [getattr(input, f"{figure}_code")],
@@ -156,9 +156,10 @@ class Figures:
                     "data": [getattr(output, f"{figure}_data")],
                 }
                 words = (word for name, values in given.items() for word in (f"--{name}", *values))
-                return shlex.join(["draw_figure", *map(str, words)])
+                return ["draw_figure", *map(str, words)]
 
-            return " --then ".join(map(one, figures))
+            first, *others = figures
+            return [*one(first), *(word for figure in others for word in (THEN, *one(figure)))]
 
         return of
 
