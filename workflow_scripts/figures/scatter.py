@@ -15,7 +15,7 @@ from workflow_scripts.evaluation.correlation import pearson, spearman
 from workflow_scripts.figures.axis_labels import column_label
 from workflow_scripts.figures.base import Needs, Request
 from workflow_scripts.figures.named_points import HOW_DRAWN, Mark, draw_mark, name_marks, numbers, words
-from workflow_scripts.figures.style import COLOURS, FigureStyle, empty_figure, new_figure
+from workflow_scripts.figures.style import COLOURS, FigureStyle, empty_figure, new_figure, upright
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
 
@@ -96,7 +96,7 @@ def draw(
         axes = figure.subplots()
         axes.grid()
         axes.set_xlabel(_label(request, columns.x))
-        axes.set_ylabel(_label(request, columns.y))
+        axes.set_ylabel(upright(_label(request, columns.y), _PANEL_INCHES))
         axes.margins(0.14)
         for mark in marks:
             draw_mark(axes, mark, COLOURS[0])

@@ -39,7 +39,13 @@ DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (
 
 _POINTS = {"text": 8.0, "small": 7.0, "title": 9.5}
 _LINE = 1.35  # height of a line of text over its size
-_LETTER = {"title": 0.64, "small": 0.55}  # width of a letter of DejaVu Sans over its size; titles are bold
+_LETTER = {
+    "title": 0.64,
+    "text": 0.55,
+    "small": 0.55,
+}  # width of a letter of DejaVu Sans over its size; titles are bold
+
+_BELOW_AXIS_INCHES = 0.5  # of a panel's height: its ticks and the label below them
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that text has one width everywhere
@@ -132,6 +138,11 @@ def new_figure(
 
 def _lines(text: str, inches: float, size: str) -> list[str]:
     return wrap(text, int(inches * 72 / (_POINTS[size] * _LETTER[size])), break_on_hyphens=False)
+
+
+def upright(label: str, inches: float) -> str:
+    """The label of an upright axis, in lines that are no longer than its panel is high, with ticks and label."""
+    return "\n".join(_lines(label, inches - _BELOW_AXIS_INCHES, "text"))
 
 
 class Names(NamedTuple):

@@ -28,6 +28,7 @@ from workflow_scripts.figures.style import (
     line_look,
     new_figure,
     short_names,
+    upright,
 )
 from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
@@ -61,6 +62,7 @@ HOW_DRAWN = (
     "Points: runs, means over seeds. Lines: medians of the runs with one value. "
     "Dotted: the baseline, one for each series where they differ."
 )
+ONE_SEED = "Every point is a single training: all runs have one seed."
 
 _PANEL_INCHES = 2.6
 _SPREAD = 0.5  # of the distance of two values, over which the points of all series are spread
@@ -180,7 +182,8 @@ def draw_panels(
     placed = [row for row in rows if row["place"] is not None]
     names = short_names(list(dict.fromkeys(row["series"] for row in placed)), request.called)
     height = _PANEL_INCHES * len(config.plots)
-    figure = new_figure(style, height, title, [HOW_DRAWN, *names.footnotes], footnotes)
+    single = [ONE_SEED] if placed and {row["seeds"] for row in placed} == {1} else []
+    figure = new_figure(style, height, title, [HOW_DRAWN, *single, *names.footnotes], footnotes)
     if not placed:
         empty_panel(figure, "No run of the sweep has a score.")
         return figure
@@ -188,7 +191,7 @@ def draw_panels(
     for axes, plot in zip(panels, config.plots, strict=True):
         shown = (plot.setting, heading_of(plot, experiment))
         own = [row for row in rows if (row["setting"], row["heading"]) == shown]
-        axes.set_ylabel(column_label(experiment, shown[1], request.called))
+        axes.set_ylabel(upright(column_label(experiment, shown[1], request.called), _PANEL_INCHES))
         _panel(axes, plot, own, names.short)
     return figure
 

@@ -1,9 +1,10 @@
+import pyarrow as pa
 import pytest
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
-from workflow_scripts.figures.sweep import COLUMNS, HOW_DRAWN, Config, draw_panels, rows_of
+from workflow_scripts.figures.sweep import COLUMNS, HOW_DRAWN, ONE_SEED, Config, draw_panels, rows_of
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.reporting.experiment import Experiment
 
@@ -72,6 +73,35 @@ def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series():
         )
     for text in ("blocks n", "frequencies m", "STS-B", "s2sent", "promptbert", "a stand-in", HOW_DRAWN[:20]):
         assert text in svg
+
+
+def test_the_label_of_an_upright_axis_is_no_longer_than_its_panel():
+    config, experiment = table()[0]
+    heading = "STS-B, the development part that no training has seen"
+    columns = [{**column, "heading": heading} for column in GRID["columns"][:1]]
+    experiment = Experiment.parse(GRID | {"columns": columns}, "grid")
+    rows = [{"run": run, "heading": heading, "mean": 70.0, "sd": 0.1, "seeds": 2} for run in runs_of(GRID)]
+    with figure_style():
+        drawn = draw_panels(
+            rows_of(config, experiment, rows), Request(config), experiment, STYLE, "A title", ["a stand-in"]
+        )
+        drawn.draw_without_rendering()
+    for axes in drawn.axes:
+        label = axes.yaxis.label
+        assert heading in label.get_text().replace("\n", " ")
+        written, panel = label.get_window_extent(), axes.get_window_extent()
+        assert written.height < panel.height
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_points_of_one_seed_are_marked_as_such(seeds):
+    (config, experiment), data = table()
+    column = pa.array([seeds] * len(data), data.schema.field("seeds").type)
+    data = data.set_column(data.schema.get_field_index("seeds"), "seeds", column)
+    with figure_style():
+        drawn = draw_panels(data, Request(config), experiment, STYLE, "A title", [])
+        written = to_svg(drawn, "sweep", "A title", "About")
+    assert (ONE_SEED in written) == (seeds == 1)
 
 
 @pytest.mark.parametrize("everything", [True, False])
