@@ -26,7 +26,7 @@ PAPERS = ["s2sent", "layerattpooler", "three_r", "jtcse", "extraction"]
 FILES = {paper: ClaimFile.parse(read_yaml(ROOT / FOLDER / f"{paper}.yaml"), paper).claims for paper in PAPERS}
 EVERY = [(paper, name) for paper, claims in FILES.items() for name in claims]
 PRINTED = [(paper, name) for paper, name in EVERY if None not in dict(FILES[paper][name].printed).values()]
-AGAINST_THEIR_TABLE = {("s2sent", "two_over_one_dimension_roberta")}
+AGAINST_THEIR_TABLE = {("s2sent", "two_over_one_dimension_roberta"), ("jtcse", "across_languages_tncse")}
 """Claims that the paper's own numbers do not bear out."""
 
 
@@ -122,11 +122,9 @@ def test_a_study_is_enlarged_by_no_claim(study):
     assert all("/scores/sts/" in file for file in claims.pairs())
 
 
-def test_the_rule_stays_below_what_a_command_line_holds(study):
-    """The kernel takes 128 KiB an argument, and a rule's command is one."""
-    claims = Claims(study)
-    files = " ".join([*claims.tables(), *claims.scores(), *claims.pairs()]).replace("<results>", study.folder)
-    assert len(files) + len(claims.settings()) < 110_000
+def test_the_settings_stay_below_what_one_argument_holds(study):
+    """128 KiB by the kernel; a longer command is no trouble, since Snakemake puts it into a file."""
+    assert len(Claims(study).settings()) < 110_000
 
 
 def test_only_scores_behind_the_compared_cells_are_read():
@@ -138,7 +136,12 @@ def test_only_scores_behind_the_compared_cells_are_read():
         for method in ("simcse", "simcse_s2sent", "simcse_layerattpooler", "simcse_3r")
     } | {"jtcse.demo_twin.wiki_extract"}
     geometry = {file.split("/")[-2] for file in read if "/geometry/" in file}
-    assert geometry == {"simcse.minilm_mlm.wiki_extract", "simcse_3r.minilm_mlm.wiki_extract"}
+    assert geometry == {
+        "simcse.minilm_mlm.wiki_extract",
+        "simcse_layerattpooler.minilm_mlm.wiki_extract",
+        "simcse_3r.minilm_mlm.wiki_extract",
+        "jtcse.demo_twin.wiki_extract",
+    }
     assert [file for file in read if "/extraction/" in file] == [
         "<results>/extraction/scores/sts/random/lee.parquet",
         "<results>/extraction/scores/sts/plain/lee.parquet",
