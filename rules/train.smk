@@ -171,7 +171,7 @@ rule train_encoder:
         "<benchmarks>/train_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
         run=one_of(STUDY.trained),
-    threads: config["training"]["cpu_threads"]
+    threads: TRAINING.threads()
     resources:
         gpu=TRAINING.gpus,
         nodes=1,  # a site may spread a training over several: docs/cluster.md
@@ -224,7 +224,7 @@ for seeds, runs in TRAINING.side_by_side.items():
             f"<benchmarks>/train_encoder/{{run}}/{together(seeds)}.tsv"
         wildcard_constraints:
             run=one_of(runs),
-        threads: len(seeds) * config["training"]["cpu_threads"]
+        threads: TRAINING.threads(len(seeds))
         resources:
             gpu=1,
             nodes=1,

@@ -1,11 +1,13 @@
 """From anywhere: another working directory, and a workflow that uses this one as a module."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run, snakemake
+from workflow_scripts.graph.place import open_place
 
 CALLS = {
     "a call from elsewhere": ("-s", str(ROOT / "Snakefile")),
@@ -89,6 +91,22 @@ def test_a_file_of_the_clone_is_an_input_by_its_own_name(tmp_path):
     assert code == 0, printed
     assert (tmp_path / "resources/report/report.html.j2").samefile(ROOT / "resources/report/report.html.j2")
     assert not (tmp_path / "resources/prompts").is_symlink()
+
+
+def test_another_clones_files_take_the_place_of_the_first_ones(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "")
+    for clone in ("first", "second"):
+        (tmp_path / clone / "resources/prompts").mkdir(parents=True)
+        open_place(tmp_path / clone)
+        assert Path("resources/prompts").samefile(tmp_path / clone / "resources/prompts")
+
+
+def test_tools_plan_where_the_results_are(tmp_path):
+    said = run(tmp_path, "-m", "workflow_scripts.tools.plan_study", "--configfile", str(ROOT / DEMO), "--json",
+               PYTHONPATH=str(ROOT))  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    assert any(row["rule"] == "continue_mlm" for row in json.loads(said.stdout)["rules"])
 
 
 @pytest.fixture

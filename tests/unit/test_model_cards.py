@@ -1,11 +1,13 @@
 """What a card says of a run's sources, looked up in the configuration."""
 
+import copy
 import json
 from types import SimpleNamespace
 
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.runs import all_runs, read_experiments
 from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.study import Study
@@ -35,3 +37,27 @@ def test_a_card_shows_all_seeds_of_its_run_and_no_other_run():
         for seed in (1, 2)
     ]
     assert len(SHARING.cards()) == 15
+
+
+def test_a_card_has_scores_that_another_experiment_asks_for_under_another_name():
+    grids = copy.deepcopy(GRIDS)
+    other = copy.deepcopy(grids["demo"])
+    other["suites"] = {"sts": ["stsb"]}
+    other["runs"] = [{"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract", "tag": "again"}]
+    grids["other"] = other | {"baseline": None}
+    config = CONFIG | {"experiments": [*CONFIG["experiments"], "other"]}
+    study = Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
+    again = "simcse.minilm_mlm.wiki_extract.again"
+    assert study.canonical(again) == "simcse.minilm_mlm.wiki_extract"
+    files = Sharing(study).scores(SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1"))
+    assert "<results>/scores/sts/stsb/simcse.minilm_mlm.wiki_extract/seed1.parquet" in files
+
+
+def test_a_card_and_a_page_name_the_sentences_that_a_corpus_adds():
+    config = copy.deepcopy(CONFIG)
+    config["corpora"]["wiki_extract"]["also"] = "sick_r_all"
+    study = Study(config, GRIDS, all_runs(GRIDS, config["encoders"]), ROOT)
+    wildcards = SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1")
+    found = Config.parse(json.loads(Sharing(study).settings(wildcards)), "card")
+    assert [source.name for source in found.data] == ["sick_r_all", "wiki_extract"]
+    assert "<results>/datasets/sick_r_all.parquet" in Reporting(study).datasets(".parquet")

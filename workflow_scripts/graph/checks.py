@@ -105,9 +105,10 @@ def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Non
 
 def _of_grids(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:
     for name, grid in grids.items():
-        yield from _of_expanded(grid, f"experiments/{name}.yaml")[1]
+        _runs, found = _of_expanded(grid, f"experiments/{name}.yaml")
+        yield from found
         yield from _of_axes(config, grid, name)
-        if not _of_expanded(grid, name)[1]:
+        if not found:
             yield from grid_findings(config, grid, f"experiments/{name}.yaml")
 
 

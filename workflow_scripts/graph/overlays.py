@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.findings import advice, refuse
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.yaml_files import read_yaml
@@ -23,11 +24,15 @@ def merged(files: Iterable[str | Path], command_line: Mapping[str, Any] | None =
     """The configuration that files make, each laid over those before it, and the command line over all.
 
     Raises:
-        ConfigError: if a file cannot be read, or with a line for each list that is not there to be added to.
+        ConfigError: if a file cannot be read or has no keys, or with a line for each list that is not there to be added
+            to.
     """
     config: Config = {}
     for file in files:
-        lay_over(config, read_yaml(Path(file)) or {}, str(file))
+        content = read_yaml(Path(file)) or {}
+        if not isinstance(content, Mapping):
+            raise ConfigError(f"{file}: {type(content).__name__} at the top. Write keys with their values.")
+        lay_over(config, content, str(file))
     lay_over(config, command_line or {}, "--config")
     return config
 

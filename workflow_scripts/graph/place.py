@@ -41,8 +41,9 @@ def open_place(clone: Path) -> None:
     here.mkdir(exist_ok=True)
     for folder in (clone / RESOURCES).iterdir():
         link = here / folder.name
-        if folder.is_dir() and not link.exists():
-            link.unlink(missing_ok=True)  # of a clone that is not there any more
+        of_another = link.is_symlink() and link.resolve() != folder.resolve()
+        if folder.is_dir() and (of_another or not link.exists()):
+            link.unlink(missing_ok=True)
             link.symlink_to(folder.resolve())
 
 

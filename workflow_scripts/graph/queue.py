@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from getpass import getuser
 from heapq import nlargest
 from itertools import takewhile
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -515,8 +516,9 @@ def _partition_for(request: Request, nodes: Sequence[Nodes], partitions: Sequenc
     wanted = {"gpu": request.gpus, "runtime": request.minutes, "mem_mb": request.memory_mb}
     job = SimpleNamespace(threads=request.cores, resources=wanted)
     scored = [(score, one.name) for one in partitions if (score := one.score_job_fit(job)) is not None]
+    best = max(scored, key=itemgetter(0), default=None)  # the first of those that fit alike
     default = next((one.partition for one in nodes if one.default), "")
-    return str(max(scored)[1]) if scored else default
+    return str(best[1]) if best else default
 
 
 def proposal(nodes: Sequence[Nodes]) -> str:

@@ -1,6 +1,6 @@
 """Whether every name that the configuration uses is defined, and of the form that its user reads."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from workflow_scripts.errors import ConfigError
@@ -28,6 +28,12 @@ def base_of(config: Mapping[str, Any], corpus: str) -> str:
     """The corpus that is cut from a dataset, behind one that is made from it."""
     block = config["corpora"][corpus]
     return block["round_trip"]["corpus"] if "round_trip" in block else corpus
+
+
+def datasets_of_corpora(config: Mapping[str, Any], corpora: Iterable[str]) -> list[str]:
+    """Datasets that corpora are cut from, and those whose sentences are added to them."""
+    blocks = [config["corpora"][base_of(config, corpus)] for corpus in corpora]
+    return sorted({name for block in blocks for name in (block["dataset"], block.get("also")) if name})
 
 
 def columns_of(config: Mapping[str, Any], corpus: str) -> tuple[str, ...]:

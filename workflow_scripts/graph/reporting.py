@@ -3,7 +3,7 @@
 from workflow_scripts.extraction.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.figures import without_figures
 from workflow_scripts.graph.names import called, called_runs
-from workflow_scripts.graph.references import base_of
+from workflow_scripts.graph.references import datasets_of_corpora
 from workflow_scripts.graph.runs import Run, paper_of
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
@@ -94,9 +94,7 @@ class Reporting:
     def datasets(self, suffix: str) -> list[str]:
         """Files of all datasets that the study reads."""
         config = self._study.config
-        trained = {
-            config["corpora"][base_of(config, corpus)]["dataset"] for corpus in self._study.read_corpora
-        }
+        trained = datasets_of_corpora(config, self._study.read_corpora)
         extracted = extraction_datasets(config) if any(self._study.shown_extraction.values()) else []
         names = {*trained, *self._study.evaluation_sets, *extracted}
         return [f"<results>/datasets/{name}{suffix}" for name in sorted(names)]

@@ -4,15 +4,18 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from workflow_scripts.graph.slices import Wildcards
+
 LOGS = Path("logs/slurm")
-"""Where the profile has SLURM write, a folder for each rule and below it one for each job's wildcards."""
+"""Where the profile has SLURM write: a folder for each rule and one below it for each job's wildcards, or a folder for
+each group, whose logs name the jobs in it."""
 _OUT_OF_MEMORY = re.compile(
     rb"exceeded memory limit|oom[-_ ]?kill|out[- ]of[- ]memory handler", re.IGNORECASE
 )
 _TAIL_BYTES = 64 << 10
 
 
-def killed_for_memory(wildcards: Iterable[str], attempt: int) -> int:
+def killed_for_memory(wildcards: Wildcards, attempt: int) -> int:
     """How many of the tries before this one SLURM ended for their memory; none that another executor has run.
 
     Args:
@@ -21,10 +24,16 @@ def killed_for_memory(wildcards: Iterable[str], attempt: int) -> int:
     """
     if attempt == 1:
         return 0
-    folder = "_".join(wildcards).replace("/", "_")
-    logs = [log for rule in LOGS.glob("rule_*") for log in (rule / folder).glob("*.log")]
+    named = f"wildcards: {', '.join(f'{name}={value}' for name, value in wildcards.items())}\n"
+    logs = [log for log in LOGS.glob("group_*/**/*.log") if named in log.read_text(errors="replace")]
+    logs += LOGS.glob(f"rule_*/{folder_of(wildcards)}/*.log")
     latest = sorted(logs, key=lambda log: log.stat().st_mtime)[1 - attempt :]
     return sum(_OUT_OF_MEMORY.search(_tail(log)) is not None for log in latest)
+
+
+def folder_of(wildcards: Iterable[str]) -> str:
+    """The folder of a job's logs below that of its rule, by the values of its wildcards."""
+    return "_".join(wildcards).replace("/", "_")
 
 
 def _tail(log: Path) -> bytes:

@@ -1,10 +1,9 @@
 """What the rule that writes cards of models looks up."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from workflow_scripts.graph.code import code_of, versions
-from workflow_scripts.graph.references import base_of
+from workflow_scripts.graph.references import datasets_of_corpora
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
@@ -24,18 +23,15 @@ class Sharing:
         return self._study.files("<results>/runs/{run}/seed{seed}/README.md", self._study.runs)
 
     def scores(self, wildcards: Wildcards) -> list[str]:
-        """Score files of one run: every suite of the grids that have it, every seed of theirs."""
-        run = wildcards.run
-        files = {
-            file
-            for experiment, grid in self._study.grids.items()
-            if run in (runs := self._study.runs_of(experiment))
-            for kind, suites in grid["suites"].items()
-            for suite in suites
-            for file in self._study.files(
-                f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}.parquet", {run: runs[run]}
-            )
-        }
+        """Score files of one run: every suite of the grids that have it under some name, every seed of theirs."""
+        files: set[str] = set()
+        for experiment, grid in self._study.grids.items():
+            runs = self._study.runs_of(experiment)
+            its = {name: run for name, run in runs.items() if self._study.canonical(name) == wildcards.run}
+            for kind, suites in grid["suites"].items():
+                for suite in suites:
+                    pattern = f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}.parquet"
+                    files.update(self._study.files(pattern, its))
         return sorted(files)
 
     def history(self, wildcards: Wildcards) -> list[str]:
@@ -61,7 +57,9 @@ class Sharing:
         return as_json(
             {
                 "encoders": [self._encoder(name) for name in sorted(self._encoders(run.encoder))],
-                "data": [self._dataset(name) for name in sorted(self._datasets(self._corpora(run)))],
+                "data": [
+                    self._dataset(name) for name in datasets_of_corpora(self._config, self._corpora(run))
+                ],
                 "method": settings["method"],
                 "training": settings["training"] if run.corpus else None,
             }
@@ -80,9 +78,6 @@ class Sharing:
         adapted = self._config["encoders"][run.encoder].get("adapt", {}).get("corpus")
         members = self._study.members(run.encoder).values()
         return ({run.corpus, adapted} - {None}).union(*(self._corpora(member) for member in members))
-
-    def _datasets(self, corpora: Iterable[str]) -> set[str]:
-        return {self._config["corpora"][base_of(self._config, corpus)]["dataset"] for corpus in corpora}
 
     def _encoder(self, name: str) -> dict[str, Any]:
         fetch = self._config["encoders"][name]["fetch"]

@@ -17,6 +17,9 @@ class Wildcards(Protocol):
     def __iter__(self) -> Iterator[str]:
         """Values of all wildcards."""
 
+    def items(self) -> Iterable[tuple[str, str]]:
+        """Names and values."""
+
     def __getattr__(self, name: str) -> str:
         """Value of the wildcard ``name``."""
 
@@ -33,7 +36,7 @@ def config_slice(config: Config, **sections: str) -> Callable[[Wildcards], str]:
     """
 
     def of(wildcards: Wildcards) -> str:
-        filled = {name: path.format(**dict(wildcards.items())) for name, path in sections.items()}  # type: ignore[operator]
+        filled = {name: path.format(**dict(wildcards.items())) for name, path in sections.items()}
         return as_json({name: at(config, path) for name, path in filled.items()})
 
     return of

@@ -129,7 +129,9 @@ class Study:
     @cached_property
     def frozen(self) -> dict[str, Run]:
         """Runs that read an encoder as it is."""
-        return {name: run for name, run in self.made.items() if name not in {*self.trained, *self.joined}}
+        return {
+            name: run for name, run in self.made.items() if not run.corpus and not self.has_runs(run.encoder)
+        }
 
     def encoders(self, kind: str) -> list[str]:
         """Encoders of one kind: ``fetch``, ``adapt``, or ``runs`` for those that consist of runs."""

@@ -106,6 +106,15 @@ class Training:
         threads: int = self._adapting(wildcards)["cpu_threads"]
         return threads
 
+    def threads(self, seeds: int = 1) -> Callable[[Wildcards], int]:
+        """A threads function: those that a run is trained by, for so many seeds side by side."""
+
+        def of(wildcards: Wildcards) -> int:
+            threads: int = self._study.settings(wildcards.run)["training"]["cpu_threads"]
+            return seeds * threads
+
+        return of
+
     def _adapting(self, wildcards: Wildcards) -> Config:
         merged: Config = self._config["continue_mlm"]["training"] | self._adapt(wildcards).get("training", {})
         return merged

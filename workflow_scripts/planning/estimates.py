@@ -50,15 +50,15 @@ class Calls(NamedTuple):
     """Requests of one job to a translator or language model."""
 
     service: str
-    least: float
-    most: float
-    """Bounds on the number of requests: a pool is complete somewhere between them."""
+    least: float | None
+    most: float | None
+    """Bounds on the number of requests: a pool is complete somewhere between them. None if unknown."""
     least_usd: float | None
     most_usd: float | None
     """None if no price is known."""
     days: float | None
     """Time for ``most`` requests at the rate and the daily budget of the service; None where it has neither."""
-    gigabytes: float
+    gigabytes: float | None
     """What ``most`` rows add to the ledger of answers."""
 
 
@@ -107,7 +107,8 @@ class Estimator:
         known = [part for part in parts if part]
         if len(known) != len(parts) or not known:
             return None
-        return _combined(sum(part.value for part in known), known)
+        most = job.settings.get("corpus", job.settings).get("max_sentences") or math.inf
+        return _combined(min(most, sum(part.value for part in known)), known)
 
     # GPU hours
 
@@ -267,7 +268,7 @@ class Estimator:
         translation = job.settings["translation"]
         name = f"translators.{translation['translator']}"
         if rows is None:
-            return Calls(name, math.nan, math.nan, None, None, None, math.nan)
+            return Calls(name, None, None, None, None, None, None)
         shards = job.settings["limits"]["shards"]
         texts = min(rows.value, translation["max_sentences"] or rows.value) / shards
         translated = 2 * texts  # forth and back

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.command_line import as_in_a_file
 from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.graph.yaml_files import configfiles_of
+from workflow_scripts.provenance.closure import ROOT
 
 SHARED = "report"
 """The part of a study that no experiment needs: its page, and whatever is shown only there."""
@@ -181,7 +183,8 @@ def study_in(root: Path, configfiles: Iterable[str], config: Mapping[str, Any] |
         configfiles: As after snakemake's --configfile.
         config: As after snakemake's --config.
     """
-    return open_study(merged([*configfiles_of(root / "Snakefile"), *configfiles], config), [], root)
+    files: list[str | Path] = [*configfiles_of(root / "Snakefile"), *configfiles]
+    return open_study(merged(files, as_in_a_file(config or {})), [], root)
 
 
 def study_parser(tool: str, description: str | None) -> argparse.ArgumentParser:
@@ -229,6 +232,7 @@ def planned(
         ["--config", *(f"{key}={json.dumps(value)}" for key, value in config.items())] if config else []
     )
     options += ["--profile", profile] if profile else []
+    options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     said = io.StringIO()
     called_by, sys.argv = sys.argv, ["snakemake", *options, "--", *targets]  # what the Snakefile looks at
     try:

@@ -131,12 +131,12 @@ def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
         {
             "service": service,
             "jobs": len(calls),
-            "requests_least": sum(one.least for one in calls),
-            "requests_most": sum(one.most for one in calls),
+            "requests_least": _added(one.least for one in calls),
+            "requests_most": _added(one.most for one in calls),
             "usd_least": _added(one.least_usd for one in calls),
             "usd_most": _added(one.most_usd for one in calls),
             "days": _added(one.days for one in calls),
-            "ledger_gigabytes": sum(one.gigabytes for one in calls),
+            "ledger_gigabytes": _added(one.gigabytes for one in calls),
         }
         for service, calls in sorted(found.items())
     ]

@@ -28,6 +28,7 @@ from rich.table import Table
 
 from workflow_scripts.apis.ledger import Ledger, Row, is_whole_earlier, ledger_path, unpacked
 from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.provenance.artefacts import atomic
 
 EXPORTED = pa.schema(
     [
@@ -66,13 +67,20 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--status", choices=["usable", "rejected", "refused", "failed"])
         command.add_argument("--reason", help="the whole reason, as stats prints it")
         command.add_argument("--engine", help="google, libretranslate, apertium, openai, llm")
-        command.add_argument("--matching", type=re.compile, help="searched in text and answer")
+        command.add_argument("--matching", type=_pattern, help="searched in text and answer")
         if name == "show":
             command.add_argument("--most", type=int, default=20, help="rows to print (default: %(default)s)")
     commands.add_parser("export", help="all columns as Parquet").add_argument("parquet", type=Path)
     command = commands.add_parser("merge", help="add the rows of other files")
     command.add_argument("others", type=Path, nargs="+")
     return parser
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"no regular expression: {error}") from error
 
 
 def stats(path: Path, _arguments: argparse.Namespace) -> None:
@@ -141,8 +149,11 @@ def chosen(ledger: Ledger, arguments: argparse.Namespace) -> Iterator[Row]:
 
 def export(path: Path, arguments: argparse.Namespace) -> None:
     """Write all rows, some thousands at a time."""
-    temporary = arguments.parquet.with_name(f".{arguments.parquet.name}.part")
-    with Ledger(path) as ledger, pq.ParquetWriter(temporary, EXPORTED, compression="zstd") as writer:
+    with (
+        Ledger(path) as ledger,
+        atomic(arguments.parquet) as temporary,
+        pq.ParquetWriter(temporary, EXPORTED, compression="zstd") as writer,
+    ):
         part: list[dict[str, Any]] = []
         count = 0
         for row in ledger.rows():
@@ -152,7 +163,6 @@ def export(path: Path, arguments: argparse.Namespace) -> None:
                 writer.write_table(pa.Table.from_pylist(part, schema=EXPORTED))
                 part = []
         writer.write_table(pa.Table.from_pylist(part, schema=EXPORTED))
-    temporary.replace(arguments.parquet)
     print(f"{arguments.parquet}: {count:,} rows")  # noqa: T201
 
 

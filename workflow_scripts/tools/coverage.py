@@ -8,9 +8,9 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.findings import refuse
@@ -107,10 +107,7 @@ def main() -> None:
     printed, reasons = cells(), ledgers()
     lines = coverage.lines(printed, reasons, [measured(PAPER_SCALE), in_laboratory()])
     refuse(ledger_findings(printed, reasons.values(), study_in(ROOT, [])))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_PIPE_WIDTH)
-    console.print(overview(lines, coverage.PAPERS, whole=not short))
+    console(_PIPE_WIDTH).print(overview(lines, coverage.PAPERS, whole=not short))
 
 
 if __name__ == "__main__":

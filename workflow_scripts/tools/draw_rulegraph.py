@@ -26,6 +26,7 @@ STYLE = """
 _JOINT = {
     re.compile(r"^evaluate_\w+_with_\w+$"): "evaluate_sts",
     re.compile(r"^draw_figures_as_in_\w+$"): "draw_figure",
+    re.compile(r"^train_encoder_seeds\d+(?:_\d+)*$"): "train_encoder",
 }
 """Rules for what a study has several of, and the rule as which each is drawn: that of the job that comes first."""
 

@@ -88,8 +88,8 @@ def find_pins(file: Path, names: Iterable[str], root: Path | None) -> Found:
 
 def _sources(file: Path) -> Iterator[Open]:
     """Sources of the blocks of a file, in order."""
-    text = _text(file)
-    config, node = read_yaml(file) or {}, yaml.compose(text, Loader=yaml.SafeLoader)
+    config, text = read_yaml(file) or {}, _text(file)
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
     for section, below in (("datasets", ()), ("encoders", ("fetch",))):
         for name, block in (config.get(section) or {}).items():
             path = [section, name, *below, "sources"]

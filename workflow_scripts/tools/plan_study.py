@@ -38,7 +38,7 @@ def main() -> None:
     rates = read_rates(arguments.rates)
     graph = planned(arguments.targets, arguments.configfile)
     tables = summary(graph, Estimator(graph, rates, ROOT), rates)
-    tables |= about_runs(graph, study_in(Path(), arguments.configfile))
+    tables |= about_runs(graph, study_in(ROOT, arguments.configfile))
     if arguments.json:
         sys.stdout.write(json.dumps(tables, indent=1) + "\n")
     else:
@@ -119,7 +119,7 @@ def _requests_table(rows: list[Row]) -> Table:
         "\nRequests to translators and language models; kept answers are not asked again", "service", *columns
     )
     for row in rows:
-        asked = (f"{row['requests_least']:,.0f}", f"{row['requests_most']:,.0f}")
+        asked = (_number(row["requests_least"], 0), _number(row["requests_most"], 0))
         paid = (_number(row["usd_least"], 2), _number(row["usd_most"], 2))
         takes = (_number(row["days"]), _number(row["ledger_gigabytes"], 3))
         table.add_row(row["service"], str(row["jobs"]), *asked, *paid, *takes)

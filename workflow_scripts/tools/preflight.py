@@ -9,7 +9,6 @@ in order is a line; what is not is red, with what to do about it, and makes the 
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -109,7 +108,9 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
     yield from folders(config)
     rates = read_rates(ROOT / "config/rates.yaml")
     estimator = Estimator(graph, rates, ROOT)
-    yield disk(by(graph.jobs, estimator.gigabytes).value, shutil.disk_usage(Path.cwd()).free / 1e9)
+    yield disk(
+        by(graph.jobs, estimator.gigabytes).value, shutil.disk_usage(_nearest(Path("results"))).free / 1e9
+    )
     if profile and (settings := settings_of(["--profile", profile])):
         yield from cluster(graph, settings)
         return
@@ -226,12 +227,10 @@ def disk(wanted: float, free: float) -> Line:
 
 
 def gpu_gigabytes() -> float | None:
-    """Memory of the smallest GPU here; None where there is none."""
-    if not (tool := shutil.which("nvidia-smi")):
-        return None
-    asked = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-    answer = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False).stdout.split()
-    return min(map(float, answer)) * 1.048576e-3 if answer else None  # it counts in MiB
+    """Memory of the smallest GPU here; None where there is none, or none that says."""
+    code, said = ask("nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits")
+    sizes = [float(size) for size in said.split() if size.isdigit()] if code == 0 else []
+    return min(sizes) * 1.048576e-3 if sizes else None  # it counts in MiB
 
 
 def memory(graph: Graph, estimator: Estimator, rates: Rates, gigabytes: float | None) -> Line:

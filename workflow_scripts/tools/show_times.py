@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.line import apart
 
 
@@ -50,6 +51,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m workflow_scripts.tools.show_times", description=__doc__)
     parser.add_argument("folder", type=Path, help="benchmarks/<study>")
     folder, out = parser.parse_args().folder, Console()
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder. Give that of a study that has run, benchmarks/<study>.")
     headings = ("rule", "jobs", "seconds in all", "largest memory, MB")
     stages = _table("Time and memory by stage (of the jobs' last runs)", headings)
     for rule, jobs, seconds, memory in stage_times(folder):
@@ -71,4 +74,5 @@ def _table(title: str, headings: tuple[str, ...]) -> Table:
 
 
 if __name__ == "__main__":
-    main()
+    with one_line_errors():
+        main()

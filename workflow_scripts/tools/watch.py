@@ -32,6 +32,7 @@ from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.joint import joint_suites
 from workflow_scripts.graph.notes import Asked, asked_last
 from workflow_scripts.graph.queue import Queued, Target, queued_here, target_of
+from workflow_scripts.graph.retries import LOGS, folder_of
 from workflow_scripts.graph.study import Study
 from workflow_scripts.planning.graph import Job, planned, study_in
 from workflow_scripts.provenance.closure import ROOT
@@ -53,8 +54,6 @@ _CANCELLED = re.compile(
     r"^(?:Interrupted: |Preempted: |.* CANCELLED AT (?!.*(?:TIME LIMIT|NODE FAILURE)))", re.MULTILINE
 )
 """What a job or SLURM says where somebody ended it."""
-SLURM_LOGS = Path("logs/slurm")
-"""As slurm/config.yaml has it."""
 
 
 class State(NamedTuple):
@@ -151,8 +150,10 @@ def is_running(job: Job, *, unqueued: bool = False) -> bool:
     if not held:
         return False
     if held[2] == socket.gethostname():
-        command = Path("/proc", held[1], "cmdline")
-        return command.exists() and b"workflow_scripts.jobs." in command.read_bytes()
+        try:
+            return b"workflow_scripts.jobs" in Path("/proc", held[1], "cmdline").read_bytes()
+        except OSError:
+            return False
     if unqueued and slurm_log(job):
         return False
     ends = [file for file in job.outputs if Path(file).exists() and _changed(Path(file)) >= _changed(lock)]
@@ -197,10 +198,9 @@ def said(job: Job) -> str:
 
 def slurm_log(job: Job) -> Path | None:
     """SLURM's log of a job's last try, or of the group that it was a part of."""
-    values = "_".join(job.wildcards.values()).replace("/", "_")
-    own = [*(SLURM_LOGS / f"rule_{job.rule}" / values).glob("*.log")]
+    own = [*(LOGS / f"rule_{job.rule}" / folder_of(job.wildcards.values())).glob("*.log")]
     found = own or [
-        log for log in SLURM_LOGS.glob("group_*/**/*.log") if job.log in log.read_text(errors="replace")
+        log for log in LOGS.glob("group_*/**/*.log") if job.log in log.read_text(errors="replace")
     ]
     return max(found, key=_changed, default=None)
 

@@ -104,6 +104,12 @@ def test_a_list_that_cannot_be_added_to_is_one_line_with_its_file_and_key(files,
     assert "\n" not in str(error.value)
 
 
+def test_a_file_without_keys_is_one_line(files):
+    (file,) = files([1, 2])
+    with pytest.raises(ConfigError, match=rf"^{file}: list at the top. Write keys with their values.$"):
+        merged([file])
+
+
 def test_all_lists_that_cannot_be_added_to_are_named(files):
     with pytest.raises(ConfigError) as error:
         merged(files(BELOW, {"a+": [1], "b+": [1]}))

@@ -136,6 +136,12 @@ def test_one_line_of_the_partition_file_sends_gpu_jobs_to_their_partition(tmp_pa
     )  # GPUs are left to who needs them
 
 
+def test_of_partitions_that_fit_alike_the_first_is_taken_as_the_plugin_takes_it(tmp_path):
+    file = tmp_path / "partitions.yaml"
+    file.write_text("partitions:\n  cpu: {}\n  preempt: {}\n")
+    assert not findings(Request("split_corpus", minutes=30), settings=Settings(file, "squeue", 9))
+
+
 def test_the_proposal_is_what_the_plugin_reads(tmp_path):
     from snakemake_executor_plugin_slurm.partitions import read_partition_file
 

@@ -17,11 +17,23 @@ KILLED = (
     "slurmstepd: error: Detected 3 oom-kill event(s) in StepId=12.0 cgroup.",
 )
 ENDED = "slurmstepd: error: *** JOB 12 ON gpu1 CANCELLED AT 2026-11-22T12:00:00 DUE TO TIME LIMIT ***"
-JOB = ("small", "1")
 
 
-class Wildcards(tuple):
-    run = "small"
+class Wildcards:
+    """As Snakemake's: values in their order, names with values, and each by its name."""
+
+    def __init__(self, **values):
+        self._values = values
+        self.__dict__ |= values
+
+    def __iter__(self):
+        return iter(self._values.values())
+
+    def items(self):
+        return self._values.items()
+
+
+JOB = Wildcards(run="small", seed="1")
 
 
 @pytest.fixture
@@ -42,10 +54,21 @@ def test_a_try_that_was_killed_for_its_memory_doubles_the_next(log, line):
     log(1, line)
     assert killed_for_memory(JOB, 2) == 1
     request = Memory(Study(), Workloads(Study())).training(16)
-    assert (request(Wildcards(JOB)), request(Wildcards(JOB), attempt=2)) == ("16GB", "32GB")
-    assert Memory.usual(4)(Wildcards(JOB), attempt=2) == "8GB"
+    assert (request(JOB), request(JOB, attempt=2)) == ("16GB", "32GB")
+    assert Memory.usual(4)(JOB, attempt=2) == "8GB"
     log(2, line)
-    assert request(Wildcards(JOB), attempt=3) == "64GB"
+    assert request(JOB, attempt=3) == "64GB"
+
+
+@pytest.mark.parametrize(("seed", "tries"), [("1", 1), ("12", 0), ("2", 0)])
+def test_a_group_that_was_killed_for_its_memory_has_its_jobs_ask_for_more(tmp_path, monkeypatch, seed, tries):
+    """Its log names all jobs in it, as Snakemake prints them."""
+    monkeypatch.chdir(tmp_path)
+    file = LOGS / "group_scores" / "8d0e" / "1.log"
+    file.parent.mkdir(parents=True)
+    jobs = "".join(f"    jobid: 0\n    wildcards: run={run}, seed=1\n" for run in ("large", "small"))
+    file.write_text(f"{jobs}    resources: mem_mb=4000\n{KILLED[0]}\n")
+    assert killed_for_memory(Wildcards(run="small", seed=seed), 2) == tries
 
 
 def test_another_reason_another_job_and_an_older_run_change_nothing(log):

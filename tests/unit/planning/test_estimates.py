@@ -212,6 +212,31 @@ def test_translations_go_there_and_back_and_shards_share_them():
     assert row["requests_most"] == 2 * 6400 / 16
 
 
+def test_a_corpus_has_no_more_rows_than_it_takes():
+    for number, settings in enumerate(({"corpus": {"max_sentences": 1000}}, {"max_sentences": 1000})):
+        cut = job(
+            "split_corpus",
+            ["r/corpora/cut/train.parquet"],
+            ["r/datasets/text.parquet"],
+            settings,
+            corpus="cut",
+        )
+        assert estimator(cut).rows("r/corpora/cut/train.parquet").value == 1000, number
+
+
+def test_requests_for_a_corpus_of_unknown_size_are_unknown():
+    settings = {"translation": {"translator": "google", "max_sentences": None}, "limits": {"shards": 1}}
+    shard = job(
+        "translate_shard",
+        ["r/corpora/fr/round_trip/1-of-1.parquet"],
+        ["r/corpora/vague/train.parquet"],
+        settings,
+        corpus="fr",
+    )._replace(service={"translator": {}})
+    (row,) = requests([shard], estimator(shard))
+    assert [row[key] for key in ("requests_least", "requests_most", "ledger_gigabytes")] == [None] * 3
+
+
 def test_a_language_model_translates_at_its_price_and_within_its_daily_budget():
     settings = {
         "translation": {"translator": "llm", "max_sentences": 800},

@@ -10,7 +10,7 @@ from workflow_scripts.graph.queue import PLUGIN_CALLS, Settings
 from workflow_scripts.planning.estimates import Estimator
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.planning.rates import read_rates
-from workflow_scripts.tools.preflight import disk, folders, group_of, memory, packages, python
+from workflow_scripts.tools.preflight import disk, folders, gpu_gigabytes, group_of, memory, packages, python
 
 RATES = read_rates(ROOT / "config/rates.yaml")
 
@@ -71,6 +71,23 @@ def test_a_training_that_no_gpu_holds_is_red():
     assert "80 GB; 107.8 GB and its activations for simcse.llama2_7b_mntp 1" in line.found
     assert line.remedy
     assert memory_of(None, "bert_base").found.startswith("no GPU here")
+
+
+@pytest.mark.parametrize(
+    ("said", "gigabytes"),
+    [
+        ("printf '81559\\n16384\\n'", 17.179869184),  # 16,384 MiB
+        ("echo 'No devices were found'", None),
+        ("echo '[N/A]'", None),
+        ("echo 'NVIDIA-SMI has failed' >&2; exit 9", None),
+    ],
+)
+def test_a_gpu_that_says_nothing_of_its_memory_is_none(tmp_path, monkeypatch, said, gigabytes):
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(f"#!/bin/sh\n{said}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert gpu_gigabytes() == gigabytes
 
 
 @pytest.fixture(scope="module")

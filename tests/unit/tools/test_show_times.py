@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from tests.planning import ROOT, run
 from workflow_scripts.tools.show_times import stage_times, training_times
 
 HEADER = "s\th:m:s\tmax_rss\tcpu_time\n"
@@ -18,6 +19,12 @@ def test_times_are_summed_by_stage_and_by_run(tmp_path):
     leave(tmp_path / "make_table/lab.tsv", "3.0\t0:00:03\tNA\t-")
     assert stage_times(tmp_path) == [("make_table", 1, 3.0, 0.0), ("train_encoder", 3, 102.0, 2000.0)]
     assert training_times(tmp_path) == [("jtcse.b", 3, 60.0, 55.0), ("simcse.a", 2, 42.0, 15.0)]
+
+
+def test_a_folder_that_is_not_there_is_one_line(tmp_path):
+    said = run(tmp_path, "-m", "workflow_scripts.tools.show_times", "benchmarks/nope", PYTHONPATH=str(ROOT))
+    assert said.returncode == 1
+    assert said.stderr.startswith("DataError: benchmarks/nope: no such folder."), said.stderr
 
 
 def test_a_study_without_trainings_has_no_times_of_them(tmp_path):

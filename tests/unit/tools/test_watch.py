@@ -55,8 +55,10 @@ def process():
     """A process that looks like a job's, and one that does not."""
     started = [
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", name])
-        for name in ("workflow_scripts.jobs.toy", "another program")
+        for name in ("workflow_scripts.jobs.toy", "another program", "workflow_scripts.jobs evaluate_sts")
     ]
+    while not all(Path(f"/proc/{one.pid}/cmdline").read_bytes() for one in started):
+        time.sleep(0.01)
     yield started
     for one in started:
         one.kill()
@@ -64,19 +66,20 @@ def process():
 
 
 def test_jobs_are_sorted_by_what_their_files_say(here, process):
-    jobs = {name: job("toy", name) for name in ("ended", "broken", "alive", "gone", "new", "again")}
+    jobs = {name: job("toy", name) for name in ("ended", "broken", "alive", "gone", "joint", "new", "again")}
     host = watch.socket.gethostname()
     for name, one in jobs.items():
         if name != "new":
             write(one.log, f"first\nlast of {name}\n\n", age=50)
     write(f"{jobs['alive'].log}.lock", f"process {process[0].pid} on {host}")
     write(f"{jobs['gone'].log}.lock", f"process {process[1].pid} on {host}")
+    write(f"{jobs['joint'].log}.lock", f"process {process[2].pid} on {host}")
     write("benchmarks/demo/toy/ended.tsv", "")
     write("benchmarks/demo/toy/before.tsv", "", age=1000)
     write("benchmarks/demo/toy/again.tsv", "", age=30)  # it ended well, and an edit brings it back
     state = watch.look("demo", list(jobs.values()), time.time() - 20, {}, None)
     assert state.done == {"toy": 2} and state.left == {"toy": 2}
-    assert [one.wildcards["run"] for one in state.running] == ["alive"]
+    assert [one.wildcards["run"] for one in state.running] == ["alive", "joint"]
     assert [one.wildcards["run"] for one in state.failed] == ["broken", "gone"]
     assert watch.last_line(Path(jobs["broken"].log)) == "last of broken"
 
@@ -89,7 +92,9 @@ def test_seeds_side_by_side_are_looked_at_one_by_one(here, process):
                log=logs[0], logs=logs, times="benchmarks/demo/train_encoder/a/seeds1_2_3.tsv",
                seeds=["1", "2", "3"])  # fmt: skip
     host = watch.socket.gethostname()
-    for log, holder in zip(logs, process[::-1] + process[1:], strict=True):  # the second of them lives
+    for log, holder in zip(
+        logs, (process[1], process[0], process[1]), strict=True
+    ):  # the second of them lives
         write(log, "said\n", age=50)
         write(f"{log}.lock", f"process {holder.pid} on {host}", age=50)
     for output in outputs[::3]:
