@@ -41,8 +41,8 @@ def check_links(found: dict[str, Any], folder: Path) -> None:
 
 
 def _number(text: str) -> float | None:
-    number = re.match(r"[+\N{MINUS SIGN}-]?[\d,]*\.?\d+(e-?\d+)?", text)
-    return float(number[0].replace("\N{MINUS SIGN}", "-").replace(",", "")) if number else None
+    number = re.match(r"<?([+\N{MINUS SIGN}-]?[\d,]*\.?\d+(e-?\d+)?)", text)
+    return float(number[1].replace("\N{MINUS SIGN}", "-").replace(",", "")) if number else None
 
 
 def check_sorting(found: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import DataError
+from workflow_scripts.graph.grid_columns import scored_columns
 
 Row = Mapping[str, Any]
 Agrees = Callable[[Mapping[str, str]], bool | None]
@@ -106,7 +107,10 @@ def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
     """Wildcards of the files that a row comes from."""
     if "experiment" in settings:
         for run, column in product(_runs(row), _columns(row, settings)):
-            yield {"run": _alias(run, settings), "suite": column["suite"], "task": column["task"]}
+            scored = {
+                key: column[key] for key in ("suite", "task") if key in column
+            }  # a path of a metric has none
+            yield {"run": _alias(run, settings), **scored}
     elif "names" in settings and "heading" in row:
         representation = _representation(row, settings)
         for task in row["task"].split(", "):
@@ -128,11 +132,9 @@ def _alias(run: str, settings: Mapping[str, Any]) -> str:
     return name
 
 
-def _columns(row: Row, settings: Mapping[str, Any]) -> list[Row]:
-    """The scored columns behind a row's heading: several where it is a mean of columns."""
-    columns = {column["heading"]: column for column in settings["experiment"]["columns"]}
-    asked = columns[row["heading"]]
-    return [columns[heading] for heading in asked.get("mean_of", [row["heading"]])]
+def _columns(row: Row, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The columns behind a row's heading: several where it is a mean, a ratio or a gain of others."""
+    return scored_columns(settings["experiment"]["columns"], row["heading"])
 
 
 def _representation(row: Row, settings: Mapping[str, Any]) -> str | None:
@@ -163,10 +165,10 @@ def scores_behind(
         for name, scores in known.items()
         for score in scores
         if score["run"] == _alias(run, settings)
-        and all(score[key] == column[key] for key in ("suite", "task", "aggregation", "metric"))
+        and all(score[key] == column.get(key) for key in ("suite", "task", "aggregation", "metric"))
     ]
     return sorted(set(found), key=lambda score: (score.is_baseline, score.heading, score.run, score.seed))
 
 
-def _scaled(score: Row, column: Row) -> float | None:
+def _scaled(score: Row, column: Mapping[str, Any]) -> float | None:
     return None if score["value"] is None else score["value"] * column["scale"]

@@ -54,9 +54,8 @@ def costs(root: Path, studies: Iterable[Path], path: Path | None = None) -> list
         name = artefact_at(name_of(path, root), root)
         if name not in verifier.records:
             raise DataError(f"{name}: not an artefact. Name a file or model folder below results/.")
-        jobs = [
-            job for job in jobs if any(one == name or name in verifier.made_from(one) for one in job.outputs)
-        ]
+        behind = verifier.behind(name)
+        jobs = [job for job in jobs if behind & {*job.outputs}]
     return [_cost(job, verifier) for job in jobs]
 
 

@@ -143,11 +143,13 @@ class Comparison:
         """Keep the inputs that differ in more than their path, and follow the first that can be followed."""
         reasons = []
         for change in candidates:
-            inner = self._inner(change)
             found.inputs.append(change)
+            if found.inner is not None:
+                continue
+            inner = self._inner(change)
             if isinstance(inner, str):
                 reasons.append(f"{change.role}: {inner}")
-            elif found.inner is None:
+            else:
                 found.followed, found.inner = change.role, inner
         found.dead_end = "" if found.inner else "; ".join(reasons)
 

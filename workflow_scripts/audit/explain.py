@@ -63,11 +63,11 @@ class Node:
             yield from node.walk()
 
     def as_data(self, *, full: bool) -> dict[str, object]:
-        """The ancestry as data for JSON; ``full`` adds settings, code, packages and commit."""
+        """The ancestry as data for JSON; ``full`` adds settings, code, packages and origin."""
         data: dict[str, object] = {"path": self.path, "state": self.state, "sha256": self.sha256}
         if self.record is not None:
             shown = {"rule", "wildcards", "labels"}
-            shown |= {"settings", "code", "packages", "commit", "dirty"} if full else set()
+            shown |= {"settings", "meaning", "packages", "origin"} if full else set()
             data |= self.record.model_dump(include=shown)
         data |= {"repeated": True} if self.repeated else {}
         data |= {"left_out": self.left_out} if self.left_out else {}

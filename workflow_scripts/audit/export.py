@@ -12,6 +12,7 @@ import mimetypes
 import os
 import shutil
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -372,28 +373,20 @@ def export(root: Path, study: Path, folder: Path, *, whole: bool = False) -> Cra
     name = verifier.studies[0]
     crate = Crate(verifier, name, jobs_of(verifier, name), whole=whole)
     for target, place in crate.files.items():
-        _link(place, folder / target)
+        _bring(place, folder / target, link=Path(target).parts[0] == "results")
     text = json.dumps(crate.metadata(), indent=1, sort_keys=True, ensure_ascii=False)
     (folder / METADATA).write_text(f"{text}\n", "utf-8")
     return crate
 
 
-def _link(place: Path, target: Path) -> None:
-    """Hard-link a result; copy code, and whatever the file system cannot link."""
+def _bring(place: Path, target: Path, *, link: bool) -> None:
+    """Hard-link a result, which is never changed in place; copy what people edit, and what cannot be linked."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not place.is_relative_to(ROOT) or _is_ours(place):
-        try:
+    if link:
+        with suppress(OSError):
             os.link(place, target, follow_symlinks=True)
-        except OSError:
-            pass
-        else:
             return
     shutil.copyfile(place, target)
-
-
-def _is_ours(place: Path) -> bool:
-    """Whether only the pipeline writes the file, which never changes it in place."""
-    return "results" in place.parts
 
 
 # The command

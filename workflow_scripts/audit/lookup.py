@@ -71,7 +71,7 @@ def record_at(path: Path) -> Record | None:
         record = read_record(path)
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file. Make it: snakemake {path}.") from error
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise DataError(f"{path}: damaged; its record cannot be read. Delete the file and rerun.") from error
     if record is not None and (fault := _fault(record)):
         raise DataError(

@@ -7,6 +7,7 @@ differs although the contents agree is reported, but is no failure.
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -75,14 +76,20 @@ def _job_of(record: Record, name: str, root: Path, configfiles: list[str]) -> Jo
 
 
 def _run_job(job: Job, record: Record, root: Path, folder: Path) -> None:
-    """Run one job in ``folder``, with links to its inputs and the list of its code in ``root``."""
+    """Run one job in ``folder``, with links to its inputs and the list of its code in ``root``.
+
+    Speeds are copied: the job that measures them writes them over.
+    """
     (folder / CODE).parent.mkdir(parents=True)
     (folder / CODE).symlink_to(root / CODE)
     for path in sorted({value for values in job.arguments.values() for value in values} - {*record.outputs}):
         artefact = artefact_at(path, root)
         if (root / artefact).exists() and not (folder / artefact).exists():
             (folder / artefact).parent.mkdir(parents=True, exist_ok=True)
-            (folder / artefact).symlink_to(root / artefact)
+            if Path(artefact).parts[0] == "benchmarks":
+                shutil.copyfile(root / artefact, folder / artefact)
+            else:
+                (folder / artefact).symlink_to(root / artefact)
     _run(job.command, folder, root, made_by(record))
 
 

@@ -44,13 +44,13 @@ from workflow_scripts.audit.disk import (
     inspect_unhashed,
 )
 from workflow_scripts.audit.lookup import is_outside, name_of, record_at, recorded_name
-from workflow_scripts.audit.printing import console, print_json
+from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.audit.sources import hashes_of
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.notes import asked_last
 from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, RECORD_FILE, identity
-from workflow_scripts.provenance.closure import ROOT, meaning_of
+from workflow_scripts.provenance.closure import meaning_now
 from workflow_scripts.provenance.record import Input, Record
 from workflow_scripts.training.manifests import MANIFEST, damaged_file, read_manifest
 
@@ -379,11 +379,7 @@ def _job(record: Record) -> tuple[str, dict[str, Input]]:
 
 def other_code(records: Mapping[str, Record]) -> list[OtherCode]:
     """Artefacts made by other versions of the project's files than the present ones."""
-
-    @cache
-    def present(file: str) -> str | None:
-        return meaning_of((ROOT / file).read_text("utf-8")) if (ROOT / file).is_file() else None
-
+    present = cache(meaning_now)
     differing = {
         name: tuple(sorted(file for file, was in record.meaning.items() if present(file) != was))
         for name, record in sorted(records.items())
@@ -441,7 +437,8 @@ def changed_sources(verifier: Verifier, present: Mapping[str, str]) -> list[Find
         reader = min(names)
         is_read_anew = _leaves_open(verifier.records[reader], was)
         todo: Todo = "rerun" if is_read_anew else "restore"
-        target = reader if is_read_anew else source
+        file = f"{reader}/{RECORD_FILE}" if reader in verifier.models else reader
+        target = file if is_read_anew else source
         findings.append(Finding(source, "changed", found, todo, target, len(affected)))
     return findings
 
@@ -587,11 +584,8 @@ def _rerun(target: str) -> str:
 
 
 def _table(findings: Iterable[Finding]) -> Table:
-    table = Table(show_edge=False, pad_edge=False)
-    for column in ("path", "kind", "found", "what to do"):
-        table.add_column(column, overflow="fold")
-    table.add_column("affects", justify="right")
+    shown = table("path", "kind", "found", "what to do", "affects", numbers=["affects"])
     for finding in findings:
         todo = finding.todo if finding.target == finding.path else f"{finding.todo} {finding.target}"
-        table.add_row(finding.path, finding.kind, finding.found, todo, str(finding.affects))
-    return table
+        shown.add_row(finding.path, finding.kind, finding.found, todo, str(finding.affects))
+    return shown

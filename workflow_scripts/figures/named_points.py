@@ -65,7 +65,8 @@ def draw_mark(axes: Axes, mark: Mark, colour: Any) -> None:
 def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str], *, crowded: bool = False) -> bool:
     """Write each run's name as near to its point as it covers nothing; whether there was room for all of them.
 
-    Where it is ``crowded``, lines from names to their points may cross other points, and there is room.
+    Where it is ``crowded``, lines from names to their points may cross other points, and where there is no room all the
+    same, a name covers something: none is left out.
     """
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]
     taken = [box for mark in marks for box in _extents(axes, mark)]
@@ -86,7 +87,7 @@ def name_marks(axes: Axes, marks: Sequence[Mark], names: Mapping[str, str], *, c
             if _is_told(place, point, others) and _is_free(place, taken) and _is_clear(place, point, taken)
         )
         lined = (place for place in places if crowded and place.leader and _is_free(place, taken))
-        place = next(told, None) or next(lined, None)
+        place = next(told, None) or next(lined, None) or (places[0] if crowded and places else None)
         if place is None:
             name.remove()
             return False

@@ -10,6 +10,7 @@ from typing import Any
 from workflow_scripts.extraction.blocks import score_files
 from workflow_scripts.graph.claim_checks import FOLDER, Asked, asked_in
 from workflow_scripts.graph.extraction_rows import model_and_measure, tables_of
+from workflow_scripts.graph.grid_columns import scored_columns
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
 from workflow_scripts.graph.yaml_files import read_yaml
@@ -80,7 +81,7 @@ class Claims:
     def _pairs(self, asked: Asked) -> Iterator[str]:
         """Those of STS, where neither side has seeds to compare over."""
         runs = self._study.runs_of(asked.table)
-        if all(runs[run].corpus is None and runs[run].seeds == (0,) for run, _ in asked.cells):
+        if all(runs[run].fixed for run, _ in asked.cells):
             for kind, suite, run in self._places(asked):
                 if kind == "sts":
                     pattern = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
@@ -103,16 +104,6 @@ def _held(paper: str, content: Mapping[str, Any], scale: str) -> Iterator[dict[s
     for name, claim in content["claims"].items():
         said = {key: value for key, value in claim.items() if key != "tested"}
         yield said | {"paper": paper, "name": name, "compared": claim["tested"][scale]}
-
-
-def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[Mapping[str, Any]]:
-    """The columns of scores that one heading is computed from, itself if it is one."""
-    by_heading = {column["heading"]: column for column in columns}
-    column = by_heading[heading]
-    behind = column.get("mean_of") or column.get("ratio_of")
-    if not behind:
-        return [column]
-    return [one for part in behind for one in scored_columns(by_heading.values(), part)]
 
 
 def _unique(files: Iterable[str]) -> list[str]:

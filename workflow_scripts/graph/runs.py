@@ -33,6 +33,11 @@ class Run(NamedTuple):
     seeds: tuple[int, ...]
     teacher: str | None = None
 
+    @property
+    def fixed(self) -> bool:
+        """Whether it has one value, because nothing in it is random."""
+        return self.corpus is None and self.seeds == (0,)
+
     def seed_for(self, seed: int) -> int:
         """The seed of this run that goes with ``seed`` of a run made from it: its only one if it is not trained."""
         return seed if seed in self.seeds else self.seeds[0]

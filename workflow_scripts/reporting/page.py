@@ -301,14 +301,20 @@ def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
     """A summary of the study in one sentence."""
     runs = {name: run for experiment in experiments for name, run in runs_of(experiment.model_dump()).items()}
     trained = {name: run for name, run in runs.items() if run.corpus}
-    trainings = sum(len(run.seeds) for run in trained.values())
+    trainings = {
+        (name, seed)
+        for experiment in experiments
+        for name, run in runs_of(experiment.model_dump()).items()
+        if run.corpus
+        for seed in run.seeds
+    }
     tasks = {
         column.task for experiment in experiments for column in experiment.columns if hasattr(column, "task")
     }
     parts = [
         _counted(len(experiments), "experiment"),
         f"{_counted(len(runs), 'run')} ({len(runs) - len(trained)} frozen, {len(trained)} trained)",
-        _counted(trainings, "training"),
+        _counted(len(trainings), "training"),
         f"{_counted(len(tasks), 'task')} in tables",
         _counted(sentences, "training sentence"),
     ]

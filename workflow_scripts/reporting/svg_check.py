@@ -22,8 +22,6 @@ _SHAPES = {
     "line",
     "circle",
     "ellipse",
-}
-_SHAPES |= {
     "polyline",
     "polygon",
     "title",

@@ -2,7 +2,7 @@
 
 Every number is a mean over seeds, never the best of them. The difference to the row's own baseline is tested over the
 seeds that both have. A frozen run has only one seed, since nothing in it is random; its score is compared with every
-seed of a trained run, which makes the test a one-sample t-test.
+seed of another run, which makes the test a one-sample t-test. One that is made of trained runs has their seeds.
 """
 
 from collections import defaultdict
@@ -87,7 +87,7 @@ def build(
     scored = {run: aliases.get(run, run) for run in runs}
     of_paths = paths(experiment.columns, histories)
     cells = _cells(experiment.columns, scores, scored, baselines, of_paths, place)
-    frozen = {name for name, run in runs.items() if run.corpus is None}
+    fixed = {name for name, run in runs.items() if run.fixed}
     return pa.Table.from_pylist(
         [
             {
@@ -97,7 +97,7 @@ def build(
                 **described(experiment.columns, column),
             }
             | _summary(cells[run, column.heading])
-            | _against(baselines[run], run, column.heading, cells, frozen, significance)
+            | _against(baselines[run], run, column.heading, cells, fixed, significance)
             | _as_published(published.get((run, column.heading)))
             for run in runs
             for column in experiment.columns
@@ -278,7 +278,7 @@ def _against(
     run: str,
     heading: str,
     cells: Cells,
-    frozen: set[str],
+    fixed: set[str],
     significance: Significance,
 ) -> Row:
     if baseline is None:
@@ -286,7 +286,7 @@ def _against(
     ours, theirs = cells[run, heading].by_seed, cells[baseline, heading].by_seed
     if not ours or not theirs:
         return {"baseline": baseline}
-    pairs = paired(ours, theirs, run in frozen, baseline in frozen)
+    pairs = paired(ours, theirs, run in fixed, baseline in fixed)
     if not pairs:
         return {"baseline": baseline, "difference": fmean(ours.values()) - fmean(theirs.values())}
     result = compare([one for one, _ in pairs], [other for _, other in pairs], significance)
@@ -295,14 +295,14 @@ def _against(
 
 
 def paired(
-    ours: Mapping[int, float], theirs: Mapping[int, float], ours_frozen: bool, theirs_frozen: bool
+    ours: Mapping[int, float], theirs: Mapping[int, float], ours_fixed: bool, theirs_fixed: bool
 ) -> list[tuple[float, float]]:
-    """Values to compare; a frozen run has the same value for every seed of the other."""
-    if ours_frozen and theirs_frozen:
+    """Values to compare; a run that is fixed has the same value for every seed of the other."""
+    if ours_fixed and theirs_fixed:
         return [(fmean(ours.values()), fmean(theirs.values()))]
-    if theirs_frozen:
+    if theirs_fixed:
         return [(value, fmean(theirs.values())) for value in ours.values()]
-    if ours_frozen:
+    if ours_fixed:
         return [(fmean(ours.values()), value) for value in theirs.values()]
     return [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
 

@@ -31,7 +31,7 @@ from workflow_scripts.evaluation.verdicts import (
     verdict,
 )
 from workflow_scripts.graph.extraction_rows import scattered
-from workflow_scripts.graph.runs import Run, runs_of
+from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
@@ -294,7 +294,7 @@ def _in_grid(
     sides = (comparison.ours, comparison.theirs)
     margin = claim.margin or 0
     values = [_seeded(cell, experiment, material, comparison.table) for cell in sides]
-    fixed = [_fixed(runs[cell.run]) for cell in sides]
+    fixed = [runs[cell.run].fixed for cell in sides]
     if all(fixed):
         columns = [_behind(experiment.columns, cell.heading) for cell in sides]
         parts = [
@@ -317,11 +317,6 @@ def _in_grid(
     if not pairs:
         pairs = [(fmean(values[0].by_seed.values()), fmean(values[1].by_seed.values()))]
     return over, over_pairs([one - other for one, other in pairs], claim.expects, margin, significance)
-
-
-def _fixed(run: Run) -> bool:
-    """Whether a run has one value, because nothing in it is random."""
-    return run.corpus is None and run.seeds == (0,)
 
 
 def _seeded(cell: Cell, experiment: Experiment, material: Material, place: str) -> Values:

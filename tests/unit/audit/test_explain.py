@@ -217,6 +217,9 @@ COLUMNS = [
     {"heading": "Spearman", "suite": "suite", "task": "STSB", "aggregation": "all", "metric": "spearman", "scale": 100},
     {"heading": "Pearson", "suite": "suite", "task": "STSB", "aggregation": "all", "metric": "pearson", "scale": 100},
     {"heading": "both", "mean_of": ["Spearman", "Pearson"]},
+    {"heading": "each", "ratio_of": ["Spearman", "Pearson"]},
+    {"heading": "gain", "gain_of": "both"},
+    {"heading": "threshold", "path_of": "threshold", "step": -1},
 ]  # fmt: skip
 
 
@@ -233,7 +236,7 @@ def experiment(root, study):
     cell = {"suite": "suite", "task": "STSB", "aggregation": "all", "metric": "spearman"}
     rows = [
         cell | {"run": run, "heading": heading, "baseline": baseline, "mean": 60.0}
-        for heading in ("Spearman", "both")
+        for heading in ("Spearman", "both", "each", "gain", "threshold")
         for run, baseline in (("again", "plain"), ("plain", None))
     ]
     path = Path(STUDY, "tables/experiment.parquet")
@@ -269,6 +272,17 @@ def test_a_mean_of_columns_leads_to_the_scores_of_each(root, experiment):
     found = explain_cell(experiment, root, {"run": "plain", "heading": "both"})
     assert [(score.heading, score.value) for score in found.scores] == [("Pearson", 70.0), ("Spearman", 70.0)]
     assert found.narrowed and found.chain.left_out == 2
+
+
+@pytest.mark.parametrize("heading", ["each", "gain"])
+def test_a_column_that_is_computed_from_others_leads_to_the_scores_of_each(root, experiment, heading):
+    found = explain_cell(experiment, root, {"run": "plain", "heading": heading})
+    assert [(score.heading, score.value) for score in found.scores] == [("Pearson", 70.0), ("Spearman", 70.0)]
+
+
+def test_a_metric_of_the_training_leads_to_its_run(root, experiment):
+    found = explain_cell(experiment, root, {"run": "plain", "heading": "threshold"})
+    assert found.scores == [] and found.narrowed
 
 
 def test_what_is_shown_of_a_difference_says_whose_each_score_is(root, experiment, capsys):
@@ -352,4 +366,6 @@ def test_the_command_prints_the_chain_as_data(root, tmp_path):
     assert [row["value"] for row in data["rows"]] == [0.6]
     assert data["chain"]["left_out"] == 2
     (score,) = data["chain"]["inputs"].values()
-    assert score["inputs"]["model"]["settings"]["method"]["temperature"] == 0.05
+    model = score["inputs"]["model"]
+    assert model["settings"]["method"]["temperature"] == 0.05
+    assert model["meaning"] and model["packages"] and model["origin"]["commit"]

@@ -16,7 +16,7 @@ import torch
 
 from workflow_scripts.audit import disk, sources, verify
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import artefacts
+from workflow_scripts.provenance import artefacts, closure
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.record import Input, sha256_of
 from workflow_scripts.training.checkpoints import Checkpoint, save_checkpoint
@@ -355,7 +355,7 @@ CODE = "workflow_scripts/data/words.py"
 
 
 def test_other_code_is_listed_and_is_no_failure(root, monkeypatch):
-    monkeypatch.setattr(verify, "ROOT", Path("other"))
+    monkeypatch.setattr(closure, "ROOT", Path("other"))
     shutil.copytree(ROOT / "workflow_scripts", "other/workflow_scripts")
     Path("other", CODE).write_text("changed")
     outcome = audit(root)

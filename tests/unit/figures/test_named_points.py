@@ -22,11 +22,11 @@ def marks(count, spread, sd=None):
     ]
 
 
-def drawn(shown, named, **asked):
+def drawn(shown, named, size=(7.3, 4.2), **asked):
     """The figure, its panel and the names in it, or None where they found no place."""
     called = Called(runs={mark.run: [f"{LONG} {mark.run}", "MiniLM"] for mark in shown})
     with figure_style():
-        figure: Figure = new_figure(FigureStyle(width_inches=7.3), 4.2, "Title", [], [])
+        figure: Figure = new_figure(FigureStyle(width_inches=size[0]), size[1], "Title", [], [])
         axes = figure.subplots()
         for mark in shown:
             draw_mark(axes, mark, "none")
@@ -66,6 +66,12 @@ def test_where_there_is_no_room_for_words_numbers_are_placed():
     assert drawn(shown, words) is None
     axes, boxes = drawn(shown, numbers, crowded=True)
     assert len(boxes) == 41 and covered(shown, axes, boxes) == []
+
+
+def test_a_panel_too_full_for_any_place_still_has_every_number():
+    shown = marks(30, 3.0, 1.0)
+    axes, boxes = drawn(shown, numbers, size=(2.2, 0.8), crowded=True)
+    assert len(boxes) == 31 and covered(shown, axes, boxes)
 
 
 def test_a_number_has_a_key():

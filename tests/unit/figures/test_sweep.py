@@ -198,3 +198,25 @@ def test_a_panel_of_a_column_that_is_not_there_is_refused():
 def test_a_plot_of_what_nobody_sweeps_is_refused():
     with pytest.raises(ConfigError, match=r"no run sweeps method\.blocks; swept are \['method\.k'\]"):
         placed(setting="method.blocks")
+
+
+def test_a_series_without_a_score_leaves_out_its_baseline_too():
+    grid = GRID | {
+        "baseline": None,
+        "runs": [
+            {"method": ["base", "other"], "encoder": "x"},
+            {"method": "s2sent", "encoder": "x", "sweep": {"method.blocks": [1, 3]}, "baseline": "base.x"},
+            {"method": "three_r", "encoder": "x", "sweep": {"method.blocks": [1, 3]}, "baseline": "other.x"},
+        ],
+    }
+    config, experiment = Config.parse({"plots": PLOTS[:1]}, "grid"), Experiment.parse(grid, "grid")
+    rows = [
+        {"run": run, "heading": "STS-B", "mean": None if "three_r" in run else 70.0, "sd": 0.1, "seeds": 2}
+        for run in runs_of(grid)
+    ]
+    data = rows_of(config, experiment, rows)
+    with figure_style():
+        (axes,) = draw_panels(data, Request(config), experiment, STYLE, "A title", []).axes
+    assert (
+        len([line for line in axes.lines if line.get_linestyle() != "None"]) == 2
+    )  # a line and its baseline

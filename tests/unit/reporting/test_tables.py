@@ -88,6 +88,16 @@ def test_against_a_trained_baseline_seeds_are_paired():
     assert found["p_value"] == pytest.approx(stats.ttest_rel([0.71, 0.73, 0.75], [0.70, 0.73, 0.72]).pvalue)
 
 
+def test_a_run_that_is_made_of_trained_ones_is_paired_with_them_by_seed():
+    """And has a spread of its own: it is not one number that every seed of the baseline is held against."""
+    members = {"method": "frozen_cls", "encoder": "mini", "of_seeds": True}
+    runs = [members, *grid().model_dump()["runs"][1:]]
+    values = VALUES | {BASE: {1: 0.75, 2: 0.74, 3: 0.79}}
+    found = cell(built(grid(baseline=OURS, runs=runs), files(values)), BASE)
+    assert found["p_value"] == pytest.approx(stats.ttest_rel([0.75, 0.74, 0.79], [0.70, 0.73, 0.72]).pvalue)
+    assert found["sd"] == pytest.approx(100 * np.std([0.75, 0.74, 0.79], ddof=1))
+
+
 def test_only_seeds_that_both_have_are_compared():
     values = VALUES | {OTHER: {2: 0.73, 3: 0.75, 4: 0.10}}
     found = cell(built(grid(baseline=OURS), files(values)), OTHER)
