@@ -13,6 +13,7 @@ import pytest
 from workflow_scripts.audit import explain as explain_module
 from workflow_scripts.audit.cells import SeedScore, agreement, parse_cell
 from workflow_scripts.audit.explain import explain, explain_cell, show
+from workflow_scripts.audit.lookup import record_at
 from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
@@ -105,6 +106,14 @@ def test_what_cannot_be_explained_is_one_line(root, name):
         Path(name).write_bytes(Path(name).read_bytes()[:100])
     with pytest.raises(DataError, match=name):
         explain(Path(name), root)
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '{"record": 1}', '"text"'])
+def test_a_record_that_is_none_is_damage(root, content):
+    file = Path(STUDY, "runs/plain/seed1/model/record.json")
+    file.write_text(content)
+    with pytest.raises(DataError, match="damaged"):
+        record_at(file.parent)
 
 
 # Cells

@@ -303,6 +303,20 @@ def test_an_edited_file_is_restored_if_it_is_pinned_and_else_read_anew(root, stu
     assert (finding.path, finding.todo, finding.target) == ("local:toy.tsv", todo, target)
 
 
+def test_an_edited_file_of_an_encoder_is_read_anew_by_a_file_that_a_rule_makes(root, study, tmp_path):
+    file = tmp_path / "data/weights.bin"
+    file.parent.mkdir()
+    file.write_text("edited")
+    model = Path(STUDY, "encoders/own")
+    settings = {"fetch": {"sources": []}, "source": f"local:weights.bin sha256:{'1' * 64}"}
+    given = {"weights": Input(path="local:weights.bin", sha256="1" * 64)}
+    record = study.made_by("fetch_encoder", ["encoders/own"], settings=settings, foreign=given)
+    with artefacts.writing_model_folder(model, record) as folder:
+        (folder / "model.safetensors").write_bytes(b"weights")
+    (finding,) = with_data(root, tmp_path).findings
+    assert (finding.todo, finding.target) == ("rerun", f"{model}/record.json")
+
+
 @pytest.mark.parametrize(
     "name", ["local:../secret", "local:/etc/hostname", "package:os.path/x", "package:__main__/x"]
 )
