@@ -182,7 +182,7 @@ def _material(job: Job) -> Material:
     extraction = []
     for path in job.many("scores"):
         record = record_of(path)
-        if record.rule == "extract_scores":
+        if "representation" in record.wildcards:  # of the extraction study
             extraction.append(read_table(path, EXTRACTION))
             labels[record.wildcards["representation"]].update(record.labels)
         else:

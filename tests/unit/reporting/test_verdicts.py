@@ -1,5 +1,7 @@
 """Claims against a small study whose scores are known."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,9 +14,10 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.evaluation.significance import Config, observed
 from workflow_scripts.provenance.artefacts import job_record, write_table
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.claim_file import HeldClaim
 from workflow_scripts.reporting.tables import ScoreFile
-from workflow_scripts.reporting.verdicts import Material, _compare, judged, number
+from workflow_scripts.reporting.verdicts import Material, _compare, _material, judged, number
 
 SETTINGS = {"alpha": 0.05, "power": 0.8, "permutations": 1000, "resamples": 400, "seed": 0}
 SIGNIFICANCE = Config.model_validate(SETTINGS)
@@ -290,3 +293,21 @@ def test_what_is_not_compared_has_a_reason_and_no_numbers(material, one, reason)
 def test_what_is_not_compared_does_not_count_among_the_tests(material):
     tested, _ = judge(material, claim(B, S), claim(S, B, table="another"))
     assert tested["p_value"] == tested["corrected_p"]
+
+
+def test_scores_of_the_extraction_study_are_told_from_those_of_runs_whatever_rule_made_them(
+    tmp_path, monkeypatch
+):
+    """The isotropy of Wikitext is measured where its statistics are fitted."""
+    monkeypatch.chdir(tmp_path)
+    cell = pa.Table.from_pylist([drawn("plain", "avg", "wikitext", 0.5)], schema=EXTRACTION)
+    files = [
+        written(Path("run.parquet"), scored(S, 1, 0.5), "evaluate_sts", {}, run=S, suite="sts", seed="1"),
+        written(
+            Path("sts.parquet"), cell, "extract_scores", {}, representation="plain", kind="sts", task="a"
+        ),
+        written(Path("isotropy.parquet"), cell, "fit_wikitext", {}, representation="plain"),
+    ]
+    start = job_record("judge_claims", settings={}, inputs={}, outputs=[])
+    found = _material(Job(start, {f"scores/{file}": file for file in files}, {}, {}, {}, {}, {}))
+    assert list(found.scores) == [S] and len(found.extraction) == 2 and list(found.labels) == ["plain"]
