@@ -1,11 +1,12 @@
 """Scores layer by layer: a line a series, the standard deviation over tasks as its shadow."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
@@ -97,26 +98,59 @@ def draw(
         return figure
     ticks = dict(sorted({row["x"]: row["point"] for row in rows}.items()))
     panels = figure.subplots(len(config.measures), len(columns), squeeze=False, sharex=True, sharey="row")
-    for across, measure in zip(panels, config.measures, strict=True):
-        across[0].set_ylabel(measured(names, measure))
-        for axes, column in zip(across, columns, strict=True):
-            here = [row for row in rows if row["panel"] == f"{measure} | {column}"]
-            for number, name in enumerate(dict.fromkeys(row["series"] for row in here)):
-                line = [row for row in here if row["series"] == name]
-                x, y, spread = (
-                    np.array([row[key] or 0 for row in line], float) for key in ("x", "y", "spread")
-                )
-                look = line_look(number)
-                representation, weighting = name.split(", ", 1)
-                label = f"{names.representations.get(representation, representation)}, {weighting}"
-                mark = {"marker": "D", "ms": 4.5} if len(line) == 1 else {}  # a line of one point is not seen
-                axes.plot(x, y, label=label, lw=1.2, **look, **mark)
-                axes.fill_between(x, y - spread, y + spread, color=look["color"], alpha=0.12, lw=0)
+    for down, column in zip(panels.T, columns, strict=True):
+        panel = _panel([line for line in config.series if line.panel == column], names)
+        for axes, measure in zip(down, config.measures, strict=True):
+            for name, (label, look) in panel.lines.items():
+                drawn = [
+                    row for row in rows if (row["panel"], row["series"]) == (f"{measure} | {column}", name)
+                ]
+                _line(axes, drawn, label, look)
             axes.grid()
-            axes.set_title(column)
             axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
-            if here:
-                axes.legend(frameon=False, fontsize="small")
-    for axes in panels[-1]:
-        axes.set_xlabel("layer")
+        down[0].set_title(f"{column}: {panel.shared}" if panel.shared else column)
+        down[-1].set_xlabel("layer")
+        shown = next((axes for axes in down if axes.lines), None)
+        if shown:
+            lines = {line.get_label(): line for line in shown.lines}
+            # Above the title, where no line is.
+            down[0].legend(lines.values(), lines, frameon=False, fontsize="small", loc="lower left",
+                           bbox_to_anchor=(-0.05, 1.1), borderaxespad=0)  # fmt: skip
+    for axes, measure in zip(panels[:, 0], config.measures, strict=True):
+        axes.set_ylabel(measured(names, measure))
     return figure
+
+
+class _Panel(NamedTuple):
+    """A column of panels: label and look of each of its lines, and what all of them have in common."""
+
+    lines: dict[str, tuple[str, dict[str, Any]]]
+    shared: str
+
+
+def _panel(series: Sequence[Series], names: Names) -> _Panel:
+    parts = [
+        (
+            names.representations.get(line.representation, line.representation),
+            names.weightings[line.weighting],
+        )
+        for line in series
+    ]
+    shared = [texts[0] for texts in zip(*parts, strict=True) if len(series) > 1 and len(set(texts)) == 1]
+    labels = [", ".join(text for text in part if text not in shared) or part[0] for part in parts]
+    keys = [f"{line.representation}, {names.weightings[line.weighting]}" for line in series]
+    looks = {
+        key: (label, line_look(number)) for number, (key, label) in enumerate(zip(keys, labels, strict=True))
+    }
+    return _Panel(looks, ", ".join(shared))
+
+
+def _line(axes: Axes, rows: Sequence[dict[str, Any]], label: str, look: Mapping[str, Any]) -> None:
+    if not rows:
+        return
+    x, y, spread = (np.array([row[key] or 0 for row in rows], float) for key in ("x", "y", "spread"))
+    mark: dict[str, Any] = (
+        {"marker": "D", "ms": 4.5} if len(rows) == 1 else {}
+    )  # a line of one point is not seen
+    axes.plot(x, y, label=label, lw=1.2, **look, **mark)
+    axes.fill_between(x, y - spread, y + spread, color=look["color"], alpha=0.12, lw=0)

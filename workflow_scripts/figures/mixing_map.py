@@ -69,9 +69,12 @@ def draw(
 ) -> Figure:
     """Maps, three side by side; shares upwards, layers to the right."""
     config, rows = request.config, points.to_pylist()
+    called = Names.parse(dict(request.names), "extraction")
     names = list(dict.fromkeys(row["panel"] for row in rows))
     down = max(1, -(-len(names) // _ACROSS))
-    figure = new_figure(style, _ROW_INCHES * down, title, [UNITS], footnotes)
+    source = called.representations.get(config.representation, config.representation)
+    notes = [f"{source}, of which a share w is its static averages. {UNITS}"]
+    figure = new_figure(style, _ROW_INCHES * down, title, notes, footnotes)
     if not names:
         empty_panel(figure, "No share of static averages was scored.")
         return figure
@@ -89,7 +92,7 @@ def draw(
         best = np.unravel_index(np.nanargmax(grid), grid.shape)
         for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # seen on bright and on dark
             axes.plot(best[1], best[0], "x", color=colour, ms=6, mew=width)
-        axes.set_title(f"{name}: {grid[best]:.1f}")
+        axes.set_title(f"{called.datasets.get(name, name)}: {grid[best]:.1f}")
         axes.set_xticks(range(len(layers)), layers, rotation=90)
         axes.set_yticks(range(len(shares)), shares)
         axes.set_xlabel("layer")

@@ -62,6 +62,27 @@ def test_what_was_scored_in_one_layer_is_a_diamond_and_said_to_be_one(scores):
     assert "Diamonds" not in svg_of("layer_lines", plain.slice(0, 2), request)
 
 
+def test_names_of_lines_are_above_the_panel_without_what_all_of_them_share(scores):
+    """On the lines they could not be read, and the panel's title says the rest."""
+    request = request_of("layer_lines", scores)
+    module = load_figure("layer_lines")
+    with figure_style():
+        figure = module.draw(module.points(request), request, FigureStyle(width_inches=7.3), "T", [])
+        figure.draw_without_rendering()
+    (axes,) = figure.axes
+    legend = axes.get_legend()
+    assert axes.get_title(loc="left") == "plain: avg."
+    assert [text.get_text() for text in legend.get_texts()] == ["MiniLM", "random embeddings"]
+    assert legend.get_window_extent().y0 > axes.get_window_extent().y1
+
+
+def test_a_map_is_called_after_its_data_and_says_what_is_mixed(scores):
+    request = request_of("mixing_map", scores)
+    names = {**request.names, "datasets": {"sts12": "Set A"}, "representations": {"plain": "MiniLM"}}
+    svg = svg_of("mixing_map", load_figure("mixing_map").points(request), request._replace(names=names))
+    assert ">Set A: " in svg and "MiniLM, of which a share w is its static averages." in svg
+
+
 def scatter(scores, **changes):
     """A scatter of isotropy and score as SVG."""
     request = request_of("variant_scatter", scores, **changes)

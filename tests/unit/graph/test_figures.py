@@ -2,7 +2,6 @@
 
 import copy
 import json
-import shlex
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -204,7 +203,7 @@ def test_each_of_several_figures_is_drawn_as_it_is_alone(figures):
     files.cosine_density_files = ["one", "two"]
     commands = [figures.commands(READ_FROM_TABLES[:2]), figures.commands(READ_FROM_TABLES[2:])]
     first, _second = (command(SimpleNamespace(experiment="demo"), files, files) for command in commands)
-    plane, density = (values_of(words[1:]) for words in jobs_of(shlex.split(first)))
+    plane, density = (values_of(words[1:]) for words in jobs_of(first))
     assert [plane["figure"], density["figure"]] == [["alignment_uniformity"], ["cosine_density"]]
     assert density["inputs"] == ["one", "two"] and density["svg"] == ["cosine_density_svg of it"]
     for found in (plane, density):
