@@ -13,7 +13,7 @@ from pydantic import Field
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Needs, Request
 from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, measured, names_and_scores
-from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure
+from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure, upright
 from workflow_scripts.reporting.extraction_cells import Model, Names, Scores, Variant
 
 NEEDS = Needs(
@@ -24,7 +24,8 @@ COLUMNS = POINTS
 TITLE = "{title}"
 DESCRIPTION = "layer lines: {title}"
 
-_ROW_INCHES = 2.3
+_ROW_INCHES = 2.1
+_NAME_INCHES = 0.15
 _DIAMONDS = "Diamonds: scored in one layer only."
 
 
@@ -92,7 +93,9 @@ def draw(
     columns = list(dict.fromkeys(line.panel for line in config.series))
     lengths = Counter((row["panel"], row["series"]) for row in rows)
     notes = [f"{UNITS} {_DIAMONDS}" if 1 in lengths.values() else UNITS]
-    figure = new_figure(style, _ROW_INCHES * len(config.measures), title, notes, footnotes)
+    most = max(Counter(line.panel for line in config.series).values())
+    height = _ROW_INCHES * len(config.measures) + _NAME_INCHES * (most + 1)
+    figure = new_figure(style, height, title, notes, footnotes)
     if not rows:
         empty_panel(figure, "No layer was scored.")
         return figure
@@ -108,16 +111,14 @@ def draw(
                 _line(axes, drawn, label, look)
             axes.grid()
             axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
-        down[0].set_title(f"{column}: {panel.shared}" if panel.shared else column)
+        title = f"{column}: {panel.shared}" if panel.shared else column
+        named = {line.get_label(): line for axes in down for line in axes.lines}
+        # Above the panel, where no line is.
+        down[0].legend(named.values(), named, title=title, alignment="left", frameon=False, fontsize="small",
+                       loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, borderpad=0)  # fmt: skip
         down[-1].set_xlabel("layer")
-        shown = next((axes for axes in down if axes.lines), None)
-        if shown:
-            lines = {line.get_label(): line for line in shown.lines}
-            # Above the title, where no line is.
-            down[0].legend(lines.values(), lines, frameon=False, fontsize="small", loc="lower left",
-                           bbox_to_anchor=(-0.05, 1.1), borderaxespad=0)  # fmt: skip
     for axes, measure in zip(panels[:, 0], config.measures, strict=True):
-        axes.set_ylabel(measured(names, measure))
+        axes.set_ylabel(upright(measured(names, measure), _ROW_INCHES))
     return figure
 
 

@@ -71,7 +71,7 @@ def test_names_of_lines_are_above_the_panel_without_what_all_of_them_share(score
         figure.draw_without_rendering()
     (axes,) = figure.axes
     legend = axes.get_legend()
-    assert axes.get_title(loc="left") == "plain: avg."
+    assert legend.get_title().get_text() == "plain: avg."
     assert [text.get_text() for text in legend.get_texts()] == ["MiniLM", "random embeddings"]
     assert legend.get_window_extent().y0 > axes.get_window_extent().y1
 
