@@ -38,8 +38,9 @@ class Job(NamedTuple):
 
     def writes(self, record: Record) -> bool:
         """Whether this job would write the artefact that ``record`` belongs to."""
-        named = {value for values in self.arguments.values() for value in values}
-        return self.rule == record.rule and named.issuperset(record.outputs)
+        if self.rule != record.rule:
+            return False
+        return {value for values in self.arguments.values() for value in values}.issuperset(record.outputs)
 
 
 def add_configfile(parser: argparse.ArgumentParser) -> None:

@@ -53,7 +53,7 @@ def target_findings(targets: Iterable[str], rules: Iterable[Any], results: str) 
 
 
 def resource_findings(rules: Iterable[Any], root: Path) -> Iterator[str]:
-    """Files below ``resources`` that rules read or print as captions and that are not there."""
+    """Files below ``resources`` that rules read and that are not there."""
     for rule in rules:
         read = [str(file) for file in rule.input if not callable(file)]
         for file in read:
