@@ -1,5 +1,9 @@
 """Draw one figure of an experiment or of the extraction study (rule draw_figure)."""
 
+from collections.abc import Mapping
+
+import pyarrow as pa
+
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figures.base import Request, load_figure, of_pattern
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
@@ -26,7 +30,7 @@ def main() -> None:
         names=job.settings["names"],
     )
     record = job.record()
-    points = module.points(request)
+    points = under_own_names(module.points(request), job.settings.get("own_names", {}))
     assert points.schema.equals(module.COLUMNS), f"figures.{name}: points are not as its COLUMNS say"
     braces = request.config.model_dump() | {"title": job.settings["title"]}
     if "task" in braces:
@@ -38,6 +42,14 @@ def main() -> None:
         svg = to_svg(drawn, ids, title, description)
     write_table(job.outputs["data"], points, record)
     write_page(job.outputs["svg"], svg, record)
+
+
+def under_own_names(points: pa.Table, own_names: Mapping[str, str]) -> pa.Table:
+    """Points whose runs are called as the experiment calls them, where their files have another's name for them."""
+    if not own_names or "run" not in points.column_names:
+        return points
+    runs = pa.array([own_names.get(run, run) for run in points["run"].to_pylist()], pa.string())
+    return points.set_column(points.schema.get_field_index("run"), points.schema.field("run"), runs)
 
 
 if __name__ == "__main__":
