@@ -13,14 +13,13 @@ from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Needs, Request
 from workflow_scripts.figures.curves import CURVES, SINGLE, what_diamonds_are
 from workflow_scripts.figures.style import (
-    DASHES,
     FigureStyle,
-    Names,
     empty_figure,
     label_ends,
     line_look,
     new_figure,
     short_names,
+    upright,
 )
 from workflow_scripts.reporting.records import RunTable, run_tables
 
@@ -31,13 +30,12 @@ NEEDS = Needs(
 Config = Settings  # it has none
 COLUMNS = CURVES
 TITLE = "Threshold of redundant dimensions: {title}"
-DESCRIPTION = (
-    "Lines over optimiser steps, one per run and seed: the threshold c above, the dimensions below it below."
-)
+DESCRIPTION = "Lines over optimiser steps, a row per run and a line per seed: the threshold c, and the dimensions below it."
 METRIC_NAMES = ("threshold", "reduced_dimensions")
 
 _MOST_POINTS = 200  # of a line; more than a figure of this width shows
-_PANEL_INCHES = 1.9
+_LABELS = ("threshold c", "dimensions below c")
+_ROW_INCHES = 1.4
 _NAME_INCHES = 0.145
 HOW_DRAWN = (
     "A line is one seed: where a threshold begins is drawn at random, so a mean over seeds is no path."
@@ -72,51 +70,44 @@ def _points(history: RunTable, metric: str) -> pa.Table:
 def draw(
     points: pa.Table, request: Request[Settings], style: FigureStyle, title: str, footnotes: Sequence[str]
 ) -> Figure:
-    """Draw the paths, a line for each run and seed; the seeds of a run share its colour."""
-    runs = list(dict.fromkeys(points["run"].to_pylist()))
+    """Draw the paths: a row of panels for each run, a line for each seed."""
+    runs, seeds = (list(dict.fromkeys(points[column].to_pylist())) for column in ("run", "seed"))
     if not runs:
         return empty_figure(style, title, footnotes, "No run of this experiment has a threshold.")
     names = short_names(runs, request.called)
-    lines = list(dict.fromkeys(zip(points["run"].to_pylist(), points["seed"].to_pylist(), strict=True)))
-    height = max(_PANEL_INCHES, _NAME_INCHES * len(lines))
-    figure = new_figure(
-        style,
-        2 * height,
-        title,
-        [f"{HOW_DRAWN} {what_diamonds_are(points)}".strip(), *names.footnotes],
-        footnotes,
-    )
-    above, below = figure.subplots(2, 1, sharex=True)
-    ends = [
-        (axes, _draw_seeds(axes, points, metric, lines, names))
-        for axes, metric in zip((above, below), METRIC_NAMES, strict=True)
-    ]
-    above.set_ylabel("threshold c")
-    below.set_ylabel("dimensions below c")
-    below.set_xlabel("optimiser steps")
-    below.set_xlim(0, None)
-    below.margins(x=0)
-    figure.align_ylabels()
-    for axes, drawn in ends:
-        axes.set_ylim(0, None)
-        axes.grid(axis="y")
-        label_ends(axes, drawn)
+    notes = [f"{HOW_DRAWN} {what_diamonds_are(points)}".strip(), *names.footnotes]
+    height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
+    figure = new_figure(style, height * len(runs), title, notes, footnotes)
+    panels = figure.subplots(len(runs), 2, squeeze=False, sharex=True, sharey="col")
+    ends = [_draw_run(across, points, run, seeds) for across, run in zip(panels, runs, strict=True)]
+    for across, run, drawn in zip(panels, runs, ends, strict=True):
+        across[0].set_title(names.short[run] if len(runs) > 1 else "")
+        for axes, label in zip(across, _LABELS, strict=True):
+            axes.set_ylabel(upright(label, height))
+            axes.set_ylim(0, None)
+            axes.set_xlim(0, None)
+            axes.margins(x=0)
+            axes.grid(axis="y")
+        label_ends(across[1], drawn)
+    for axes in panels[-1]:
+        axes.set_xlabel("optimiser steps")
     return figure
 
 
-def _draw_seeds(
-    axes: Axes, points: pa.Table, metric: str, lines: Sequence[tuple[str, int]], names: Names
+def _draw_run(
+    across: Sequence[Axes], points: pa.Table, run: str, seeds: Sequence[int]
 ) -> list[tuple[str, float, str]]:
-    """Draw one panel; returns name, last value and colour of each line."""
-    runs, ends, chosen = list(names.short), [], points.filter(pc.equal(points["metric"], metric))
-    for run, seed in lines:
-        own = chosen.filter(pc.and_(pc.equal(chosen["run"], run), pc.equal(chosen["seed"], seed)))
-        among = [other for of_run, other in lines if of_run == run].index(seed)
-        if not len(own):
-            continue
-        look = line_look(runs.index(run)) | {"linestyle": DASHES[among % len(DASHES)]}
-        look |= SINGLE if len(own) == 1 else {}
-        axes.plot(own["step"].to_numpy(), own["value"].to_numpy(), **look)
-        name = f"seed {seed}" if len(runs) == 1 else f"{names.short[run]}, seed {seed}"
-        ends.append((name, own["value"][-1].as_py(), str(look["color"])))
+    """Draw the panels of one run; returns name, last value and colour of each line of the last of them."""
+    ends = []
+    for axes, metric in zip(across, METRIC_NAMES, strict=True):
+        for number, seed in enumerate(seeds):
+            own = points.filter(
+                (pc.field("metric") == metric) & (pc.field("run") == run) & (pc.field("seed") == seed)
+            )
+            if not len(own):
+                continue
+            look = line_look(number) | (SINGLE if len(own) == 1 else {})
+            axes.plot(own["step"].to_numpy(), own["value"].to_numpy(), **look)
+            if metric == METRIC_NAMES[-1]:
+                ends.append((f"seed {seed}", own["value"][-1].as_py(), str(look["color"])))
     return ends

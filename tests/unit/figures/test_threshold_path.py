@@ -55,12 +55,15 @@ def test_the_figure_shows_both_quantities_and_its_footnotes():
         )
     for text in (
         "threshold c",
-        "dimensions below c",
+        "dimensions",
+        "below c",
         "A title",
         "a stand-in",
         HOW_DRAWN,
-        "x, seed 1",
-        "y, seed 2",
+        ">x<",
+        ">y<",
+        "seed 1",
+        "seed 2",
     ):
         assert text in svg
 
