@@ -30,7 +30,9 @@ NEEDS = Needs(
 Config = Settings  # it has none
 COLUMNS = CURVES
 TITLE = "Threshold of redundant dimensions: {title}"
-DESCRIPTION = "Lines over optimiser steps, a row per run, a line per seed: threshold c, and dimensions below it."
+DESCRIPTION = (
+    "Lines over optimiser steps, a row per run, a line per seed: threshold c, and dimensions below it."
+)
 METRIC_NAMES = ("threshold", "reduced_dimensions")
 
 _MOST_POINTS = 200  # of a line; more than a figure of this width shows
