@@ -109,6 +109,15 @@ def test_tools_plan_where_the_results_are(tmp_path):
     assert any(row["rule"] == "continue_mlm" for row in json.loads(said.stdout)["rules"])
 
 
+def test_the_audit_plans_where_the_results_are(tmp_path):
+    (tmp_path / "list.yaml").write_text("[1, 2]")
+    asked = ("-m", "workflow_scripts.audit", "stale", "--configfile")
+    said = run(tmp_path, *asked, str(ROOT / DEMO), PYTHONPATH=str(ROOT))
+    assert "missing: results/demo/report.html" in said.stdout, said.stderr
+    said = run(tmp_path, *asked, "list.yaml", PYTHONPATH=str(ROOT))
+    assert "WorkflowError: Config file must be given as JSON or YAML with keys at top level." in said.stderr
+
+
 @pytest.fixture
 def around(tmp_path):
     """A workflow whose configuration gives the module what the demo's overlay gives."""

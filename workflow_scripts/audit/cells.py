@@ -39,13 +39,15 @@ def parse_cell(texts: Iterable[str]) -> dict[str, str]:
     """Read ``column=value`` pairs, separated by commas.
 
     Raises:
-        DataError: if one is not a pair.
+        DataError: if one is not a pair, or two are of one column.
     """
-    found = {}
+    found: dict[str, str] = {}
     for pair in (pair for text in texts for pair in text.split(",")):
         column, equals, value = pair.partition("=")
         if not equals:
             raise DataError(f"--cell {pair}: no '='. Write column=value, such as run=simcse,task=STS12.")
+        if column.strip() in found:
+            raise DataError(f"--cell {pair}: a second {column.strip()}. Ask for one value of a column.")
         found[column.strip()] = value.strip()
     return found
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.findings import first_error
+from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.line import BESIDE, jobs_beside, jobs_of, names_beside, values_of
 from workflow_scripts.provenance.record import Record
 
@@ -65,6 +67,7 @@ def plan(root: Path, configfiles: list[str]) -> list[Job]:
         ConfigError: if Snakemake does not accept the configuration.
     """
     chosen = ["--configfile", *configfiles] if configfiles else []
+    chosen += [] if (root / "Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options = ["--dry-run", "--forceall", "--printshellcmds", "--quiet", "host", "reason"]
     dry_run = subprocess.run(
         [sys.executable, "-m", "snakemake", *options, *chosen],
@@ -75,9 +78,9 @@ def plan(root: Path, configfiles: list[str]) -> list[Job]:
     )
     printed = dry_run.stdout + dry_run.stderr
     if dry_run.returncode != 0:
-        errors = [line for line in printed.splitlines() if "Error" in line] or printed.splitlines()[-1:]
+        reason = first_error(printed.splitlines())
         raise ConfigError(
-            f"{root}: snakemake's dry run failed: {errors[0].strip()} Run snakemake --dry-run in this folder."
+            f"{root}: snakemake's dry run failed: {reason} Run snakemake --dry-run in this folder."
         )
     commands = _COMMAND.findall(printed)
     assert len(commands) == len(_HEADING.findall(printed)), (

@@ -1,7 +1,7 @@
 """What is wrong with a configuration, a line each: where, what was found, what to do."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from workflow_scripts.errors import ConfigError
 
@@ -17,6 +17,14 @@ def refuse(findings: Iterable[str]) -> None:
     """
     if lines := list(dict.fromkeys(findings)):
         raise ConfigError("\n".join(lines))
+
+
+def first_error(printed: Sequence[str]) -> str:
+    """What Snakemake says of a dry run that failed: its first line with an error, and the next where that is a name."""
+    found = next((place for place, line in enumerate(printed) if "Error" in line), max(0, len(printed) - 1))
+    said = " ".join(line.strip() for line in printed[found : found + 2])
+    first = "".join(printed[found : found + 1]).strip()
+    return said if first.endswith("Error:") else first
 
 
 def unknown(name: str, names: Iterable[str], place: str) -> Iterator[str]:

@@ -112,7 +112,9 @@ Asked = Callable[..., tuple[int, str]]
 def ask(*command: str) -> tuple[int, str]:
     """Run a command for some seconds; one that does not answer ends with code 124."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         return _NO_ANSWER, f"no answer within {SECONDS} s"
     except OSError as error:

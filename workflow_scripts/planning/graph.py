@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.command_line import as_in_a_file
+from workflow_scripts.graph.findings import first_error
 from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.graph.yaml_files import configfiles_of
@@ -243,8 +244,7 @@ def planned(
             raise ConfigError(end.code.removeprefix("ConfigError: ")) from None
         if end.code:
             printed = [*listener.complaints, *said.getvalue().splitlines()]
-            errors = [line for line in printed if "Error" in line] or printed or [str(end.code)]
-            reason = errors[0].strip()
+            reason = first_error(printed) or str(end.code)
             raise ConfigError(f"snakemake's dry run failed: {reason} Run snakemake --dry-run.") from None
     finally:
         sys.argv = called_by

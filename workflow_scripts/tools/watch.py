@@ -390,6 +390,14 @@ def in_queue() -> tuple[list[Queued] | None, str]:
         return None, f"What waits in a queue is not shown. {error}"
 
 
+def _seconds(text: str) -> float:
+    """A time between two looks."""
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: no time. Say seconds, more than 0.")
+    return seconds
+
+
 def main() -> None:
     """Look once, or again and again."""
     parser = argparse.ArgumentParser(
@@ -403,7 +411,7 @@ def main() -> None:
         "--configfile", nargs="+", default=[], metavar="FILE", help="default: those of its last run here"
     )
     parser.add_argument(
-        "--every", type=float, metavar="SECONDS", help="look again after so long; default: once"
+        "--every", type=_seconds, metavar="SECONDS", help="look again after so long; default: once"
     )
     parser.add_argument("--tensorboard", type=Path, metavar="FOLDER", help="write event files below it")
     given = parser.parse_args()

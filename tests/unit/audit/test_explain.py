@@ -212,6 +212,8 @@ def test_cells_are_written_as_pairs():
     assert parse_cell([]) == {}
     with pytest.raises(DataError, match="no '='"):
         parse_cell(["run"])
+    with pytest.raises(DataError, match=r"--cell run=b: a second run\. Ask for one value"):
+        parse_cell(["run=a,run=b"])
 
 
 def test_an_empty_value_asks_for_null(root):

@@ -53,6 +53,7 @@ def test_every_paper_has_its_claims():
     assert {file.stem for file in (ROOT / FOLDER).glob("*.yaml")} == set(PAPERS)
     said = [claim.says for claims in FILES.values() for claim in claims.values()]
     assert len(set(said)) == len(said)
+    assert f"of their own numbers, {len(said)} claims:" in (ROOT / "docs/papers.md").read_text("utf-8")
 
 
 def test_printed_numbers_are_those_of_the_published_tables():

@@ -67,6 +67,7 @@ def test_a_command_that_never_answers_is_given_up(monkeypatch):
     assert queue.ask("sleep", "30")[0] == 124
     assert time.monotonic() - begun < 5
     assert queue.ask("no-such-command-here")[0] == 127
+    assert queue.ask("printf", r"\377") == (0, "\N{REPLACEMENT CHARACTER}")
     assert queue.ask("sh", "-c", "echo first >&2; echo last >&2; exit 3") == (3, "last")
 
 
