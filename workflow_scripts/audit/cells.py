@@ -109,9 +109,8 @@ def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
     """Wildcards of the files that a row comes from."""
     if "experiment" in settings:
         for run, column in product(_runs(row), _columns(row, settings)):
-            scored = {
-                key: column[key] for key in ("suite", "task") if key in column
-            }  # a path of a metric has none
+            # A path of a metric has none.
+            scored = {key: column[key] for key in ("suite", "task") if key in column}
             yield {"run": _alias(run, settings), **scored}
     elif "names" in settings and "heading" in row:
         representation = _representation(row, settings)

@@ -69,7 +69,7 @@ def lines(config: Config, names: Names, scores: Scores) -> pa.Table:
                     rows.append(
                         {
                             "panel": f"{measure} | {line.panel}",
-                            "series": f"{line.representation}, {names.weightings[line.weighting]}",
+                            "series": _series(line, names),
                             "point": layer,
                             "x": place,
                             "y": float(np.mean(of_task)),
@@ -78,6 +78,11 @@ def lines(config: Config, names: Names, scores: Scores) -> pa.Table:
                         }
                     )
     return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def _series(line: Series, names: Names) -> str:
+    """What the data call a line."""
+    return f"{line.representation}, {names.weightings[line.weighting]}"
 
 
 def _axis(config: Config, scores: Scores) -> list[str]:
@@ -111,10 +116,10 @@ def draw(
                 _line(axes, drawn, label, look)
             axes.grid()
             axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
-        title = f"{column}: {panel.shared}" if panel.shared else column
+        heading = f"{column}: {panel.shared}" if panel.shared else column
         named = {line.get_label(): line for axes in down for line in axes.lines}
         # Above the panel, where no line is.
-        down[0].legend(named.values(), named, title=title, alignment="left", frameon=False, fontsize="small",
+        down[0].legend(named.values(), named, title=heading, alignment="left", frameon=False, fontsize="small",
                        loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, borderpad=0)  # fmt: skip
         down[-1].set_xlabel("layer")
     for axes, measure in zip(panels[:, 0], config.measures, strict=True):
@@ -139,19 +144,17 @@ def _panel(series: Sequence[Series], names: Names) -> _Panel:
     ]
     shared = [texts[0] for texts in zip(*parts, strict=True) if len(series) > 1 and len(set(texts)) == 1]
     labels = [", ".join(text for text in part if text not in shared) or part[0] for part in parts]
-    keys = [f"{line.representation}, {names.weightings[line.weighting]}" for line in series]
-    looks = {
-        key: (label, line_look(number)) for number, (key, label) in enumerate(zip(keys, labels, strict=True))
-    }
-    return _Panel(looks, ", ".join(shared))
+    keys = [_series(line, names) for line in series]
+    looks = map(line_look, range(len(series)))
+    lines = {key: (label, look) for key, label, look in zip(keys, labels, looks, strict=True)}
+    return _Panel(lines, ", ".join(shared))
 
 
 def _line(axes: Axes, rows: Sequence[dict[str, Any]], label: str, look: Mapping[str, Any]) -> None:
     if not rows:
         return
     x, y, spread = (np.array([row[key] or 0 for row in rows], float) for key in ("x", "y", "spread"))
-    mark: dict[str, Any] = (
-        {"marker": "D", "ms": 4.5} if len(rows) == 1 else {}
-    )  # a line of one point is not seen
+    # A line of one point is not seen.
+    mark: dict[str, Any] = {"marker": "D", "ms": 4.5} if len(rows) == 1 else {}
     axes.plot(x, y, label=label, lw=1.2, **look, **mark)
     axes.fill_between(x, y - spread, y + spread, color=look["color"], alpha=0.12, lw=0)
