@@ -29,7 +29,6 @@ from workflow_scripts.figures.named_points import HOW_DRAWN, Mark, draw_mark, na
 from workflow_scripts.figures.style import INK, FigureStyle, empty_figure, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.reporting.records import record_of
 
 NEEDS = Needs(
     inputs={
@@ -83,7 +82,8 @@ class Headline(NamedTuple):
 def points(request: Request[Config]) -> pa.Table:
     """A point for every run."""
     scores = (read_table(path, SCORES) for path in request.inputs["scores"])
-    return plane(scores, headline_of(*request.inputs["table"]), request.config)
+    headline = headline_of(*request.inputs["table"])._replace(names=request.own_names)
+    return plane(scores, headline, request.config)
 
 
 def headline_of(path: Path) -> Headline:
@@ -91,9 +91,7 @@ def headline_of(path: Path) -> Headline:
     heading = experiment_of(path).headline_column().heading
     table = read_table(path, TABLE)
     column = table.filter(pc.equal(table["heading"], heading))
-    means = dict(zip(column["run"].to_pylist(), column["mean"].to_pylist(), strict=True))
-    aliases = record_of(path).settings.get("aliases", {})
-    return Headline(heading, means, {made: run for run, made in aliases.items() if made not in means})
+    return Headline(heading, dict(zip(column["run"].to_pylist(), column["mean"].to_pylist(), strict=True)))
 
 
 def plane(scores: Iterable[pa.Table], headline: Headline, config: Config) -> pa.Table:

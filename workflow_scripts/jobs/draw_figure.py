@@ -28,9 +28,10 @@ def main() -> None:
         inputs={role: of_pattern(path, job.many("inputs")) for role, path in module.NEEDS.inputs.items()},
         called=Called.parse(job.settings["called"], "names"),
         names=job.settings["names"],
+        own_names=job.settings.get("own_names", {}),
     )
     record = job.record()
-    points = under_own_names(module.points(request), job.settings.get("own_names", {}))
+    points = under_own_names(module.points(request), request.own_names)
     assert points.schema.equals(module.COLUMNS), f"figures.{name}: points are not as its COLUMNS say"
     braces = request.config.model_dump() | {"title": job.settings["title"]}
     if "task" in braces:
