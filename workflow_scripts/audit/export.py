@@ -22,7 +22,7 @@ from rich.filesize import decimal
 
 from workflow_scripts.audit.disk import collect, inspect_all
 from workflow_scripts.audit.jobs import Job, jobs_of, last_words
-from workflow_scripts.audit.lookup import is_outside, made_by, name_of
+from workflow_scripts.audit.lookup import check_place, is_outside, made_by, name_of
 from workflow_scripts.audit.printing import console, print_json
 from workflow_scripts.audit.verify import REPORT, Verifier, studies_of
 from workflow_scripts.errors import DataError
@@ -361,6 +361,7 @@ def export(root: Path, study: Path, folder: Path, *, whole: bool = False) -> Cra
     """
     if folder.exists():
         raise DataError(f"{folder}: exists already. Name another folder after --to, or remove this one.")
+    check_place(folder)
     inventory = collect(root, [study])
     inspections = inspect_all(inventory, lambda _bytes: None)
     verifier = Verifier(inventory, inspections, [name_of(study, root)])

@@ -50,6 +50,19 @@ def artefact_at(name: str, root: Path) -> str:
     return name
 
 
+def check_place(place: Path) -> None:
+    """Check, before anything is made, that what is made can be put at ``place``.
+
+    Raises:
+        DataError: if a file stands where a folder is needed.
+    """
+    blocked = next(
+        (above for above in place.absolute().parents if above.exists() and not above.is_dir()), None
+    )
+    if blocked is not None:
+        raise DataError(f"{place}: {blocked} is a file, not a folder. Name another place after --to.")
+
+
 def checksum_at(path: Path) -> str | None:
     """The checksum stored in an artefact, without verifying it; None for any other file."""
     return read_checksum(path / RECORD_FILE if path.is_dir() else path)
@@ -98,7 +111,8 @@ def artefact_record(path: Path) -> Record:
     Raises:
         DataError: as ``record_at``, and if the file has no record.
     """
-    record = record_at(path)
+    bare = path.is_dir() and not (path / RECORD_FILE).exists()
+    record = None if bare else record_at(path)
     if record is None:
         raise DataError(
             f"{path}: not an artefact, since it has no record. Name a file or model folder below results/."

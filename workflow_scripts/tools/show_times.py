@@ -22,6 +22,20 @@ def stage_times(folder: Path) -> list[tuple[str, int, float, float]]:
     return stages
 
 
+def check_folder(folder: Path) -> None:
+    """Check that ``folder`` has times of jobs.
+
+    Raises:
+        DataError: if it has none, or is not there.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder. Give that of a study that has run, benchmarks/<study>.")
+    if not any(folder.glob("*/**/*.tsv")):
+        raise DataError(
+            f"{folder}: no times of jobs. Give the folder of a study that has run, benchmarks/<study>."
+        )
+
+
 def training_times(folder: Path) -> list[tuple[str, int, float, float]]:
     """Run, seeds, total seconds and total seconds of processors, from the same files.
 
@@ -51,8 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m workflow_scripts.tools.show_times", description=__doc__)
     parser.add_argument("folder", type=Path, help="benchmarks/<study>")
     folder, out = parser.parse_args().folder, Console()
-    if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder. Give that of a study that has run, benchmarks/<study>.")
+    check_folder(folder)
     headings = ("rule", "jobs", "seconds in all", "largest memory, MB")
     stages = _table("Time and memory by stage (of the jobs' last runs)", headings)
     for rule, jobs, seconds, memory in stage_times(folder):

@@ -153,6 +153,9 @@ def test_the_same_study_gives_the_same_metadata(crate, root):
 
 
 def test_nothing_damaged_is_exported_and_nothing_is_overwritten(crate, root):
+    Path("file").write_text("")
+    with pytest.raises(DataError, match="file is a file, not a folder"):
+        export(root, Path(STUDY), Path("file/crate"))
     with pytest.raises(DataError, match="exists already"):
         export(root, Path(STUDY), CRATE)
     content = Path(STUDY, "tables/main.parquet").read_bytes()

@@ -108,6 +108,11 @@ def test_what_cannot_be_explained_is_one_line(root, name):
         explain(Path(name), root)
 
 
+def test_a_folder_that_is_no_artefact_is_called_that(root):
+    with pytest.raises(DataError, match="datasets: not an artefact"):
+        explain(Path(STUDY, "datasets"), root)
+
+
 @pytest.mark.parametrize("content", ["[]", "null", '{"record": 1}', '"text"'])
 def test_a_record_that_is_none_is_damage(root, content):
     file = Path(STUDY, "runs/plain/seed1/model/record.json")

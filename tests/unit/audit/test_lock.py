@@ -34,6 +34,16 @@ def test_a_damaged_artefact_is_not_locked(study):
         lock(Path(), [Path(STUDY)])
 
 
+@pytest.mark.parametrize(
+    ("to", "complaint"), [(STUDY, "a folder"), ("README/lock.json", "a file, not a folder")]
+)
+def test_a_place_where_no_lock_can_be_is_one_line(study, monkeypatch, to, complaint):
+    Path("README").write_text("")
+    monkeypatch.setattr(sys, "argv", ["audit", "lock", STUDY, "--to", to])
+    with pytest.raises(DataError, match=complaint):
+        main()
+
+
 def test_equal_studies_give_equal_locks(study, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["audit", "lock", STUDY, "--to", str(tmp_path / "a.json")])
     assert main() == 0

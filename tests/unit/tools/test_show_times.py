@@ -1,7 +1,10 @@
 from pathlib import Path
 
+import pytest
+
 from tests.planning import ROOT, run
-from workflow_scripts.tools.show_times import stage_times, training_times
+from workflow_scripts.errors import DataError
+from workflow_scripts.tools.show_times import check_folder, stage_times, training_times
 
 HEADER = "s\th:m:s\tmax_rss\tcpu_time\n"
 
@@ -25,6 +28,12 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path):
     said = run(tmp_path, "-m", "workflow_scripts.tools.show_times", "benchmarks/nope", PYTHONPATH=str(ROOT))
     assert said.returncode == 1
     assert said.stderr.startswith("DataError: benchmarks/nope: no such folder."), said.stderr
+
+
+def test_a_folder_without_times_is_one_line(tmp_path):
+    (tmp_path / "figures").mkdir()
+    with pytest.raises(DataError, match="no times of jobs"):
+        check_folder(tmp_path)
 
 
 def test_a_study_without_trainings_has_no_times_of_them(tmp_path):
