@@ -76,6 +76,12 @@ class Study:
         """Settings of a run: ``method``, ``training`` and ``development``; shared, so not to be changed."""
         return self._settings[run]
 
+    def adapting(self, encoder: str) -> Config:
+        """How an encoder is adapted: ``continue_mlm.training`` with what it says of its own."""
+        own: Config = self.config["encoders"][encoder]["adapt"].get("training", {})
+        shared: Config = self.config["continue_mlm"]["training"]
+        return shared | own
+
     def method(self, run: str) -> Config:
         """Settings of a run's method; shared, so not to be changed."""
         method: Config = self._settings[run]["method"]

@@ -93,17 +93,17 @@ class Training:
     def adapting_settings(self, wildcards: Wildcards) -> str:
         """Settings of an adapted encoder."""
         block = self._config["continue_mlm"]
-        training = deciding(self._adapting(wildcards), self._schema, "Training")
+        training = deciding(self._study.adapting(wildcards.encoder), self._schema, "Training")
         adapt = {key: value for key, value in self._adapt(wildcards).items() if key != "training"}
         return as_json({"continue_mlm": block | {"training": training}, "adapt": adapt})
 
     def adapting_minutes(self, wildcards: Wildcards) -> str:
         """Minutes between the checkpoints of an encoder that is adapted, a resource."""
-        return str(self._adapting(wildcards)["checkpoint_minutes"])
+        return str(self._study.adapting(wildcards.encoder)["checkpoint_minutes"])
 
     def adapting_threads(self, wildcards: Wildcards) -> int:
         """Threads that an encoder is adapted by."""
-        threads: int = self._adapting(wildcards)["cpu_threads"]
+        threads: int = self._study.adapting(wildcards.encoder)["cpu_threads"]
         return threads
 
     def threads(self, seeds: int = 1) -> Callable[[Wildcards], int]:
@@ -114,10 +114,6 @@ class Training:
             return seeds * threads
 
         return of
-
-    def _adapting(self, wildcards: Wildcards) -> Config:
-        merged: Config = self._config["continue_mlm"]["training"] | self._adapt(wildcards).get("training", {})
-        return merged
 
     def fetching_settings(self, wildcards: Wildcards) -> str:
         """Settings of a fetched encoder, and the source that it would be copied from now."""

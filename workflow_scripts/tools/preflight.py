@@ -114,7 +114,7 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
     if profile and (settings := settings_of(["--profile", profile])):
         yield from cluster(graph, settings)
         return
-    yield memory(graph, estimator, rates, gpu_gigabytes())
+    yield memory(graph, estimator, rates, *gpu_gigabytes())
     if shutil.which("sbatch"):
         yield Line("cluster", "not asked; make preflight PROFILE=slurm, or --profile slurm, asks it")
 
@@ -150,7 +150,7 @@ def _installed(name: str) -> str:
 def needs(graph: Graph, config: dict[str, Any]) -> Iterator[Line]:
     """Keys, engines and data of the jobs that are left to do."""
     jobs = [Needed(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in graph.jobs if job.rule in NAMED_BY]
-    findings = list(need_findings(config, jobs, data_root_of(config)))
+    findings = list(dict.fromkeys(need_findings(config, jobs, data_root_of(config))))
     for finding in findings:
         where, _, what = finding.partition(": ")
         found, _, remedy = what.rpartition(". ")
@@ -226,15 +226,27 @@ def disk(wanted: float, free: float) -> Line:
     )
 
 
-def gpu_gigabytes() -> float | None:
-    """Memory of the smallest GPU here; None where there is none, or none that says."""
+def gpu_gigabytes() -> tuple[float | None, str]:
+    """Memory of the smallest GPU here, None where there is none or none that says, and what its tool said instead."""
+    if not shutil.which("nvidia-smi"):
+        return None, ""
     code, said = ask("nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits")
     sizes = [float(size) for size in said.split() if size.isdigit()] if code == 0 else []
-    return min(sizes) * 1.048576e-3 if sizes else None  # it counts in MiB
+    return (min(sizes) * 1.048576e-3, "") if sizes else (None, said.strip())  # it counts in MiB
 
 
-def memory(graph: Graph, estimator: Estimator, rates: Rates, gigabytes: float | None) -> Line:
-    """The largest training that is left to do, or seeds side by side, without activations, against a GPU's memory."""
+def memory(
+    graph: Graph, estimator: Estimator, rates: Rates, gigabytes: float | None, complaint: str = ""
+) -> Line:
+    """The largest training that is left to do, or seeds side by side, without activations, against a GPU's memory.
+
+    Args:
+        graph: What is left to do.
+        estimator: Knows the encoders of its jobs.
+        rates: Sizes of encoders.
+        gigabytes: Of the smallest GPU here.
+        complaint: What its tool said where it did not tell them.
+    """
     sizes: dict[str, float] = {}
     for job in graph.jobs:
         if job.work in ("train_encoder", "continue_mlm"):
@@ -250,7 +262,8 @@ def memory(graph: Graph, estimator: Estimator, rates: Rates, gigabytes: float | 
     largest = max(sizes, key=lambda name: sizes[name])
     wanted = f"{sizes[largest]:,.1f} GB and its activations for {largest}"
     if gigabytes is None:
-        return Line("GPU memory", f"no GPU here: trainings use the CPU; the largest takes {wanted}")
+        here = f"no GPU that nvidia-smi tells of ({complaint})" if complaint else "no GPU here"
+        return Line("GPU memory", f"{here}: trainings use the CPU; the largest takes {wanted}")
     if sizes[largest] <= gigabytes:
         return Line("GPU memory", f"{gigabytes:,.0f} GB; the largest training takes {wanted}")
     return Line("GPU memory", f"{gigabytes:,.0f} GB; {wanted}.", "Use a larger GPU, or leave that run out.")

@@ -294,7 +294,7 @@ def doing(study: Study, job: Job) -> str:
 def _batch_size(study: Study, job: Job) -> int | None:
     if job.rule == "train_encoder":
         return int(study.settings(job.wildcards["run"])["training"]["batch_size"])
-    return int(study.config["continue_mlm"]["training"]["batch_size"]) if job.rule == "continue_mlm" else None
+    return int(study.adapting(job.wildcards["encoder"])["batch_size"]) if job.rule == "continue_mlm" else None
 
 
 def histories(study: str) -> Iterator[tuple[str, pa.Table]]:

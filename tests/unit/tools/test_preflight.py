@@ -74,20 +74,28 @@ def test_a_training_that_no_gpu_holds_is_red():
 
 
 @pytest.mark.parametrize(
-    ("said", "gigabytes"),
+    ("said", "found"),
     [
-        ("printf '81559\\n16384\\n'", 17.179869184),  # 16,384 MiB
-        ("echo 'No devices were found'", None),
-        ("echo '[N/A]'", None),
-        ("echo 'NVIDIA-SMI has failed' >&2; exit 9", None),
+        ("printf '81559\\n16384\\n'", (17.179869184, "")),  # 16,384 MiB
+        ("echo 'No devices were found'", (None, "No devices were found")),
+        ("echo '[N/A]'", (None, "[N/A]")),
+        ("echo 'NVIDIA-SMI has failed' >&2; exit 9", (None, "NVIDIA-SMI has failed")),
     ],
 )
-def test_a_gpu_that_says_nothing_of_its_memory_is_none(tmp_path, monkeypatch, said, gigabytes):
+def test_a_gpu_that_says_nothing_of_its_memory_is_none(tmp_path, monkeypatch, said, found):
     tool = tmp_path / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\n{said}\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert gpu_gigabytes() == gigabytes
+    assert gpu_gigabytes() == found
+
+
+def test_a_gpu_whose_tool_fails_is_told_with_what_it_said():
+    planned = graph("bert_base")
+    line = memory(planned, Estimator(planned, RATES, ROOT), RATES, None, "NVIDIA-SMI has failed")
+    assert line.found.startswith(
+        "no GPU that nvidia-smi tells of (NVIDIA-SMI has failed): trainings use the CPU"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -134,6 +134,14 @@ def test_a_training_says_how_far_it_is():
     assert watch.duration(7200) == "2.0 h"
 
 
+def test_an_encoder_is_adapted_in_batches_of_its_own(here):
+    study = study_in(ROOT, [str(ROOT / DEMO)])
+    adapting = Job("continue_mlm", {"encoder": "minilm_mlm"}, {}, [], ["results/a/record.json"], 0, 30)
+    write_live(watch.checkpoints_of(adapting), history(0.5), 8, 0.1)
+    study.config["encoders"]["minilm_mlm"]["adapt"] |= {"training": {"batch_size": 7}}
+    assert " 70 sentences/s" in watch.doing(study, adapting)
+
+
 def printed(group):
     with Path("printed").open("w") as file:
         Console(width=200, file=file).print(group)
