@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_scripts.audit.lookup import artefact_record
-from workflow_scripts.audit.plan import Job, add_configfile, plan
+from workflow_scripts.audit.plan import Job, add_configfile, job_writing, plan
 from workflow_scripts.audit.printing import console, print_json
 from workflow_scripts.audit.stale import Staleness, read_by, stale
 from workflow_scripts.errors import ConfigError
@@ -54,7 +54,8 @@ def adopt(root: Path, configfiles: list[str]) -> Adopted:
     whole = [name for name in found.fresh if _is_whole(records[name], found)]
     _note(root, configfiles, [_file(name, root) for name in whole])
     for name in found.stale:
-        job = next(job for job in jobs if job.writes(records[name]))
+        job = job_writing(records[name], jobs)
+        assert job is not None  # else it would not be stale
         _keep(job, records[name], root)
         _remove(root / name)
     return Adopted(whole, sorted(found.stale), found.missing)

@@ -11,7 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +43,11 @@ class Job(NamedTuple):
         if self.rule != record.rule:
             return False
         return {value for values in self.arguments.values() for value in values}.issuperset(record.outputs)
+
+
+def job_writing(record: Record, jobs: Iterable[Job]) -> Job | None:
+    """The job that would write the artefact of ``record``; None where none would."""
+    return next((job for job in jobs if job.writes(record)), None)
 
 
 def add_configfile(parser: argparse.ArgumentParser) -> None:

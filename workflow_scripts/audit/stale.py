@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from rich.console import Console
 
 from workflow_scripts.audit.lookup import flat, identity_at, is_outside, made_by
-from workflow_scripts.audit.plan import Job, add_configfile, plan
+from workflow_scripts.audit.plan import Job, add_configfile, job_writing, plan
 from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.audit.verify import Verifier, unchecked
 from workflow_scripts.errors import ConfigError
@@ -30,7 +30,7 @@ _ORDERS = ("another", "as configured")
 class Reason(NamedTuple):
     """One thing that a job would do differently now."""
 
-    kind: Literal["setting", "code", "package", "input", "upstream"]
+    kind: Literal["setting", "code", "package", "wildcard", "input", "upstream"]
     key: str
     was: str
     now: str
@@ -88,7 +88,7 @@ def stale(root: Path, jobs: Iterable[Job]) -> Staleness:
         file for file in files if file.startswith("results/") and not (root / file).exists()
     )
     for name, record in verifier.records.items():
-        job = next((job for job in jobs if job.writes(record)), None)
+        job = job_writing(record, jobs)
         if job is None:
             found.unasked.append(name)
         elif _key(job, record, root) != record.key:
@@ -114,6 +114,8 @@ def _reasons(job: Job, record: Record, root: Path) -> Iterator[Reason]:
     yield from _changes("setting", flat(record.settings), flat(canonical(job.settings)))
     yield from _changes("code", record.meaning, job.meaning)
     yield from _changes("package", record.packages, job.packages)
+    given = {name: values[0] for name, values in job.arguments.items() if name in record.wildcards}
+    yield from _changes("wildcard", record.wildcards, given)
     yield from _inputs(job, record, root)
 
 
@@ -131,7 +133,7 @@ def _key(job: Job, record: Record, root: Path) -> str:
     }
     return job_key(
         job.rule,
-        wildcards={name: job.arguments[name][0] for name in record.wildcards},
+        wildcards={name: job.arguments.get(name, [ABSENT])[0] for name in record.wildcards},
         settings=job.settings,
         inputs=inputs,
         meaning=job.meaning,
@@ -140,7 +142,7 @@ def _key(job: Job, record: Record, root: Path) -> str:
 
 
 def _changes(
-    kind: Literal["setting", "code", "package"], was: Mapping[str, object], now: Mapping[str, object]
+    kind: Literal["setting", "code", "package", "wildcard"], was: Mapping[str, object], now: Mapping[str, object]
 ) -> Iterator[Reason]:
     for key in sorted(was.keys() | now.keys()):
         before, after = was.get(key, ABSENT), now.get(key, ABSENT)

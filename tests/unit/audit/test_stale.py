@@ -114,6 +114,15 @@ def test_another_version_of_a_package_is_named(root):
     }
 
 
+def test_a_wildcard_that_a_rule_has_lost_is_named(root):
+    changed = jobs()
+    (job,) = (job for (rule, *_), job in changed.items() if rule == "read_dataset")
+    del job.arguments["dataset"]
+    assert own(found(root, changed)) == {
+        "datasets/stsb.parquet": [Reason("wildcard", "dataset", "stsb", "(absent)")]
+    }
+
+
 def test_inputs_in_another_order_are_another_job(root):
     changed = jobs()
     (job,) = (job for (rule, *_), job in changed.items() if rule == "make_table")
