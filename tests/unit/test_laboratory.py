@@ -57,3 +57,30 @@ def test_the_page_has_the_scores_of_the_tables_with_the_highest_in_bold(table):
             for rate in sorted(scores)
         ]
         assert f"| `{run}` | {' | '.join(cells)} |" in page
+
+
+def shown_tables():
+    """Tables of runs on the page, with the CSV that was named last before each."""
+    page = (ROOT / "docs/laboratory.md").read_text("utf-8")
+    for block in re.finditer(r"^```text\n(run .*?)^```", page, re.MULTILINE | re.DOTALL):
+        file = re.findall(r"`(\w+\.csv)`", page[: block.start()])[-1]
+        heading, *lines = block[1].splitlines()
+        columns = re.split(r"\s{2,}", heading)[2:]
+        cells = [re.split(r"\s{2,}| (?=-?\d+\.\d+ ±)", line) for line in lines]
+        rows = {run: values for run, _seeds, *values in cells}
+        yield pytest.param(file, columns, rows, id=file)
+
+
+@pytest.mark.parametrize(("file", "columns", "rows"), [*shown_tables()])
+def test_the_page_has_the_numbers_of_the_table_and_a_star_where_they_differ(file, columns, rows):
+    with (ROOT / "resources/laboratory" / file).open(newline="") as lines:
+        kept = {(row["run"], row["heading"]): row for row in csv.DictReader(lines)}
+    assert len(rows) > 2
+    for run, cells in rows.items():
+        for heading, cell in zip(columns, cells, strict=True):
+            row = kept[run, heading]
+            mean, _, deviation = cell.rstrip("*").partition(" ± ")
+            assert float(mean) == float(row["mean"]), (run, heading)
+            assert deviation == "" or float(deviation) == float(row["sd"]), (run, heading)
+            assert bool(deviation) == bool(row["sd"]), (run, heading)
+            assert cell.endswith("*") == bool(row["p_value"] and float(row["p_value"]) < 0.05), (run, heading)
