@@ -142,7 +142,9 @@ def _key(job: Job, record: Record, root: Path) -> str:
 
 
 def _changes(
-    kind: Literal["setting", "code", "package", "wildcard"], was: Mapping[str, object], now: Mapping[str, object]
+    kind: Literal["setting", "code", "package", "wildcard"],
+    was: Mapping[str, object],
+    now: Mapping[str, object],
 ) -> Iterator[Reason]:
     for key in sorted(was.keys() | now.keys()):
         before, after = was.get(key, ABSENT), now.get(key, ABSENT)

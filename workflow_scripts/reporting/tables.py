@@ -287,7 +287,10 @@ def _against(
     if not ours or not theirs:
         return {"baseline": baseline}
     pairs = paired(ours, theirs, run in fixed, baseline in fixed)
-    if not pairs:
+    counted = (
+        len({*ours.values()}) == len({*theirs.values()}) == 1
+    )  # parameters, say: nothing is left to chance
+    if not pairs or counted:
         return {"baseline": baseline, "difference": fmean(ours.values()) - fmean(theirs.values())}
     result = compare([one for one, _ in pairs], [other for _, other in pairs], significance)
     tested = {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}

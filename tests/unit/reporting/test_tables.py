@@ -104,6 +104,14 @@ def test_only_seeds_that_both_have_are_compared():
     assert found["difference"] == pytest.approx(100 * ((0.73 - 0.73) + (0.75 - 0.72)) / 2)
 
 
+def test_what_is_the_same_for_every_seed_is_not_tested():
+    """Numbers of parameters differ, and no seed has a part in that."""
+    counts = {run: dict.fromkeys((1, 2, 3), value) for run, value in ((OURS, 0.7), (OTHER, 0.6))}
+    found = cell(built(grid(baseline=OURS), files(VALUES | counts)), OTHER)
+    assert found["difference"] == pytest.approx(-10.0)
+    assert found["p_value"] is None and found["detectable"] is None
+
+
 def test_one_seed_gives_a_difference_and_neither_sd_nor_p():
     found = cell(built(given=files(VALUES | {OURS: {1: 0.7}})), OURS)
     assert found["difference"] == pytest.approx(10)
