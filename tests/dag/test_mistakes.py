@@ -539,6 +539,10 @@ MISTAKES = {
         put("report/cosine_density/task", "leee"),
         "report.cosine_density.task: leee is not defined. Did you mean lee?",
     ),
+    "densities of a task that nothing is scored on": (
+        put("report/cosine_density/task", "wiki_extract"),
+        "report.cosine_density.task: no suite of suites.sts has wiki_extract",
+    ),
     "maps of layers that the encoder lacks": (
         put("grid/suites/attention", ["attention"]),
         "experiments/demo.yaml: suites.attention.attention.maps.layers: 7; minilm",

@@ -183,7 +183,11 @@ def _of_report(config: Mapping[str, Any]) -> Iterator[str]:
         if plane["suite"] in suites:
             yield from unknown(plane["task"], suites[plane["suite"]]["positives"], f"{place}.task")
     if density := report.get("cosine_density"):
-        yield from unknown(density["task"], config["datasets"], "report.cosine_density.task")
+        task, place = density["task"], "report.cosine_density.task"
+        yield from unknown(task, config["datasets"], place)
+        evaluated = [one for suite in config["suites"]["sts"].values() for one in datasets_in(suite)]
+        if task in config["datasets"] and task not in evaluated:
+            yield f"{place}: no suite of suites.sts has {task}, so nothing would be drawn. Name one that they have."
 
 
 def _of_extraction(config: Mapping[str, Any]) -> Iterator[str]:
