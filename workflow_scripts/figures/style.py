@@ -145,6 +145,11 @@ def upright(label: str, inches: float) -> str:
     return "\n".join(_lines(label, inches - _BELOW_AXIS_INCHES, "text"))
 
 
+def heading(label: str, inches: float) -> str:
+    """What stands above a panel, in lines that are no longer than it is wide."""
+    return "\n".join(_lines(label, inches, "small"))
+
+
 class Names(NamedTuple):
     """Names of runs as figures print them, and the footnote that says what was left out."""
 

@@ -17,7 +17,7 @@ from workflow_scripts.evaluation.correlation import cosine
 from workflow_scripts.evaluation.token_similarity import Unit, unit_cosines
 from workflow_scripts.figures.base import Needs, Request
 from workflow_scripts.figures.loading import single_encoders
-from workflow_scripts.figures.style import FigureStyle, in_lines, new_figure, short_names
+from workflow_scripts.figures.style import FigureStyle, heading, in_lines, new_figure, short_names
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
 
@@ -47,6 +47,7 @@ HOW_DRAWN = "Cosines between words, means over seeds; at the left, the cosine of
 
 _PANEL_INCHES = 3.1
 _NUMBERS_UP_TO = 12  # words; the numbers of more would cover each other
+_MAPS_SHARE = 0.75  # of the figure's width; names and gaps have the rest
 _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
 _ON_LIGHT, _ON_DARK = "#111112", "#f8f8f9"  # of numbers, whatever the paper
 
@@ -104,12 +105,13 @@ def draw(
     figure = new_figure(style, _PANEL_INCHES * len(runs), title, notes, footnotes)
     panels = figure.subplots(len(runs), len(sentences), squeeze=False)
     shades = Normalize(min(row["cosine_mean"] for row in means), 1)
+    width = _MAPS_SHARE * style.width_inches / len(sentences)
     for row, run in enumerate(runs):
         for column, sentence in enumerate(sentences):
             own = [cell for cell in means if (cell["run"], cell["sentence"]) == (run, sentence)]
             _draw_map(panels[row, column], own, shades)
             if row == 0:
-                panels[row, column].set_title(sentence, wrap=True, fontsize="small")
+                panels[row, column].set_title(heading(sentence, width), fontsize="small")
         between = next(cell["sentence_cosine_mean"] for cell in means if cell["run"] == run)
         panels[row, 0].set_ylabel(f"{in_lines(names.short[run])}\nsentences: {between:.2f}")
     return figure
@@ -139,5 +141,5 @@ def _draw_map(axes: Axes, cells: Sequence[Row], shades: Normalize) -> None:
     if len(words) <= _NUMBERS_UP_TO:
         for (row, column), value in np.ndenumerate(cosines):
             colour = _ON_DARK if shades(value) > 0.55 else _ON_LIGHT
-            number = f"{value:.2f}".replace("0.", ".", 1)
+            number = f"{value:z.2f}".replace("0.", ".", 1)
             axes.text(column + 0.5, row + 0.5, number, ha="center", va="center", fontsize=6.5, color=colour)

@@ -1,5 +1,8 @@
+from itertools import pairwise
+
 import pytest
 import torch
+from matplotlib.text import Text
 
 from tests import tiny
 from workflow_scripts.figures.base import Request
@@ -12,7 +15,7 @@ SENTENCES = ["The old town.", "A king by the river in the winter."]
 CONFIG = Config(sentences=SENTENCES, max_tokens=32)
 
 
-def weights(folder, **changes):
+def weights(folder, config=CONFIG, **changes):
     block = {
         "kind": "layer_attention", "pooling": "cls_last_and_attention_cls_avg", "weights": "softmax",
         "projection": "rrelu", "embeddings": True, "divisor": "layers", "first_state": 0,
@@ -20,7 +23,7 @@ def weights(folder, **changes):
     torch.manual_seed(0)
     readout = layer_attention.Config.parse(block, "readout")
     encoder = SentenceEncoder(load_backbone(folder), readout, head=True, head_at_test=True)
-    return weights_of("a.b", 1, encoder, load_tokenizer(folder), CONFIG)
+    return weights_of("a.b", 1, encoder, load_tokenizer(folder), config)
 
 
 def test_every_layer_asks_every_layer_and_its_weights_sum_to_one(tiny_bert):
@@ -48,3 +51,19 @@ def test_the_figure_names_sentences_and_runs(tiny_bert):
         svg = to_svg(figure, "layers", "A title", "About")
     for text in ("The old town.", "A title", "a stand-in", HOW_DRAWN[:30]):
         assert text in svg
+
+
+def test_no_sentence_is_written_into_the_next_panel(tiny_bert):
+    long = [
+        f"{word} rode around the racetrack, with their racing gear on, until it rained." for word in "ABCD"
+    ]
+    config = Config(sentences=long, max_tokens=32)
+    with figure_style():
+        figure = draw(
+            weights(tiny_bert, config), Request(config), FigureStyle(width_inches=7.3), "A title", []
+        )
+        figure.draw_without_rendering()
+    written = figure.findobj(lambda artist: isinstance(artist, Text) and "racetrack" in artist.get_text())
+    boxes = sorted((text.get_window_extent() for text in written), key=lambda box: box.x0)
+    assert len(boxes) == 4
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
