@@ -84,3 +84,13 @@ def test_the_page_has_the_numbers_of_the_table_and_a_star_where_they_differ(file
             assert deviation == "" or float(deviation) == float(row["sd"]), (run, heading)
             assert bool(deviation) == bool(row["sd"]), (run, heading)
             assert cell.endswith("*") == bool(row["p_value"] and float(row["p_value"]) < 0.05), (run, heading)
+
+
+def test_the_page_counts_verdicts_as_the_table_of_claims_does():
+    page, claims = (
+        (ROOT / name).read_text("utf-8") for name in ("docs/laboratory.md", "resources/laboratory/claims.md")
+    )
+    counted, compared = claims.split("\n\n")
+    rows = [line for line in counted.splitlines() if not line.startswith("| all |")]
+    assert "\n".join(rows) in page
+    assert sum(map(int, re.findall(r"\d+", counted.splitlines()[-1])[:3])) == len(compared.splitlines()) - 2
