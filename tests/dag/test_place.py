@@ -98,8 +98,19 @@ def test_another_clones_files_take_the_place_of_the_first_ones(tmp_path, monkeyp
     monkeypatch.setenv("PYTHONPATH", "")
     for clone in ("first", "second"):
         (tmp_path / clone / "resources/prompts").mkdir(parents=True)
+        (tmp_path / clone / "Snakefile").touch()
         open_place(tmp_path / clone)
         assert Path("resources/prompts").samefile(tmp_path / clone / "resources/prompts")
+
+
+def test_a_link_of_the_users_own_stays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "")
+    for folder in ("mine", "clone/resources/prompts", "resources"):
+        (tmp_path / folder).mkdir(parents=True)
+    Path("resources/prompts").symlink_to(tmp_path / "mine")
+    open_place(tmp_path / "clone")
+    assert Path("resources/prompts").samefile("mine")
 
 
 def test_tools_plan_where_the_results_are(tmp_path):

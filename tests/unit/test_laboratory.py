@@ -71,6 +71,10 @@ def shown_tables():
         yield pytest.param(file, columns, rows, id=file)
 
 
+def test_the_page_shows_these_tables():
+    assert {table.id for table in shown_tables()} == {"lab_sts.csv", "lab_three_r.csv", "lab_readouts.csv"}
+
+
 @pytest.mark.parametrize(("file", "columns", "rows"), [*shown_tables()])
 def test_the_page_has_the_numbers_of_the_table_and_a_star_where_they_differ(file, columns, rows):
     with (ROOT / "resources/laboratory" / file).open(newline="") as lines:

@@ -29,7 +29,7 @@ class SeedScore(NamedTuple):
     heading: str
     run: str
     is_baseline: bool
-    """Whether it is part of the difference and its p alone, not of the mean."""
+    """Whether it is the run's that the row is compared with; of a gain, it is a part of the mean too."""
     seed: int
     value: float | None
     path: str

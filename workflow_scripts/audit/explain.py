@@ -232,7 +232,7 @@ def _scores(scores: list[SeedScore]) -> Table:
     shown = table("heading", "of run", "seed", "score", "whose", numbers=["seed", "score"])
     for score in scores:
         value = "gap" if score.value is None else f"{score.value:.6g}"
-        whose = "baseline's: difference and p" if score.is_baseline else "the row's own"
+        whose = "the baseline's" if score.is_baseline else "the row's own"
         shown.add_row(score.heading, score.run, str(score.seed), value, whose)
     return shown
 

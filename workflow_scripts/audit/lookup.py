@@ -60,7 +60,7 @@ def check_place(place: Path) -> None:
         (above for above in place.absolute().parents if above.exists() and not above.is_dir()), None
     )
     if blocked is not None:
-        raise DataError(f"{place}: {blocked} is a file, not a folder. Name another place after --to.")
+        raise DataError(f"{place}: {blocked} is a file, not a folder. Name another place.")
 
 
 def checksum_at(path: Path) -> str | None:

@@ -42,7 +42,6 @@ HOW_DRAWN = "Rows: layers that query; columns: layers that answer, 0 the embeddi
 
 _PANEL_INCHES = 2.4
 _BAR_WIDTH = 0.05  # of a map's
-_MAPS_SHARE = 0.75  # of the figure's width; names and gaps have the rest
 _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
 
 
@@ -97,14 +96,13 @@ def draw(
         [("weight", "mean")]
     )
     shades = Normalize(pc.min(means["weight_mean"]).as_py(), pc.max(means["weight_mean"]).as_py())
-    width = _MAPS_SHARE * style.width_inches / len(sentences)
     for row, run in enumerate(runs):
         for column, sentence in enumerate(sentences):
             axes = figure.add_subplot(grid[row, column])
             chosen = means.filter(pc.and_(pc.equal(means["run"], run), pc.equal(means["sentence"], sentence)))
             _draw_map(axes, chosen, shades)
             if row == 0:
-                axes.set_title(heading(sentence, width), fontsize="small")
+                axes.set_title(heading(sentence, style, len(sentences)), fontsize="small")
             if column == 0:
                 axes.set_ylabel(in_lines(names.short[run]))
     bar = figure.colorbar(axes.collections[0], cax=figure.add_subplot(grid[:, -1]))

@@ -45,6 +45,7 @@ _LETTER = {
     "small": 0.55,
 }  # width of a letter of DejaVu Sans over its size; titles are bold
 
+_PANELS_SHARE = 0.75  # of a figure's width; names at their side, scales and gaps have the rest
 _BELOW_AXIS_INCHES = 0.5  # of a panel's height: its ticks and the label below them
 
 _RC: dict[Any, Any] = {
@@ -145,9 +146,9 @@ def upright(label: str, inches: float) -> str:
     return "\n".join(_lines(label, inches - _BELOW_AXIS_INCHES, "text"))
 
 
-def heading(label: str, inches: float) -> str:
-    """What stands above a panel, in lines that are no longer than it is wide."""
-    return "\n".join(_lines(label, inches, "small"))
+def heading(label: str, style: FigureStyle, columns: int) -> str:
+    """What stands above one of several panels side by side, in lines that are no longer than it is wide."""
+    return "\n".join(_lines(label, _PANELS_SHARE * style.width_inches / columns, "small"))
 
 
 class Names(NamedTuple):

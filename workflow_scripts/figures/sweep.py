@@ -206,9 +206,13 @@ def _panel(axes: Axes, plot: Plot, scored: Sequence[Row], names: Mapping[str, st
     axes.set_xticks(sorted(values), [values[place] for place in sorted(values)])
     series = list(dict.fromkeys(row["series"] for row in rows))
     bases = [row for row in scored if row["place"] is None]
-    bases = [row for row in bases if len(bases) == 1 or row["series"] in series]
     for base in bases:
-        colour = INK if len(bases) == 1 else line_look(series.index(base["series"]))["color"]
+        if base["series"] == base["run"]:  # all series have it
+            colour = INK
+        elif base["series"] in series:
+            colour = line_look(series.index(base["series"]))["color"]
+        else:
+            continue
         axes.axhline(base["mean"], color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
     ends = []
     for number, name in enumerate(series):

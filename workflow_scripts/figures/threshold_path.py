@@ -87,8 +87,8 @@ def draw(
         for axes, label in zip(across, _LABELS, strict=True):
             axes.set_ylabel(upright(label, height))
             axes.set_ylim(0, None)
-            axes.set_xlim(0, None)
             axes.margins(x=0)
+            axes.set_xlim(0, None)
             axes.grid(axis="y")
         label_ends(across[1], drawn)
     for axes in panels[-1]:

@@ -47,7 +47,6 @@ HOW_DRAWN = "Cosines between words, means over seeds; at the left, the cosine of
 
 _PANEL_INCHES = 3.1
 _NUMBERS_UP_TO = 12  # words; the numbers of more would cover each other
-_MAPS_SHARE = 0.75  # of the figure's width; names and gaps have the rest
 _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
 _ON_LIGHT, _ON_DARK = "#111112", "#f8f8f9"  # of numbers, whatever the paper
 
@@ -105,15 +104,14 @@ def draw(
     figure = new_figure(style, _PANEL_INCHES * len(runs), title, notes, footnotes)
     panels = figure.subplots(len(runs), len(sentences), squeeze=False)
     shades = Normalize(min(row["cosine_mean"] for row in means), 1)
-    width = _MAPS_SHARE * style.width_inches / len(sentences)
     for row, run in enumerate(runs):
         for column, sentence in enumerate(sentences):
             own = [cell for cell in means if (cell["run"], cell["sentence"]) == (run, sentence)]
             _draw_map(panels[row, column], own, shades)
             if row == 0:
-                panels[row, column].set_title(heading(sentence, width), fontsize="small")
+                panels[row, column].set_title(heading(sentence, style, len(sentences)), fontsize="small")
         between = next(cell["sentence_cosine_mean"] for cell in means if cell["run"] == run)
-        panels[row, 0].set_ylabel(f"{in_lines(names.short[run])}\nsentences: {between:.2f}")
+        panels[row, 0].set_ylabel(f"{in_lines(names.short[run])}\nsentences: {between:z.2f}")
     return figure
 
 

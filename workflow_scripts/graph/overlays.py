@@ -29,7 +29,9 @@ def merged(files: Iterable[str | Path], command_line: Mapping[str, Any] | None =
     """
     config: Config = {}
     for file in files:
-        content = read_yaml(Path(file)) or {}
+        content = read_yaml(Path(file))
+        if content is None:
+            continue
         if not isinstance(content, Mapping):
             raise ConfigError(f"{file}: {type(content).__name__} at the top. Write keys with their values.")
         lay_over(config, content, str(file))

@@ -41,10 +41,17 @@ def open_place(clone: Path) -> None:
     here.mkdir(exist_ok=True)
     for folder in (clone / RESOURCES).iterdir():
         link = here / folder.name
-        of_another = link.is_symlink() and link.resolve() != folder.resolve()
-        if folder.is_dir() and (of_another or not link.exists()):
+        if folder.is_dir() and (not link.exists() or _leads_to_another_clone(link, folder)):
             link.unlink(missing_ok=True)
             link.symlink_to(folder.resolve())
+
+
+def _leads_to_another_clone(link: Path, folder: Path) -> bool:
+    """Whether a link was made for another clone; a link of the user's own leads elsewhere."""
+    if not link.is_symlink() or link.samefile(folder):
+        return False
+    resources = link.resolve().parent
+    return resources.name == RESOURCES and (resources.parent / "Snakefile").is_file()
 
 
 def module_config(files: Iterable[Path], given: Mapping[str, Any]) -> Config:

@@ -109,14 +109,14 @@ Asked = Callable[..., tuple[int, str]]
 """Runs a command; its exit code and what it printed."""
 
 
-def ask(*command: str) -> tuple[int, str]:
+def ask(*command: str, seconds: float = SECONDS) -> tuple[int, str]:
     """Run a command for some seconds; one that does not answer ends with code 124."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False
+            command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired:
-        return _NO_ANSWER, f"no answer within {SECONDS} s"
+        return _NO_ANSWER, f"no answer within {seconds} s"
     except OSError as error:
         return 127, str(error)
     return done.returncode, (done.stdout if done.returncode == 0 else _last_line(done.stderr or done.stdout))

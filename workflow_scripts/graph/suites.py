@@ -65,7 +65,7 @@ def written(kind: str, suite: Mapping[str, Any], mteb_lists: Mapping[str, Any]) 
             return dict.fromkeys(tasks, parts | {("mean", "main_score")}) | means
         case _:
             cells = {"sts": STS, "clustering": CLUSTERING, "search": SEARCH}.get(kind, ANYTHING)
-            return dict.fromkeys(suite["datasets"], cells)
+            return dict.fromkeys(suite.get("datasets", ()), cells)
 
 
 def timed(kind: str, suite: Mapping[str, Any]) -> dict[str, Cells]:

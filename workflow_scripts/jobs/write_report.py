@@ -53,12 +53,13 @@ def main() -> None:
     corpora = _corpora(job, config.top_words)
     tables = [headings_of(path) for path in job.many("tables")]
     experiments = [table.experiment for table in tables]
+    aliases = dict(pair for path in job.many("tables") for pair in _aliases(path).items())
     text = page.render(
         page.Page(
             study=job.settings["name"],
             config=config,
             called=_called(job),
-            summary=page.summarise(experiments, sum(corpus.sentences for corpus in corpora)),
+            summary=page.summarise(experiments, aliases, sum(corpus.sentences for corpus in corpora)),
             labels=split_labels(record.labels),
             sections=[_section(job, path) for path in [*job.many("tables"), *job.many("extraction")]],
             datasets=_datasets(job),
@@ -110,12 +111,18 @@ def _section(job: Job, table: Path) -> page.Section:
 
 def _histories(job: Job, table: Path, runs: Sequence[str], seeds: Sequence[int]) -> dict[str, list[Path]]:
     """Histories of the trained ones of a table's runs; a run may have the files of another with its settings."""
-    aliases = record_of(table).settings.get("aliases", {})
+    aliases = _aliases(table)
     made: dict[str, list[Path]] = {}
     for path in job.many("histories"):
         if int(wildcard(path, "seed")) in seeds:
             made.setdefault(wildcard(path, "run"), []).append(path)
     return {run: made[of] for run in runs if (of := aliases.get(run, run)) in made}
+
+
+def _aliases(table: Path) -> dict[str, str]:
+    """Runs of a table that have the files of another, and that one."""
+    aliases: dict[str, str] = record_of(table).settings.get("aliases", {})
+    return aliases
 
 
 def _training(job: Job, run: str, histories: Sequence[Path]) -> page.TrainingLine:

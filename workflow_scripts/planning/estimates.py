@@ -108,7 +108,8 @@ class Estimator:
         if len(known) != len(parts) or not known:
             return None
         most = job.settings.get("corpus", job.settings).get("max_sentences") or math.inf
-        return _combined(min(most, sum(part.value for part in known)), known)
+        first, *added = [part.value for part in known]  # a corpus is cut before it is added to
+        return _combined(min(most, first) + sum(added), known)
 
     # GPU hours
 

@@ -297,17 +297,22 @@ def _caption(template: str, record: Record) -> list[Markup]:
     return [Markup(" ".join(paragraph.split())) for paragraph in text.strip().split("\n\n")]
 
 
-def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
-    """A summary of the study in one sentence."""
-    runs = {name: run for experiment in experiments for name, run in runs_of(experiment.model_dump()).items()}
-    trained = {name: run for name, run in runs.items() if run.corpus}
-    trainings = {
-        (name, seed)
+def summarise(experiments: Sequence[Experiment], aliases: Mapping[str, str], sentences: int) -> str:
+    """A summary of the study in one sentence.
+
+    Args:
+        experiments: All of it.
+        aliases: Runs that are another run under a name of their own, and that run.
+        sentences: Those of its corpora.
+    """
+    named = [
+        (aliases.get(name, name), run)
         for experiment in experiments
         for name, run in runs_of(experiment.model_dump()).items()
-        if run.corpus
-        for seed in run.seeds
-    }
+    ]
+    runs = {name for name, _ in named}
+    trained = {name for name, run in named if run.corpus}
+    trainings = {(name, seed) for name, run in named if run.corpus for seed in run.seeds}
     tasks = {
         column.task for experiment in experiments for column in experiment.columns if hasattr(column, "task")
     }

@@ -230,7 +230,8 @@ def gpu_gigabytes() -> tuple[float | None, str]:
     """Memory of the smallest GPU here, None where there is none or none that says, and what its tool said instead."""
     if not shutil.which("nvidia-smi"):
         return None, ""
-    code, said = ask("nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits")
+    query = ("--query-gpu=memory.total", "--format=csv,noheader,nounits")
+    code, said = ask("nvidia-smi", *query, seconds=60)  # a node of many GPUs takes its time
     sizes = [float(size) for size in said.split() if size.isdigit()] if code == 0 else []
     return (min(sizes) * 1.048576e-3, "") if sizes else (None, said.strip())  # it counts in MiB
 
@@ -262,8 +263,8 @@ def memory(
     largest = max(sizes, key=lambda name: sizes[name])
     wanted = f"{sizes[largest]:,.1f} GB and its activations for {largest}"
     if gigabytes is None:
-        here = f"no GPU that nvidia-smi tells of ({complaint})" if complaint else "no GPU here"
-        return Line("GPU memory", f"{here}: trainings use the CPU; the largest takes {wanted}")
+        unknown, none = f"nvidia-smi does not say ({complaint})", "no GPU here: trainings use the CPU"
+        return Line("GPU memory", f"{unknown if complaint else none}; the largest takes {wanted}")
     if sizes[largest] <= gigabytes:
         return Line("GPU memory", f"{gigabytes:,.0f} GB; the largest training takes {wanted}")
     return Line("GPU memory", f"{gigabytes:,.0f} GB; {wanted}.", "Use a larger GPU, or leave that run out.")

@@ -392,7 +392,10 @@ def in_queue() -> tuple[list[Queued] | None, str]:
 
 def _seconds(text: str) -> float:
     """A time between two looks."""
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text}: no time. Say seconds, more than 0.")
     return seconds

@@ -395,6 +395,15 @@ def test_forget_needs_to_know_what(mixed):
         assert len(ledger) == 4
 
 
+@pytest.mark.parametrize(
+    ("place", "complaint"), [("", "a folder"), ("file/answers.parquet", "a file, not a")]
+)
+def test_an_export_that_cannot_be_written_is_one_line(mixed, tmp_path, place, complaint):
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match=complaint):
+        command(mixed, "export", tmp_path / place)
+
+
 def test_an_export_holds_every_column(mixed, tmp_path):
     command(mixed, "export", tmp_path / "answers.parquet")
     table = pq.read_table(tmp_path / "answers.parquet").to_pylist()

@@ -296,6 +296,11 @@ def test_a_column_that_is_computed_from_others_leads_to_the_scores_of_each(root,
     assert [(score.heading, score.value) for score in found.scores] == [("Pearson", 70.0), ("Spearman", 70.0)]
 
 
+def test_a_gain_leads_to_the_scores_that_it_is_the_difference_of(root, experiment):
+    found = explain_cell(experiment, root, {"run": "again", "heading": "gain"})
+    assert {(score.run, score.is_baseline) for score in found.scores} == {("again", False), ("plain", True)}
+
+
 def test_a_metric_of_the_training_leads_to_its_run(root, experiment):
     found = explain_cell(experiment, root, {"run": "plain", "heading": "threshold"})
     assert found.scores == [] and found.narrowed
@@ -308,7 +313,7 @@ def test_what_is_shown_of_a_difference_says_whose_each_score_is(root, experiment
     assert whose == [
         ["Spearman", "again", "1", "70", "the row's own"],
         ["Spearman", "again", "2", "50", "the row's own"],
-        ["Spearman", "plain", "1", "70", "baseline's: difference and p"],
+        ["Spearman", "plain", "1", "70", "the baseline's"],
     ]
 
 

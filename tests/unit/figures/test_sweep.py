@@ -3,7 +3,7 @@ import pytest
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.style import FigureStyle, figure_style, line_look, to_svg
 from workflow_scripts.figures.sweep import COLUMNS, HOW_DRAWN, ONE_SEED, Config, draw_panels, rows_of
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.reporting.experiment import Experiment
@@ -200,23 +200,39 @@ def test_a_plot_of_what_nobody_sweeps_is_refused():
         placed(setting="method.blocks")
 
 
-def test_a_series_without_a_score_leaves_out_its_baseline_too():
-    grid = GRID | {
-        "baseline": None,
-        "runs": [
-            {"method": ["base", "other"], "encoder": "x"},
-            {"method": "s2sent", "encoder": "x", "sweep": {"method.blocks": [1, 3]}, "baseline": "base.x"},
-            {"method": "three_r", "encoder": "x", "sweep": {"method.blocks": [1, 3]}, "baseline": "other.x"},
-        ],
-    }
-    config, experiment = Config.parse({"plots": PLOTS[:1]}, "grid"), Experiment.parse(grid, "grid")
+TWO_BASELINES = GRID | {
+    "baseline": None,
+    "runs": [
+        {"method": ["base", "other"], "encoder": "x"},
+        {"method": "s2sent", "encoder": "x", "sweep": {"method.blocks": [1, 3]}, "baseline": "base.x"},
+        {"method": "three_r", "encoder": "x", "sweep": {"method.blocks": [1, 3]}, "baseline": "other.x"},
+    ],
+}
+
+
+def lines_drawn(unscored):
+    """Heights and colours of the baselines, and how many other lines there are, without the scores of some runs."""
+    config, experiment = Config.parse({"plots": PLOTS[:1]}, "grid"), Experiment.parse(TWO_BASELINES, "grid")
+    scores = {run: 50.0 if run == "other.x" else 70.0 for run in runs_of(TWO_BASELINES)}
     rows = [
-        {"run": run, "heading": "STS-B", "mean": None if "three_r" in run else 70.0, "sd": 0.1, "seeds": 2}
-        for run in runs_of(grid)
+        {"run": run, "heading": "STS-B", "mean": None if unscored(run) else score, "sd": 0.1, "seeds": 2}
+        for run, score in scores.items()
     ]
-    data = rows_of(config, experiment, rows)
     with figure_style():
+        data = rows_of(config, experiment, rows)
         (axes,) = draw_panels(data, Request(config), experiment, STYLE, "A title", []).axes
-    assert (
-        len([line for line in axes.lines if line.get_linestyle() != "None"]) == 2
-    )  # a line and its baseline
+    level = [line for line in axes.lines if line.get_linewidth() == 0.8]
+    drawn = [line for line in axes.lines if line.get_linestyle() != "None" and line not in level]
+    return [(line.get_ydata()[0], line.get_color()) for line in level], len(drawn)
+
+
+def test_a_series_without_a_score_leaves_out_its_baseline_too():
+    first = line_look(0)["color"]
+    assert lines_drawn(lambda run: "three_r" in run) == ([(70.0, first)], 1)
+    assert lines_drawn(lambda run: "three_r" in run or run == "base.x") == ([], 1)
+
+
+def test_a_baseline_has_the_colour_of_its_series_where_another_has_no_score():
+    first, second = (line_look(number)["color"] for number in (0, 1))
+    assert lines_drawn(lambda run: False) == ([(70.0, first), (50.0, second)], 2)
+    assert lines_drawn(lambda run: run == "base.x") == ([(50.0, second)], 2)

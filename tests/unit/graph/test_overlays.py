@@ -104,10 +104,16 @@ def test_a_list_that_cannot_be_added_to_is_one_line_with_its_file_and_key(files,
     assert "\n" not in str(error.value)
 
 
-def test_a_file_without_keys_is_one_line(files):
-    (file,) = files([1, 2])
-    with pytest.raises(ConfigError, match=rf"^{file}: list at the top. Write keys with their values.$"):
+@pytest.mark.parametrize(("content", "kind"), [([1, 2], "list"), ([], "list"), (0, "int")])
+def test_a_file_without_keys_is_one_line(files, content, kind):
+    (file,) = files(content)
+    with pytest.raises(ConfigError, match=rf"^{file}: {kind} at the top. Write keys with their values.$"):
         merged([file])
+
+
+def test_a_file_in_which_nothing_is_said_changes_nothing(files):
+    below, above = files(BELOW, None)
+    assert merged([below, above]) == merged([below])
 
 
 def test_all_lists_that_cannot_be_added_to_are_named(files):

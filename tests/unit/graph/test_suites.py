@@ -155,6 +155,9 @@ def test_the_times_of_a_suite_are_what_is_declared_and_nothing_else():
 def test_a_kind_of_suite_that_was_just_added_may_write_anything():
     column = {"suite": "s", "task": "t", "aggregation": "any", "metric": "new"}
     assert list(column_findings(column, written("new", {"datasets": ["t"]}, {}), {}, "column")) == []
+    assert (
+        written("new", {"pairs": "t"}, {}) == {}
+    )  # a suite that calls its datasets otherwise has no column yet
 
 
 def test_an_attention_suite_writes_what_is_declared_and_nothing_else(tiny_bert):

@@ -212,6 +212,19 @@ def test_translations_go_there_and_back_and_shards_share_them():
     assert row["requests_most"] == 2 * 6400 / 16
 
 
+def test_what_is_added_to_a_corpus_is_not_cut():
+    sources = ["r/datasets/text.parquet", "r/datasets/text.parquet"]
+    added = job(
+        "split_corpus",
+        ["r/corpora/cut/train.parquet"],
+        sources,
+        {"corpus": {"max_sentences": 1000}},
+        corpus="cut",
+    )
+    whole = estimator(added).rows("r/datasets/text.parquet").value
+    assert estimator(added).rows("r/corpora/cut/train.parquet").value == 1000 + whole > 2000
+
+
 def test_a_corpus_has_no_more_rows_than_it_takes():
     for number, settings in enumerate(({"corpus": {"max_sentences": 1000}}, {"max_sentences": 1000})):
         cut = job(

@@ -18,6 +18,8 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import page_text, read_record, verify_checksum, write_page
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.origin import processor
+from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.page import summarise
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
 OWN = "</script></svg><script>document.documentElement.dataset.owned = 1</script>"
@@ -109,6 +111,23 @@ def test_ids_are_unique_over_text_and_figures(page):
     assert len(ids) == len(set(ids)) > 50
     described = " ".join(a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a)
     assert set(described.split()) <= set(ids)
+
+
+def test_a_training_that_two_experiments_name_differently_is_counted_once():
+    column = {"suite": "s", "task": "t", "aggregation": "all", "metric": "spearman", "scale": 1, "digits": 2}
+    grid = {
+        "title": "t",
+        "source": "s",
+        "seeds": [1, 2],
+        "baseline": None,
+        "suites": {"sts": ["s"]},
+        "columns": [{"heading": "STS-B"} | column],
+    }
+    runs = [{"method": "simcse", "encoder": "bert", "corpus": "wiki", "tag": tag} for tag in ("one", "two")]
+    experiments = [Experiment.parse(grid | {"runs": [run]}, "grid") for run in runs]
+    for aliases, counted in (({}, "2 runs"), ({"simcse.bert.wiki.two": "simcse.bert.wiki.one"}, "1 run")):
+        assert f"2 experiments, {counted} (0 frozen" in summarise(experiments, aliases, 10)
+    assert "2 trainings" in summarise(experiments, aliases, 10)
 
 
 def test_the_page_shows_scores_differences_data_and_substitutions(page):
