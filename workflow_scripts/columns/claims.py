@@ -39,5 +39,6 @@ CLAIMS = pa.schema(
 Values are in the table's units: ``ours`` of ``run`` and ``heading`` is compared with ``theirs`` of ``baseline``.
 ``difference`` is ours less theirs over ``n`` seeds, draws, tasks or pairs, as ``over`` says, with its interval from
 ``low`` to ``high``; ``p_value`` is that of the claim alone, ``corrected_p`` Holm's for all claims of the study, and
-``detectable`` the smallest true difference that would have been found. A claim that is not run has nulls there, and
-``printed_ours`` and ``printed_theirs`` are the paper's numbers, null where it draws and does not print them."""
+``detectable`` the smallest true difference that a test of this claim alone would mostly have found. A claim that is not
+run has nulls there, and ``printed_ours`` and ``printed_theirs`` are the paper's numbers, null where it draws and does
+not print them."""

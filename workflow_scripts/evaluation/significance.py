@@ -8,11 +8,11 @@ Shape suffixes: R resamples, N sentence pairs, S seeds, G groups of tied values.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 from scipy import special
 
 from workflow_scripts.config import Settings
@@ -34,6 +34,12 @@ class Config(Settings):
     permutations: int = Field(gt=0, description="Sign patterns to draw if there are more than this number.")
     resamples: int = Field(gt=0, description="Bootstrap samples of a task's pairs.")
     seed: int = Field(ge=0, description="Seed for drawing sign patterns and bootstrap samples.")
+
+    @model_validator(mode="after")
+    def _more_power_than_chance(self) -> Self:
+        if self.power <= self.alpha:
+            raise ValueError(f"power {self.power:g} is not above alpha {self.alpha:g}; raise it")
+        return self
 
 
 class Summary(NamedTuple):
@@ -166,7 +172,7 @@ def bootstrap(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Confi
 
     Returns:
         ``ours`` minus ``theirs`` on the original pairs, its percentile interval, and the two-sided p: twice the
-        fraction of resamples on the rarer side of 0 (at most 1, and at least one in the number of resamples).
+        fraction of resamples on the rarer side of 0, at most 1. One more is counted there, so that p is never 0.
     """
     resampled_R = resampled(gold, ours, theirs, config)
     low, high, p = percentile_interval(resampled_R, config)
@@ -195,8 +201,13 @@ def resampled(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Confi
 def percentile_interval(resampled_R: Floats, config: Config) -> tuple[float, float, float]:
     """Ends of the interval of a resampled difference, and its two-sided p, both as ``bootstrap`` has them."""
     low, high = np.quantile(resampled_R, [config.alpha / 2, 1 - config.alpha / 2])
-    rarer = min((resampled_R <= 0).mean(), (resampled_R >= 0).mean())
-    return float(low), float(high), float(min(1.0, max(2 * rarer, 1 / config.resamples)))
+    rarer = min(share(resampled_R <= 0), share(resampled_R >= 0))
+    return float(low), float(high), min(1.0, 2 * rarer)
+
+
+def share(found_R: NDArray[np.bool_]) -> float:
+    """The share of resamples in which something was found, the observed sample counted among them."""
+    return float((found_R.sum() + 1) / (len(found_R) + 1))
 
 
 def _columns(*columns: ArrayLike) -> list[Floats]:

@@ -2,8 +2,9 @@
 
 A claim of a direction is tested two-sidedly, so that it can be contradicted as well as supported. A claim that two
 numbers are the same is tested for equivalence: supported if the difference lies within the margin by two one-sided
-tests (Schuirmann 1987, https://doi.org/10.1007/BF01068419), contradicted if it lies beyond. Where neither is shown,
-the claim is undecided, and the smallest difference that would have been shown says how much that means.
+tests (Schuirmann 1987, https://doi.org/10.1007/BF01068419), contradicted if it lies beyond, on either side: the p of
+that is two-sided, and for a margin of 0 that of a difference. Where neither is shown, the claim is undecided, and the
+smallest difference that a test of this claim alone would have shown says how much that means.
 
 Shape suffixes: S seeds (or draws, or tasks), R resamples.
 """
@@ -20,6 +21,7 @@ from workflow_scripts.evaluation.significance import (
     compare,
     holm,
     percentile_interval,
+    share,
 )
 
 Floats = NDArray[np.float64]
@@ -38,6 +40,7 @@ class Evidence(NamedTuple):
     p: float | None
     """None where nothing can be tested, as with one seed."""
     detectable: float | None
+    """By a test of this claim alone, without a correction for the others."""
 
 
 def over_pairs(differences: Sequence[float], expects: Expects, margin: float, config: Config) -> Evidence:
@@ -62,11 +65,12 @@ def over_pairs(differences: Sequence[float], expects: Expects, margin: float, co
 
 
 def _t_equivalence(values_S: Floats, error: float, margin: float) -> float:
-    """One-sided p of what the mean suggests: that the difference is within the margin, or that it is beyond."""
-    inside = margin - abs(float(values_S.mean()))
+    """The p of what the mean suggests: that the difference is within the margin, or that it is beyond."""
+    mean = abs(float(values_S.mean()))
     if error == 0:
-        return float(inside == 0)
-    return float(special.stdtr(len(values_S) - 1, -abs(inside) / error))
+        return float(mean == margin)
+    near, far = special.stdtr(len(values_S) - 1, np.array([-abs(mean - margin), -(mean + margin)]) / error)
+    return float(near if mean < margin else near + far)
 
 
 def over_resamples(
@@ -84,10 +88,16 @@ def over_resamples(
     """
     low, high, p = percentile_interval(resampled_R, config)
     if expects == "same":
-        beyond = max((resampled_R <= -margin).mean(), (resampled_R >= margin).mean())
-        p = float(max(beyond if abs(difference) < margin else 1 - beyond, 1 / config.resamples))
+        p = _equivalence(resampled_R * np.sign(difference), abs(difference) < margin, margin)
     steps = float(special.ndtri(1 - config.alpha / 2) + special.ndtri(config.power))
     return Evidence(pairs, difference, low, high, p, steps * float(resampled_R.std()))
+
+
+def _equivalence(resampled_R: Floats, within: bool, margin: float) -> float:
+    """As ``_t_equivalence``, of resamples of a difference that is not negative."""
+    if within:
+        return max(share(resampled_R <= -margin), share(resampled_R >= margin))
+    return min(1.0, share(resampled_R <= margin) + share(resampled_R <= -margin))
 
 
 def corrected(p_values: Sequence[float | None]) -> list[float | None]:

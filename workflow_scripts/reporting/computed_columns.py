@@ -1,7 +1,7 @@
 """Cells of a table that are computed from other cells, seed by seed, or taken from a training's own metrics."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -31,26 +31,36 @@ Cells = Mapping[tuple[str, str], Values]
 """Run and heading to the values."""
 
 
-def computed(columns: Sequence[AnyColumn], cells: Cells, baselines: Mapping[str, str | None]) -> Cells:
+def computed(
+    columns: Sequence[AnyColumn], cells: Cells, baselines: Mapping[str, str | None], fixed: Collection[str]
+) -> Cells:
     """The cells of all columns of scores and paths, and those that are computed from them.
 
     Args:
         columns: Of the table.
         cells: Of its columns of scores and paths, for every run.
         baselines: Each run of the table to the run that it is compared with.
+        fixed: Runs with one value, because nothing in them is random.
     """
     found = dict(cells)
     for kind in (MeanColumn, RatioColumn | GainColumn):  # the latter may read means
         for column in columns:
             if isinstance(column, kind):
                 of_runs = {
-                    (run, column.heading): _computed(column, run, found, baselines) for run in baselines
+                    (run, column.heading): _computed(column, run, found, baselines, fixed)
+                    for run in baselines
                 }
                 found |= of_runs
     return found
 
 
-def _computed(column: AnyColumn, run: str, cells: Cells, baselines: Mapping[str, str | None]) -> Values:
+def _computed(
+    column: AnyColumn,
+    run: str,
+    cells: Cells,
+    baselines: Mapping[str, str | None],
+    fixed: Collection[str],
+) -> Values:
     match column:
         case MeanColumn(mean_of=parts):
             return _mean({part: cells[run, part] for part in parts})
@@ -58,7 +68,9 @@ def _computed(column: AnyColumn, run: str, cells: Cells, baselines: Mapping[str,
             return _ratio({part: cells[run, part] for part in (above, below)})
         case GainColumn(gain_of=part):
             baseline = baselines[run]
-            return _gain(cells[run, part], cells[baseline, part] if baseline else None)
+            if baseline is None:
+                return Values({}, 0, ("nothing that it is compared with",))
+            return _gain(cells[run, part], cells[baseline, part], run in fixed, baseline in fixed)
     raise AssertionError(f"{column.heading} is not computed from other columns")
 
 
@@ -73,30 +85,35 @@ def _mean(parts: Mapping[str, Values]) -> Values:
 
 
 def _ratio(parts: Mapping[str, Values]) -> Values:
-    """First column over second, for the seeds that both have."""
+    """First column over second, for the seeds that both have; nothing over 0."""
     above, below = parts.values()
-    seeds = _shared_seeds(parts)
+    shared = _shared_seeds(parts)
+    seeds = [seed for seed in shared if below.by_seed[seed]]
     return Values(
         by_seed={seed: above.by_seed[seed] / below.by_seed[seed] for seed in seeds},
         n=above.n if seeds else 0,
-        notes=_lacking(parts),
+        notes=_lacking(parts) or (() if len(seeds) == len(shared) else (f"{list(parts)[1]} is 0",)),
     )
 
 
-def _gain(ours: Values, theirs: Values | None) -> Values:
-    """Ours less theirs; a baseline with a single seed, such as a frozen one, is that of every seed of ours."""
-    if theirs is None:
-        return Values({}, 0, ("nothing that it is compared with",))
+def _gain(ours: Values, theirs: Values, ours_fixed: bool, theirs_fixed: bool) -> Values:
+    """Ours less theirs."""
     if not ours.by_seed or not theirs.by_seed:
         return Values({}, 0, tuple(dict.fromkeys((*ours.notes, *theirs.notes))))
-    single = len(theirs.by_seed) == 1
-    (first, *_) = theirs.by_seed.values()
-    pairs = {
-        seed: value - (first if single else theirs.by_seed[seed])
-        for seed, value in ours.by_seed.items()
-        if single or seed in theirs.by_seed
-    }
-    return Values(pairs, ours.n if pairs else 0, () if pairs else ("no seed that the baseline has too",))
+    pairs = paired(ours.by_seed, theirs.by_seed, ours_fixed, theirs_fixed)
+    gains = {seed: one - other for seed, (one, other) in pairs.items()}
+    return Values(gains, ours.n if gains else 0, () if gains else ("no seed that the baseline has too",))
+
+
+def paired(
+    ours: Mapping[int, float], theirs: Mapping[int, float], ours_fixed: bool, theirs_fixed: bool
+) -> dict[int, tuple[float, float]]:
+    """Values to compare, by seed; a run that is fixed has the same value for every seed of the other."""
+    if theirs_fixed:
+        return {seed: (value, fmean(theirs.values())) for seed, value in ours.items()}
+    if ours_fixed:
+        return {seed: (fmean(ours.values()), value) for seed, value in theirs.items()}
+    return {seed: (ours[seed], theirs[seed]) for seed in ours if seed in theirs}
 
 
 def _shared_seeds(parts: Mapping[str, Values]) -> list[int]:

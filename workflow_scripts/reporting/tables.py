@@ -23,7 +23,7 @@ from workflow_scripts.evaluation.significance import compare, summarise
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.reporting.computed_columns import Cells, Values, computed, described, paths
+from workflow_scripts.reporting.computed_columns import Cells, Values, computed, described, paired, paths
 from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, PathColumn
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
@@ -86,8 +86,8 @@ def build(
     scores, labels = _indexed(files)
     scored = {run: aliases.get(run, run) for run in runs}
     of_paths = paths(experiment.columns, histories)
-    cells = _cells(experiment.columns, scores, scored, baselines, of_paths, place)
     fixed = {name for name, run in runs.items() if run.fixed}
+    cells = _cells(experiment.columns, scores, scored, baselines, fixed, of_paths, place)
     return pa.Table.from_pylist(
         [
             {
@@ -181,7 +181,7 @@ def cells_of(
         ConfigError, DataError: as ``build``.
     """
     scores, _ = _indexed(files)
-    return _cells(columns, scores, runs, dict.fromkeys(runs), {}, place)
+    return _cells(columns, scores, runs, dict.fromkeys(runs), set(), {}, place)
 
 
 def _cells(
@@ -189,6 +189,7 @@ def _cells(
     scores: "_Scores",
     scored: Mapping[str, str],
     baselines: Mapping[str, str | None],
+    fixed: set[str],
     of_paths: Cells,
     place: str,
 ) -> Cells:
@@ -199,7 +200,7 @@ def _cells(
                 read[run, column.heading] = _values(scores, made, column, place)
             elif isinstance(column, PathColumn):
                 read[run, column.heading] = of_paths.get((made, column.heading), _no_path(column))
-    return computed(columns, read, baselines)
+    return computed(columns, read, baselines, fixed)
 
 
 class _Scores(NamedTuple):
@@ -292,22 +293,10 @@ def _against(
     )  # parameters, say: nothing is left to chance
     if not pairs or counted:
         return {"baseline": baseline, "difference": fmean(ours.values()) - fmean(theirs.values())}
-    result = compare([one for one, _ in pairs], [other for _, other in pairs], significance)
+    one, other = zip(*pairs.values(), strict=True)
+    result = compare(one, other, significance)
     tested = {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}
     return tested | {"baseline": baseline}
-
-
-def paired(
-    ours: Mapping[int, float], theirs: Mapping[int, float], ours_fixed: bool, theirs_fixed: bool
-) -> list[tuple[float, float]]:
-    """Values to compare; a run that is fixed has the same value for every seed of the other."""
-    if ours_fixed and theirs_fixed:
-        return [(fmean(ours.values()), fmean(theirs.values()))]
-    if theirs_fixed:
-        return [(value, fmean(theirs.values())) for value in ours.values()]
-    if ours_fixed:
-        return [(fmean(ours.values()), value) for value in theirs.values()]
-    return [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
 
 
 def _as_published(number: Published | None) -> Row:

@@ -36,14 +36,14 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.claim_file import Cell, Comparison, Held, HeldClaim
-from workflow_scripts.reporting.computed_columns import Values
+from workflow_scripts.reporting.computed_columns import Values, paired
 from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, MeanColumn, read_by
 from workflow_scripts.reporting.extraction_cells import Names, Scores
 from workflow_scripts.reporting.extraction_cells import Values as Drawn
 from workflow_scripts.reporting.extraction_tables import ExtractionTable, build, places
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.reporting.tables import ScoreFile, cells_of, paired
+from workflow_scripts.reporting.tables import ScoreFile, cells_of
 
 Row = dict[str, Any]
 DRAWN = "draw_figure"
@@ -55,8 +55,17 @@ class Found(NamedTuple):
 
     ours: Row
     theirs: Row
+    compared: "Compared"
+
+
+class Compared(NamedTuple):
+    """What two cells were compared over."""
+
     over: str
     """seeds, draws, tasks or pairs; empty where nothing is repeated."""
+    ours: float
+    theirs: float
+    """Means over what both sides have."""
     evidence: Evidence
 
 
@@ -98,7 +107,7 @@ def judged(claims: Sequence[HeldClaim], found: Sequence[Found | str], significan
         found: What was found of each, or why it was not compared.
         significance: How differences are tested.
     """
-    p_values = corrected([None if isinstance(one, str) else one.evidence.p for one in found])
+    p_values = corrected([None if isinstance(one, str) else one.compared.evidence.p for one in found])
     rows = [
         _described(claim)
         | (_not_run(one) if isinstance(one, str) else _compared(claim, one, p, significance))
@@ -125,7 +134,8 @@ def _not_run(why: str) -> Row:
 
 
 def _compared(claim: HeldClaim, found: Found, p: float | None, significance: Significance) -> Row:
-    evidence, comparison = found.evidence, claim.compared
+    over, ours, theirs, evidence = found.compared
+    comparison = claim.compared
     assert isinstance(comparison, Comparison)
     kind = verdict(evidence, p, claim.expects, claim.margin or 0, significance.alpha)
     return {
@@ -136,12 +146,12 @@ def _compared(claim: HeldClaim, found: Found, p: float | None, significance: Sig
         "heading": comparison.ours.heading,
         "baseline": comparison.theirs.run,
         "baseline_heading": comparison.theirs.heading,
-        "ours": found.ours["mean"],
-        "theirs": found.theirs["mean"],
+        "ours": ours,
+        "theirs": theirs,
         "difference": evidence.difference,
         "low": evidence.low,
         "high": evidence.high,
-        "over": found.over,
+        "over": over,
         "n": evidence.n,
         "detectable": evidence.detectable,
         "p_value": evidence.p,
@@ -152,14 +162,16 @@ def _compared(claim: HeldClaim, found: Found, p: float | None, significance: Sig
 
 def reason(found: Found, kind: Kind, differs: str | None, alpha: float) -> str:
     """What a verdict rests on, in one line."""
-    evidence = found.evidence
+    over, _ours, _theirs, evidence = found.compared
     direction = "higher" if evidence.difference > 0 else "lower"
     parts = [f"{number(abs(evidence.difference))} {direction}" if evidence.difference else "equal"]
     if evidence.low is None or evidence.high is None:
-        parts.append("one value on each side, so that nothing is tested")
+        several = any((side["seeds"] or 1) > 1 for side in (found.ours, found.theirs))
+        why = "no two seeds in common" if several else "one value on each side"
+        parts.append(f"{why}, so that nothing is tested")
     else:
         interval = f"{number(evidence.low)} to {number(evidence.high)}"
-        parts[0] += f" ({interval}) over {evidence.n:,} {found.over}"
+        parts[0] += f" ({interval}) over {evidence.n:,} {over}"
         if kind == "undecided":
             parts.append(_why_undecided(evidence, alpha))
     return "; ".join([*parts, *filter(None, [differs])])
@@ -168,7 +180,7 @@ def reason(found: Found, kind: Kind, differs: str | None, alpha: float) -> str:
 def _why_undecided(evidence: Evidence, alpha: float) -> str:
     if evidence.p is not None and evidence.p < alpha:
         return "shown alone, but not among so many claims"
-    return f"a true difference below {number(evidence.detectable or 0)} would mostly go unseen"
+    return f"even alone, a true difference below {number(evidence.detectable or 0)} would mostly go unseen"
 
 
 def number(value: float) -> str:
@@ -221,26 +233,33 @@ def _compare(claim: HeldClaim, material: Material, significance: Significance) -
             return f"{cell.run}, {cell.heading}: {row['note'] or 'no value'}"
         sides.append(row)
     of_table = _in_grid if record.rule == "make_table" else _in_extraction
-    over, evidence = of_table(comparison, claim, record, material, significance)
-    return Found(sides[0], sides[1], over, evidence)
+    return Found(sides[0], sides[1], of_table(comparison, claim, record, material, significance))
 
 
 def _in_extraction(
     comparison: Comparison, claim: HeldClaim, record: Record, material: Material, significance: Significance
-) -> tuple[str, Evidence]:
+) -> Compared:
     """Over the draws of random vectors, else over the tasks of a mean."""
     ours, theirs = (
         _drawn(cell, comparison.table, record, material) for cell in (comparison.ours, comparison.theirs)
     )
-    margin = claim.margin or 0
-    if len(ours.by_draw) > 1 or len(theirs.by_draw) > 1:
-        pairs = paired(ours.by_draw, theirs.by_draw, len(ours.by_draw) == 1, len(theirs.by_draw) == 1)
-        return "draws", over_pairs([one - other for one, other in pairs], claim.expects, margin, significance)
+    single = len(ours.by_draw) == 1, len(theirs.by_draw) == 1
+    if not all(single):
+        draws = paired(ours.by_draw, theirs.by_draw, *single)
+        return _over("draws", list(draws.values()), claim, significance)
     if len(ours.by_task) > 1 and ours.by_task.keys() == theirs.by_task.keys():
-        differences = [ours.by_task[task] - theirs.by_task[task] for task in ours.by_task]
-        return "tasks", over_pairs(differences, claim.expects, margin, significance)
-    difference = fmean(ours.by_draw.values()) - fmean(theirs.by_draw.values())
-    return "", over_pairs([difference], claim.expects, margin, significance)
+        tasks = [(ours.by_task[task], theirs.by_task[task]) for task in ours.by_task]
+        return _over("tasks", tasks, claim, significance)
+    return _over("", [(fmean(ours.by_draw.values()), fmean(theirs.by_draw.values()))], claim, significance)
+
+
+def _over(
+    what: str, pairs: Sequence[tuple[float, float]], claim: HeldClaim, significance: Significance
+) -> Compared:
+    """Two sides over what both repeat, pair by pair."""
+    differences = [one - other for one, other in pairs]
+    evidence = over_pairs(differences, claim.expects, claim.margin or 0, significance)
+    return Compared(what, fmean(one for one, _ in pairs), fmean(other for _, other in pairs), evidence)
 
 
 def _name_of(path: Path) -> str:
@@ -287,14 +306,14 @@ def _drawn(cell: Cell, name: str, record: Record, material: Material) -> Drawn:
 
 def _in_grid(
     comparison: Comparison, claim: HeldClaim, record: Record, material: Material, significance: Significance
-) -> tuple[str, Evidence]:
+) -> Compared:
     """Over seeds; over sentence pairs where neither run has any."""
     experiment = Experiment.parse(record.settings["experiment"], comparison.table)
     runs = runs_of(experiment.model_dump())
     sides = (comparison.ours, comparison.theirs)
-    margin = claim.margin or 0
     values = [_seeded(cell, experiment, material, comparison.table) for cell in sides]
     fixed = [runs[cell.run].fixed for cell in sides]
+    ours, theirs = (fmean(one.by_seed.values()) for one in values)
     if all(fixed):
         columns = [_behind(experiment.columns, cell.heading) for cell in sides]
         parts = [
@@ -311,12 +330,10 @@ def _in_grid(
             difference = fmean(part.difference for part in parts if part)
             mixed = np.mean([part.resampled_R for part in parts if part], axis=0)
             count = sum(part.pairs for part in parts if part)
-            return "pairs", over_resamples(difference, mixed, count, claim.expects, margin, significance)
-    pairs = paired(values[0].by_seed, values[1].by_seed, *fixed)
-    over = "seeds" if len(pairs) > 1 else ""
-    if not pairs:
-        pairs = [(fmean(values[0].by_seed.values()), fmean(values[1].by_seed.values()))]
-    return over, over_pairs([one - other for one, other in pairs], claim.expects, margin, significance)
+            found = over_resamples(difference, mixed, count, claim.expects, claim.margin or 0, significance)
+            return Compared("pairs", ours, theirs, found)
+    pairs = list(paired(values[0].by_seed, values[1].by_seed, *fixed).values())
+    return _over("seeds" if len(pairs) > 1 else "", pairs or [(ours, theirs)], claim, significance)
 
 
 def _seeded(cell: Cell, experiment: Experiment, material: Material, place: str) -> Values:

@@ -102,7 +102,8 @@ def test_the_bootstrap_equals_ranking_every_resample_anew(random):
     assert found.difference == pytest.approx(
         stats.spearmanr(gold, ours).statistic - stats.spearmanr(gold, theirs).statistic
     )
-    assert found.p == pytest.approx(2 * np.mean(np.array(differences) <= 0))
+    below = np.count_nonzero(np.array(differences) <= 0)
+    assert found.p == pytest.approx(2 * (below + 1) / (SETTINGS.resamples + 1))
     assert found.n == 60
 
 
@@ -123,3 +124,8 @@ def test_a_constant_system_has_correlation_0(random):
     gold, ours, _ = ties(random, 40)
     found = bootstrap(gold, ours, np.zeros(40), SETTINGS)
     assert found.difference == pytest.approx(stats.spearmanr(gold, ours).statistic)
+
+
+def test_power_that_chance_alone_would_have_is_refused():
+    with pytest.raises(ValueError, match=r"power 0\.05 is not above alpha 0\.05; raise it"):
+        Config(alpha=0.05, power=0.05, permutations=1, resamples=1, seed=0)

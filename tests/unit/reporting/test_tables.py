@@ -189,6 +189,22 @@ def test_a_gain_over_a_frozen_baseline_is_that_of_every_seed():
     assert (found["mean"], found["seeds"]) == (pytest.approx((10 + 13 + 12) / 3), 3)
 
 
+def test_a_gain_is_over_the_seeds_of_the_difference_where_the_baseline_has_gaps():
+    """It has seed 1 alone, which is no value for the others: .71 - .70."""
+    given = files(VALUES | {OURS: {1: 0.70}})
+    table = built(with_columns({"heading": "gain", "gain_of": "A", "digits": 2}, baseline=OURS), given)
+    gain = cell(table, OTHER, "gain")
+    assert (gain["mean"], gain["seeds"]) == (pytest.approx(1.0), 1)
+    assert cell(table, OTHER)["difference"] == pytest.approx(1.0)
+
+
+def test_a_ratio_over_nothing_is_a_gap():
+    given = files(extra=lambda run, seed, value: [Score("b", "all", "spearman", 0.0, 50)])
+    table = built(with_columns({"heading": "A / B", "ratio_of": ["A", "B"], "digits": 2}), given)
+    found = cell(table, OURS, "A / B")
+    assert (found["mean"], found["seeds"], found["note"]) == (None, 0, "B is 0")
+
+
 def test_a_ratio_or_gain_of_a_mean_is_that_of_the_mean():
     mean = {"heading": "Avg.", "mean_of": ["A", "B"], "digits": 2}
     ratio = {"heading": "r", "ratio_of": ["Avg.", "A"], "digits": 2}

@@ -250,6 +250,15 @@ def test_one_value_on_each_side_is_subtracted_and_not_tested(material):
     assert row["reason"] == "equal; one value on each side, so that nothing is tested"
 
 
+def test_sides_are_shown_over_the_seeds_that_were_compared(material):
+    """Seed 1 alone is common: 73.0 against 67.0, though the means of three are others."""
+    worse = "worse.minilm.wiki"
+    alone = material._replace(scores={**material.scores, worse: material.scores[worse][:1]})
+    (row,) = judge(alone, claim(B, worse))
+    assert (row["ours"], row["theirs"], row["difference"]) == pytest.approx((73.0, 67.0, 6.0))
+    assert row["over"] == "" and row["p_value"] is None
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "over", "n"),
     [(("idf^T", "BERT"), ("avg.", "BERT"), "tasks", 4), (("avg.", "BERT"), ("avg.", "RE"), "draws", 5)],
