@@ -576,6 +576,49 @@ MISTAKES = {
         put("extraction/show/tables", ["extraction_table99"]),
         "extraction.show.tables: extraction_table99 is not defined. Did you mean extraction_table9?",
     ),
+    **{
+        f"a name in the extraction study's {path}": (
+            put(f"extraction/{path}", value),
+            f"extraction.{path.replace('/', '.')}{finding}",
+        )
+        for path, value, finding in [
+            ("models/GloVe/representation", "glve", ": glve is not defined. Did you mean glove?"),
+            ("measures/STS12/tasks", ["sts112"], ": sts112 is not defined. Did you mean sts12?"),
+            ("measures/STS/metrics", ["spearmann"], ": spearmann is not defined. Did you mean spearman?"),
+            ("measures/IsoScore/metrics", ["isoscor"], ": isoscor is not defined. Did you mean isoscore?"),
+            ("measures/alignment/aggregation", "all", ': geometry has no "all" of alignment. Known: "".'),
+            ("measures/IsoScore/aggregation", "mean", ': isotropy has no "mean" of isoscore. Known: "".'),
+            ("tables/extraction_demo/models", ["BRT"], ": BRT is not defined. Did you mean BERT?"),
+            ("tables/extraction_demo/measures", ["STSS"], ": STSS is not defined. Did you mean STS?"),
+            (
+                "tables/extraction_demo/variants",
+                [{"weightings": ["unbiasd"], "postprocessings": ["none"]}],
+                ".0.weightings: unbiasd is not defined. Did you mean unbiased?",
+            ),
+            (
+                "figures/extraction_figure1/variants",
+                [{"weightings": ["avg"], "postprocessings": ["non"]}],
+                ".0.postprocessings: non is not defined. Did you mean none?",
+            ),
+            ("figures/extraction_figure1/x", "IsoScor", ": IsoScor is not defined. Did you mean IsoScore?"),
+            ("figures/extraction_figure1/below", "table4", ": table4 is not defined. Known: "),
+            (
+                "figures/extraction_figure4/series/0/weighting",
+                "agv",
+                ": agv is not defined. Did you mean avg?",
+            ),
+            (
+                "figures/extraction_figure5/representation",
+                "plan",
+                ": plan is not defined. Did you mean plain?",
+            ),
+            (
+                "statistics/extraction_table2/rows/0/dataset",
+                "agnew",
+                ": agnew is not defined. Did you mean agnews?",
+            ),
+        ]
+    },
     # sources of datasets: readers, their files and options
     "a reader that is not there": (
         put("datasets/lee/sources/0/reader", "leee"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.claim_checks import claim_findings
+from workflow_scripts.graph.extraction_checks import extraction_findings
 from workflow_scripts.graph.findings import advice, refuse
 from workflow_scripts.graph.references import axis_findings, grid_findings, reference_findings
 from workflow_scripts.graph.resources import data_root_findings, resource_findings
@@ -136,7 +137,7 @@ def study_findings(
         data_root: Folder of local data.
     """
     yield from data_root_findings(config, data_root)
-    references = [*reference_findings(config)]
+    references = [*reference_findings(config), *extraction_findings(config)]
     yield from references
     in_grids = [*_of_grids(config, grids)]
     yield from in_grids

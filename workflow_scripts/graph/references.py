@@ -77,7 +77,6 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
         yield from unknown(kind, [*config["suites"], "extraction"], "evaluation.on_gpu")
     yield from _of_suites(config)
     yield from _of_report(config)
-    yield from _of_extraction(config)
 
 
 def _of_corpus(config: Mapping[str, Any], name: str) -> Iterator[str]:
@@ -188,27 +187,6 @@ def _of_report(config: Mapping[str, Any]) -> Iterator[str]:
         evaluated = [one for suite in config["suites"]["sts"].values() for one in datasets_in(suite)]
         if task in config["datasets"] and task not in evaluated:
             yield f"{place}: no suite of suites.sts has {task}, so nothing would be drawn. Name one that they have."
-
-
-def _of_extraction(config: Mapping[str, Any]) -> Iterator[str]:
-    extraction = config["extraction"]
-    yield from unknown(extraction["encoder"], config["encoders"], "extraction.encoder")
-    for part in ("wikitext", "averages"):
-        yield from unknown(extraction[part]["dataset"], config["datasets"], f"extraction.{part}.dataset")
-    for kind, suite in extraction["suites"].items():
-        if suite:
-            yield from unknown(suite, config["suites"][kind], f"extraction.suites.{kind}")
-    for name, block in extraction["representations"].items():
-        if block.get("template"):
-            place = f"extraction.representations.{name}.template"
-            yield from unknown(block["template"], extraction["templates"], place)
-    for number, block in enumerate(extraction["blocks"]):
-        for axis in ("representations", "weightings", "postprocessings"):
-            for name in block[axis]:
-                yield from unknown(name, extraction[axis], f"extraction.blocks.{number}.{axis}")
-    for part, names in extraction.get("show", {}).items():
-        for name in names:
-            yield from unknown(name, extraction[part], f"extraction.show.{part}")
 
 
 def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:

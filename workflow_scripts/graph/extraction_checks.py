@@ -1,0 +1,99 @@
+"""Whether every name that the extraction study uses is defined, and its measures are what suites write."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from workflow_scripts.extraction.blocks import tasks_of
+from workflow_scripts.graph.findings import unknown
+from workflow_scripts.graph.references import FORMS_OF_KIND
+from workflow_scripts.graph.suites import Cells, written
+
+ISOTROPY: Cells = frozenset({("", "isoscore")})
+"""Of Wikitext's sentences, which are no suite's."""
+
+Extraction = Mapping[str, Any]
+
+
+def extraction_findings(config: Mapping[str, Any]) -> Iterator[str]:
+    """What the extraction study names that is not there, shown or not."""
+    extraction = config["extraction"]
+    yield from unknown(extraction["encoder"], config["encoders"], "extraction.encoder")
+    for part in ("wikitext", "averages"):
+        yield from unknown(extraction[part]["dataset"], config["datasets"], f"extraction.{part}.dataset")
+    for kind, suite in extraction["suites"].items():
+        if suite:
+            yield from unknown(suite, config["suites"][kind], f"extraction.suites.{kind}")
+    for name, block in extraction["representations"].items():
+        if block.get("template"):
+            place = f"extraction.representations.{name}.template"
+            yield from unknown(block["template"], extraction["templates"], place)
+    for number, block in enumerate(extraction["blocks"]):
+        for axis in ("representations", "weightings", "postprocessings"):
+            for name in block[axis]:
+                yield from unknown(name, extraction[axis], f"extraction.blocks.{number}.{axis}")
+    for name, model in extraction["models"].items():
+        place = f"extraction.models.{name}.representation"
+        yield from unknown(model["representation"], extraction["representations"], place)
+    for name, measure in extraction["measures"].items():
+        yield from _of_measure(config, measure, f"extraction.measures.{name}")
+    for name, table in extraction["statistics"].items():
+        for number, row in enumerate(table["rows"]):
+            place = f"extraction.statistics.{name}.rows.{number}.dataset"
+            yield from unknown(row["dataset"], config["datasets"], place)
+    for part in ("tables", "figures"):
+        for name, block in extraction[part].items():
+            yield from _of_shown(extraction, block, f"extraction.{part}.{name}")
+    for part, names in extraction["show"].items():
+        for name in names:
+            yield from unknown(name, extraction[part], f"extraction.show.{part}")
+
+
+def _of_measure(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Tasks of any suite of its kind, or any data of the form: the study's own suite may leave some out."""
+    kind, aggregation, metrics = (measure[key] for key in ("kind", "aggregation", "metrics"))
+    cells = ISOTROPY
+    if kind != "isotropy":
+        suites = config["suites"][kind].values()
+        tasks = {task for suite in suites for task in tasks_of(suite)}
+        form = FORMS_OF_KIND.get(kind)
+        tasks |= {name for name, block in config["datasets"].items() if block["form"] == form}
+        for task in measure["tasks"] or []:
+            yield from unknown(task, tasks, f"{place}.tasks")
+        each = (written(kind, suite, config["mteb"]["lists"]) for suite in suites)
+        cells = frozenset(cell for suite in each for of_task in suite.values() for cell in of_task)
+    for metric in metrics:
+        yield from unknown(metric, {name for _, name in cells}, f"{place}.metrics")
+    patterns = sorted({pattern for pattern, metric in cells if metric in metrics})
+    if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):
+        known = ", ".join(f'"{pattern}"' for pattern in patterns)
+        yield f'{place}.aggregation: {kind} has no "{aggregation}" of {", ".join(metrics)}. Known: {known}.'
+
+
+def _of_shown(extraction: Extraction, block: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Names in a table or a figure, of whatever kind."""
+    for axis in ("models", "measures"):
+        yield from _each(block.get(axis, []), extraction[axis], f"{place}.{axis}")
+    for number, variants in enumerate(block.get("variants", [])):
+        for axis in ("weightings", "postprocessings"):
+            yield from _each(variants[axis], extraction[axis], f"{place}.variants.{number}.{axis}")
+    for number, line in enumerate(block.get("series", [])):
+        yield from _of_line(extraction, line, f"{place}.series.{number}")
+    yield from _of_line(extraction, block, place)
+    for axis in ("x", "y"):
+        if axis in block:
+            yield from unknown(block[axis], extraction["measures"], f"{place}.{axis}")
+    if "below" in block:
+        tables = [*extraction["tables"], *extraction["statistics"]]
+        yield from unknown(block["below"], tables, f"{place}.below")
+
+
+def _of_line(extraction: Extraction, line: Mapping[str, Any], place: str) -> Iterator[str]:
+    for axis in ("representation", "weighting"):
+        if axis in line:
+            yield from unknown(line[axis], extraction[f"{axis}s"], f"{place}.{axis}")
+
+
+def _each(names: Iterable[str], known: Iterable[str], place: str) -> Iterator[str]:
+    for name in names:
+        yield from unknown(name, known, place)
