@@ -61,3 +61,21 @@ def test_a_card_and_a_page_name_the_sentences_that_a_corpus_adds():
     found = Config.parse(json.loads(Sharing(study).settings(wildcards)), "card")
     assert [source.name for source in found.data] == ["sick_r_all", "wiki_extract"]
     assert "<results>/datasets/sick_r_all.parquet" in Reporting(study).datasets(".parquet")
+
+
+def test_a_card_and_a_page_name_what_is_behind_the_teacher_and_the_base_of_a_base():
+    config, grids = copy.deepcopy(CONFIG), copy.deepcopy(GRIDS)
+    adapted = config["encoders"]["minilm_mlm"]["adapt"]
+    config["encoders"] |= {
+        "bert_wiki": {"label": None, "adapt": adapted | {"base": "bert_base", "corpus": "wiki1m"}},
+        "bert_nli": {"label": None, "adapt": adapted | {"base": "bert_wiki", "corpus": "wiki_sentences"}},
+        "taught": {"label": None, "runs": [{"method": "frozen_avg", "encoder": "bert_nli"}]},
+    }
+    block = {"encoder": "minilm", "corpus": "wiki_extract", "method": "distil", "teacher": "taught"}
+    grids["demo"]["runs"] = [block]
+    study = Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
+    wildcards = SimpleNamespace(run="distil.minilm.wiki_extract.taught", seed="1")
+    found = Config.parse(json.loads(Sharing(study).settings(wildcards)), "card")
+    assert [source.name for source in found.encoders] == ["bert_base", "minilm"]
+    assert [source.name for source in found.data] == ["wiki1m", "wiki_extract", "wiki_sentences"]
+    assert study.read_corpora == ["wiki1m", "wiki_extract", "wiki_sentences"]

@@ -4,7 +4,6 @@ from typing import Any
 
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.references import datasets_of_corpora
-from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
 
@@ -54,30 +53,16 @@ class Sharing:
         """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""
         run = self._study.runs[wildcards.run]
         settings = self._study.settings(wildcards.run)
+        behind = self._study.behind([run.encoder, run.teacher])
+        corpora = behind.corpora | ({run.corpus} if run.corpus else set())
         return as_json(
             {
-                "encoders": [self._encoder(name) for name in sorted(self._encoders(run.encoder))],
-                "data": [
-                    self._dataset(name) for name in datasets_of_corpora(self._config, self._corpora(run))
-                ],
+                "encoders": [self._encoder(name) for name in sorted(behind.published)],
+                "data": [self._dataset(name) for name in datasets_of_corpora(self._config, corpora)],
                 "method": settings["method"],
                 "training": settings["training"] if run.corpus else None,
             }
         )
-
-    def _encoders(self, name: str) -> set[str]:
-        """Published encoders behind one: its own name, its base, or those of the runs that it consists of."""
-        block = self._config["encoders"][name]
-        if "adapt" in block:
-            return self._encoders(block["adapt"]["base"])
-        members = self._study.members(name).values()
-        return {found for member in members for found in self._encoders(member.encoder)} or {name}
-
-    def _corpora(self, run: Run) -> set[str]:
-        """Corpora that a run, its encoder and the runs that it is made of were trained on."""
-        adapted = self._config["encoders"][run.encoder].get("adapt", {}).get("corpus")
-        members = self._study.members(run.encoder).values()
-        return ({run.corpus, adapted} - {None}).union(*(self._corpora(member) for member in members))
 
     def _encoder(self, name: str) -> dict[str, Any]:
         fetch = self._config["encoders"][name]["fetch"]

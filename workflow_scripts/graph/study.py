@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from snakemake.utils import update_config
 
@@ -40,6 +40,14 @@ from workflow_scripts.methods import readout_modules
 from workflow_scripts.provenance.closure import code_files
 
 ENSEMBLE = "models.ensemble"
+
+
+class Behind(NamedTuple):
+    """What some encoders come from."""
+
+    published: set[str]
+    """Encoders that are fetched."""
+    corpora: set[str]
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,28 @@ class Study:
         """The runs that an encoder consists of, in order."""
         return members_of(self.config["encoders"], encoder, seeds)
 
+    def behind(self, encoders: Iterable[str | None]) -> Behind:
+        """What encoders come from: those that they are adapted from, or their runs start from or learn from."""
+        seen: set[str] = set()
+        published: set[str] = set()
+        corpora: set[str | None] = set()
+        pending = [*encoders]
+        while pending:
+            name = pending.pop()
+            if name is None or name in seen:
+                continue
+            seen.add(name)
+            block = self.config["encoders"][name]
+            if "fetch" in block:
+                published.add(name)
+            if "adapt" in block:
+                corpora.add(block["adapt"]["corpus"])
+                pending.append(block["adapt"]["base"])
+            for run in self.members(name).values():
+                corpora.add(run.corpus)
+                pending += [run.encoder, run.teacher]
+        return Behind(published, {corpus for corpus in corpora if corpus})
+
     def models(self, encoder: str, seed: str) -> list[str]:
         """Models of the runs that an encoder consists of, each by the seed that goes with ``seed``."""
         members = self.members(encoder, [int(seed)])
@@ -198,10 +228,8 @@ class Study:
     @cached_property
     def read_corpora(self) -> list[str]:
         """Corpora that runs or their encoders train on."""
-        adapted = {
-            self.config["encoders"][run.encoder].get("adapt", {}).get("corpus") for run in self.runs.values()
-        }
-        return sorted({*self.asked_corpora, *adapted} - {None})
+        encoders = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher)}
+        return sorted({*self.asked_corpora, *self.behind(encoders).corpora})
 
     @cached_property
     def asked_pools(self) -> list[str]:
