@@ -100,6 +100,18 @@ class Memory:
             )
         )
 
+    def trained_gb(self, run: str) -> float | None:
+        """What a run's training keeps of parameters, without activations; None for an encoder nobody can size yet."""
+        return self._known_gb(self._study.runs[run].encoder, self._trained_bytes(run))
+
+    def adapted_gb(self, encoder: str) -> float | None:
+        """The same of an encoder that is adapted."""
+        return self._known_gb(encoder, _TRAINED_BYTES)
+
+    def _known_gb(self, encoder: str, bytes_each: int) -> float | None:
+        known = all(self._study.sizes.behind(encoder))
+        return self._behind(encoder) * bytes_each / 1e9 if known else None
+
     def _trained_bytes(self, run: str) -> int:
         method = self._study.method(run)
         frozen = method.get("base", method).get("weights")

@@ -23,8 +23,8 @@ from rich.text import Text
 from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.graph.evaluation import JOINT_GROUP
 from workflow_scripts.graph.findings import advice, refuse
+from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
-from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.partitions import PARTITIONS
 from workflow_scripts.graph.queue import (
     LISTING,
@@ -40,14 +40,12 @@ from workflow_scripts.graph.queue import (
     target_of,
 )
 from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.graph.yaml_files import configfiles_of, reading_findings
+from workflow_scripts.graph.workloads import Workloads
+from workflow_scripts.graph.yaml_files import reading_findings
 from workflow_scripts.planning.estimates import Estimator, by
-from workflow_scripts.planning.graph import Graph, Job, planned, study_parser
-from workflow_scripts.planning.rates import Rates, read_rates
+from workflow_scripts.planning.graph import Graph, Job, planned, study_in, study_parser
+from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.provenance.closure import ROOT
-
-TRAINING_BYTES = 16
-"""Bytes of a parameter while it is trained: itself, its gradient and two moments; activations come on top."""
 
 
 class Line(NamedTuple):
@@ -103,18 +101,17 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
             yield Line(where, f"{found or what}.", remedy or "Correct it.")
         return
     yield Line("configuration", f"sound; {len(graph.jobs)} jobs are left to do")
-    config = merged([*configfiles_of(ROOT / "Snakefile"), *configfiles])
-    yield from needs(graph, config)
-    yield from folders(config)
-    rates = read_rates(ROOT / "config/rates.yaml")
-    estimator = Estimator(graph, rates, ROOT)
+    study = study_in(ROOT, configfiles)
+    yield from needs(graph, study.config)
+    yield from folders(study.config)
+    estimator = Estimator(graph, read_rates(ROOT / "config/rates.yaml"), ROOT)
     yield disk(
         by(graph.jobs, estimator.gigabytes).value, shutil.disk_usage(_nearest(Path("results"))).free / 1e9
     )
     if profile and (settings := settings_of(["--profile", profile])):
         yield from cluster(graph, settings)
         return
-    yield memory(graph, estimator, rates, *gpu_gigabytes())
+    yield memory(graph, Memory(study, Workloads(study)), *gpu_gigabytes())
     if shutil.which("sbatch"):
         yield Line("cluster", "not asked; make preflight PROFILE=slurm, or --profile slurm, asks it")
 
@@ -236,38 +233,45 @@ def gpu_gigabytes() -> tuple[float | None, str]:
     return (min(sizes) * 1.048576e-3, "") if sizes else (None, said.strip())  # it counts in MiB
 
 
-def memory(
-    graph: Graph, estimator: Estimator, rates: Rates, gigabytes: float | None, complaint: str = ""
-) -> Line:
+def memory(graph: Graph, requests: Memory, gigabytes: float | None, complaint: str = "") -> Line:
     """The largest training that is left to do, or seeds side by side, without activations, against a GPU's memory.
 
     Args:
         graph: What is left to do.
-        estimator: Knows the encoders of its jobs.
-        rates: Sizes of encoders.
+        requests: Knows what a training keeps of parameters.
         gigabytes: Of the smallest GPU here.
         complaint: What its tool said where it did not tell them.
     """
-    sizes: dict[str, float] = {}
-    for job in graph.jobs:
-        if job.work in ("train_encoder", "continue_mlm"):
-            known = [
-                rates.encoders[name].parameters_millions
-                for name in estimator.encoders(job)
-                if name in rates.encoders
-            ]
-            trained = sum(known) * 1e6 * max(1, job.trainings)
-            sizes[" ".join([*job.wildcards.values(), *job.seeds])] = trained * TRAINING_BYTES / 1e9
-    if not sizes:
+    each = {
+        " ".join([*job.wildcards.values(), *job.seeds]): (_trained_gb(job, requests), max(1, job.trainings))
+        for job in graph.jobs
+        if job.work in ("train_encoder", "continue_mlm")
+    }
+    sizes = {name: known * trainings for name, (known, trainings) in each.items() if known is not None}
+    unsized = [name for name in each if name not in sizes]
+    if not each:
         return Line("GPU memory", "no training is left to do")
+    more = (
+        f"; of {len(unsized)}, as {unsized[0]}, nobody can say before the encoder is fetched"
+        if unsized
+        else ""
+    )
+    if not sizes:
+        return Line("GPU memory", f"what trainings take is not known{more}")
     largest = max(sizes, key=lambda name: sizes[name])
-    wanted = f"{sizes[largest]:,.1f} GB and its activations for {largest}"
+    wanted = f"{sizes[largest]:,.1f} GB and its activations for {largest}{more}"
     if gigabytes is None:
         unknown, none = f"nvidia-smi does not say ({complaint})", "no GPU here: trainings use the CPU"
         return Line("GPU memory", f"{unknown if complaint else none}; the largest takes {wanted}")
     if sizes[largest] <= gigabytes:
         return Line("GPU memory", f"{gigabytes:,.0f} GB; the largest training takes {wanted}")
     return Line("GPU memory", f"{gigabytes:,.0f} GB; {wanted}.", "Use a larger GPU, or leave that run out.")
+
+
+def _trained_gb(job: Job, requests: Memory) -> float | None:
+    if job.work == "continue_mlm":
+        return requests.adapted_gb(job.wildcards["encoder"])
+    return requests.trained_gb(job.wildcards["run"])
 
 
 if __name__ == "__main__":

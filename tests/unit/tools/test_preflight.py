@@ -2,35 +2,46 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
 from tests.planning import DEMO, ROOT, run
+from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.queue import PLUGIN_CALLS, Settings
-from workflow_scripts.planning.estimates import Estimator
+from workflow_scripts.graph.sizes import Size
+from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.tools.preflight import disk, folders, gpu_gigabytes, group_of, memory, packages, python
 
-RATES = read_rates(ROOT / "config/rates.yaml")
+BERT, BERT_LARGE, LLAMA = Size(12, 768), Size(24, 1024), Size(32, 4096)
 
 
-def graph(*encoders):
-    jobs = [
-        Job("train_encoder", {"run": f"simcse.{name}", "seed": "1"}, {}, [f"results/x/encoders/{name}/record.json"],
-            [f"results/x/runs/simcse.{name}/seed1/model/record.json"], 1, 60)
-        for name in encoders
-    ]  # fmt: skip
-    fetched = [
-        Job("fetch_encoder", {"encoder": name}, {}, [], [f"results/x/encoders/{name}/record.json"], 0, 30)
-        for name in encoders
-    ]
-    return Graph([*fetched, *jobs])
+class Study:
+    """Runs named as their encoder; ``fetched_later`` has no size yet, and ``fused`` joins one with a known one."""
+
+    runs: ClassVar = {
+        name: SimpleNamespace(encoder=name)
+        for name in ("bert", "bert_large", "llama", "fetched_later", "fused", "with_adapters")
+    }
+    sizes = SimpleNamespace(
+        behind={
+            "bert": [BERT], "bert_large": [BERT_LARGE], "llama": [LLAMA], "with_adapters": [LLAMA],
+            "fetched_later": [None], "fused": [BERT, None],
+        }.__getitem__
+    )  # fmt: skip
+
+    def method(self, run):
+        return (
+            {"module": "llm2vec", "weights": "bfloat16"} if run == "with_adapters" else {"module": "simcse"}
+        )
 
 
-def memory_of(gigabytes, *encoders):
-    planned = graph(*encoders)
-    return memory(planned, Estimator(planned, RATES, ROOT), RATES, gigabytes)
+def memory_of(gigabytes, *runs, complaint="", adapted=()):
+    jobs = [Job("train_encoder", {"run": run, "seed": "1"}, {}, [], [], 1, 60) for run in runs]
+    jobs += [Job("continue_mlm", {"encoder": encoder}, {}, [], [], 1, 60) for encoder in adapted]
+    return memory(Graph(jobs), Memory(Study(), Workloads(Study())), gigabytes, complaint)
 
 
 def test_another_python_is_red(tmp_path):
@@ -66,11 +77,27 @@ def test_a_folder_that_cannot_be_written_is_red(tmp_path, monkeypatch):
 
 
 def test_a_training_that_no_gpu_holds_is_red():
-    assert memory_of(80.0, "bert_base", "bert_large").remedy == ""
-    line = memory_of(80.0, "bert_base", "llama2_7b_mntp")
-    assert "80 GB; 107.8 GB and its activations for simcse.llama2_7b_mntp 1" in line.found
+    assert memory_of(80.0, "bert", "bert_large").remedy == ""
+    line = memory_of(80.0, "bert", "llama")
+    assert "80 GB; 107.4 GB and its activations for llama 1" in line.found
     assert line.remedy
-    assert memory_of(None, "bert_base").found.startswith("no GPU here")
+    assert memory_of(None, "bert").found.startswith("no GPU here")
+    assert "107.4 GB and its activations for llama" in memory_of(80.0, adapted=["bert", "llama"]).found
+    assert memory_of(80.0).found == "no training is left to do"
+
+
+def test_adapters_beside_frozen_weights_take_the_weights_alone():
+    line = memory_of(80.0, "with_adapters")
+    assert line.found == "80 GB; the largest training takes 26.8 GB and its activations for with_adapters 1"
+    assert not line.remedy
+
+
+def test_a_training_of_an_encoder_that_nobody_can_size_is_not_counted_as_nothing():
+    unsized = "of 2, as fetched_later 1, nobody can say before the encoder is fetched"
+    line = memory_of(80.0, "bert", "fetched_later", "fused")
+    assert line.found.endswith(f"takes 2.2 GB and its activations for bert 1; {unsized}")
+    line = memory_of(80.0, "fetched_later", "fused")
+    assert line.found == f"what trainings take is not known; {unsized}"
 
 
 @pytest.mark.parametrize(
@@ -91,9 +118,8 @@ def test_a_gpu_that_says_nothing_of_its_memory_is_none(tmp_path, monkeypatch, sa
 
 
 def test_a_gpu_whose_tool_fails_is_told_with_what_it_said():
-    planned = graph("bert_base")
-    line = memory(planned, Estimator(planned, RATES, ROOT), RATES, None, "NVIDIA-SMI has failed")
-    assert line.found.startswith("nvidia-smi does not say (NVIDIA-SMI has failed); the largest takes 1.8 GB")
+    line = memory_of(None, "bert", complaint="NVIDIA-SMI has failed")
+    assert line.found.startswith("nvidia-smi does not say (NVIDIA-SMI has failed); the largest takes 2.2 GB")
 
 
 @pytest.fixture(scope="module")
