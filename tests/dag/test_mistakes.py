@@ -224,6 +224,26 @@ MISTAKES = {
         both(put("encoders/minilm_mlm/training", {"epochs": 1}), run("simcse")),
         "training.epochs: 1 with training.max_steps 16, after merging.",
     ),
+    "epochs of masked words where steps stay": (
+        put("continue_mlm/training/epochs", 1),
+        "encoders.minilm_mlm.adapt.training.epochs: 1 with training.max_steps 120, after merging.",
+    ),
+    "neither epochs nor steps of masked words": (
+        put("continue_mlm/training/max_steps", None),
+        "encoders.minilm_mlm.adapt.training.epochs: None with training.max_steps None, after merging.",
+    ),
+    "epochs of an adapted encoder's own where steps stay": (
+        put("encoders/minilm_mlm/adapt/training", {"epochs": 1}),
+        "encoders.minilm_mlm.adapt.training.epochs: 1 with training.max_steps 120, after merging.",
+    ),
+    "masked words on several GPUs": (
+        put("continue_mlm/training/gpus", 2),
+        "encoders.minilm_mlm.adapt.training.gpus: 2; processes choose different numbers of tokens. Set it to 1.",
+    ),
+    "an encoder afresh whose heads do not share its width": (
+        put("encoders/minilm_mlm/adapt/afresh", {"layers": 6, "width": 128, "heads": 5, "feed_forward": 8}),
+        "encoders.minilm_mlm.adapt.afresh.width: 128 is no multiple of the 5 heads. Make it one.",
+    ),
     "an interval of a method that is none": (
         both(put("methods/simcse/development", {"every": 0}), run("simcse")),
         "development.every: 0 is less than or equal to the minimum of 0",
@@ -721,6 +741,14 @@ def test_a_mistake_of_many_runs_is_one_line():
 @pytest.mark.parametrize("overlay", ["config/config.yaml", "config/minilm.yaml"])
 def test_the_studies_of_this_repository_are_sound(overlay):
     assert findings(lambda config, grids: None, overlay) == []
+
+
+def test_an_adapted_encoder_that_the_study_does_not_use_is_not_held_to_its_training():
+    def change(config, _grids):
+        adapt = config["encoders"]["minilm_mlm"]["adapt"] | {"training": {"gpus": 2}}
+        config["encoders"]["unused"] = {"adapt": adapt}
+
+    assert findings(change) == []
 
 
 # Only what is asked for is required: keys, engines, data of the jobs that are to run.

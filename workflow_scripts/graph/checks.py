@@ -12,10 +12,16 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.claim_checks import claim_findings
 from workflow_scripts.graph.extraction_checks import extraction_findings
 from workflow_scripts.graph.findings import advice, refuse
-from workflow_scripts.graph.references import axis_findings, grid_findings, reference_findings
+from workflow_scripts.graph.references import (
+    axis_findings,
+    encoders_behind,
+    grid_findings,
+    reference_findings,
+)
 from workflow_scripts.graph.resources import data_root_findings, resource_findings
+from workflow_scripts.graph.rules import adapting_rules
 from workflow_scripts.graph.run_checks import RunChecks
-from workflow_scripts.graph.runs import EXTRACTION, Run, members_of, runs_of
+from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, runs_of
 from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA, read_schema, schema_findings, validator_of
 from workflow_scripts.graph.sizes import sizes_of
 from workflow_scripts.graph.yaml_files import not_finite, read_yaml, reading_findings
@@ -154,6 +160,9 @@ def _of_runs(
     sizes = sizes_of(config, root, data_root)
     checks = RunChecks(config, read_schema(root / "config" / SCHEMA), sizes)
     behind: set[str] = set()
+    named = {pool["encoder"] for pool in config["exemplars"].values()}
+    if EXTRACTION in config["experiments"]:
+        named.add(config["extraction"]["encoder"])
     for name, grid in grids.items():
         if not any(_of_axes(config, grid, name)):
             runs, _ = _of_expanded(grid, name)
@@ -161,8 +170,19 @@ def _of_runs(
             yield from checks.attention_findings(f"experiments/{name}.yaml", grid, runs)
             for run in runs.values():
                 behind |= _encoders_of_runs(config["encoders"], {run.encoder, run.teacher})
+                named |= {run.encoder, run.teacher} - {None}
     for encoder in sorted(behind):
         yield from checks.findings(f"encoders.{encoder}.runs", members_of(config["encoders"], encoder, (0,)))
+    yield from _of_adapted(config, named)
+
+
+def _of_adapted(config: dict[str, Any], named: set[str]) -> Iterator[str]:
+    """Trainings of the adapted encoders among ``named`` and behind them."""
+    encoders = config["encoders"]
+    for encoder in sorted(named.union(*(encoders_behind(encoders, name) for name in named))):
+        if adapt := encoders[encoder].get("adapt"):
+            for finding in adapting_rules(adapt, adapting_training(config, adapt)):
+                yield f"encoders.{encoder}.adapt.{finding}"
 
 
 def _encoders_of_runs(encoders: Mapping[str, Any], names: set[str | None]) -> set[str]:

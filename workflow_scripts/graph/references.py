@@ -104,11 +104,11 @@ def _of_encoder(config: Mapping[str, Any], name: str, encoder: Mapping[str, Any]
     if "adapt" in encoder:
         yield from unknown(encoder["adapt"]["base"], config["encoders"], f"encoders.{name}.adapt.base")
         yield from _sentences(config, encoder["adapt"]["corpus"], f"encoders.{name}.adapt.corpus")
-    if name in _behind(config["encoders"], name):
+    if name in encoders_behind(config["encoders"], name):
         yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
 
 
-def _behind(encoders: Mapping[str, Any], name: str) -> set[str]:
+def encoders_behind(encoders: Mapping[str, Any], name: str) -> set[str]:
     """Encoders that an encoder starts from, directly or through others; itself where it does so in a circle."""
     found: set[str] = set()
     pending = [name]

@@ -74,18 +74,33 @@ class Start(NamedTuple):
 
 def training_rules(training: Settings) -> Iterator[str]:
     """Settings of the training that exclude each other."""
-    epochs, steps = training["epochs"], training["max_steps"]
-    if (epochs is None) == (steps is None):
-        yield (
-            f"training.epochs: {epochs} with training.max_steps {steps}, after merging. "
-            "Give one of them, and null for the other."
-        )
+    yield from _length(training)
     if training["batch_size"] % training["gpus"]:
         found = f"{training['batch_size']} sentences for {training['gpus']} GPUs"
         yield f"training.batch_size: {found}. Make it a multiple."
     if training["together"] > 1 and training["gpus"] > 1:
         found = f"{training['together']} seeds side by side on one card, with {training['gpus']} GPUs each"
         yield f"training.together: {found}. Set it or training.gpus to 1."
+
+
+def _length(training: Settings) -> Iterator[str]:
+    epochs, steps = training["epochs"], training["max_steps"]
+    if (epochs is None) == (steps is None):
+        yield (
+            f"training.epochs: {epochs} with training.max_steps {steps}, after merging. "
+            "Give one of them, and null for the other."
+        )
+
+
+def adapting_rules(adapt: Settings, training: Settings) -> Iterator[str]:
+    """Settings of an adapted encoder, and of its training after merging, that exclude each other."""
+    yield from _length(training)
+    if training["gpus"] != 1:
+        yield f"training.gpus: {training['gpus']}; processes choose different numbers of tokens. Set it to 1."
+    sizes = adapt.get("afresh")
+    if sizes and sizes["width"] % sizes["heads"]:
+        found = f"{sizes['width']} is no multiple of the {sizes['heads']} heads"
+        yield f"afresh.width: {found}. Make it one."
 
 
 def run_rules(method: Settings, start: Start) -> Iterator[str]:

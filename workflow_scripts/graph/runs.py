@@ -236,6 +236,12 @@ def run_settings(config: Config, run: Run) -> Config:
     return settings
 
 
+def adapting_training(config: Config, adapt: Config) -> Config:
+    """Settings of the training that adapts an encoder: the shared ones with what its block says of its own."""
+    shared: Config = config["continue_mlm"]["training"]
+    return shared | adapt.get("training", {})
+
+
 def _base_of(config: Config, name: str) -> tuple[Config, Config]:
     """The block that a method which wraps another names as its ``base``, and the sections of runs in that."""
     base = copy.deepcopy(at(config, f"methods.{at(config, f'methods.{name}')['base']}"))

@@ -27,6 +27,7 @@ from workflow_scripts.graph.runs import (
     EXTRACTION,
     OF_A_RUN,
     Run,
+    adapting_training,
     all_runs,
     members_of,
     read_experiments,
@@ -86,9 +87,7 @@ class Study:
 
     def adapting(self, encoder: str) -> Config:
         """How an encoder is adapted: ``continue_mlm.training`` with what it says of its own."""
-        own: Config = self.config["encoders"][encoder]["adapt"].get("training", {})
-        shared: Config = self.config["continue_mlm"]["training"]
-        return shared | own
+        return adapting_training(self.config, self.config["encoders"][encoder]["adapt"])
 
     def method(self, run: str) -> Config:
         """Settings of a run's method; shared, so not to be changed."""

@@ -13,6 +13,7 @@ from workflow_scripts.graph.rules import (
     NEEDS,
     POOLED,
     Start,
+    adapting_rules,
     pooled_layers,
     run_rules,
     three_r_rules,
@@ -23,6 +24,8 @@ from workflow_scripts.graph.sizes import Size, Sizes
 from workflow_scripts.losses.reduction import ThresholdConfig
 from workflow_scripts.methods import load_method, three_r
 from workflow_scripts.models.readouts import build_readout, pooling, s2sent
+from workflow_scripts.training.mlm import ContinueMlm
+from workflow_scripts.training.mlm import Sizes as MlmSizes
 from workflow_scripts.training.settings import Training
 
 MODULES = sorted(
@@ -69,6 +72,19 @@ def test_epochs_and_steps_exclude_each_other_as_the_class_says(epochs, steps):
     assert bool(list(training_rules(settings | {"together": 1}))) == refused(
         lambda: Training.parse(settings, "training")
     )
+
+
+@pytest.mark.parametrize(("gpus", "width"), list(product((1, 2), (32, 33))))
+def test_an_encoder_is_adapted_as_the_classes_say(gpus, width):
+    sizes = {"layers": 2, "width": width, "heads": 4, "feed_forward": 8}
+    training = TRAINING | {"gpus": gpus}
+    block = {"mlm_probability": 0.15, "seed": 0, "training": training}
+
+    def build():
+        MlmSizes.parse(sizes, "afresh")
+        ContinueMlm.parse(block, "continue_mlm")
+
+    assert bool(list(adapting_rules({"afresh": sizes}, training))) == refused(build)
 
 
 @pytest.mark.parametrize(("gpus", "together"), list(product((1, 2), (1, 2))))
