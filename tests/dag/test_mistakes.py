@@ -567,6 +567,53 @@ MISTAKES = {
         put("grid/suites/attention", ["attention"]),
         "experiments/demo.yaml: suites.attention.attention.maps.layers: 7; minilm",
     ),
+    # data of a form that is not read, and encoders that are no single one
+    "a development set of texts with classes": (
+        put("development/dataset", "mr"),
+        "development.dataset: mr has the form labelled; pairs are read there. Name another.",
+    ),
+    "an alignment of sentences": (
+        put("suites/geometry/lee_space/positives/lee/dataset", "wiki_extract"),
+        "suites.geometry.lee_space.positives.lee.dataset: wiki_extract has the form sentences; pairs are read there.",
+    ),
+    "an isotropy of texts with classes": (
+        put("suites/geometry/lee_space/samples/documents/dataset", "mr"),
+        "suites.geometry.lee_space.samples.documents.dataset: mr has the form labelled; sentences or pairs are read",
+    ),
+    "an energy of texts with classes": (
+        put("suites/attention/attention/energy/dataset", "mr"),
+        "suites.attention.attention.energy.dataset: mr has the form labelled; sentences or pairs are read there.",
+    ),
+    "frequencies of pairs": (
+        put("extraction/wikitext/dataset", "lee"),
+        "extraction.wikitext.dataset: lee has the form pairs; sentences are read there. Name another.",
+    ),
+    "averages of pairs": (
+        put("extraction/averages/dataset", "lee"),
+        "extraction.averages.dataset: lee has the form pairs; sentences are read there. Name another.",
+    ),
+    "vectors without training of runs": (
+        put("extraction/encoder", "demo_twin"),
+        "extraction.encoder: demo_twin consists of runs. Name an encoder that is fetched or adapted.",
+    ),
+    "exemplars in the tokens of runs": (
+        put("exemplars/wiki1m_300/encoder", "demo_twin"),
+        "exemplars.wiki1m_300.encoder: demo_twin consists of runs. Name an encoder that is fetched or adapted.",
+    ),
+    "an encoder adapted from runs": (
+        lambda config, _grids: config["encoders"].update(
+            mine={"adapt": config["encoders"]["minilm_mlm"]["adapt"] | {"base": "demo_twin"}}
+        ),
+        "encoders.mine.adapt.base: demo_twin consists of runs. Name an encoder that is fetched or adapted.",
+    ),
+    "words compared in a layer that is not there": (
+        put("grid/token_similarity/layer", -9),
+        "experiments/demo.yaml: token_similarity.layer: -9; minilm_mlm has hidden states 0 to 6. Name one of them.",
+    ),
+    "words compared in a run of two encoders": (
+        put("grid/token_similarity/runs", ["jtcse.demo_twin.wiki_extract"]),
+        "token_similarity.runs: jtcse.demo_twin.wiki_extract holds several encoders, and the figure shows one.",
+    ),
     # no target without a producer
     "a list of tokens that is not there": (
         put("extraction/bias_list", "bert_typo"),

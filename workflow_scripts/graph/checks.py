@@ -168,6 +168,7 @@ def _of_runs(
             runs, _ = _of_expanded(grid, name)
             yield from checks.findings(f"experiments/{name}.yaml", runs)
             yield from checks.attention_findings(f"experiments/{name}.yaml", grid, runs)
+            yield from checks.similarity_findings(f"experiments/{name}.yaml", grid, runs)
             for run in runs.values():
                 behind |= _encoders_of_runs(config["encoders"], {run.encoder, run.teacher})
                 named |= {run.encoder, run.teacher} - {None}

@@ -6,7 +6,7 @@ from typing import Any
 
 from workflow_scripts.extraction.blocks import tasks_of
 from workflow_scripts.graph.findings import unknown
-from workflow_scripts.graph.references import FORMS_OF_KIND
+from workflow_scripts.graph.references import FORMS_OF_KIND, dataset_of, single_encoder
 from workflow_scripts.graph.suites import Cells, written
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
@@ -18,9 +18,9 @@ Extraction = Mapping[str, Any]
 def extraction_findings(config: Mapping[str, Any]) -> Iterator[str]:
     """What the extraction study names that is not there, shown or not."""
     extraction = config["extraction"]
-    yield from unknown(extraction["encoder"], config["encoders"], "extraction.encoder")
+    yield from single_encoder(config, extraction["encoder"], "extraction.encoder")
     for part in ("wikitext", "averages"):
-        yield from unknown(extraction[part]["dataset"], config["datasets"], f"extraction.{part}.dataset")
+        yield from dataset_of(config, extraction[part]["dataset"], f"extraction.{part}.dataset", "sentences")
     for kind, suite in extraction["suites"].items():
         if suite:
             yield from unknown(suite, config["suites"][kind], f"extraction.suites.{kind}")

@@ -14,6 +14,8 @@ from workflow_scripts.graph.suites import column_findings, timed, written
 
 FORMS_OF_KIND = {"sts": "pairs", "search": "labelled"} | evaluators()
 """Kinds of suites whose datasets all have one form."""
+TEXTS = ("sentences", "pairs")
+"""Forms of datasets whose texts are read, whatever else is in them."""
 
 
 def form_of(config: Mapping[str, Any], corpus: str) -> str:
@@ -61,7 +63,7 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
         yield from _of_encoder(config, name, encoder)
     for name, pool in config["exemplars"].items():
         yield from _sentences(config, pool["corpus"], f"exemplars.{name}.corpus")
-        yield from unknown(pool["encoder"], config["encoders"], f"exemplars.{name}.encoder")
+        yield from single_encoder(config, pool["encoder"], f"exemplars.{name}.encoder")
         if pool["generator"] == "llm":
             yield from unknown(pool["llm"], config["llms"], f"exemplars.{name}.llm")
     for name, translator in config["translators"].items():
@@ -72,7 +74,7 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
     for name, method in config["methods"].items():
         yield from _of_method(config, name, method)
     if config["development"]["dataset"]:
-        yield from unknown(config["development"]["dataset"], config["datasets"], "development.dataset")
+        yield from dataset_of(config, config["development"]["dataset"], "development.dataset", "pairs")
     for kind in config["evaluation"]["on_gpu"]:
         yield from unknown(kind, [*config["suites"], "extraction"], "evaluation.on_gpu")
     yield from _of_suites(config)
@@ -89,8 +91,7 @@ def _of_corpus(config: Mapping[str, Any], name: str) -> Iterator[str]:
             yield f"{place}.round_trip.corpus: {trip['corpus']} is a round trip itself. Name its corpus."
         return
     if block.get("also"):
-        yield from unknown(block["also"], config["datasets"], f"{place}.also")
-        yield from _form(config, block["also"], "sts", f"{place}.also")
+        yield from dataset_of(config, block["also"], f"{place}.also", "pairs")
     if found := [*unknown(block["dataset"], config["datasets"], f"{place}.dataset")]:
         yield from found
     elif (form := form_of(config, name)) not in ("sentences", "triples"):
@@ -102,7 +103,7 @@ def _of_encoder(config: Mapping[str, Any], name: str, encoder: Mapping[str, Any]
     for number, block in enumerate(encoder.get("runs", [])):
         yield from axis_findings(config, block, f"encoders.{name}.runs.{number}")
     if "adapt" in encoder:
-        yield from unknown(encoder["adapt"]["base"], config["encoders"], f"encoders.{name}.adapt.base")
+        yield from single_encoder(config, encoder["adapt"]["base"], f"encoders.{name}.adapt.base")
         yield from _sentences(config, encoder["adapt"]["corpus"], f"encoders.{name}.adapt.corpus")
     if name in encoders_behind(config["encoders"], name):
         yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
@@ -146,12 +147,19 @@ def _is_whole(config: Mapping[str, Any], corpus: str) -> bool:
     return "round_trip" in block or block["dataset"] in config["datasets"]
 
 
-def _form(config: Mapping[str, Any], dataset: str, kind: str, place: str) -> Iterator[str]:
-    if dataset in config["datasets"]:
-        form = config["datasets"][dataset]["form"]
-        wanted = FORMS_OF_KIND.get(kind, form)
-        if form != wanted:
-            yield f"{place}: {dataset} has the form {form}; {kind} reads {wanted}. Name another."
+def dataset_of(config: Mapping[str, Any], name: str, place: str, *forms: str) -> Iterator[str]:
+    """A finding where a dataset is not defined, or has none of ``forms``, if any are given."""
+    yield from unknown(name, config["datasets"], place)
+    form = config["datasets"].get(name, {}).get("form")
+    if form and forms and form not in forms:
+        yield f"{place}: {name} has the form {form}; {' or '.join(forms)} are read there. Name another."
+
+
+def single_encoder(config: Mapping[str, Any], name: str, place: str) -> Iterator[str]:
+    """A finding where an encoder is not defined, or consists of runs."""
+    yield from unknown(name, config["encoders"], place)
+    if "runs" in config["encoders"].get(name, {}):
+        yield f"{place}: {name} consists of runs. Name an encoder that is fetched or adapted."
 
 
 def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
@@ -163,9 +171,15 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
                 found = f"suites.{kinds[name]} has that name too"
                 yield f"{place}: {found}. Rename one: tables tell suites apart by name."
             kinds[name] = kind
-            for dataset in datasets_in(suite):
-                yield from unknown(dataset, config["datasets"], f"{place}.datasets")
-                yield from _form(config, dataset, kind, f"{place}.datasets")
+            forms = [FORMS_OF_KIND[kind]] if kind in FORMS_OF_KIND else []
+            for dataset in suite.get("datasets", []):
+                yield from dataset_of(config, dataset, f"{place}.datasets", *forms)
+            for task, one in suite.get("positives", {}).items():
+                yield from dataset_of(config, one["dataset"], f"{place}.positives.{task}.dataset", "pairs")
+            for task, one in suite.get("samples", {}).items():
+                yield from dataset_of(config, one["dataset"], f"{place}.samples.{task}.dataset", *TEXTS)
+            if "energy" in suite:
+                yield from dataset_of(config, suite["energy"]["dataset"], f"{place}.energy.dataset", *TEXTS)
             for task in suite.get("graded", []):
                 yield from unknown(task, suite["datasets"], f"{place}.graded")
             for tasks in suite.get("lists", []):

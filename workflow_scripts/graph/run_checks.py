@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from workflow_scripts.graph.findings import advice, unknown
 from workflow_scripts.graph.references import columns_of
-from workflow_scripts.graph.rules import Start, run_rules, training_rules
+from workflow_scripts.graph.rules import NEEDS, Start, run_rules, training_rules
 from workflow_scripts.graph.runs import OF_A_RUN, Run, members_of, run_settings
 from workflow_scripts.graph.schema import schema_findings, validator_of
 from workflow_scripts.graph.sizes import Sizes
@@ -62,6 +62,30 @@ class RunChecks:
                     if size and (outside := [layer for layer in layers if not 1 <= layer <= size.layers]):
                         found = f"{outside[0]}; {encoder} has layers 1 to {size.layers}"
                         yield f"{place}: suites.attention.{suite}.maps.layers: {found}. Name one of them."
+
+    def similarity_findings(
+        self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]
+    ) -> Iterator[str]:
+        """Runs that a figure looks inside of and that hold several encoders, or lack the layer that it compares."""
+        figure = grid.get("token_similarity") or {}
+        shown = {name: runs[name] for name in figure.get("runs", []) if name in runs}
+        where = f"{place}: token_similarity"
+        for name, run in shown.items():
+            if self._joins(run):
+                yield f"{where}.runs: {name} holds several encoders, and the figure shows one. Name another."
+        for encoder in dict.fromkeys(run.encoder for run in shown.values()):
+            for size in dict.fromkeys(filter(None, self._sizes_of(encoder))):
+                if not -size.layers - 1 <= figure["layer"] <= size.layers:
+                    found = f"{figure['layer']}; {encoder} has hidden states 0 to {size.layers}"
+                    yield f"{where}.layer: {found}. Name one of them."
+
+    def _joins(self, run: Run) -> bool:
+        """Whether a run's model consists of several encoders."""
+        methods = self._config["methods"]
+        method = methods[run.method]
+        needs = NEEDS.get(methods[method["base"]]["module"] if "base" in method else method["module"])
+        members = members_of(self._config["encoders"], run.encoder, (0,)).values()
+        return bool(needs and needs.starts_from in ("pair", "runs")) or any(map(self._joins, members))
 
     def _of_run(self, run: Run) -> Sequence[str]:
         readings = self._config["methods"][run.method].get("readings", {})

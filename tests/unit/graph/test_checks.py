@@ -62,7 +62,7 @@ def test_suites_that_name_what_is_there_pass():
         ),
         (
             {"attention": {"a": {"energy": {"dataset": "wikis"}}}},
-            r"suites\.attention\.a\.datasets: wikis is not .* mean wiki\?",
+            r"suites\.attention\.a\.energy\.dataset: wikis is not .* mean wiki\?",
         ),
         (
             {"transfer": {"t": {"datasets": ["agnews"], "graded": ["agnew"]}}},
@@ -74,7 +74,7 @@ def test_suites_that_name_what_is_there_pass():
         ),
         (
             {"search": {"s": {"datasets": ["sts12"]}}},
-            r"suites\.search\.s\.datasets: sts12 has the form pairs; search reads labelled",
+            r"suites\.search\.s\.datasets: sts12 has the form pairs; labelled are read there",
         ),
         (
             {"sts": {"one": {"datasets": ["sts12"]}}, "clustering": {"one": {"datasets": ["agnews"]}}},
