@@ -109,7 +109,7 @@ def twin(*runs, method="jtcse", **settings):
 
 
 SIMCSE = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
-OTHER = SIMCSE | {"tag": "other"}
+OTHER = SIMCSE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}
 
 MISTAKES = {
     # claims; what is wrong with their files is in tests/unit/graph/test_claims.py
@@ -361,6 +361,19 @@ MISTAKES = {
     "JTCSE on one run twice": (
         twin(SIMCSE, SIMCSE),
         "encoder: jtcse joins two different runs; wrong_twin consists of 1 run.",
+    ),
+    "JTCSE on one run under two names, which checkpoints at other times": (
+        twin(SIMCSE, OTHER | {"overrides": {"training": {"checkpoint_minutes": 3}}}),
+        "encoder: jtcse joins two different runs; simcse.minilm_mlm.wiki_extract and "
+        "simcse.minilm_mlm.wiki_extract.other differ in nothing that decides a model. Change one in `runs` of wrong_twin.",
+    ),
+    "JTCSE on runs that differ in what changes nothing": (
+        twin(
+            SIMCSE | {"method": "simcse_s2sent"},
+            OTHER
+            | {"method": "simcse_s2sent", "overrides": {"method": {"readout": {"frequency_set": "fcanet"}}}},
+        ),
+        "simcse_s2sent.minilm_mlm.wiki_extract.other differ in nothing that decides a model.",
     ),
     "JTCSE on encoders of two sizes": (
         twin(SIMCSE, {"method": "frozen_cls", "encoder": "bert_base"}),

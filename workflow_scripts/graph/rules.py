@@ -60,6 +60,8 @@ class Start(NamedTuple):
     teacher_sizes: Sequence[Size | None]
     pool_sentences: int | None
     """Of the pool of exemplars that the method names, if it is defined."""
+    alike: Sequence[str] = ()
+    """Two members that are trained as one model, if there are such."""
 
     @property
     def depths(self) -> list[int]:
@@ -135,6 +137,9 @@ def _origin(method: Settings, inner: Settings, needs: Needs, start: Start) -> It
             f"encoder: {module} joins two different runs; {start.encoder} consists of {count}. "
             "Name two in its `runs`."
         )
+    elif needs.starts_from == "pair" and start.alike:
+        found = f"{' and '.join(start.alike)} differ in nothing that decides a model"
+        yield f"encoder: {module} joins two different runs; {found}. Change one in `runs` of {start.encoder}."
     if needs.starts_from == "runs" and members is None:
         yield f"encoder: {module} adds up runs; {start.encoder} consists of none. Name an encoder with `runs`."
     if needs.starts_from == "run" and (members is None or len(members) != 1):

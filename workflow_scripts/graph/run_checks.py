@@ -15,10 +15,10 @@ from jsonschema import Draft202012Validator
 from workflow_scripts.graph.findings import advice, unknown
 from workflow_scripts.graph.references import columns_of
 from workflow_scripts.graph.rules import NEEDS, Start, run_rules, training_rules
-from workflow_scripts.graph.runs import OF_A_RUN, Run, members_of, run_settings
+from workflow_scripts.graph.runs import OF_A_RUN, Run, identity, members_of, run_settings
 from workflow_scripts.graph.schema import schema_findings, validator_of
 from workflow_scripts.graph.sizes import Sizes
-from workflow_scripts.graph.slices import Config, as_json
+from workflow_scripts.graph.slices import Config, as_json, deciding
 
 _SHOWN = 2
 """Runs that a line names; of more it gives the number."""
@@ -33,6 +33,7 @@ class RunChecks:
         self._method_findings = cache(self._of_method)
         self._training_findings = cache(self._of_training)
         self._development_findings = cache(self._of_development)
+        self._alike = cache(self._alike_in)
         self._sizes_of = sizes.behind
 
     def findings(self, place: str, runs: Mapping[str, Run]) -> Iterator[str]:
@@ -158,7 +159,22 @@ class RunChecks:
             teacher=run.teacher,
             teacher_sizes=self._sizes_of(run.teacher) if run.teacher else (),
             pool_sentences=self._config["exemplars"][pool]["sentences"] if pool else None,
+            alike=self._alike(run.encoder),
         )
+
+    def _alike_in(self, encoder: str) -> Sequence[str]:
+        """Two of an encoder's runs that differ in nothing that decides a model, where all of its runs are sound."""
+        members = members_of(self._config["encoders"], encoder, (0,))
+        first: dict[str, str] = {}
+        for name, run in members.items():
+            if self._of_run(run):
+                return ()
+            settings = run_settings(self._config, run)
+            settings["training"] = deciding(settings["training"], self._schema, "TrainingBlock")
+            other = first.setdefault(identity(run, settings), name)
+            if other != name:
+                return (other, name)
+        return ()
 
 
 def _strange_sections(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.slices import Config, at
+from workflow_scripts.graph.inert import without_inert
+from workflow_scripts.graph.slices import Config, as_json, at
 from workflow_scripts.graph.yaml_files import read_numbers
 
 OF_A_RUN = ("training", "development")
@@ -234,6 +235,12 @@ def run_settings(config: Config, run: Run) -> Config:
     _merge(settings, readings.get(run.reading, {}))
     _merge(settings, run.overrides)
     return settings
+
+
+def identity(run: Run, settings: Config) -> str:
+    """All that decides a run's files but its seed, settings that change nothing left out."""
+    trained = [settings[section] for section in OF_A_RUN] if run.corpus else None
+    return as_json([run.encoder, run.corpus, run.teacher, without_inert(settings["method"]), trained])
 
 
 def adapting_training(config: Config, adapt: Config) -> Config:

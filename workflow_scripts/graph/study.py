@@ -19,23 +19,22 @@ from workflow_scripts.graph.checks import checked, study_findings
 from workflow_scripts.graph.command_line import as_in_a_file
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.grid_columns import one_column_a_task
-from workflow_scripts.graph.inert import without_inert
 from workflow_scripts.graph.needs import Needed, need_findings
 from workflow_scripts.graph.overlays import additions, merged
 from workflow_scripts.graph.references import base_of, datasets_in
 from workflow_scripts.graph.runs import (
     EXTRACTION,
-    OF_A_RUN,
     Run,
     adapting_training,
     all_runs,
+    identity,
     members_of,
     read_experiments,
     run_settings,
     runs_of,
 )
 from workflow_scripts.graph.sizes import Sizes, sizes_of
-from workflow_scripts.graph.slices import Config, as_json
+from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.yaml_files import read_numbers
 from workflow_scripts.methods import readout_modules
 from workflow_scripts.provenance.closure import code_files
@@ -101,13 +100,10 @@ class Study:
     @cached_property
     def _canonical(self) -> dict[str, str]:
         first: dict[str, str] = {}
-        return {name: first.setdefault(self._identity(name), name) for name in self.runs}
-
-    def _identity(self, name: str) -> str:
-        """All that decides a run's files but its seed, settings that change nothing left out."""
-        run, settings = self.runs[name], self.settings(name)
-        trained = [settings[section] for section in OF_A_RUN] if run.corpus else None
-        return as_json([run.encoder, run.corpus, run.teacher, without_inert(settings["method"]), trained])
+        return {
+            name: first.setdefault(identity(run, self.settings(name)), name)
+            for name, run in self.runs.items()
+        }
 
     def aliases(self, runs: Iterable[str]) -> dict[str, str]:
         """Those of ``runs`` whose files are another run's, and that run."""
