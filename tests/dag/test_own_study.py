@@ -1,6 +1,7 @@
 """A study of one's own makes what its own grid needs, laid over any of the studies here."""
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 import yaml
@@ -9,7 +10,7 @@ from tests.planning import DEMO, ROOT, copy_tree, merged_config, planned_jobs, s
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.overlays import merged
-from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.graph.yaml_files import configfiles_of
 
 GRID = {
@@ -79,6 +80,28 @@ def test_the_studies_here_make_all_that_the_extraction_study_shows(study):
     assert Extraction(made).tables == tables and tables
     pictures = [f"<results>/figures/extraction/{name}.svg" for name in shown["figures"]]
     assert Figures(made).pictures("extraction") == pictures and pictures
+
+
+@pytest.mark.parametrize(
+    ("name", "finding"),
+    [
+        ("all", "its tables and figures are made by the name all, which is a rule's. Rename the file."),
+        ("model_cards_table1", "its tables and figures are made by the name model_cards, which is a rule's."),
+        ("extraction_figure9", "its tables and figures are made by the name extraction, which is a rule's."),
+        ("extraction_demo", "a table of the extraction study has that name. Rename the file."),
+        ("extraction_variants", "a table of the extraction study has that name. Rename the file."),
+    ],
+)
+def test_a_grid_cannot_take_the_name_of_a_rule_or_of_a_table_without_training(tmp_path, name, finding):
+    copytree(ROOT / "config", tmp_path / "config")
+    for part in ("rules", "resources", "Snakefile"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    (tmp_path / f"config/experiments/{name}.yaml").write_text(yaml.safe_dump(GRID))
+    config = merged([*configfiles_of(ROOT / "Snakefile"), ROOT / DEMO], OWN | {"experiments": ["demo", name]})
+    with pytest.raises(SystemExit) as refused:
+        open_study(config, [], tmp_path)
+    assert str(refused.value).startswith(f"ConfigError: experiments/{name}.yaml: {finding}")
+    assert "\n" not in str(refused.value)
 
 
 def test_a_grid_cannot_take_the_name_of_the_extraction_study(tree):

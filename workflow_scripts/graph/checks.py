@@ -4,6 +4,7 @@ It is made whenever the graph is built and takes no import of what jobs import. 
 two steps: what the files hold, and, once that is sound, what it means together.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from workflow_scripts.graph.references import (
 from workflow_scripts.graph.resources import data_root_findings, resource_findings
 from workflow_scripts.graph.rules import adapting_rules
 from workflow_scripts.graph.run_checks import RunChecks
-from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, runs_of
+from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, paper_of, runs_of
 from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA, read_schema, schema_findings, validator_of
 from workflow_scripts.graph.sizes import sizes_of
 from workflow_scripts.graph.yaml_files import not_finite, read_yaml, reading_findings
@@ -60,6 +61,7 @@ def _read_files(
     asked = config.get("experiments") if isinstance(config, Mapping) else None
     stems = {file.stem for file in (folder / "experiments").glob("*.yaml")}
     known = sorted({EXTRACTION, *stems})
+    rules = _rules_of(folder.parent)
     if EXTRACTION in stems:
         findings.append(
             f"experiments/{EXTRACTION}.yaml: that name is the extraction study's. Rename the file."
@@ -72,9 +74,20 @@ def _read_files(
                 f"experiments: no file {name}.yaml in config/experiments. {advice(str(name), known)}"
             )
             continue
+        if (paper := paper_of(name)) in rules:
+            findings.append(
+                f"experiments/{name}.yaml: its tables and figures are made by the name {paper}, which is a rule's. "
+                "Rename the file."
+            )
         grids[name], found = _reading(folder / "experiments" / f"{name}.yaml")
         findings += found
     return grids, findings
+
+
+def _rules_of(root: Path) -> set[str]:
+    """Names of the rules of the repository, but for those that a loop gives."""
+    texts = [file.read_text("utf-8") for file in [*root.glob("Snakefile"), *root.glob("rules/*.smk")]]
+    return {name for text in texts for name in re.findall(r"^ *rule (\w+):", text, flags=re.MULTILINE)}
 
 
 def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any], folder: Path) -> Iterator[str]:
@@ -111,7 +124,10 @@ def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Non
 
 
 def _of_grids(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:
+    tables = config["extraction"]["tables"].keys() | config["extraction"]["statistics"].keys()
     for name, grid in grids.items():
+        if name in tables:
+            yield f"experiments/{name}.yaml: a table of the extraction study has that name. Rename the file."
         _runs, found = _of_expanded(grid, f"experiments/{name}.yaml")
         yield from found
         yield from _of_axes(config, grid, name)

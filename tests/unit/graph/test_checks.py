@@ -33,6 +33,8 @@ def config(**suites):
             "suites": {},
             "representations": {},
             "blocks": [],
+            "tables": {},
+            "statistics": {},
         },
     }
 
