@@ -891,6 +891,11 @@ def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     [
         ("a: 1\nb: [1, 2\nc: 3\n", ":3: did not find expected ',' or ']'. Fix the YAML."),
         ("a: 1\na: 2\n", ":2: key 'a' occurs twice. Fix the YAML."),
+        (
+            "a: 1\nb: {encoder: {{encoder}}}\n",
+            ":2: a list or a mapping is a key; text with braces or brackets stands in quotes. Fix the YAML.",
+        ),
+        ("a: 1\n? [x, y]\n: 2\n", ":2: a list or a mapping is a key; text with braces"),
         ("a: !!python/object:os.system x\n", ":1: could not determine a constructor for the tag"),
         ("a: !secret x\n", ":1: could not determine a constructor for the tag '!secret'. Fix the YAML."),
         ("a:\n\t- 1\n", ":2: found character that cannot start any token. Fix the YAML."),

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,13 @@ class _UniqueKeys(yaml.CSafeLoader):
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
             key = self.construct_object(key_node, deep=deep)
+            if not isinstance(
+                key, Hashable
+            ):  # as in {{encoder}}, which YAML takes for a mapping of a mapping
+                raise yaml.MarkedYAMLError(
+                    problem="a list or a mapping is a key; text with braces or brackets stands in quotes",
+                    problem_mark=key_node.start_mark,
+                )
             if key in seen:
                 raise yaml.MarkedYAMLError(
                     problem=f"key {key!r} occurs twice", problem_mark=key_node.start_mark
