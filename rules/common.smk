@@ -62,11 +62,11 @@ onstart:
 
 
 wildcard_constraints:
-    dataset="[a-z0-9_]+",
+    dataset=one_of(config["datasets"]),
     corpus="[a-z0-9_]+",
     encoder="[a-z0-9_]+",
     experiment=one_of(STUDY.grids),
-    suite="[a-z0-9_]+",
+    suite=one_of(suite for suites in config["suites"].values() for suite in suites),
     kind="[a-z0-9_]+",
     pool="[a-z0-9_]+",
     run=one_of(STUDY.made),

@@ -981,6 +981,11 @@ def test_a_partition_file_that_the_plugin_cannot_read_stops_snakemake_with_a_lin
             "no rule makes it. Did you mean results/demo/tables/demo.parquet?",
         ),
         ("README.md", "ConfigError: README.md: no rule makes it."),
+        ("results/demo/datasets/leee.parquet", "results/demo/datasets/leee.parquet: no rule makes it."),
+        (
+            "results/demo/scores/sts/leee/frozen_cls.minilm_mlm/seed0.parquet",
+            "frozen_cls.minilm_mlm/seed0.parquet: no rule makes it.",
+        ),
         ("results/demo/figures/demo/attention_maps.svg", "attention_maps.svg: no rule makes it."),
         ("results/demo/figures/demo/extraction_figure4.svg", "extraction_figure4.svg: no rule makes it."),
     ],
@@ -988,6 +993,11 @@ def test_a_partition_file_that_the_plugin_cannot_read_stops_snakemake_with_a_lin
 def test_an_unknown_target_is_refused_though_such_a_file_may_be_there(tree, target, message):
     code, printed = plan(tree, "--", target)
     assert code == 1 and message in printed
+
+
+def test_a_target_may_be_written_as_a_shell_completes_it(tree):
+    code, printed = plan(tree, "--", "./results/demo/report.html")
+    assert code == 0, printed
 
 
 def test_words_and_nested_numbers_on_the_command_line_are_what_they_are_in_a_file(tree):

@@ -4,6 +4,7 @@ Snakemake takes a file that is there for a source if no rule makes it or its rul
 that nothing is to be done.
 """
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -29,14 +30,14 @@ def check_targets(workflow: Any, study: Study) -> None:
 
 
 def _asked() -> list[str]:
-    """Targets on snakemake's command line, of which it tells its Snakefile nothing."""
+    """Targets on snakemake's command line, of which it tells its Snakefile nothing, as it looks for their makers."""
     program = Path(sys.argv[0])
     if "snakemake" not in (program.name, program.parent.name):
         return []
     from snakemake.cli import get_argument_parser  # there already, since it runs this
 
     targets: list[str] = get_argument_parser().parse_args(sys.argv[1:]).targets
-    return targets
+    return [target if Path(target).is_absolute() else os.path.relpath(target) for target in targets]
 
 
 def target_findings(targets: Iterable[str], rules: Iterable[Any], results: str) -> Iterator[str]:
