@@ -252,6 +252,10 @@ MISTAKES = {
         run("simcse", overrides={"development": {"dataset": "lee"}}),
         "development.dataset: one for all runs of a study. Leave it out here.",
     ),
+    "a GPU for what is measured on processors": (
+        put("evaluation/on_gpu", ["cost"]),
+        "evaluation.on_gpu: no job of cost computes on a GPU. Leave it out.",
+    ),
     "a GPU for a kind of suites that there is not": (
         put("evaluation/on_gpu", ["tranfer"]),
         "evaluation.on_gpu: tranfer is not defined. Did you mean transfer?",

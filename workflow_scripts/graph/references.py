@@ -14,6 +14,8 @@ from workflow_scripts.graph.suites import column_findings, timed, written
 
 FORMS_OF_KIND = {"sts": "pairs", "search": "labelled"} | evaluators()
 """Kinds of suites whose datasets all have one form."""
+ON_GPU = ("sts", "geometry", "search", "mteb", "extraction", *evaluators())
+"""Kinds of suites whose jobs may have a GPU, and the study without training; a test holds them to the rules."""
 TEXTS = ("sentences", "pairs")
 """Forms of datasets whose texts are read, whatever else is in them."""
 
@@ -76,7 +78,10 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
     if config["development"]["dataset"]:
         yield from dataset_of(config, config["development"]["dataset"], "development.dataset", "pairs")
     for kind in config["evaluation"]["on_gpu"]:
-        yield from unknown(kind, [*config["suites"], "extraction"], "evaluation.on_gpu")
+        if kind in config["suites"] and kind not in ON_GPU:
+            yield f"evaluation.on_gpu: no job of {kind} computes on a GPU. Leave it out."
+        else:
+            yield from unknown(kind, ON_GPU, "evaluation.on_gpu")
     yield from _of_suites(config)
     yield from _of_report(config)
 

@@ -1,10 +1,14 @@
 """References of suites: every dataset and list that one names is there, and of the form its kind reads."""
 
+import re
+
 import pytest
 
+from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import check_references
-from workflow_scripts.graph.references import datasets_in
+from workflow_scripts.graph.evaluators import evaluators
+from workflow_scripts.graph.references import ON_GPU, datasets_in
 
 DATASETS = {
     "sts12": {"form": "pairs"},
@@ -87,6 +91,13 @@ def test_suites_that_name_what_is_there_pass():
 def test_a_suite_with_a_mistake_is_named_in_one_line(suites, message):
     with pytest.raises(ConfigError, match=message):
         check(**suites)
+
+
+def test_kinds_that_may_have_a_gpu_are_those_whose_rules_ask_for_one():
+    texts = [file.read_text("utf-8") for file in (ROOT / "rules").glob("*.smk")]
+    asked = [kinds for text in texts for kinds in re.findall(r"EVALUATION\.gpus\((.+)\)", text)]
+    named = {kind for kinds in asked for kind in re.findall(r'"(\w+)"', kinds)}
+    assert "wildcards.kind" in asked and named | evaluators().keys() == set(ON_GPU)
 
 
 def test_a_suite_names_each_dataset_once():
