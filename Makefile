@@ -12,15 +12,22 @@ SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 .DEFAULT_GOAL := demo
 
 # PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
+# Another lock than the one that was installed, which $(READY) names, makes .venv anew: pip takes torch==2 for 2+cpu.
+ifneq ($(LOCK),)
+ifneq ($(LOCK),$(shell cat $(READY) 2>/dev/null))
+.PHONY: $(READY)
+ANEW := --clear
+endif
+endif
 $(READY): requirements.lock requirements-gpu.lock
-	python3 -m venv $(VENV)
+	python3 -m venv $(ANEW) $(VENV)
 	lock=$(LOCK); if [ -z "$$lock" ]; then lock=requirements.lock; \
 		pip install --quiet --dry-run --no-deps "$$(grep -o '^torch==[^ ]*' $$lock)" >/dev/null 2>&1 || { \
 			lock=requirements-gpu.lock; \
 			echo "pip finds no PyTorch without CUDA: installing the build with CUDA, which runs without a GPU as well"; \
 			echo "(5 GB more; with PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu pip finds the other)"; }; fi; \
-	pip install --quiet --disable-pip-version-check --require-hashes --requirement $$lock
-	touch $@
+	pip install --quiet --disable-pip-version-check --require-hashes --requirement $$lock && \
+	echo $$lock >$@
 
 # Validators of RO-Crates want older packages than the pipeline, so they have an environment of their own.
 $(CRATES_READY): tests/crates/requirements.lock
@@ -89,14 +96,16 @@ check: $(READY)  ## linters, types, formats
 	mypy
 	snakefmt --check Snakefile rules
 	# One environment serves all rules, so the lint that asks for one a rule is left out.
-	! python -m snakemake --lint --configfile config/demo.yaml 2>&1 | grep '^    \*' | grep -v 'conda environment'
+	said=$$(python -m snakemake --lint --configfile config/demo.yaml 2>&1); \
+	printf '%s\n' "$$said" | grep -q '^Lints for rule' || { printf '%s\n' "$$said"; exit 1; }; \
+	! printf '%s\n' "$$said" | grep '^    \*' | grep -v 'conda environment'
 
 bench: $(READY)  ## speed and memory against peers, in turns: half an hour, quiet machine; into benchmarks/results.csv and docs
 	python -m benchmarks
 
 rulegraph: $(READY)  ## docs/rulegraph.svg: which rule feeds which; needs Graphviz
-	python -m snakemake --quiet host --rulegraph dot --configfile config/demo.yaml \
-		| python -m workflow_scripts.tools.draw_rulegraph docs/rulegraph.svg
+	graph=$$(python -m snakemake --quiet host --rulegraph dot --configfile config/demo.yaml) && \
+		printf '%s\n' "$$graph" | python -m workflow_scripts.tools.draw_rulegraph docs/rulegraph.svg
 
 screenshot: demo  ## docs/report.png: the top of the demo's report; needs Chromium
 	profile=$$(mktemp -d) && chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
@@ -105,4 +114,4 @@ screenshot: demo  ## docs/report.png: the top of the demo's report; needs Chromi
 		file://$(CURDIR)/results/demo/report.html && rm -r $$profile
 
 clean:  ## remove what runs made; .venv stays
-	rm -rf results logs .snakemake
+	rm -rf results logs .snakemake benchmarks/*/

@@ -1,0 +1,88 @@
+"""Make's targets, with stubs in the place of what they call."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.planning import ROOT
+
+SOUND = (
+    "Lints for rule read_dataset (line 46):\n    * Specify a conda environment or container for each rule.:"
+)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A folder with the Makefile, an environment that is ready, and commands that say what they are called with."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("requirements.lock", "requirements-gpu.lock", ".venv/installed"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("requirements.lock\n")
+    for name in ("python", "python3", "pip", "ruff", "mypy", "snakefmt"):
+        stub(tmp_path, name, f'echo {name} "$@" >>calls')
+    return tmp_path
+
+
+def stub(tree: Path, name: str, script: str) -> None:
+    file = tree / ".venv/bin" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+def make(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    (tree / "calls").write_text("")
+    return subprocess.run(
+        ["make", *arguments], cwd=tree, env=variables, capture_output=True, text=True, check=False
+    )
+
+
+def test_an_environment_of_another_lock_is_made_anew(tree):
+    gpu = "LOCK=requirements-gpu.lock"
+    assert make(tree, "environment").returncode == 0 and not (tree / "calls").read_text()
+    assert make(tree, "environment", gpu).returncode == 0
+    made, installed = (tree / "calls").read_text().splitlines()
+    assert made == "python3 -m venv --clear .venv"
+    assert installed.endswith("--requirement requirements-gpu.lock")
+    assert make(tree, "environment", gpu).returncode == 0 and not (tree / "calls").read_text()
+    stub(tree, "pip", "exit 1")
+    assert make(tree, "environment", "LOCK=requirements.lock").returncode
+    assert (tree / ".venv/installed").read_text() == "requirements-gpu.lock\n"
+
+
+def test_a_picture_is_drawn_of_a_graph_that_there_is(tree):
+    stub(tree, "python", 'case "$2" in snakemake) exit 1;; esac; echo drawn >>calls')
+    assert make(tree, "rulegraph").returncode
+    assert "drawn" not in (tree / "calls").read_text()
+    stub(tree, "python", 'case "$2" in snakemake) echo graph;; *) cat >>calls;; esac')
+    assert make(tree, "rulegraph").returncode == 0
+    assert (tree / "calls").read_text().endswith("graph\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "passes"),
+    [
+        (SOUND, True),
+        (f"{SOUND}\n    * Shell command directly uses variable:", False),
+        ("Traceback\nFileNotFoundError: config/demo.yaml", False),
+    ],
+)
+def test_a_lint_that_fails_is_no_lint_that_finds_nothing(tree, said, passes):
+    stub(tree, "python", f"cat <<'END'\n{said}\nEND\nexit 1")  # which lint does for what it finds as well
+    done = make(tree, "check")
+    assert (done.returncode == 0) == passes, done.stdout
+    assert passes or said.splitlines()[-1] in done.stdout
+
+
+def test_what_runs_made_is_removed_and_what_measures_stays(tree):
+    kept = tree / "benchmarks/__main__.py"
+    for file in (kept, tree / "benchmarks/demo/make_table/demo.tsv", tree / "results/demo/report.html"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+    assert make(tree, "clean").returncode == 0
+    assert sorted((tree / "benchmarks").iterdir()) == [kept]
+    assert not (tree / "results").exists() and (tree / ".venv/installed").exists()
