@@ -179,6 +179,10 @@ MISTAKES = {
         run("simcse_s2sent", sweep={"method.readout.block": [1, 2]}),
         "simcse_s2sent.minilm_mlm.wiki_extract.wrong.block2: method.readout.block: unknown key. Did you mean blocks?",
     ),
+    "a sweep over a setting without its section": (
+        run("simcse", sweep={"temperature": [0.05, 0.1]}),
+        "sweep.temperature: not a dotted setting. Begin it with method. or training.",
+    ),
     "a sweep with a value out of range": (
         run("simcse", sweep={"method.temperature": [0.05, 2]}),
         "wrong.temperature2: method.temperature: 2 is greater than the maximum of 1",

@@ -6,6 +6,7 @@ the graph knows every key, type and range without importing what reads them.
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def _unknown_keys(error: ValidationError) -> Iterator[str]:
         wanted = Draft202012Validator({"pattern": patterns[0]})
         for key in strange:
             if not wanted.is_valid(key):
-                yield f"{path}{key}: not a name. Use small letters, digits and underscores."
+                yield f"{path}{key}: {_no_name(patterns[0])}"
         return
     near = {key for key in strange if difflib.get_close_matches(key, known, n=1)}
     for key in strange:
@@ -83,6 +84,14 @@ def _unknown_keys(error: ValidationError) -> Iterator[str]:
     if far := [key for key in strange if key not in near]:
         keys = "key" if len(far) == 1 else "keys"
         yield f"{path}{', '.join(far)}: unknown {keys}. {advice(far[0], known)}"
+
+
+def _no_name(pattern: str) -> str:
+    """What is wrong with a key, and what to do: of names, or of settings with dots such as ``method.temperature``."""
+    if "\\." not in pattern:
+        return "not a name. Use small letters, digits and underscores."
+    sections = re.findall("[a-z]+", pattern.partition(")")[0])
+    return f"not a dotted setting. Begin it with {' or '.join(f'{section}.' for section in sections)}"
 
 
 def _one_line(error: ValidationError) -> str:
