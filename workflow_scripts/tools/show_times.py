@@ -15,7 +15,7 @@ def stage_times(folder: Path) -> list[tuple[str, int, float, float]]:
     """Rule, number of jobs, total seconds and largest resident memory in MB, from Snakemake's benchmark files."""
     stages = []
     for rule in sorted(path for path in folder.iterdir() if path.is_dir()):
-        rows = [row for file in sorted(rule.rglob("*.tsv")) for row in _rows(file)]
+        rows = [row for file in _last_runs(rule) for row in _rows(file)]
         seconds = sum(_numbers(rows, "s"))
         memory = max(_numbers(rows, "max_rss"), default=0.0)
         stages.append((rule.name, len(rows), seconds, memory))
@@ -43,11 +43,23 @@ def training_times(folder: Path) -> list[tuple[str, int, float, float]]:
     """
     trained: list[tuple[str, int, float, float]] = []
     for run in sorted(path for path in folder.glob("train_encoder/*") if path.is_dir()):
-        files = sorted(run.glob("*.tsv"))
+        files = _last_runs(run)
         rows = [row for file in files for row in _rows(file)[-1:]]
         seeds = {seed for file in files for seed in apart(file.stem)}
         trained.append((run.name, len(seeds), sum(_numbers(rows, "s")), sum(_numbers(rows, "cpu_time"))))
     return trained
+
+
+def _last_runs(folder: Path) -> list[Path]:
+    """Files of times below a folder, without those whose seeds have all run again, alone or side by side."""
+    kept: list[Path] = []
+    seen: set[Path] = set()
+    for file in sorted(folder.rglob("*.tsv"), key=lambda file: (file.stat().st_mtime_ns, file), reverse=True):
+        seeds = {file.with_name(seed) for seed in apart(file.stem)}
+        if not seeds <= seen:
+            kept.append(file)
+        seen |= seeds
+    return sorted(kept)
 
 
 def _numbers(rows: list[dict[str, str]], column: str) -> list[float]:

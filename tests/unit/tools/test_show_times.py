@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,20 @@ def test_times_are_summed_by_stage_and_by_run(tmp_path):
     leave(tmp_path / "make_table/lab.tsv", "3.0\t0:00:03\tNA\t-")
     assert stage_times(tmp_path) == [("make_table", 1, 3.0, 0.0), ("train_encoder", 3, 102.0, 2000.0)]
     assert training_times(tmp_path) == [("jtcse.b", 3, 60.0, 55.0), ("simcse.a", 2, 42.0, 15.0)]
+
+
+def test_seeds_that_ran_again_together_are_counted_once(tmp_path):
+    run = tmp_path / "train_encoder/simcse.a"
+    for age, (name, row) in enumerate({"seeds1_2": "30\t-\t10\t9", "seed2": "40\t-\t10\t8"}.items()):
+        leave(run / f"{name}.tsv", row)
+        os.utime(run / f"{name}.tsv", (age, age))
+    assert training_times(tmp_path) == [("simcse.a", 2, 70.0, 17.0)]  # seed 1 has no other time
+    leave(run / "seed1.tsv", "20\t-\t10\t7")
+    assert training_times(tmp_path) == [("simcse.a", 2, 60.0, 15.0)]
+    assert stage_times(tmp_path) == [("train_encoder", 2, 60.0, 10.0)]
+    leave(run / "seeds1_2.tsv", "35\t-\t10\t9")
+    os.utime(run / "seed1.tsv", (9, 9))
+    assert training_times(tmp_path) == [("simcse.a", 2, 35.0, 9.0)]
 
 
 def test_a_folder_that_is_not_there_is_one_line(tmp_path):
