@@ -114,15 +114,6 @@ def _reading(file: Path) -> tuple[Any, list[str]]:
         return None, [str(error)]
 
 
-def check_references(config: Mapping[str, Any], grids: Mapping[str, Any]) -> None:
-    """Check that every name used is defined.
-
-    Raises:
-        ConfigError: with a line for each that is not, and the nearest that is.
-    """
-    refuse([*reference_findings(config), *_of_grids(config, grids)])
-
-
 def _of_grids(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:
     tables = config["extraction"]["tables"].keys() | config["extraction"]["statistics"].keys()
     for name, grid in grids.items():

@@ -6,9 +6,9 @@ import pytest
 
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.checks import check_references
 from workflow_scripts.graph.evaluators import evaluators
-from workflow_scripts.graph.references import ON_GPU, datasets_in
+from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.references import ON_GPU, datasets_in, reference_findings
 
 DATASETS = {
     "sts12": {"form": "pairs"},
@@ -30,21 +30,11 @@ def config(**suites):
         "datasets": DATASETS,
         "mteb": {"lists": {"jtcse_sts22": {}}},
         "suites": suites,
-        "extraction": {
-            "encoder": "minilm",
-            "wikitext": {"dataset": "wiki"},
-            "averages": {"dataset": "wiki"},
-            "suites": {},
-            "representations": {},
-            "blocks": [],
-            "tables": {},
-            "statistics": {},
-        },
     }
 
 
 def check(**suites):
-    check_references(config(**suites), {})
+    refuse(reference_findings(config(**suites)))
 
 
 def test_suites_that_name_what_is_there_pass():
@@ -142,4 +132,4 @@ def test_names_in_methods_and_in_runs_of_runs_are_checked(section, block, messag
     study = config()
     study[section] = study[section] | block
     with pytest.raises(ConfigError, match=message):
-        check_references(study, {})
+        refuse(reference_findings(study))
