@@ -13,9 +13,8 @@ import yaml
 from tests.planning import DEMO, ROOT, copy_tree, merged_config, snakemake
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.checks import content_findings, study_findings
+from workflow_scripts.graph.checks import content_findings, read_files, study_findings
 from workflow_scripts.graph.needs import Needed, need_findings
-from workflow_scripts.graph.runs import read_experiments
 from workflow_scripts.graph.targets import target_findings
 from workflow_scripts.graph.yaml_files import read_yaml
 
@@ -30,7 +29,7 @@ RUN = "experiments/demo.yaml: run {0}.minilm_mlm.wiki_extract.wrong: "
 def study(overlay=DEMO):
     """A sound study: its configuration and grids, not to be changed."""
     config = merged_config(ROOT, overlay)
-    return config, read_experiments(config, ROOT / "config/experiments")
+    return config, read_files(config, [], ROOT / "config")[0]
 
 
 def findings(change, overlay=DEMO, data_root=None):

@@ -7,14 +7,15 @@ from types import SimpleNamespace
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.graph.checks import read_files
 from workflow_scripts.graph.reporting import Reporting
-from workflow_scripts.graph.runs import all_runs, read_experiments
+from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.model_card import Config
 
 CONFIG = merged_config(ROOT, DEMO)
-GRIDS = read_experiments(CONFIG, ROOT / "config/experiments")
+GRIDS = read_files(CONFIG, [], ROOT / "config")[0]
 STUDY = Study(CONFIG, GRIDS, all_runs(GRIDS, CONFIG["encoders"]), ROOT)
 SHARING = Sharing(STUDY)
 

@@ -37,22 +37,28 @@ def check(value: Any, schema: Mapping[str, Any], place: str) -> None:
     refuse(schema_findings(value, validator_of(schema), place))
 
 
-def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path) -> None:
+def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path) -> dict[str, Any]:
     """Check what the merged configuration, the files it was read from and the grids it asks for hold.
+
+    The extraction study has no grid.
 
     Args:
         config: The configuration as Snakemake merged it.
         files: YAML files, base ones and overlays, each checked for duplicate keys.
         folder: The folder ``config``.
 
+    Returns:
+        The grids by name.
+
     Raises:
         ConfigError: with a line for each mistake: the key, what was found and what to do.
     """
-    grids, findings = _read_files(config, files, folder)
+    grids, findings = read_files(config, files, folder)
     refuse([*findings, *content_findings(config, grids, folder)])
+    return grids
 
 
-def _read_files(
+def read_files(
     config: Mapping[str, Any], files: Iterable[str | Path], folder: Path
 ) -> tuple[dict[str, Any], list[str]]:
     """Grids that can be read, and what is wrong with files that cannot."""

@@ -4,15 +4,11 @@ import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
-
-import yaml
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.inert import without_inert
 from workflow_scripts.graph.slices import Config, as_json, at
-from workflow_scripts.graph.yaml_files import read_numbers
 
 OF_A_RUN = ("training", "development")
 """Sections of the configuration that a method, a reading and a run can change for themselves."""
@@ -42,23 +38,6 @@ class Run(NamedTuple):
     def seed_for(self, seed: int) -> int:
         """The seed of this run that goes with ``seed`` of a run made from it: its only one if it is not trained."""
         return seed if seed in self.seeds else self.seeds[0]
-
-
-def read_experiments(config: Config, folder: Path) -> dict[str, Config]:
-    """Read the grids that ``config`` asks for; the extraction study has none.
-
-    Raises:
-        ConfigError: if a grid has no file.
-    """
-    grids = {}
-    for name in filter(EXTRACTION.__ne__, config["experiments"]):
-        path = folder / f"{name}.yaml"
-        if not path.exists():
-            known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
-            raise ConfigError(f"experiments: no file {path.name} in config/experiments; there are {known}.")
-        grids[name] = yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)  # a tenth of the time
-        read_numbers(grids[name])
-    return grids
 
 
 def paper_of(experiment: str) -> str:

@@ -29,7 +29,6 @@ from workflow_scripts.graph.runs import (
     all_runs,
     identity,
     members_of,
-    read_experiments,
     run_settings,
     runs_of,
 )
@@ -287,8 +286,7 @@ def open_study(
         if any(additions(config)):
             _replace(config, merged(files, given))
         read_numbers(config)
-        checked(config, files, root / "config")
-        grids = read_experiments(config, root / "config/experiments")
+        grids = checked(config, files, root / "config")
         refuse(study_findings(config, grids, root, data_root_of(config)))
         columns = {name: one_column_a_task(grid) for name, grid in grids.items()}
         study = Study(config, columns, all_runs(grids, config["encoders"]), root)

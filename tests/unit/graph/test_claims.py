@@ -9,12 +9,12 @@ import yaml
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.extraction.blocks import files_of_figure, names
+from workflow_scripts.graph.checks import read_files
 from workflow_scripts.graph.claim_checks import FOLDER, claim_findings
 from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.extraction_rows import definable_rows, model_and_measure, tables_of
 from workflow_scripts.graph.reporting import Reporting
-from workflow_scripts.graph.runs import read_experiments
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.planning.graph import study_in
 from workflow_scripts.reporting.claim_file import ClaimFile, Comparison
@@ -180,7 +180,7 @@ def test_rows_of_the_extraction_study_are_named_as_its_tables_name_them(table):
 def found_in(change, tmp_path):
     """What is found once ``change`` is made to the demo's claims of S2Sent and of the extraction study."""
     config = merged_config(ROOT, DEMO)
-    grids = read_experiments(config, ROOT / "config/experiments")
+    grids = read_files(config, [], ROOT / "config")[0]
     (tmp_path / FOLDER).mkdir(parents=True)
     for link in ("schemas", "experiments"):
         (tmp_path / "config" / link).symlink_to(ROOT / "config" / link)
@@ -270,7 +270,7 @@ def test_sound_files_are_found_sound(tmp_path):
 def test_a_time_is_no_score(tmp_path):
     """Of this machine alone; times are kept apart from tables."""
     config = merged_config(ROOT, DEMO)
-    grids = read_experiments(config, ROOT / "config/experiments")
+    grids = read_files(config, [], ROOT / "config")[0]
     time = {
         "heading": "Spearman",
         "suite": "cost",

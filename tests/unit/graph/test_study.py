@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+import yaml
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns.corpora import SENTENCES
@@ -61,6 +62,13 @@ def test_runs_are_trained_joined_or_frozen(study):
             "simcse_layerattpooler.minilm_mlm.wiki_extract",
         ]
     )
+
+
+def test_a_grid_is_parsed_once(monkeypatch):
+    parsed, load = [], yaml.load
+    monkeypatch.setattr("yaml.load", lambda text, Loader: parsed.append(text) or load(text, Loader))
+    open_study(merged_config(ROOT, DEMO), [], ROOT)
+    assert parsed.count((ROOT / "config/experiments/demo.yaml").read_text("utf-8")) == 1
 
 
 def test_encoders_are_fetched_adapted_or_made_of_runs(study):

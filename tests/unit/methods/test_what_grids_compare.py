@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph.runs import baselines_of, members_of, read_experiments, run_settings, runs_of
+from workflow_scripts.graph.checks import read_files
+from workflow_scripts.graph.runs import baselines_of, members_of, run_settings, runs_of
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 
@@ -12,14 +13,14 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 @pytest.fixture(scope="module")
 def paper():
     config = merged_config(ROOT, "config/config.yaml")
-    return config, read_experiments(config, ROOT / "config/experiments")
+    return config, read_files(config, [], ROOT / "config")[0]
 
 
 @pytest.mark.parametrize("overlay", STUDIES)
 def test_a_selector_that_is_the_identity_is_a_control_by_name(overlay):
     """Equation 4 of S2Sent with one branch: what is called so, in every grid, and nothing else."""
     config = merged_config(ROOT, overlay)
-    grids = read_experiments(config, ROOT / "config/experiments")
+    grids = read_files(config, [], ROOT / "config")[0]
     selectors, identities = 0, set()
     for grid in grids.values():
         for name, run in runs_of(grid).items():

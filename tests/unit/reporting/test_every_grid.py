@@ -14,9 +14,10 @@ from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.figures import alignment_uniformity, scatter, sweep
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import FigureStyle
+from workflow_scripts.graph.checks import read_files
 from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.names import called_runs
-from workflow_scripts.graph.runs import baselines_of, read_experiments, runs_of
+from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.graph.suites import timed, written
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.records import RunTable
@@ -29,7 +30,7 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 @functools.cache
 def study(overlay):
     config = merged_config(ROOT, overlay)
-    grids = read_experiments(config, ROOT / "config/experiments")
+    grids = read_files(config, [], ROOT / "config")[0]
     return config, {name: one_column_a_task(grid) for name, grid in grids.items()}
 
 
