@@ -225,7 +225,8 @@ def identity(run: Run, settings: Config) -> str:
 def adapting_training(config: Config, adapt: Config) -> Config:
     """Settings of the training that adapts an encoder: the shared ones with what its block says of its own."""
     shared: Config = config["continue_mlm"]["training"]
-    return shared | adapt.get("training", {})
+    own: Config = adapt.get("training", {})
+    return shared | own
 
 
 def _base_of(config: Config, name: str) -> tuple[Config, Config]:
