@@ -17,8 +17,8 @@ from pathlib import Path
 from workflow_scripts.audit.lookup import artefact_record
 from workflow_scripts.audit.plan import Job, add_configfile, job_writing, plan
 from workflow_scripts.audit.printing import console, print_json
-from workflow_scripts.audit.stale import Staleness, read_by, stale
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.audit.stale import Staleness, is_timing, stale
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.record import Record
@@ -47,16 +47,18 @@ def adopt(root: Path, configfiles: list[str]) -> Adopted:
 
     Raises:
         ConfigError: if Snakemake does not accept the configuration, or is running in this folder.
+        DataError: if something stale cannot be kept; nothing is taken away.
     """
     jobs = plan(root, configfiles)
     found = stale(root, jobs)
     records = {name: artefact_record(root / name) for name in (*found.fresh, *found.stale)}
-    whole = [name for name in found.fresh if _is_whole(records[name], found)]
-    _note(root, configfiles, [_file(name, root) for name in whole])
     for name in found.stale:
         job = job_writing(records[name], jobs)
         assert job is not None  # else it would not be stale
-        _keep(job, records[name], root)
+        _keep(name, job, records[name], root)
+    whole = [name for name in found.fresh if _is_whole(records[name], found)]
+    _note(root, configfiles, [_file(name, root) for name in whole])
+    for name in found.stale:
         _remove(root / name)
     return Adopted(whole, sorted(found.stale), found.missing)
 
@@ -85,16 +87,32 @@ def _note(root: Path, configfiles: list[str], files: list[str]) -> None:
             raise ConfigError(f"{root}: snakemake --touch failed: {last} Nothing was taken away.")
 
 
-def _keep(job: Job, record: Record, root: Path) -> None:
-    """Keep what a job made, if all of it is there and it is not kept already."""
+def _keep(name: str, job: Job, record: Record, root: Path) -> None:
+    """Keep what the job of a stale artefact made, if it is not kept already.
+
+    Raises:
+        DataError: if some of it is not there, or another job's.
+    """
     paths = [root / output for output in record.outputs]
     artefacts = [path.parent if path.name == RECORD_FILE else path for path in paths]
-    others = {
-        value for role, values in job.arguments.items() if role not in record.wildcards for value in values
-    }
-    timings = [root / name for name in sorted(others - {*record.outputs} - read_by(job, record))]
-    if not kept.holds(artefacts, timings, record.key):
-        kept.keep(artefacts, timings, record.key)
+    timings = [root / value for values in job.arguments.values() for value in values if _measures(job, value)]
+    if kept.holds(artefacts, timings, record.key):
+        return
+    gone = [path.as_posix() for path in (*artefacts, *timings) if not path.exists()]
+    others = [path.as_posix() for path in artefacts if not gone and artefact_record(path).key != record.key]
+    if gone or others:
+        found = f"{gone[0]}, of the same job, is missing" if gone else f"{others[0]} is of another run"
+        raise DataError(
+            f"{name}: stale, and cannot be kept, since {found}. Nothing was taken away. "
+            f"Restore that file, or delete {name}, and adopt again."
+        )
+    kept.keep(artefacts, timings, record.key)
+    assert all((kept.folder_of(artefacts) / path.name).exists() for path in (*artefacts, *timings)), name
+
+
+def _measures(job: Job, path: str) -> bool:
+    """Whether a job writes its speeds there; those that it shows are in folders of other rules."""
+    return is_timing(path) and Path(path).parts[2:3] == (job.rule,)
 
 
 def _remove(artefact: Path) -> None:

@@ -23,6 +23,8 @@ from workflow_scripts.provenance.record import Record
 
 _COMMAND = re.compile(r"^ *(\S[^\n]*?) -m workflow_scripts\.jobs[. ](\w+ .*?)2>&1", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^Shell command: *\n", re.MULTILINE)
+_DECIDES_NOTHING = {"checkpoint_minutes", "gpus", "min_rows", "service"}
+"""Arguments that are settings and decide no result: ``operational`` ones of ``parse_job``, and who is asked outside."""
 
 
 class Job(NamedTuple):
@@ -105,7 +107,7 @@ def _jobs(root: Path, launcher: str, rest: str) -> Iterator[Job]:
 
 
 def _job(root: Path, launcher: list[str], rule: str, *tokens: str) -> Job:
-    arguments = values_of(tokens)
+    arguments = {name: values for name, values in values_of(tokens).items() if name not in _DECIDES_NOTHING}
     (settings,), (code,), (packages,) = (arguments.pop(name) for name in ("config", "code", "packages"))
     meaning = json.loads((root / code).read_text("utf-8"))
     command = [*launcher, "-m", f"workflow_scripts.jobs.{rule}", *tokens]

@@ -169,17 +169,17 @@ def _inputs(job: Job, record: Record, root: Path) -> Iterator[Reason]:
 def read_by(job: Job, record: Record) -> set[str]:
     """Files that the job of ``record`` would read.
 
-    That is all it is given but wildcards, its outputs, speeds that it writes, and numbers that decide no result.
+    That is all it is given but wildcards, its outputs, and speeds that it writes or shows.
     """
     named = {
         value for role, values in job.arguments.items() if role not in record.wildcards for value in values
     }
     was = {given.path for given in record.inputs.values()}
-    given = {value for value in named - {*record.outputs} if not value.isdigit()}
-    return {value for value in given if value in was or not _is_timing(value)}
+    return {value for value in named - {*record.outputs} if value in was or not is_timing(value)}
 
 
-def _is_timing(path: str) -> bool:
+def is_timing(path: str) -> bool:
+    """Whether a file of a job holds measured times or speeds, which differ from run to run."""
     return Path(path).parts[0] == "benchmarks"
 
 
