@@ -365,7 +365,7 @@ def export(root: Path, study: Path, folder: Path, *, whole: bool = False) -> Cra
     inventory = collect(root, [study])
     inspections = inspect_all(inventory, lambda _bytes: None)
     verifier = Verifier(inventory, inspections, [name_of(study, root)])
-    if damaged := sorted(verifier.damage):
+    if damaged := verifier.not_as_written():
         raise DataError(
             f"{damaged[0]}: damaged. Run python -m workflow_scripts.audit verify, repair it, and export again."
         )

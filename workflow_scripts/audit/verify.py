@@ -209,6 +209,10 @@ class Verifier:
                 found.setdefault(name, "changed")  # complete, but rewritten by something else
         return found
 
+    def not_as_written(self) -> list[str]:
+        """Files for which nobody may vouch: by their checksums, or by the record of the model folder they are in."""
+        return sorted({*self.damage, *(finding.path for finding in self._parts_of_models())})
+
     def findings(self) -> list[Finding]:
         """Everything that is wrong, sorted by path; one finding for each path and reason."""
         found = {*self._files(), *self._parts_of_models(), *self._missing()}
