@@ -177,7 +177,7 @@ class Comparison:
 def changes(a: Record, b: Record) -> list[Change]:
     """Entries in which two records differ, except inputs and outputs."""
     found: list[Change] = []
-    machine = {"python", "processor", "capability", "threads", "blas"}
+    machine = {"python", "processor", "capability", "threads", "blas", "gpu"}
     for section, one, two in (
         ("rule", {"": a.rule}, {"": b.rule}),
         ("wildcard", a.wildcards, b.wildcards),

@@ -26,6 +26,7 @@ from workflow_scripts.audit.lookup import (
     flat,
     identity_at,
     is_outside,
+    made_on,
     name_of,
     record_at,
     recorded_name,
@@ -33,7 +34,6 @@ from workflow_scripts.audit.lookup import (
 from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import identity
-from workflow_scripts.provenance.origin import Origin
 from workflow_scripts.provenance.record import Record
 
 State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
@@ -247,17 +247,11 @@ def _grow(tree: Tree, node: Node, numbers: Mapping[str, int], *, full: bool) -> 
         tree.add(
             f"commit {record.origin.commit}{' with changes' if record.origin.dirty else ''}", style="dim"
         )
-        tree.add(f"machine {_machine(record.origin)}", style="dim")
+        tree.add(f"machine {made_on(record.origin)}", style="dim")
     for role, child in node.inputs.items():
         _grow(tree.add(_line(role, child, numbers)), child, numbers, full=full)
     if node.left_out:
         tree.add(f"{node.left_out} inputs of other rows left out", style="dim")
-
-
-def _machine(origin: Origin) -> str:
-    """Where an artefact was made."""
-    parts = [origin.processor, origin.capability, f"{origin.threads} threads", origin.gpu]
-    return ", ".join([*filter(None, parts), f"Python {origin.python}"])
 
 
 def _line(role: str, node: Node, numbers: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from rich.console import Console
 
-from workflow_scripts.audit.lookup import name_of
+from workflow_scripts.audit.lookup import made_on, name_of
 from workflow_scripts.audit.printing import table
 from workflow_scripts.audit.tree import Tree, machine, read_tree, settings_hash
 from workflow_scripts.errors import DataError
@@ -37,7 +37,7 @@ class Comparison:
     other_records: int = 0
     """Those of the equal ones whose records differ, as after an edit of code that changed no number."""
     elsewhere: str = ""
-    """How this machine differs from the lock's."""
+    """How this machine differs from the one that wrote the lock."""
 
     def as_data(self) -> dict[str, object]:
         """The comparison as data for JSON."""
@@ -114,8 +114,18 @@ def read_lock(file: Path) -> dict[str, Any]:
 def _why(name: str, tree: Tree, locked: Mapping[str, Any], changed: set[str], elsewhere: str) -> str:
     """What in an artefact's making differs; inputs that differ are named, since they explain themselves."""
     record = tree.records.get(name)
-    reasons = list(_reasons(name, record, tree, locked, changed)) if record else []
-    return "; ".join(reasons) or elsewhere or UNEXPLAINED
+    if record is None:
+        return elsewhere or UNEXPLAINED
+    reasons = list(_reasons(name, record, tree, locked, changed))
+    return "; ".join(reasons) or _moved(name, record, locked, elsewhere) or UNEXPLAINED
+
+
+def _moved(name: str, record: Record, locked: Mapping[str, Any], elsewhere: str) -> str:
+    """How the machines that made an artefact differ; of older locks, which do not name them, those of the audit."""
+    if "made_on" not in locked:
+        return elsewhere
+    was, now = locked["made_on"].get(name), made_on(record.origin)
+    return f"another machine: {was} -> {now}" if was != now else ""
 
 
 def _reasons(

@@ -15,6 +15,7 @@ from workflow_scripts.provenance.artefacts import (
     read_record,
     sealed_identity,
 )
+from workflow_scripts.provenance.origin import Origin
 from workflow_scripts.provenance.record import Record
 
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
@@ -134,3 +135,9 @@ def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 def made_by(record: Record) -> str:
     """The job that wrote a record: its rule and wildcards."""
     return f"{record.rule}({', '.join(f'{key}={value}' for key, value in record.wildcards.items())})"
+
+
+def made_on(origin: Origin) -> str:
+    """The machine on which an artefact was made."""
+    parts = [origin.processor, origin.capability, f"{origin.threads} threads", origin.gpu]
+    return ", ".join([*filter(None, parts), f"Python {origin.python}"])

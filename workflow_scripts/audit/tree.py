@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.audit.disk import Inspection, collect, inspect_all
+from workflow_scripts.audit.lookup import made_on
 from workflow_scripts.audit.varying import lasting
 from workflow_scripts.provenance.artefacts import RECORD_FILE, contents_of, identity_of
 from workflow_scripts.provenance.origin import processor
@@ -40,6 +41,7 @@ class Tree(NamedTuple):
                 {f"{record.origin.commit}{' (dirty)' * record.origin.dirty}" for record in records}
             ),
             "machine": machine(),
+            "made_on": {name: made_on(record.origin) for name, record in self.records.items()},
             "packages": {name: version for record in records for name, version in record.packages.items()},
             "sources": {used.path: used.sha256 for used in given if not self.holds(used.path)},
         }

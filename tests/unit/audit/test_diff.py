@@ -118,7 +118,12 @@ def test_code_packages_commit_and_labels_are_compared(root):
             },
             "packages": {**record.packages, "torch": "2.9"},
             "origin": record.origin.model_copy(
-                update={"commit": "0123", "dirty": not record.origin.dirty, "processor": "Abacus"}
+                update={
+                    "commit": "0123",
+                    "dirty": not record.origin.dirty,
+                    "processor": "Abacus",
+                    "gpu": "NVIDIA H100",
+                }
             ),
             "labels": ["other engine"],
             "settings": {"a": {"b": [1, {"c": 2}]}, "empty": {}},
@@ -131,6 +136,7 @@ def test_code_packages_commit_and_labels_are_compared(root):
         Change("code", WORDS, record.meaning[WORDS], "0" * 64),
         Change("code", "workflow_scripts/new.py", ABSENT, "1" * 64),
         Change("package", "torch", ABSENT, "2.9"),
+        Change("machine", "gpu", "", "NVIDIA H100"),
         Change("machine", "processor", record.origin.processor, "Abacus"),
         Change("commit", "", record.origin.commit, "0123"),
         Change("uncommitted changes", "", record.origin.dirty, not record.origin.dirty),

@@ -12,6 +12,7 @@ from workflow_scripts.audit import lock_check
 from workflow_scripts.audit.__main__ import main
 from workflow_scripts.audit.lock import lock
 from workflow_scripts.audit.lock_check import UNEXPLAINED, check
+from workflow_scripts.audit.lookup import made_on
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_checksum, read_record, write_page, write_table
 
@@ -174,15 +175,34 @@ CODE = "workflow_scripts/data/words.py"
         ({"packages": {"pyarrow": "1.0"}}, TABLE, f"package pyarrow 1.0 -> {pa.__version__}"),
         ({"sources": {"hub:owner/stsb@0123456789": "1" * 40}}, "datasets/stsb.parquet", "source hub:owner/stsb@0123456789"),
         ({"sources": {"resources/prompt.txt": "1" * 64}}, "corpora/wiki/train.parquet", "source resources/prompt.txt"),
-        ({"machine": {"processor": "Abacus"}}, TABLE, "another machine: processor Abacus -> Loom"),
+        ({"made_on": {f"{STUDY}/{TABLE}": "Abacus, 1 threads"}}, TABLE, "another machine: Abacus, 1 threads -> {here}"),
+        ({"machine": {"processor": "Abacus"}}, TABLE, UNEXPLAINED),
     ],
 )  # fmt: skip
-def test_a_difference_is_put_down_to_what_made_it(root, locked, monkeypatch, change, artefact, why):
+def test_a_difference_is_put_down_to_what_made_it(root, locked, change, artefact, why):
+    here = made_on(read_record(Path(STUDY, TABLE)).origin)
+    edit(locked, contents={f"{STUDY}/{artefact}": "0" * 64}, **change)
+    assert checked(root, locked) == [(artefact, "changed", why.format(here=here))]
+
+
+def test_a_lock_that_does_not_say_what_was_made_where_is_held_against_this_machine(root, locked, monkeypatch):
     here = lock_check.machine() | {"processor": "Loom"}
     monkeypatch.setattr(lock_check, "machine", lambda: here)
-    edit(locked, machine={"processor": "Loom"})
-    edit(locked, contents={f"{STUDY}/{artefact}": "0" * 64}, **change)
-    assert checked(root, locked) == [(artefact, "changed", why)]
+    edit(locked, machine={"processor": "Abacus"}, contents={f"{STUDY}/{TABLE}": "0" * 64})
+    content = json.loads(locked.read_text())
+    del content["made_on"]
+    locked.write_text(json.dumps(content))
+    assert checked(root, locked) == [(TABLE, "changed", "another machine: processor Abacus -> Loom")]
+
+
+def test_the_gpu_that_made_an_artefact_is_a_reason(root, locked):
+    path = Path(STUDY, TABLE)
+    record = read_record(path)
+    here = made_on(record.origin)
+    origin = record.origin.model_copy(update={"gpu": "NVIDIA H100"})
+    write_table(path, pq.read_table(path).slice(1), record.model_copy(update={"origin": origin}))
+    ((_, _, why),) = checked(root, locked)
+    assert why == f"another machine: {here} -> {made_on(origin)}" and "NVIDIA H100" in why
 
 
 def test_another_record_is_no_difference_and_is_counted(root, locked):
