@@ -32,12 +32,17 @@ def lock(root: Path, studies: Iterable[Path]) -> dict[str, Any]:
     """Checksums and contents of all artefacts of ``studies``, and the code, packages and sources in their records.
 
     Raises:
-        DataError: if an artefact is damaged, since a lock must not vouch for it.
+        DataError: if an artefact is damaged or gone, since a lock must not vouch for it.
     """
     tree = read_tree(root, studies)
     if tree.damaged:
         raise DataError(
             f"{tree.damaged[0]}: damaged. Run python -m workflow_scripts.audit verify, repair it, and lock again."
+        )
+    if tree.missing:
+        raise DataError(
+            f"{tree.missing[0]}: missing, though its job's other files are there. "
+            "Run python -m workflow_scripts.audit verify, repair it, and lock again."
         )
     return tree.as_lock()
 

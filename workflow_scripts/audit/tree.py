@@ -3,13 +3,14 @@
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.audit.disk import Inspection, collect, inspect_all
-from workflow_scripts.audit.lookup import made_on
+from workflow_scripts.audit.lookup import made_on, name_of
 from workflow_scripts.audit.varying import lasting
+from workflow_scripts.audit.verify import Verifier
 from workflow_scripts.provenance.artefacts import RECORD_FILE, contents_of, identity_of
 from workflow_scripts.provenance.origin import processor
 from workflow_scripts.provenance.record import Record
@@ -23,6 +24,8 @@ class Tree(NamedTuple):
     """Artefact to the hash of what it holds besides its record, and besides what differs from run to run."""
     records: dict[str, Record]
     damaged: list[str]
+    missing: list[str]
+    """Artefacts that are gone, though others of the same jobs are there."""
 
     def holds(self, path: str) -> bool:
         """Whether an input is an artefact of this tree; else it is a source, from outside or from ``resources``."""
@@ -49,8 +52,10 @@ class Tree(NamedTuple):
 
 def read_tree(root: Path, studies: Iterable[Path]) -> Tree:
     """Read every artefact of ``studies`` once."""
+    studies = list(studies)
     inventory = collect(root, studies)
     inspections = inspect_all(inventory, advance=lambda _bytes: None)
+    verifier = Verifier(inventory, inspections, [name_of(study, root) for study in studies])
     found = {
         name: inspection
         for name, inspection in sorted(inspections.items())
@@ -60,22 +65,9 @@ def read_tree(root: Path, studies: Iterable[Path]) -> Tree:
         checksums={name: str(inspection.checksum) for name, inspection in found.items()},
         contents={name: _contents(root / name, inspection) for name, inspection in found.items()},
         records={name: inspection.record for name, inspection in found.items() if inspection.record},
-        damaged=sorted({*_damaged_files(inspections), *_damaged_parts(inspections, inventory.dropped)}),
+        damaged=verifier.not_as_written(),
+        missing=verifier.missing_outputs(),
     )
-
-
-def _damaged_files(inspections: Mapping[str, Inspection]) -> Iterator[str]:
-    yield from (name for name, inspection in inspections.items() if inspection.damage)
-
-
-def _damaged_parts(inspections: Mapping[str, Inspection], dropped: Mapping[str, str]) -> Iterator[str]:
-    """Files of model folders that are missing, and not dropped, or not as the folder's record says."""
-    for name, inspection in inspections.items():
-        for part, sha256 in (inspection.record.files if inspection.record else {}).items():
-            path = (Path(name).parent / part).as_posix()
-            found = inspections[path].sha256 if path in inspections else dropped.get(path)
-            if found != sha256:
-                yield path
 
 
 def machine() -> dict[str, str]:

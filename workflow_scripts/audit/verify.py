@@ -213,6 +213,11 @@ class Verifier:
         """Files for which nobody may vouch: by their checksums, or by the record of the model folder they are in."""
         return sorted({*self.damage, *(finding.path for finding in self._parts_of_models())})
 
+    def missing_outputs(self) -> list[str]:
+        """Artefacts that were made together with others which are there."""
+        every = {path for name in self.records for path in self.outputs[name]}
+        return sorted(path for path in every if not (self.inventory.root / path).exists())
+
     def findings(self) -> list[Finding]:
         """Everything that is wrong, sorted by path; one finding for each path and reason."""
         found = {*self._files(), *self._parts_of_models(), *self._missing()}

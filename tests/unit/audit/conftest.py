@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
+from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
 from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.provenance.artefacts import (
     identity,
@@ -18,7 +19,7 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.provenance.closure import meanings, packages
-from workflow_scripts.provenance.record import Input
+from workflow_scripts.provenance.record import Input, sha256_of
 
 STUDY = "results/study"
 RUNS = [("simcse", 1), ("simcse", 2), ("plain", 1)]
@@ -118,6 +119,14 @@ def write_table_of_scores(value=0.7):
     scores = [Score("STSB", "all", "spearman", value, 40), Score("STSB", "all", "pearson", 0.6, 40)]
     rows = [score_table(scores, run=run, seed=seed, suite="suite") for run, seed in RUNS]
     write_table(Path(STUDY, "tables/main.parquet"), pa.concat_tables(rows), record)
+
+
+def write_dropped(run, *weights):
+    """The list of weights that a run does not keep."""
+    file = f"runs/{run}/{DROPPED_FILE}"
+    rows = [[path.as_posix() for path in weights], [sha256_of(path) for path in weights]]
+    record = made_by("drop_models", [file], wildcards={"run": run})
+    write_table(Path(STUDY, file), pa.table(rows, schema=DROPPED), record)
 
 
 def write_pages(title=""):

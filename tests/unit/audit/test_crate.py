@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from tests.unit.audit.conftest import RUNS, STUDY
@@ -12,9 +11,8 @@ from tests.unit.audit.test_cost import leave, measured  # noqa: F401  (a fixture
 from workflow_scripts.audit import export as export_module
 from workflow_scripts.audit.crate import check
 from workflow_scripts.audit.export import METADATA, export
-from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import write_table, writing_model_folder
+from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.record import sha256_of
 
 CRATE = Path("crate")
@@ -178,9 +176,7 @@ def test_a_model_that_lacks_a_file_or_has_another_is_not_exported(root, change):
 
 def test_a_model_without_the_weights_that_were_dropped_is_exported(root, study):
     weights = Path(STUDY, f"runs/plain/seed1/model/{WEIGHTS}")
-    dropped = pa.table({"file": [weights.as_posix()], "sha256": [sha256_of(weights)]}, schema=DROPPED)
-    file = f"runs/plain/{DROPPED_FILE}"
-    write_table(Path(STUDY, file), dropped, study.made_by("drop_models", [file], wildcards={"run": "plain"}))
+    study.write_dropped("plain", weights)
     weights.unlink()
     export(root, Path(STUDY), CRATE)
     assert problems(CRATE) == {}

@@ -35,6 +35,26 @@ def test_a_damaged_artefact_is_not_locked(study):
         lock(Path(), [Path(STUDY)])
 
 
+def test_a_table_that_another_tool_wrote_anew_is_not_left_out_of_a_lock(root):
+    path = Path(STUDY, "tables/main.parquet")
+    pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
+    with pytest.raises(DataError, match=r"tables/main\.parquet: damaged"):
+        lock(root, [Path(STUDY)])
+
+
+def test_a_study_that_lacks_one_of_a_jobs_files_is_not_locked(root):
+    Path(STUDY, "runs/plain/seed1/history.parquet").unlink()
+    with pytest.raises(DataError, match=r"plain/seed1/history\.parquet: missing"):
+        lock(root, [Path(STUDY)])
+
+
+def test_a_study_without_the_weights_that_were_dropped_is_locked(root, study):
+    weights = Path(STUDY, "runs/plain/seed1/model/model.safetensors")
+    study.write_dropped("plain", weights)
+    weights.unlink()
+    assert f"{STUDY}/runs/plain/seed1/model/record.json" in lock(root, [Path(STUDY)])["artefacts"]
+
+
 @pytest.mark.parametrize(
     ("to", "complaint"), [(STUDY, "a folder"), ("README/lock.json", "a file, not a folder")]
 )
