@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.grid_columns import scored_columns
+from workflow_scripts.provenance.artefacts import verify_checksum
 
 Row = Mapping[str, Any]
 Agrees = Callable[[Mapping[str, str]], bool | None]
@@ -56,10 +57,11 @@ def rows_of(path: Path, cell: Mapping[str, str]) -> pa.Table:
     """The rows of a table in which every column of ``cell`` has the wanted value; an empty value means null.
 
     Raises:
-        DataError: if the file is not a table, a column does not exist, or no row agrees.
+        DataError: if the file is not a table or damaged, a column does not exist, or no row agrees.
     """
     if path.suffix != ".parquet":
         raise DataError(f"{path}: not a table, so it has no cells. Name a .parquet file, or omit --cell.")
+    verify_checksum(path)
     rows = pq.read_table(path)
     for column, wanted in cell.items():
         if column not in rows.column_names:
@@ -154,11 +156,13 @@ def scores_behind(
         rows: Selected rows of the table.
         settings: Those in the table's record; of other tables there is nothing to tell.
         files: Name and place of the score files that the rows come from.
+
+    Raises:
+        DataError: if one of the files is damaged.
     """
     if "experiment" not in settings:
         return []
-    tables = {name: pq.read_table(place) for name, place in files.items() if place.suffix == ".parquet"}
-    known = {name: table.to_pylist() for name, table in tables.items() if table.column_names == SCORES.names}
+    known = {name: _scores_in(place) for name, place in files.items() if place.suffix == ".parquet"}
     found = [
         SeedScore(column["heading"], run, run != row["run"], score["seed"], _scaled(score, column), name)
         for row in rows
@@ -169,6 +173,13 @@ def scores_behind(
         and all(score[key] == column.get(key) for key in ("suite", "task", "aggregation", "metric"))
     ]
     return sorted(set(found), key=lambda score: (score.is_baseline, score.heading, score.run, score.seed))
+
+
+def _scores_in(file: Path) -> list[dict[str, Any]]:
+    """The rows of a table of scores, none of any other."""
+    verify_checksum(file)
+    table = pq.read_table(file)
+    return table.to_pylist() if table.column_names == SCORES.names else []
 
 
 def _scaled(score: Row, column: Mapping[str, Any]) -> float | None:

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from workflow_scripts.audit.cells import Agrees, SeedScore, agreement, parse_cell, rows_of, scores_behind
+from workflow_scripts.audit.disk import collect, inspect
 from workflow_scripts.audit.lookup import (
     artefact_at,
     artefact_record,
@@ -32,8 +33,9 @@ from workflow_scripts.audit.lookup import (
     recorded_name,
 )
 from workflow_scripts.audit.printing import console, print_json, table
+from workflow_scripts.audit.verify import Verifier
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import identity
+from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.record import Record
 
 State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
@@ -89,11 +91,8 @@ def explain(path: Path, root: Path, agrees: Agrees | None = None) -> Node:
     """
     name = artefact_at(name_of(path, root), root)
     record = artefact_record(root / name)
-    node = Node(name, "as recorded", str(identity_at(root / name)), record)
-    try:
-        identity(root / name)
-    except DataError:
-        node.state = "damaged"
+    state: State = "damaged" if _is_damaged(root / name, root) else "as recorded"
+    node = Node(name, state, str(identity_at(root / name)), record)
     _add_inputs(node, root, agrees, set())
     return node
 
@@ -105,7 +104,7 @@ def _add_inputs(node: Node, root: Path, agrees: Agrees | None, seen: set[tuple[s
             node.inputs[role] = Node(given.path, "source", given.sha256)
             continue
         name = artefact_at(recorded_name(given.path, root), root)
-        child = _node(name, given.sha256, root)
+        child = node_at(name, given.sha256, root)
         verdict = agrees(child.record.wildcards) if agrees and child.record else None
         if verdict is False:
             node.left_out += 1
@@ -119,7 +118,8 @@ def _add_inputs(node: Node, root: Path, agrees: Agrees | None, seen: set[tuple[s
                 _add_inputs(child, root, below, seen)
 
 
-def _node(name: str, sha256: str, root: Path) -> Node:
+def node_at(name: str, sha256: str, root: Path) -> Node:
+    """A file, and whether it is the one that was read with this hash; nothing below it."""
     place = root / name
     if not place.exists():
         return Node(name, "missing", sha256)
@@ -129,7 +129,25 @@ def _node(name: str, sha256: str, root: Path) -> Node:
         return Node(name, "damaged", sha256)
     if record is None:
         return Node(name, "file", sha256)
+    if _is_damaged(place, root):
+        return Node(name, "damaged", sha256, record)
     return Node(name, "as recorded" if identity_at(place) == sha256 else "rebuilt since", sha256, record)
+
+
+def _is_damaged(place: Path, root: Path) -> bool:
+    """Whether an artefact is not as it was written; each file is read once. Weights may lack that a study drops."""
+    try:
+        identity(place)
+    except DataError:
+        return not (place.is_dir() and _lacks_dropped_weights_alone(place, root))
+    return False
+
+
+def _lacks_dropped_weights_alone(model: Path, root: Path) -> bool:
+    run = collect(root, [model.parent.parent])  # which lists the dropped weights of all seeds
+    parts = run.parts[name_of(model, root)]
+    found = {part: inspect(root / part, part_of_model=Path(part).name != RECORD_FILE) for part in parts}
+    return not Verifier(run, found, []).not_as_written()
 
 
 # Cells

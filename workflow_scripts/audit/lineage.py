@@ -1,8 +1,8 @@
 """List everything that a file was made from, down to the sources, and everything that was made from it.
 
 While ``explain`` draws a tree, this command lists both directions. It also accepts a source as named in records, such
-as hub:owner/name@revision/file, and lists what was made from it. Exit code 1 if something upstream is missing,
-damaged or has been rebuilt since.
+as hub:owner/name@revision/file, and lists what was made from it. Exit code 1 if the file or something upstream is
+missing, damaged or has been rebuilt since.
 """
 
 import argparse
@@ -41,19 +41,22 @@ class Lineage:
     """What a file was made from, and what was made from it."""
 
     path: str
+    state: explain.State
     upstream: list[Ancestor] = field(default_factory=list)
     downstream: list[Descendant] = field(default_factory=list)
 
     @property
     def broken(self) -> bool:
-        """Whether something upstream is missing, damaged or rebuilt."""
-        return any(one.state in ("missing", "damaged", "rebuilt since") for one in self.upstream)
+        """Whether it, or something upstream, is missing, damaged or rebuilt."""
+        states = {self.state, *(one.state for one in self.upstream)}
+        return not states.isdisjoint({"missing", "damaged", "rebuilt since"})
 
     def as_data(self) -> dict[str, object]:
         """The lineage as data for JSON."""
         upstream = [one._asdict() for one in self.upstream]
         downstream = [one._asdict() for one in self.downstream]
-        return {"path": self.path, "green": not self.broken, "upstream": upstream, "downstream": downstream}
+        known = {"path": self.path, "state": self.state, "green": not self.broken}
+        return {**known, "upstream": upstream, "downstream": downstream}
 
 
 def lineage(name: str, root: Path) -> Lineage:
@@ -64,17 +67,20 @@ def lineage(name: str, root: Path) -> Lineage:
     """
     verifier = unchecked(root, studies_of(root, []))
     if is_outside(name):
-        return Lineage(name, downstream=_downstream(verifier, _readers_of_source(verifier, name)))
+        return Lineage(name, "source", downstream=_downstream(verifier, _readers_of_source(verifier, name)))
     path = artefact_at(name_of(name, root), root)
     found = verifier.made_from(path)
     if path not in verifier.records and not found:
         raise DataError(f"{path}: not an artefact, and no record names it. Name a file below results/.")
-    upstream = _upstream(path, root) if path in verifier.records else []
-    return Lineage(path, upstream, _downstream(verifier, found))
+    if path not in verifier.records:
+        state = explain.node_at(path, "", root).state
+        return Lineage(path, state, downstream=_downstream(verifier, found))
+    chain = explain.explain(root / path, root)
+    return Lineage(path, chain.state, _upstream(chain), _downstream(verifier, found))
 
 
-def _upstream(path: str, root: Path) -> list[Ancestor]:
-    nodes = [node for node in explain.explain(root / path, root).walk() if not node.repeated]
+def _upstream(chain: explain.Node) -> list[Ancestor]:
+    nodes = [node for node in chain.walk() if not node.repeated]
     found = {node.path: Ancestor(node.path, node.state, node.sha256, _job(node)) for node in nodes[1:]}
     return sorted(found.values(), key=lambda one: not one.path.startswith("results/"))  # artefacts first
 
@@ -109,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List both directions; exit code 1 if something upstream is missing, damaged or rebuilt."""
+    """List both directions; exit code 1 if it, or something upstream, is missing, damaged or rebuilt."""
     found = lineage(args.path, args.root)
     if args.json:
         print_json(found.as_data())
@@ -126,7 +132,7 @@ def show(found: Lineage, out: Console) -> None:
     downstream = table("made into", "by")
     for other in found.downstream:
         downstream.add_row(other.path, other.job)
-    out.print(found.path, style="bold")
+    out.print(f"{found.path} ({found.state})", style="bold", soft_wrap=True)
     for shown in (upstream, downstream):
         out.print(shown if shown.row_count else "nothing in this direction", end="\n\n")
     out.print(

@@ -129,6 +129,12 @@ def write_dropped(run, *weights):
     write_table(Path(STUDY, file), pa.table(rows, schema=DROPPED), record)
 
 
+def flip_a_byte(path, position=10):
+    content = bytearray(Path(path).read_bytes())
+    content[position] ^= 1
+    Path(path).write_bytes(content)
+
+
 def write_pages(title=""):
     figure = made_by("draw_figure", ["figures/main.svg"], inputs={"table": "tables/main.parquet"})
     svg = f'<svg xmlns="http://www.w3.org/2000/svg"><title>{title}</title></svg>'

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.unit.audit.conftest import flip_a_byte
 from workflow_scripts.audit import explain as explain_module
 from workflow_scripts.audit.cells import SeedScore, agreement, parse_cell
 from workflow_scripts.audit.explain import explain, explain_cell, show
@@ -272,6 +273,19 @@ def test_a_difference_leads_to_the_scores_of_its_baseline_too(root, experiment):
     alone = explain_cell(experiment, root, {"run": "plain", "heading": "Spearman"})
     assert [score.run for score in alone.scores] == ["plain"]
     assert alone.chain.left_out == 2
+
+
+def test_a_score_whose_file_was_changed_is_not_shown(root, experiment):
+    score = Path(STUDY, "scores/sts/suite/simcse/seed2.parquet")
+    flip_a_byte(score)
+    with pytest.raises(DataError, match=r"seed2\.parquet: changed since it was written"):
+        explain_cell(experiment, root, {"run": "again", "heading": "Spearman"})
+
+
+def test_rows_of_a_changed_table_are_not_shown(root):
+    flip_a_byte(TABLE)
+    with pytest.raises(DataError, match=r"main\.parquet: changed since it was written"):
+        explain_cell(TABLE, root, {"run": "plain"})
 
 
 def test_a_claim_leads_to_the_scores_of_both_sides():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.audit.conftest import HUB, PACKAGE, RUNS, STUDY
+from tests.unit.audit.conftest import HUB, PACKAGE, RUNS, STUDY, flip_a_byte
 from workflow_scripts.audit.lineage import lineage
 from workflow_scripts.errors import DataError
 
@@ -57,6 +57,34 @@ def test_a_missing_or_renewed_ancestor_breaks_the_chain(root, study):
     assert found.broken
     shutil.rmtree(Path(STUDY, "encoders/minilm"))
     assert lineage(f"{STUDY}/runs/plain/seed1/history.parquet", root).broken
+
+
+SCORE = f"{STUDY}/scores/sts/suite/plain/seed1.parquet"
+MODEL = f"{STUDY}/runs/plain/seed1/model"
+
+
+@pytest.mark.parametrize(("file", "artefact"), [(SCORE, SCORE), (f"{MODEL}/model.safetensors", MODEL)])
+def test_a_changed_byte_breaks_the_chain_and_every_chain_above_it(root, file, artefact):
+    assert not lineage(f"{STUDY}/tables/main.parquet", root).broken
+    flip_a_byte(file)
+    above = lineage(f"{STUDY}/tables/main.parquet", root)
+    assert [one.path for one in above.upstream if one.state == "damaged"] == [artefact]
+    itself = lineage(file, root)
+    assert above.broken and itself.broken and itself.state == "damaged"
+
+
+def test_a_file_cut_short_is_damaged_though_its_record_is_gone(root):
+    Path(SCORE).write_bytes(Path(SCORE).read_bytes()[:100])
+    assert lineage(SCORE, root).state == "damaged"
+
+
+def test_a_model_without_the_weights_that_were_dropped_is_whole(root, study):
+    weights = Path(MODEL, "model.safetensors")
+    study.write_dropped("plain", weights)
+    weights.unlink()
+    assert lineage(SCORE, root).broken is lineage(MODEL, root).broken is False
+    flip_a_byte(f"{MODEL}/1_Pooling/config.json")
+    assert lineage(SCORE, root).broken and lineage(MODEL, root).broken
 
 
 @pytest.mark.parametrize("name", [f"{STUDY}/typo.parquet", "hub:owner/other@1", "README.md"])
