@@ -84,9 +84,9 @@ def stale(root: Path, jobs: Iterable[Job]) -> Staleness:
         raise ConfigError(f"{root}: this configuration runs no job. Give another one with --configfile.")
     verifier = unchecked(root, [root / name for name in sorted(names) if (root / name).is_dir()])
     found = Staleness(jobs=len(jobs))
-    found.missing = sorted(
-        file for file in files if file.startswith("results/") and not (root / file).exists()
-    )
+    read = {given.path for record in verifier.records.values() for given in record.inputs.values()}
+    made = {file for file in files if file.startswith("results/") or (is_timing(file) and file in read)}
+    found.missing = sorted(file for file in made if not (root / file).exists())
     for name, record in verifier.records.items():
         job = job_writing(record, jobs)
         if job is None:

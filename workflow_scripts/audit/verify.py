@@ -58,6 +58,7 @@ Kind = Literal["changed", "truncated", "missing", "foreign", "stale", "unlabelle
 Todo = Literal["delete", "rerun", "restore"]
 
 REPORT = "report.html"
+_MADE_BY_RULES = ("results", "benchmarks")
 
 
 class Finding(NamedTuple):
@@ -272,8 +273,8 @@ class Verifier:
                     )
 
     def _to_remake(self, path: str, kind: Kind, found: str) -> Finding:
-        """A finding about a file that its job should make again; below results/, every file has one."""
-        if Path(path).parts[0] != "results":
+        """A finding about a file that its job should make again; below results/ and benchmarks/, every file has one."""
+        if Path(path).parts[0] not in _MADE_BY_RULES:
             return Finding(path, kind, found, "restore", path)
         unit = self.artefact_of(path)
         return Finding(path, kind, found, "rerun", f"{unit}/{RECORD_FILE}" if unit in self.models else path)
@@ -281,7 +282,8 @@ class Verifier:
     # Files that should exist
 
     def _missing(self) -> Iterator[Finding]:
-        for report in (f"{study}/{REPORT}" for study in self.studies):
+        whole = [study for study in self.studies if Path(study).parent == Path("results")]
+        for report in (f"{study}/{REPORT}" for study in whole):
             if report not in self.inspections:
                 yield self._to_remake(report, "missing", "the study is unfinished: this is its last artefact")
         for path, names in self.listed.items():

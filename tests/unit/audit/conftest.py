@@ -121,6 +121,20 @@ def write_table_of_scores(value=0.7):
     write_table(Path(STUDY, "tables/main.parquet"), pa.concat_tables(rows), record)
 
 
+TIMES = Path("benchmarks/study/tabulate_times/main.parquet")
+
+
+def write_times():
+    """A table of times, and the page that shows it."""
+    record = made_by("tabulate_times", [], wildcards={"experiment": "main"})
+    made = record.model_copy(update={"outputs": [TIMES.as_posix()]})
+    write_table(TIMES, pa.table({"mean": [0.5]}), made)
+    page = job_record(
+        "write_report", settings={}, inputs={f"times/{TIMES}": TIMES}, outputs=[Path(STUDY, "report.html")]
+    )
+    write_page(Path(STUDY, "report.html"), "<html><body>0.5</body></html>", page)
+
+
 def write_dropped(run, *weights):
     """The list of weights that a run does not keep."""
     file = f"runs/{run}/{DROPPED_FILE}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.audit.conftest import RUNS, STUDY
+from tests.unit.audit.conftest import RUNS, STUDY, TIMES
 from workflow_scripts.audit import stale as module
 from workflow_scripts.audit.plan import Job, _jobs
 from workflow_scripts.audit.stale import Reason, stale
@@ -165,6 +165,15 @@ def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root):
     outcome = found(root, changed)
     assert outcome.missing == [f"{STUDY}/runs/plain/seed1/model/record.json"]
     assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in outcome.stale
+
+
+def test_a_missing_table_of_times_that_the_page_shows_is_missing(root, study):
+    study.write_times()
+    asked = jobs()
+    assert not found(root, asked).red
+    TIMES.unlink()
+    outcome = found(root, asked)
+    assert outcome.missing == [TIMES.as_posix()] and list(outcome.stale) == [f"{STUDY}/report.html"]
 
 
 def test_an_artefact_that_no_job_writes_is_said_and_is_no_failure(root):

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from tests.unit.audit.conftest import TIMES, flip_a_byte
 from workflow_scripts.audit import disk, sources, verify
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import artefacts, closure
@@ -118,6 +119,20 @@ def test_what_to_do_is_commands_that_mend_it(root):
         "# restore resources/prompt.txt",
         f"snakemake --cores all --forcerun {STUDY}/runs/simcse/seed1/model/record.json {STUDY}/tables/main.parquet",
     ]
+
+
+@pytest.mark.parametrize("change", [Path.unlink, flip_a_byte])
+def test_a_table_of_times_is_made_again_by_its_rule(root, study, change):
+    study.write_times()
+    assert found(root) == []
+    change(TIMES)
+    assert verify.commands(audit(root).findings) == [f"snakemake --cores all --forcerun {TIMES}"]
+
+
+def test_a_part_of_a_study_needs_no_page(root):
+    assert audit(root, f"{STUDY}/tables").findings == []
+    Path(STUDY, "report.html").unlink()
+    assert found(root) == [("report.html", "missing")]
 
 
 def test_a_study_is_made_again_with_what_it_was_last_asked_with(root):
