@@ -44,6 +44,8 @@ def check(folder: Path) -> tuple[int, list[Problem]]:
         raise DataError(
             f"{place}: no such file. Export a crate: python -m workflow_scripts.audit export."
         ) from error
+    except NotADirectoryError as error:
+        raise DataError(f"{folder}: a file. Name the folder of a crate, such as crates/<study>.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{place}: not the metadata of an RO-Crate ({error}). Export the study again."

@@ -406,7 +406,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the crate and print a summary; exit code 0 even if the study has failed jobs."""
-    (study,) = studies_of(args.root, [args.study])
+    study, *others = studies_of(args.root, [args.study])
+    if others:
+        raise DataError(f"{args.study}: {len(others) + 1} studies. Name one, such as {study}.")
     folder = args.to or args.root / "crates" / study.name
     crate = export(args.root, study, folder, whole=args.whole)
     counts = {

@@ -102,6 +102,8 @@ def read_lock(file: Path) -> dict[str, Any]:
         raise DataError(
             f"{file}: no such file. Write a lock: python -m workflow_scripts.audit lock."
         ) from error
+    except IsADirectoryError as error:
+        raise DataError(f"{file}: a folder. Name the lock's file after --check.") from error
     except (ValueError, KeyError, TypeError):
         valid = False
     if not valid:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.unit.audit.conftest import RUNS, STUDY
 from tests.unit.audit.test_cost import leave, measured  # noqa: F401  (a fixture)
 from workflow_scripts.audit import export as export_module
+from workflow_scripts.audit.__main__ import main
 from workflow_scripts.audit.crate import check
 from workflow_scripts.audit.export import METADATA, export
 from workflow_scripts.errors import DataError
@@ -232,3 +234,16 @@ def test_a_folder_without_metadata_is_no_crate(tmp_path, text):
     (tmp_path / METADATA).unlink()
     with pytest.raises(DataError, match="no such file"):
         check(tmp_path)
+
+
+def test_a_file_is_no_crate(tmp_path):
+    (tmp_path / "crate.json").write_text("{}")
+    with pytest.raises(DataError, match=r"crate\.json: a file"):
+        check(tmp_path / "crate.json")
+
+
+def test_a_crate_is_of_one_study(root, monkeypatch):
+    Path("results/other").mkdir()
+    monkeypatch.setattr(sys, "argv", ["audit", "export", "results"])
+    with pytest.raises(DataError, match=r"results: 2 studies\. Name one, such as results/other"):
+        main()

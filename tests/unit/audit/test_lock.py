@@ -253,6 +253,8 @@ def test_a_file_that_is_no_lock_is_one_line(root, text):
         held(root, Path("lock.json"))
     with pytest.raises(DataError, match="no such file"):
         held(root, Path("absent.json"))
+    with pytest.raises(DataError, match="results: a folder"):
+        held(root, Path("results"))
 
 
 def test_the_command_counts_and_ends_with_what_it_found(root, locked, monkeypatch, capsys):
