@@ -5,6 +5,7 @@ extraction study names a model, whose representation its settings hold. Any othe
 agrees with a row where its wildcards are the values of the columns of the same name.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
@@ -19,6 +20,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.graph.grid_columns import scored_columns
 from workflow_scripts.provenance.artefacts import verify_checksum
 
+_NEXT_COLUMN = re.compile(r",(?=\s*\w+\s*=)")
 Row = Mapping[str, Any]
 Agrees = Callable[[Mapping[str, str]], bool | None]
 """Whether wildcards agree with the selected rows; None where the rows have no such columns."""
@@ -37,13 +39,13 @@ class SeedScore(NamedTuple):
 
 
 def parse_cell(texts: Iterable[str]) -> dict[str, str]:
-    """Read ``column=value`` pairs, separated by commas.
+    """Read ``column=value`` pairs, separated by commas; a comma that no column follows is part of a value.
 
     Raises:
         DataError: if one is not a pair, or two are of one column.
     """
     found: dict[str, str] = {}
-    for pair in (pair for text in texts for pair in text.split(",")):
+    for pair in (pair for text in texts for pair in _NEXT_COLUMN.split(text)):
         column, equals, value = pair.partition("=")
         if not equals:
             raise DataError(f"--cell {pair}: no '='. Write column=value, such as run=simcse,task=STS12.")

@@ -216,6 +216,7 @@ def test_cells_are_of_tables(root):
 def test_cells_are_written_as_pairs():
     assert parse_cell(["run=a b, seed=1", "note=x=y"]) == {"run": "a b", "seed": "1", "note": "x=y"}
     assert parse_cell([]) == {}
+    assert parse_cell(["task=STS12, STS13,run=a"]) == {"task": "STS12, STS13", "run": "a"}
     with pytest.raises(DataError, match="no '='"):
         parse_cell(["run"])
     with pytest.raises(DataError, match=r"--cell run=b: a second run\. Ask for one value"):
