@@ -55,7 +55,7 @@ def model_card(
         folder: The model folder, of one run and seed.
         config: Sources and settings.
         record: The folder's.
-        identity: The checksum of that record.
+        identity: The folder's, by which jobs that read it name it (``artefacts.identity``).
         method: The method's module, whose docstring names the paper.
         scores: Score tables of the run, of this and of other seeds.
         history: Of the training, if there was one.
@@ -71,7 +71,7 @@ def model_card(
     if record.labels:
         parts.append("## Substitutions\n\n" + "".join(f"- {label}\n" for label in record.labels))
     parts.append(usage(folder))
-    parts.append(f"## Record\n\n`record.json`, checksum `{identity}`, commit `{record.origin.commit}`.\n")
+    parts.append(f"## Record\n\n`record.json`, identity `{identity}`, commit `{record.origin.commit}`.\n")
     return "\n".join(parts)
 
 

@@ -1,0 +1,22 @@
+"""What a card says of the record that lies beside it."""
+
+import json
+
+from workflow_scripts.provenance.artefacts import identity, job_record, read_record, writing_model_folder
+from workflow_scripts.reporting.model_card import Config, model_card
+
+
+def test_a_card_names_the_identity_that_the_records_of_readers_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "model"
+    wildcards = {"run": "plain", "seed": "1"}
+    made = job_record("make_table", settings={}, inputs={}, outputs=[folder], wildcards=wildcards)
+    with writing_model_folder(folder, made) as temporary:
+        (temporary / "modules.json").write_text("[]")
+        (temporary / "config.json").write_text("{}")
+    config = Config(encoders=[], data=[], method={"module": "plain"}, training=None)
+    known = identity(folder)
+    card = model_card(folder, config, read_record(folder), known, method=json, scores=[], history=None)
+    reader = job_record("make_table", settings={}, inputs={"model": folder}, outputs=[])
+    assert f"`record.json`, identity `{reader.inputs['model'].sha256}`, commit `" in card
+    assert "checksum" not in card
