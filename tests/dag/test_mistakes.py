@@ -531,6 +531,11 @@ MISTAKES = {
         put("grid/token_similarity/runs", ["simcse.minilm.wiki_extract"]),
         "token_similarity.runs: simcse.minilm.wiki_extract is not defined. Did you mean simcse.minilm_mlm",
     ),
+    "words of one corpus where there are two": (
+        both(run("simcse", corpus="wiki1m"), put("grid/word_frequencies", {"words": 5})),
+        "experiments/demo.yaml: word_frequencies: it shows the words of one corpus, and the runs train on wiki1m, "
+        "wiki_extract. Leave it out, or give each corpus an experiment of its own.",
+    ),
     "a baseline that is no run": (
         put("grid/baseline", "frozen_cls.minilm_mml"),
         "baseline: frozen_cls.minilm_mml is not defined. Did you mean frozen_cls.minilm_mlm?",

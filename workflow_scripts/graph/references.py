@@ -220,8 +220,19 @@ def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str
     for name, block in grid.items():  # of a figure
         for run in block.get("runs", []) if isinstance(block, Mapping) else []:
             yield from unknown(run, runs, f"{place}: {name}.runs")
+    yield from _of_words(config, grid, runs, place)
     yield from _of_baselines(grid, runs, place)
     yield from _of_columns(config, grid, place)
+
+
+def _of_words(
+    config: Mapping[str, Any], grid: Mapping[str, Any], runs: Mapping[str, Any], place: str
+) -> Iterator[str]:
+    named = {run.corpus for run in runs.values()} & config["corpora"].keys()
+    corpora = sorted({base_of(config, corpus) for corpus in named})
+    if "word_frequencies" in grid and len(corpora) > 1:
+        found = f"it shows the words of one corpus, and the runs train on {', '.join(corpora)}"
+        yield f"{place}: word_frequencies: {found}. Leave it out, or give each corpus an experiment of its own."
 
 
 def _of_baselines(grid: Mapping[str, Any], runs: Mapping[str, Any], place: str) -> Iterator[str]:
