@@ -584,6 +584,10 @@ MISTAKES = {
         put("report/cosine_density/task", "leee"),
         "report.cosine_density.task: leee is not defined. Did you mean lee?",
     ),
+    "power that chance alone has": (
+        put("significance/power", 0.05),
+        "significance.power: 0.05, not above alpha 0.05, which chance alone has. Raise it.",
+    ),
     "densities of a task that nothing is scored on": (
         put("report/cosine_density/task", "wiki_extract"),
         "report.cosine_density.task: no suite of suites.sts has wiki_extract",

@@ -82,6 +82,9 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"evaluation.on_gpu: no job of {kind} computes on a GPU. Leave it out."
         else:
             yield from unknown(kind, ON_GPU, "evaluation.on_gpu")
+    alpha, power = (config["significance"][key] for key in ("alpha", "power"))
+    if power <= alpha:
+        yield f"significance.power: {power:g}, not above alpha {alpha:g}, which chance alone has. Raise it."
     yield from _of_suites(config)
     yield from _of_report(config)
 
