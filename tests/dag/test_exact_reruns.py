@@ -292,6 +292,8 @@ def another(path: str, value: Any) -> Any:
         return "ratio"
     if path.endswith("readout.pooling"):
         return "cls" if value == "avg" else "attention_avg"
+    if path == "continue_mlm.training.gpus":
+        return None  # one alone
     if path == "claims.scale":
         return "laboratory"
     if path.endswith("about.url"):

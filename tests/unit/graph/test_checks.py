@@ -29,6 +29,7 @@ def config(**suites):
         "development": {"dataset": None},
         "datasets": DATASETS,
         "mteb": {"lists": {"jtcse_sts22": {}}},
+        "significance": {"alpha": 0.05, "power": 0.8},
         "suites": suites,
     }
 
