@@ -60,8 +60,9 @@ def test_the_page_has_the_scores_of_the_tables_with_the_highest_in_bold(table):
 
 
 def shown_tables():
-    """Tables of runs on the page, with the CSV that was named last before each."""
-    page = (ROOT / "docs/laboratory.md").read_text("utf-8")
+    """Tables of runs on the page, with the CSV that was named last before each, and the one of the README."""
+    readme = (ROOT / "README.md").read_text("utf-8").partition("## Results")[2]
+    page = (ROOT / "docs/laboratory.md").read_text("utf-8") + "`lab_systems.csv`" + readme
     for block in re.finditer(r"^```text\n(run .*?)^```", page, re.MULTILINE | re.DOTALL):
         file = re.findall(r"`(\w+\.csv)`", page[: block.start()])[-1]
         heading, *lines = block[1].splitlines()
@@ -71,13 +72,13 @@ def shown_tables():
         yield pytest.param(file, columns, rows, id=file)
 
 
-def test_the_page_shows_these_tables():
-    shown = {"lab_sts.csv", "lab_three_r.csv", "lab_readouts.csv", "lab_twins.csv"}
+def test_the_pages_show_these_tables():
+    shown = {"lab_sts.csv", "lab_three_r.csv", "lab_readouts.csv", "lab_twins.csv", "lab_systems.csv"}
     assert {table.id for table in shown_tables()} == shown
 
 
 @pytest.mark.parametrize(("file", "columns", "rows"), [*shown_tables()])
-def test_the_page_has_the_numbers_of_the_table_and_a_star_where_they_differ(file, columns, rows):
+def test_the_pages_have_the_numbers_of_the_table_and_a_star_where_they_differ(file, columns, rows):
     with (ROOT / "resources/laboratory" / file).open(newline="") as lines:
         kept = {(row["run"], row["heading"]): row for row in csv.DictReader(lines)}
     assert len(rows) > 2
@@ -91,10 +92,9 @@ def test_the_page_has_the_numbers_of_the_table_and_a_star_where_they_differ(file
             assert cell.endswith("*") == bool(row["p_value"] and float(row["p_value"]) < 0.05), (run, heading)
 
 
-def test_the_page_counts_verdicts_as_the_table_of_claims_does():
-    page, claims = (
-        (ROOT / name).read_text("utf-8") for name in ("docs/laboratory.md", "resources/laboratory/claims.md")
-    )
+@pytest.mark.parametrize("page", ["docs/laboratory.md", "README.md"])
+def test_the_pages_count_verdicts_as_the_table_of_claims_does(page):
+    page, claims = ((ROOT / name).read_text("utf-8") for name in (page, "resources/laboratory/claims.md"))
     counted, compared = claims.split("\n\n")
     rows = [line for line in counted.splitlines() if not line.startswith("| all |")]
     assert "\n".join(rows) in page

@@ -115,8 +115,8 @@ def test_the_command_prints_every_paper(monkeypatch, capsys):
     assert "Table 11" not in printed
 
 
-def test_the_readme_has_the_counts_of_the_command(ledgers):
-    shown = [" ".join(line.split()) for line in (ROOT / "README.md").read_text().splitlines()]
+def test_the_page_of_the_papers_has_the_counts_of_the_command(ledgers):
+    shown = [" ".join(line.split()) for line in (ROOT / "docs/papers.md").read_text().splitlines()]
     for line in lines(coverage.cells(), ledgers, [coverage.in_laboratory()]):
         if line.name == "all":
             title = coverage.coverage.PAPERS[line.paper]
