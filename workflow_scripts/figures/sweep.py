@@ -62,6 +62,7 @@ HOW_DRAWN = (
     "Points: runs, means over seeds. Lines: medians of the runs with one value. "
     "Dotted: the baseline, one for each series where they differ."
 )
+BARS = "Bars: one standard deviation over seeds."
 ONE_SEED = "Every point is a single training: all runs have one seed."
 
 _PANEL_INCHES = 2.6
@@ -182,7 +183,7 @@ def draw_panels(
     placed = [row for row in rows if row["place"] is not None]
     names = short_names(list(dict.fromkeys(row["series"] for row in placed)), request.called)
     height = _PANEL_INCHES * len(config.plots)
-    single = [ONE_SEED] if placed and {row["seeds"] for row in placed} == {1} else []
+    single = [ONE_SEED] if placed and {row["seeds"] for row in placed} == {1} else [BARS]
     figure = new_figure(style, height, title, [HOW_DRAWN, *single, *names.footnotes], footnotes)
     if not placed:
         empty_panel(figure, "No run of the sweep has a score.")
@@ -220,7 +221,10 @@ def _panel(axes: Axes, plot: Plot, scored: Sequence[Row], names: Mapping[str, st
         offset = _SPREAD * ((number + 0.5) / len(series) - 0.5)
         look = line_look(number)
         xs = [row["place"] + offset for row in own]
-        axes.plot(xs, [row["mean"] for row in own], "o", ms=3.5, color=look["color"], alpha=0.8)
+        means, spreads = [row["mean"] for row in own], [row["sd"] or 0.0 for row in own]
+        axes.errorbar(
+            xs, means, spreads, fmt="o", ms=3.5, color=look["color"], alpha=0.8, elinewidth=0.8, capsize=2
+        )
         places = sorted({row["place"] for row in own})
         middles = [median(row["mean"] for row in own if row["place"] == place) for place in places]
         axes.plot([place + offset for place in places], middles, **look)

@@ -236,3 +236,18 @@ def test_a_baseline_has_the_colour_of_its_series_where_another_has_no_score():
     first, second = (line_look(number)["color"] for number in (0, 1))
     assert lines_drawn(lambda run: False) == ([(70.0, first), (50.0, second)], 2)
     assert lines_drawn(lambda run: run == "base.x") == ([(50.0, second)], 2)
+
+
+def test_a_point_has_a_bar_of_one_standard_deviation():
+    config, experiment = Config.parse({"plots": PLOTS[:1]}, "grid"), Experiment.parse(TWO_BASELINES, "grid")
+    rows = [
+        {"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.5 if "s2sent" in run else None, "seeds": 2}
+        for run in runs_of(TWO_BASELINES)
+    ]
+    with figure_style():
+        data = rows_of(config, experiment, rows)
+        (axes,) = draw_panels(data, Request(config), experiment, STYLE, "A title", []).axes
+    heights = {
+        round(float(line[1, 1] - line[0, 1]), 6) for bars in axes.collections for line in bars.get_segments()
+    }
+    assert heights == {1.0, 0.0}
