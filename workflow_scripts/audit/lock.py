@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.audit.lock_check import check, show
-from workflow_scripts.audit.lookup import check_place
+from workflow_scripts.audit.lookup import check_file_place
 from workflow_scripts.audit.printing import console, print_json
 from workflow_scripts.audit.tree import read_tree
 from workflow_scripts.audit.verify import studies_of
@@ -64,9 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if args.check is not None:
         return _run_check(args, studies)
     place = args.to or args.root / LOCK
-    if place.is_dir():
-        raise DataError(f"{place}: a folder. Name a file after --to.")
-    check_place(place)
+    check_file_place(place)
     found = lock(args.root, studies)
     if args.json:
         print_json(found)

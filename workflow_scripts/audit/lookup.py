@@ -64,6 +64,17 @@ def check_place(place: Path) -> None:
         raise DataError(f"{place}: {blocked} is a file, not a folder. Name another place.")
 
 
+def check_file_place(place: Path) -> None:
+    """Check the same of a file.
+
+    Raises:
+        DataError: if it is a folder, or a file stands where a folder is needed.
+    """
+    if place.is_dir():
+        raise DataError(f"{place}: a folder. Name a file.")
+    check_place(place)
+
+
 def checksum_at(path: Path) -> str | None:
     """The checksum stored in an artefact, without verifying it; None for any other file."""
     return read_checksum(path / RECORD_FILE if path.is_dir() else path)

@@ -183,8 +183,8 @@ def draw_panels(
     placed = [row for row in rows if row["place"] is not None]
     names = short_names(list(dict.fromkeys(row["series"] for row in placed)), request.called)
     height = _PANEL_INCHES * len(config.plots)
-    single = [ONE_SEED] if placed and {row["seeds"] for row in placed} == {1} else [BARS]
-    figure = new_figure(style, height, title, [HOW_DRAWN, *single, *names.footnotes], footnotes)
+    bars = ONE_SEED if {row["seeds"] for row in placed} == {1} else BARS
+    figure = new_figure(style, height, title, [HOW_DRAWN, bars, *names.footnotes], footnotes)
     if not placed:
         empty_panel(figure, "No run of the sweep has a score.")
         return figure

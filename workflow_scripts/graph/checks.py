@@ -15,7 +15,7 @@ from workflow_scripts.graph.extraction_checks import extraction_findings
 from workflow_scripts.graph.findings import advice, refuse
 from workflow_scripts.graph.references import (
     axis_findings,
-    encoders_behind,
+    encoders_reached,
     grid_findings,
     reference_findings,
 )
@@ -172,7 +172,7 @@ def _of_runs(
 ) -> Iterator[str]:
     sizes = sizes_of(config, root, data_root)
     checks = RunChecks(config, read_schema(root / "config" / SCHEMA), sizes)
-    behind: set[str] = set()
+    encoders = config["encoders"]
     named = {pool["encoder"] for pool in config["exemplars"].values()}
     if EXTRACTION in config["experiments"]:
         named.add(config["extraction"]["encoder"])
@@ -183,30 +183,12 @@ def _of_runs(
             yield from checks.attention_findings(f"experiments/{name}.yaml", grid, runs)
             yield from checks.similarity_findings(f"experiments/{name}.yaml", grid, runs)
             for run in runs.values():
-                behind |= _encoders_of_runs(config["encoders"], {run.encoder, run.teacher})
                 named |= {run.encoder, run.teacher} - {None}
-    for encoder in sorted(behind):
-        yield from checks.findings(f"encoders.{encoder}.runs", members_of(config["encoders"], encoder, (0,)))
-    yield from _of_adapted(config, named)
-
-
-def _of_adapted(config: dict[str, Any], named: set[str]) -> Iterator[str]:
-    """Trainings of the adapted encoders among ``named`` and behind them."""
-    encoders = config["encoders"]
-    for encoder in sorted(named.union(*(encoders_behind(encoders, name) for name in named))):
+    reached = sorted(encoders_reached(encoders, named))
+    for encoder in reached:
+        if "runs" in encoders[encoder]:
+            yield from checks.findings(f"encoders.{encoder}.runs", members_of(encoders, encoder, (0,)))
+    for encoder in reached:
         if adapt := encoders[encoder].get("adapt"):
             for finding in adapting_rules(adapt, adapting_training(config, adapt)):
                 yield f"encoders.{encoder}.adapt.{finding}"
-
-
-def _encoders_of_runs(encoders: Mapping[str, Any], names: set[str | None]) -> set[str]:
-    """Encoders that consist of runs, among ``names`` and behind them."""
-    found: set[str] = set()
-    pending = [name for name in names if name]
-    while pending:
-        name = pending.pop()
-        if name not in found and "runs" in encoders[name]:
-            found.add(name)
-            for run in members_of(encoders, name, (0,)).values():
-                pending += [other for other in (run.encoder, run.teacher) if other]
-    return found

@@ -30,8 +30,7 @@ def extraction_findings(config: Mapping[str, Any]) -> Iterator[str]:
             yield from unknown(block["template"], extraction["templates"], place)
     for number, block in enumerate(extraction["blocks"]):
         for axis in ("representations", "weightings", "postprocessings"):
-            for name in block[axis]:
-                yield from unknown(name, extraction[axis], f"extraction.blocks.{number}.{axis}")
+            yield from _each(block[axis], extraction[axis], f"extraction.blocks.{number}.{axis}")
     for name, model in extraction["models"].items():
         place = f"extraction.models.{name}.representation"
         yield from unknown(model["representation"], extraction["representations"], place)
@@ -45,8 +44,7 @@ def extraction_findings(config: Mapping[str, Any]) -> Iterator[str]:
         for name, block in extraction[part].items():
             yield from _of_shown(extraction, block, f"extraction.{part}.{name}")
     for part, names in extraction["show"].items():
-        for name in names:
-            yield from unknown(name, extraction[part], f"extraction.show.{part}")
+        yield from _each(names, extraction[part], f"extraction.show.{part}")
 
 
 def _of_measure(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -58,12 +56,10 @@ def _of_measure(config: Mapping[str, Any], measure: Mapping[str, Any], place: st
         tasks = {task for suite in suites for task in tasks_of(suite)}
         form = FORMS_OF_KIND.get(kind)
         tasks |= {name for name, block in config["datasets"].items() if block["form"] == form}
-        for task in measure["tasks"] or []:
-            yield from unknown(task, tasks, f"{place}.tasks")
+        yield from _each(measure["tasks"] or [], tasks, f"{place}.tasks")
         each = (written(kind, suite, config["mteb"]["lists"]) for suite in suites)
         cells = frozenset(cell for suite in each for of_task in suite.values() for cell in of_task)
-    for metric in metrics:
-        yield from unknown(metric, {name for _, name in cells}, f"{place}.metrics")
+    yield from _each(metrics, {name for _, name in cells}, f"{place}.metrics")
     patterns = sorted({pattern for pattern, metric in cells if metric in metrics})
     if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):
         known = ", ".join(f'"{pattern}"' for pattern in patterns)

@@ -133,6 +133,12 @@ def encoders_behind(encoders: Mapping[str, Any], name: str) -> set[str]:
     return found
 
 
+def encoders_reached(encoders: Mapping[str, Any], names: Iterable[str]) -> set[str]:
+    """Encoders, and all behind them."""
+    names = set(names)
+    return names.union(*(encoders_behind(encoders, name) for name in names))
+
+
 def _of_method(config: Mapping[str, Any], name: str, method: Mapping[str, Any]) -> Iterator[str]:
     if "base" in method:
         yield from unknown(method["base"], config["methods"], f"methods.{name}.base")

@@ -21,7 +21,7 @@ from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.needs import Needed, need_findings
 from workflow_scripts.graph.overlays import additions, merged
-from workflow_scripts.graph.references import base_of, datasets_in
+from workflow_scripts.graph.references import base_of, datasets_in, encoders_reached
 from workflow_scripts.graph.runs import (
     EXTRACTION,
     Run,
@@ -155,25 +155,11 @@ class Study:
 
     def behind(self, encoders: Iterable[str | None]) -> Behind:
         """What encoders come from: those that they are adapted from, or their runs start from or learn from."""
-        seen: set[str] = set()
-        published: set[str] = set()
-        corpora: set[str | None] = set()
-        pending = [*encoders]
-        while pending:
-            name = pending.pop()
-            if name is None or name in seen:
-                continue
-            seen.add(name)
-            block = self.config["encoders"][name]
-            if "fetch" in block:
-                published.add(name)
-            if "adapt" in block:
-                corpora.add(block["adapt"]["corpus"])
-                pending.append(block["adapt"]["base"])
-            for run in self.members(name).values():
-                corpora.add(run.corpus)
-                pending += [run.encoder, run.teacher]
-        return Behind(published, {corpus for corpus in corpora if corpus})
+        blocks = self.config["encoders"]
+        reached = encoders_reached(blocks, filter(None, encoders))
+        adapted = {blocks[name]["adapt"]["corpus"] for name in reached if "adapt" in blocks[name]}
+        trained = {run.corpus for name in reached for run in self.members(name).values() if run.corpus}
+        return Behind({name for name in reached if "fetch" in blocks[name]}, adapted | trained)
 
     def models(self, encoder: str, seed: str) -> list[str]:
         """Models of the runs that an encoder consists of, each by the seed that goes with ``seed``."""

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from workflow_scripts.apis.ledger import Ledger, Row, is_whole_earlier, ledger_path, unpacked
-from workflow_scripts.audit.lookup import check_place
+from workflow_scripts.audit.lookup import check_file_place
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import atomic
 
@@ -150,9 +150,7 @@ def chosen(ledger: Ledger, arguments: argparse.Namespace) -> Iterator[Row]:
 
 def export(path: Path, arguments: argparse.Namespace) -> None:
     """Write all rows, some thousands at a time."""
-    if arguments.parquet.is_dir():
-        raise DataError(f"{arguments.parquet}: a folder. Name a file.")
-    check_place(arguments.parquet)
+    check_file_place(arguments.parquet)
     with (
         Ledger(path) as ledger,
         atomic(arguments.parquet) as temporary,
