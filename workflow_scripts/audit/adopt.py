@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_scripts.audit.lookup import artefact_record
-from workflow_scripts.audit.plan import Job, add_configfile, job_writing, plan
+from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
 from workflow_scripts.audit.printing import console, print_json
 from workflow_scripts.audit.stale import Staleness, is_timing, stale
 from workflow_scripts.errors import ConfigError, DataError
@@ -52,8 +52,9 @@ def adopt(root: Path, configfiles: list[str]) -> Adopted:
     jobs = plan(root, configfiles)
     found = stale(root, jobs)
     records = {name: artefact_record(root / name) for name in (*found.fresh, *found.stale)}
+    writers = by_file(jobs)
     for name in found.stale:
-        job = job_writing(records[name], jobs)
+        job = job_writing(records[name], writers)
         assert job is not None  # else it would not be stale
         _keep(name, job, records[name], root)
     whole = [name for name in found.fresh if _is_whole(records[name], found)]

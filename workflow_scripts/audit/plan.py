@@ -11,7 +11,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,9 +48,18 @@ class Job(NamedTuple):
         return {value for values in self.arguments.values() for value in values}.issuperset(record.outputs)
 
 
-def job_writing(record: Record, jobs: Iterable[Job]) -> Job | None:
-    """The job that would write the artefact of ``record``; None where none would."""
-    return next((job for job in jobs if job.writes(record)), None)
+def by_file(jobs: Iterable[Job]) -> dict[str, list[Job]]:
+    """The jobs that read or write a file, by file: whoever looks for makers need not search all jobs for each."""
+    found = defaultdict(list)
+    for job in jobs:
+        for file in {value for values in job.arguments.values() for value in values}:
+            found[file].append(job)
+    return dict(found)
+
+
+def job_writing(record: Record, jobs: Mapping[str, list[Job]]) -> Job | None:
+    """The job among those of ``by_file`` that would write the artefact of ``record``; None where none would."""
+    return next((job for job in jobs.get(record.outputs[0], []) if job.writes(record)), None)
 
 
 def add_configfile(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from workflow_scripts.audit.diff import Change, changes, contents_equal
 from workflow_scripts.audit.lookup import artefact_at, artefact_record, checksum_at, made_by, name_of
-from workflow_scripts.audit.plan import Job, add_configfile, job_writing, plan
+from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
 from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.audit.verify import studies_of, unchecked
 from workflow_scripts.errors import DataError
@@ -67,7 +67,7 @@ def rebuild(path: Path, root: Path, configfiles: list[str], *, cores: int | None
 
 
 def _job_of(record: Record, name: str, root: Path, configfiles: list[str]) -> Job:
-    job = job_writing(record, plan(root, configfiles))
+    job = job_writing(record, by_file(plan(root, configfiles)))
     if job is None:
         raise DataError(
             f"{name}: no job of this configuration writes it. Give the right configuration with --configfile."

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from rich.console import Console
 
 from workflow_scripts.audit.lookup import flat, identity_at, is_outside, made_by
-from workflow_scripts.audit.plan import Job, add_configfile, job_writing, plan
+from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
 from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.audit.verify import Verifier, unchecked
 from workflow_scripts.errors import ConfigError
@@ -87,8 +87,9 @@ def stale(root: Path, jobs: Iterable[Job]) -> Staleness:
     read = {given.path for record in verifier.records.values() for given in record.inputs.values()}
     made = {file for file in files if file.startswith("results/") or (is_timing(file) and file in read)}
     found.missing = sorted(file for file in made if not (root / file).exists())
+    writers = by_file(jobs)
     for name, record in verifier.records.items():
-        job = job_writing(record, jobs)
+        job = job_writing(record, writers)
         if job is None:
             found.unasked.append(name)
         elif _key(job, record, root) != record.key:
