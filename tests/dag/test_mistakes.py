@@ -1002,6 +1002,10 @@ def test_a_partition_file_that_the_plugin_cannot_read_stops_snakemake_with_a_lin
             "results/demo/scores/sts/leee/frozen_cls.minilm_mlm/seed0.parquet",
             "frozen_cls.minilm_mlm/seed0.parquet: no rule makes it.",
         ),
+        (
+            "results/demo/scores/sts/lee_space/frozen_cls.minilm_mlm/seed1.parquet",
+            "seed1.parquet: lee_space is no suite of sts. Known: ",
+        ),
         ("results/demo/figures/demo/attention_maps.svg", "attention_maps.svg: no rule makes it."),
         ("results/demo/figures/demo/extraction_figure4.svg", "extraction_figure4.svg: no rule makes it."),
     ],

@@ -24,9 +24,10 @@ def check_targets(workflow: Any, study: Study) -> None:
         workflow: Snakemake's, once all rules are known.
         study: The study, whose tables and figures are what a wrong name may have meant.
     """
-    rules = list(workflow.rules)
+    rules, targets = list(workflow.rules), _asked()
     with one_line_errors():
-        refuse([*resource_findings(rules, study.root), *target_findings(_asked(), rules, study.folder)])
+        refuse([*resource_findings(rules, study.root), *name_findings(targets, study)])
+        refuse(target_findings(targets, rules, study.folder))
 
 
 def _asked() -> list[str]:
@@ -38,6 +39,21 @@ def _asked() -> list[str]:
 
     targets: list[str] = get_argument_parser().parse_args(sys.argv[1:]).targets
     return [target if Path(target).is_absolute() else os.path.relpath(target) for target in targets]
+
+
+def name_findings(targets: Iterable[str], study: Study) -> Iterator[str]:
+    """Targets that name a run whose files have another run's name, or scores of a kind by a suite of another kind."""
+    made = study.aliases(study.runs)
+    for target in sorted(targets):
+        parts = Path(target).parts[2:] if target.startswith(f"{study.folder}/") else ()
+        for run in made.keys() & {*parts}:
+            there = target.replace(f"/{run}/", f"/{made[run]}/")
+            yield f"{target}: {run} has the settings of {made[run]}, and no files of its own. Ask for {there}."
+        if parts[:1] == ("scores",) and len(parts) > 3:
+            _scores, kind, suite, *_rest = parts
+            of_kind = study.config["suites"].get(kind, {})
+            if suite not in of_kind and any(suite in suites for suites in study.config["suites"].values()):
+                yield f"{target}: {suite} is no suite of {kind}. {advice(suite, of_kind)}"
 
 
 def target_findings(targets: Iterable[str], rules: Iterable[Any], results: str) -> Iterator[str]:

@@ -20,6 +20,7 @@ from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.slices import config_slice, one_of
 from workflow_scripts.graph.study import Study, open_study
+from workflow_scripts.graph.targets import name_findings
 from workflow_scripts.graph.training import Training
 from workflow_scripts.provenance import closure
 from workflow_scripts.provenance.artefacts import job_record, write_table
@@ -309,6 +310,16 @@ def test_files_that_runs_share_are_read_once(twice):
     assert len(files) == len(set(files)) == 2 * 15
     assert not any("again" in file for file in files)
     assert json.loads(reporting.table_settings(wildcards))["aliases"] == SAME
+
+
+def test_a_target_by_a_further_name_is_told_whose_files_it_means(twice):
+    model = f"results/demo/runs/{SIMCSE}.again/seed1/model/record.json"
+    score = f"results/demo/scores/sts/lee_space/{SIMCSE}/seed1.parquet"
+    assert list(name_findings([score, model, "all", "results/demo/report.html"], twice)) == [
+        f"{model}: {SIMCSE}.again has the settings of {SIMCSE}, and no files of its own. "
+        f"Ask for results/demo/runs/{SIMCSE}/seed1/model/record.json.",
+        f"{score}: lee_space is no suite of sts. Known: {', '.join(twice.config['suites']['sts'])}.",
+    ]
 
 
 def test_a_study_without_such_names_says_nothing_of_them(study):
