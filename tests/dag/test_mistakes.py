@@ -964,6 +964,33 @@ def test_a_grid_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):
     assert code == 1 and f"experiments/demo.yaml:{len(before.splitlines()) + 2}: " in printed
 
 
+def test_an_empty_grid_stops_snakemake_with_its_file(tree):
+    grid = tree / "config/experiments/demo.yaml"
+    before = grid.read_text()
+    grid.write_text("")
+    code, printed = plan(tree)
+    grid.write_text(before)
+    assert code == 1 and "Traceback" not in printed
+    assert "ConfigError: experiments/demo.yaml: configuration: None is not of type 'object'" in printed
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "rates.yaml: Input should be a valid dictionary"),
+        ("step: [1,\n", "config/rates.yaml:2: "),
+        ("speed: {}\n", "rates.yaml.gpu_tflops: Field required"),
+    ],
+)
+def test_mistakes_in_the_rates_stop_snakemake_with_their_file(tree, content, message):
+    rates = tree / "config/rates.yaml"
+    before = rates.read_text()
+    rates.write_text(content)
+    code, printed = plan(tree)
+    rates.write_text(before)
+    assert code == 1 and "Traceback" not in printed and message in printed
+
+
 def test_a_part_of_the_configuration_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):
     part = tree / "config/methods.yaml"
     before = part.read_text()

@@ -26,6 +26,7 @@ from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, memb
 from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA, read_schema, schema_findings, validator_of
 from workflow_scripts.graph.sizes import sizes_of
 from workflow_scripts.graph.yaml_files import not_finite, read_yaml, reading_findings
+from workflow_scripts.planning.rates import read_rates
 
 
 def check(value: Any, schema: Mapping[str, Any], place: str) -> None:
@@ -54,7 +55,7 @@ def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path
         ConfigError: with a line for each mistake: the key, what was found and what to do.
     """
     grids, findings = read_files(config, files, folder)
-    refuse([*findings, *content_findings(config, grids, folder)])
+    refuse([*findings, *content_findings(config, grids, folder), *_of_rates(folder / "rates.yaml")])
     return grids
 
 
@@ -85,9 +86,18 @@ def read_files(
                 f"experiments/{name}.yaml: its tables and figures are made by the name {paper}, which is a rule's. "
                 "Rename the file."
             )
-        grids[name], found = _reading(folder / "experiments" / f"{name}.yaml")
-        findings += found
+        try:
+            grids[name] = read_yaml(folder / "experiments" / f"{name}.yaml")
+        except ConfigError as error:
+            findings.append(str(error))
     return grids, findings
+
+
+def _of_rates(file: Path) -> Iterator[str]:
+    try:
+        read_rates(file)
+    except ConfigError as error:
+        yield str(error)
 
 
 def _rules_of(root: Path) -> set[str]:
@@ -101,23 +111,15 @@ def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any], folder
 
     Args:
         config: The configuration, whatever it holds.
-        grids: Its grids by name; None for one that could not be read.
+        grids: Its grids by name, whatever they hold.
         folder: The folder ``config``.
     """
     yield from not_finite(config, "")
     yield from schema_findings(config, validator_of(read_schema(folder / SCHEMA)), "")
     validator = validator_of(read_schema(folder / GRID_SCHEMA))
     for name, grid in grids.items():
-        if grid is not None:
-            yield from not_finite(grid, f"experiments/{name}.yaml: ")
-            yield from schema_findings(grid, validator, f"experiments/{name}.yaml: ")
-
-
-def _reading(file: Path) -> tuple[Any, list[str]]:
-    try:
-        return read_yaml(file), []
-    except ConfigError as error:
-        return None, [str(error)]
+        yield from not_finite(grid, f"experiments/{name}.yaml: ")
+        yield from schema_findings(grid, validator, f"experiments/{name}.yaml: ")
 
 
 def _of_grids(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.graph.yaml_files import read_yaml
 
 BASES = ("assumed", "published", "measured", "arithmetic")
 """Kinds of origin of a number, the least trustworthy first."""
@@ -101,4 +101,4 @@ def read_rates(path: Path) -> Rates:
     Raises:
         ConfigError: naming the first entry that is wrong.
     """
-    return Rates.parse(yaml.safe_load(path.read_text("utf-8")), path.name)
+    return Rates.parse(read_yaml(path), path.name)
