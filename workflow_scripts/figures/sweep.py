@@ -7,6 +7,7 @@ order, other values as the grid lists them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import nan
 from statistics import median
 from typing import Any
 
@@ -32,7 +33,7 @@ from workflow_scripts.figures.style import (
 )
 from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.experiment import Experiment, Place, experiment_of
+from workflow_scripts.reporting.experiment import Experiment, Place, experiment_of, is_measured
 
 NEEDS = Needs(
     inputs={"table": "<results>/tables/{experiment}.parquet"},
@@ -63,7 +64,7 @@ HOW_DRAWN = (
     "Dotted: the baseline, one for each series where they differ."
 )
 BARS = "Bars: one standard deviation over seeds."
-ONE_SEED = "Every point is a single training: all runs have one seed."
+ONE_SEED = "Every point is a single value: all runs have one seed."
 
 _PANEL_INCHES = 2.6
 _SPREAD = 0.5  # of the distance of two values, over which the points of all series are spread
@@ -120,14 +121,16 @@ def rows_of(config: Config, experiment: Experiment, table: Iterable[Row]) -> pa.
 def check_plots(config: Config, experiment: Experiment) -> None:
     """Raise ``ConfigError`` if a panel shows a setting that no run sweeps, or a column that is not there."""
     swept = {setting for block in experiment.runs for setting in (*block.sweep, *block.at)}
-    headings = [column.heading for column in experiment.columns]
+    headings = [column.heading for column in experiment.columns if not is_measured(column)]
     for plot in config.plots:
         if plot.setting not in swept:
             raise ConfigError(
                 f"sweep.plots: no run sweeps {plot.setting}; swept are {sorted(swept)}. Name one of them."
             )
         if plot.heading not in (None, *headings):
-            raise ConfigError(f"sweep.plots: {plot.heading} is no heading; has {headings}. Name one of them.")
+            raise ConfigError(
+                f"sweep.plots: {plot.heading} is no heading of a score; has {headings}. Name one of them."
+            )
 
 
 def _base_lines(
@@ -179,8 +182,8 @@ def draw_panels(
 ) -> Figure:
     """Draw the panels one below the other."""
     config = request.config
-    rows = [row for row in points.to_pylist() if row["mean"] is not None]
-    placed = [row for row in rows if row["place"] is not None]
+    rows = points.to_pylist()
+    placed = [row for row in rows if row["place"] is not None and row["mean"] is not None]
     names = short_names(list(dict.fromkeys(row["series"] for row in placed)), request.called)
     height = _PANEL_INCHES * len(config.plots)
     bars = ONE_SEED if {row["seeds"] for row in placed} == {1} else BARS
@@ -197,21 +200,23 @@ def draw_panels(
     return figure
 
 
-def _panel(axes: Axes, plot: Plot, scored: Sequence[Row], names: Mapping[str, str]) -> None:
+def _panel(axes: Axes, plot: Plot, asked: Sequence[Row], names: Mapping[str, str]) -> None:
     axes.set_xlabel(plot.label)
+    scored = [row for row in asked if row["mean"] is not None]
     rows = [row for row in scored if row["place"] is not None]
     if not rows:
         return
     axes.grid(axis="y")
     values = {row["place"]: row["value"] for row in rows}
     axes.set_xticks(sorted(values), [values[place] for place in sorted(values)])
-    series = list(dict.fromkeys(row["series"] for row in rows))
-    bases = [row for row in scored if row["place"] is None]
-    for base in bases:
-        if base["series"] == base["run"]:  # all series have it
+    series = [name for name in names if name in {row["series"] for row in rows}]
+    looks = {name: line_look(number) for number, name in enumerate(names)}  # the same in all panels
+    shared = len({row["run"] for row in asked if row["place"] is None}) == 1
+    for base in (row for row in scored if row["place"] is None):
+        if shared:
             colour = INK
         elif base["series"] in series:
-            colour = line_look(series.index(base["series"]))["color"]
+            colour = looks[base["series"]]["color"]
         else:
             continue
         axes.axhline(base["mean"], color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
@@ -219,9 +224,10 @@ def _panel(axes: Axes, plot: Plot, scored: Sequence[Row], names: Mapping[str, st
     for number, name in enumerate(series):
         own = [row for row in rows if row["series"] == name]
         offset = _SPREAD * ((number + 0.5) / len(series) - 0.5)
-        look = line_look(number)
+        look = looks[name]
         xs = [row["place"] + offset for row in own]
-        means, spreads = [row["mean"] for row in own], [row["sd"] or 0.0 for row in own]
+        means = [row["mean"] for row in own]
+        spreads = [nan if row["sd"] is None else row["sd"] for row in own]
         axes.errorbar(
             xs, means, spreads, fmt="o", ms=3.5, color=look["color"], alpha=0.8, elinewidth=0.8, capsize=2
         )
@@ -229,5 +235,5 @@ def _panel(axes: Axes, plot: Plot, scored: Sequence[Row], names: Mapping[str, st
         middles = [median(row["mean"] for row in own if row["place"] == place) for place in places]
         axes.plot([place + offset for place in places], middles, **look)
         ends.append((names[name], middles[-1], look["color"]))
-    if len(series) > 1:
+    if len(names) > 1:
         label_ends(axes, ends)

@@ -167,8 +167,9 @@ class Experiment(Settings):
         return self.model_copy(update={"columns": columns})
 
     def headline_column(self) -> AnyColumn:
-        """The column that represents the table in figures."""
-        return next(column for column in self.columns if self.headline in (None, column.heading))
+        """The column that represents the table in figures, which show no times."""
+        shown = self.part(measured=False).columns
+        return next(column for column in shown if self.headline in (None, column.heading))
 
 
 def experiment_of(table: Path) -> Experiment:

@@ -3,7 +3,7 @@ import pytest
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import FigureStyle, figure_style, line_look, to_svg
+from workflow_scripts.figures.style import INK, FigureStyle, figure_style, line_look, to_svg
 from workflow_scripts.figures.sweep import COLUMNS, HOW_DRAWN, ONE_SEED, Config, draw_panels, rows_of
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.reporting.experiment import Experiment
@@ -102,6 +102,7 @@ def test_points_of_one_seed_are_marked_as_such(seeds):
         drawn = draw_panels(data, Request(config), experiment, STYLE, "A title", [])
         written = to_svg(drawn, "sweep", "A title", "About")
     assert (ONE_SEED in written) == (seeds == 1)
+    assert "training" not in ONE_SEED  # frozen runs have one seed too
 
 
 @pytest.mark.parametrize("everything", [True, False])
@@ -191,8 +192,20 @@ def test_series_with_different_baselines_have_a_line_each():
 
 
 def test_a_panel_of_a_column_that_is_not_there_is_refused():
-    with pytest.raises(ConfigError, match="STS12 is no heading"):
+    with pytest.raises(ConfigError, match="STS12 is no heading of a score"):
         placed(heading="STS12")
+
+
+def test_a_panel_of_a_measured_column_is_refused_and_is_no_headline():
+    """Times are in a table of their own, which no figure reads."""
+    columns = [{"heading": "ms", **COLUMN, "measured": True}, *GRID["columns"][:1]]
+    experiment = Experiment.parse(GRID | {"columns": columns}, "grid")
+    rows = [{"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.1, "seeds": 2} for run in runs_of(GRID)]
+    plot = {"setting": "method.blocks", "label": "blocks"}
+    with pytest.raises(ConfigError, match=r"ms is no heading of a score; has \['STS-B'\]"):
+        rows_of(Config.parse({"plots": [plot | {"heading": "ms"}]}, "grid"), experiment, rows)
+    shown = rows_of(Config.parse({"plots": [plot]}, "grid"), experiment, rows)
+    assert set(shown["heading"].to_pylist()) == {"STS-B"}
 
 
 def test_a_plot_of_what_nobody_sweeps_is_refused():
@@ -238,7 +251,48 @@ def test_a_baseline_has_the_colour_of_its_series_where_another_has_no_score():
     assert lines_drawn(lambda run: run == "base.x") == ([(50.0, second)], 2)
 
 
-def test_a_point_has_a_bar_of_one_standard_deviation():
+def test_a_baseline_that_is_called_as_its_series_has_that_ones_colour():
+    """A method is compared with what it is without the setting, which has the name of the series."""
+    methods = {"method": ["s2sent", "three_r"], "encoder": "x", "corpus": "c"}
+    runs = [methods | {"at": {"method.blocks": 0}}, methods | {"sweep": {"method.blocks": [1, 3]}}]
+
+    def colours(**changes):
+        grid = GRID | {"runs": runs} | changes
+        config, experiment = Config.parse({"plots": PLOTS[:1]}, "grid"), Experiment.parse(grid, "grid")
+        rows = [
+            {"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.1, "seeds": 2} for run in runs_of(grid)
+        ]
+        with figure_style():
+            data = rows_of(config, experiment, rows)
+            (axes,) = draw_panels(data, Request(config), experiment, STYLE, "A title", []).axes
+        dotted = [line for line in axes.lines if list(line.get_xdata()) == [0, 1]]
+        return [line.get_color() for line in dotted]
+
+    assert colours(baseline="{method}.x.c") == [line_look(number)["color"] for number in (0, 1)]
+    assert colours(baseline="s2sent.x.c") == [INK]
+
+
+def test_a_series_has_one_colour_in_all_panels_and_a_name_where_another_panel_shows_another():
+    runs = [
+        {"method": "s2sent", "encoder": "x", "sweep": {"method.blocks": [1, 3]}},
+        {"method": "three_r", "encoder": "x", "sweep": {"method.k": [2, 6]}},
+    ]
+    plots = [PLOTS[0], {"setting": "method.k", "label": "exemplars"}]
+    config = Config.parse({"plots": plots}, "grid")
+    experiment = Experiment.parse(GRID | {"runs": runs}, "grid")
+    rows = [
+        {"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.1, "seeds": 2}
+        for run in runs_of(experiment.model_dump())
+    ]
+    with figure_style():
+        data = rows_of(config, experiment, rows)
+        drawn = draw_panels(data, Request(config), experiment, STYLE, "A title", [])
+    for number, (axes, name) in enumerate(zip(drawn.axes, ("s2sent", "three_r"), strict=True)):
+        assert {line.get_color() for line in axes.lines} == {line_look(number)["color"]}
+        assert [text.get_text() for text in axes.texts] == [name]
+
+
+def test_a_point_has_a_bar_of_one_standard_deviation_and_none_where_it_is_not_known():
     config, experiment = Config.parse({"plots": PLOTS[:1]}, "grid"), Experiment.parse(TWO_BASELINES, "grid")
     rows = [
         {"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.5 if "s2sent" in run else None, "seeds": 2}
@@ -247,7 +301,5 @@ def test_a_point_has_a_bar_of_one_standard_deviation():
     with figure_style():
         data = rows_of(config, experiment, rows)
         (axes,) = draw_panels(data, Request(config), experiment, STYLE, "A title", []).axes
-    heights = {
-        round(float(line[1, 1] - line[0, 1]), 6) for bars in axes.collections for line in bars.get_segments()
-    }
-    assert heights == {1.0, 0.0}
+    bars = [line for drawn in axes.collections for line in drawn.get_segments() if len(line)]
+    assert {round(float(line[1, 1] - line[0, 1]), 6) for line in bars} == {1.0}
