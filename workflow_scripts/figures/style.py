@@ -249,17 +249,20 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
     with rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata=nothing)
     svg = buffer.getvalue()
-    svg = re.sub(r'(\bid="|"#|url\(#)', rf"\g<1>{name}-", svg)
-    svg = re.sub(
-        r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg
-    )  # 1/100 point is enough
-    svg = svg.replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")
+    svg = re.sub(r"<[^>]*>", lambda tag: _restyled(tag[0], name), svg)  # what stands between tags is text
     spoken = f'<title id="{name}-title">{escape(title)}</title>'
     spoken += f'\n <desc id="{name}-desc">{escape(description)}</desc>'
     opening = f'role="img" aria-labelledby="{name}-title {name}-desc" data-panels="{_panels(figure)}" version="1.1">'
     start, found, rest = svg.partition('version="1.1">')
     assert found, "matplotlib writes another opening tag than it did"
     return f"{start}{opening}\n {spoken}{rest}"
+
+
+def _restyled(tag: str, name: str) -> str:
+    """A tag with ids that begin with a figure's name, paths in 1/100 point, and the ink of the text around it."""
+    tag = re.sub(r'(\bid="|"#|url\(#)', rf"\g<1>{name}-", tag)
+    tag = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), tag)
+    return tag.replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")
 
 
 def _panels(figure: Figure) -> str:

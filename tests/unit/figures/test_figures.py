@@ -351,6 +351,13 @@ def test_hostile_text_stays_text():
     assert " ".join(texts(svg)).count("$\\frac{1$ & <b>") == 2
 
 
+def test_text_that_looks_like_an_attribute_stays_as_it_is():
+    said = f'He said "#tag", id="one", d="1.23456", {INK}'
+    data = curves([history([3, 2, 1])], learning_curves.Config(loss_blocks=10))
+    svg = svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text), said)
+    assert said in texts(svg) and said in [node.text for node in ET.fromstring(svg)]
+
+
 def test_the_data_of_every_figure_is_beside_it(finished):
     schemas = dict(
         zip(
