@@ -130,11 +130,12 @@ def draw(
 def _how_drawn(points: pa.Table) -> str:
     lines = how_lines_are_drawn(points)
     loss = points.filter(pc.equal(points["metric"], "loss"))
-    steps = np.unique(loss.filter(pc.equal(loss["run"], loss["run"][0]))["step"].to_numpy())
-    block = float(np.diff(steps).mean()) if len(steps) > 1 else 1.0
-    if block == 1:
+    ends = loss.group_by(["run", "seed"]).aggregate([("step", "min"), ("step", "max"), ("step", "count")])
+    first, last, count = (ends[f"step_{end}"].to_numpy() for end in ("min", "max", "count"))
+    blocks = np.where(count > 1, (last - first) / np.maximum(count - 1, 1), 1)
+    if (blocks == 1).all():
         return f"{lines}Loss: every step."
-    sizes = dict.fromkeys((math.floor(block), math.ceil(block)))
+    sizes = dict.fromkeys((math.floor(blocks.min()), math.ceil(blocks.max())))
     return f"{lines}Loss: means of blocks of {' to '.join(map(str, sizes))} steps."
 
 

@@ -99,6 +99,15 @@ def test_the_figure_says_how_the_loss_was_averaged(steps, said):
     assert any(text.startswith("One seed. Loss: ") and said in text for text in texts(svg))
 
 
+def test_runs_of_different_lengths_are_all_in_what_is_said_of_the_blocks():
+    cases = [((10, 40), "1 to 4 steps."), ((1, 40), "1 to 4 steps."), ((40, 30), "3 to 4 steps.")]
+    for lengths, said in cases:
+        histories = [history([1.0] * steps, run=f"a{steps}.mini") for steps in lengths]
+        data = curves(histories, learning_curves.Config(loss_blocks=10))
+        svg = svg_of(lambda *text, data=data: learning_curves.draw(data, CURVES, STYLE, *text))
+        assert any(f"Loss: means of blocks of {said}" in text for text in texts(svg)), lengths
+
+
 def test_development_scores_are_drawn_where_they_were_measured():
     found = curves([history([3, 2, 1, 1], [None, 0.5, None, 0.7])], learning_curves.Config(loss_blocks=2))
     dev = found.filter(pc.equal(found["metric"], "dev_score"))
