@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import product
+from statistics import fmean
 from typing import Literal
 
 import numpy as np
@@ -60,8 +61,8 @@ def maps(config: Config, names: Names, scores: Scores) -> pa.Table:
 
 
 def _named(measure: str, values: Values) -> dict[str, float]:
-    """The mean over tasks under the measure's own name; nothing for a gap."""
-    return {measure: values.by_draw[0]} if values.by_draw else {}
+    """The mean over tasks and draws under the measure's own name; nothing for a gap."""
+    return {measure: fmean(values.by_draw.values())} if values.by_draw else {}
 
 
 def draw(
@@ -79,7 +80,7 @@ def draw(
         empty_panel(figure, "No share of static averages was scored.")
         return figure
     shares = [f"{share:g}" for share in config.mixing_weights]
-    layers = list(dict.fromkeys(row["series"] for row in rows))
+    layers = list(dict(sorted((row["x"], row["series"]) for row in rows)).values())
     panels = figure.subplots(down, min(_ACROSS, len(names)), squeeze=False)
     for axes, name in zip(panels.flat, names, strict=False):
         grid = np.full((len(shares), len(layers)), np.nan)
@@ -87,7 +88,7 @@ def draw(
             if row["panel"] == name:
                 grid[shares.index(row["point"]), layers.index(row["series"])] = row["y"]
         mesh = axes.pcolormesh(
-            np.arange(len(layers)), np.arange(len(shares)), grid, cmap=_SHADES, shading="nearest"
+            np.arange(len(layers) + 1) - 0.5, np.arange(len(shares) + 1) - 0.5, grid, cmap=_SHADES
         )
         best = np.unravel_index(np.nanargmax(grid), grid.shape)
         for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # seen on bright and on dark

@@ -156,20 +156,19 @@ class Scores:
         if lacking or not found:
             return Values({}, {}, 0, self._reasons(model, measure, lacking))
         draws = set.intersection(*(set(rows) for rows in found.values()))
+        if not draws:
+            return Values({}, {}, 0, ("no draw has all of its tasks",))
         values = {
             draw: {task: rows[draw]["value"] * measure.scale for task, rows in found.items()}
             for draw in sorted(draws)
         }
-        notes = dict.fromkeys(
-            f"{task}: {rows[0]['note']}" if len(found) > 1 else rows[0]["note"]
-            for task, rows in found.items()
-            if 0 in rows and rows[0]["note"]
-        )
+        first, *others = found.values()
+        note = first[min(first)]["note"]
         return Values(
             by_draw={draw: fmean(of_task.values()) for draw, of_task in values.items()},
             by_task={task: fmean(of[task] for of in values.values()) for task in found},
             n=sum(rows[min(rows)]["n"] for rows in found.values()),
-            notes=tuple(notes) if len(found) == 1 else (),
+            notes=(note,) if note and not others else (),
         )
 
     def _of_task(self, model: Model, variant: Variant, measure: Measure, task: str) -> Mapping[int, Row]:

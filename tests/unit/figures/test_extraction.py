@@ -4,12 +4,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tests.unit.reporting.test_extraction import NAMES, VARIANTS, rows
+from tests.unit.reporting.test_extraction import NAMES, VARIANTS, row, rows
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.figures.base import Request, load_figure
 from workflow_scripts.figures.extraction import UNITS
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.provenance.artefacts import job_record, write_table
+from workflow_scripts.reporting.extraction_cells import Scores
 
 FIGURES = {
     "variant_scatter": {
@@ -81,6 +82,46 @@ def test_a_map_is_called_after_its_data_and_says_what_is_mixed(scores):
     names = {**request.names, "datasets": {"sts12": "Set A"}, "representations": {"plain": "MiniLM"}}
     svg = svg_of("mixing_map", load_figure("mixing_map").points(request), request._replace(names=names))
     assert ">Set A: " in svg and "MiniLM, of which a share w is its static averages." in svg
+
+
+def map_of(given, measures=("STS",), **changes):
+    """Points of maps of some scores, and the axes that are drawn of them."""
+    module = load_figure("mixing_map")
+    block = {"kind": "mixing_map", "title": "T", "below": "x", **FIGURES["mixing_map"]}
+    config = module.Config.model_validate(block | {"measures": [*measures]} | changes)
+    table = pa.Table.from_pylist(list(given), schema=EXTRACTION)
+    points = module.maps(config, NAMES, Scores([table], NAMES.measures.values()))
+    with figure_style():
+        style = FigureStyle(width_inches=7.3)
+        drawn = module.draw(points, Request(config, {}, NAMES.model_dump()), style, "T", [])
+    return points.to_pylist(), drawn.axes
+
+
+def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not():
+    draws = [
+        row("random", task, value, draw=draw, layers="static")
+        for task, value in (("sts12", 0.2), ("sts13", 0.4))
+        for draw, value in ((1, value), (2, value + 0.1))
+    ]
+    for split, expected in ((True, [25, 45]), (False, [35])):
+        points, _ = map_of(draws, representation="random", split=split)
+        assert [point["y"] for point in points] == pytest.approx(expected)
+
+
+def test_layers_of_a_map_are_in_their_order_where_the_first_measure_lacks_one():
+    lacking = [row("plain", "sts12", 0.5, layers=layer, mixing_weight=0.5) for layer in ("0", "2")]
+    whole = [
+        row("plain", "w", 0.5, layers=layer, mixing_weight=0.5, kind="isotropy", metric="isoscore")
+        | {"aggregation": ""}
+        for layer in ("0", "1", "2")
+    ]
+    _, drawn = map_of([*lacking, *whole], ["STS12", "IsoScore"], split=False)
+    assert [[tick.get_text() for tick in axes.get_xticklabels()] for axes in drawn] == [["0", "1", "2"]] * 2
+
+
+def test_a_map_of_one_layer_has_a_width():
+    _, (axes,) = map_of([row("plain", "sts12", 0.5, layers="3", mixing_weight=0.5)], ["STS12"])
+    assert axes.get_xlim() == (-0.5, 0.5)
 
 
 def scatter(scores, **changes):

@@ -155,6 +155,21 @@ def test_what_is_not_there_says_why(scores):
     assert other.notes == ("not in the study's grid",)
 
 
+def test_tasks_without_a_draw_in_common_are_a_gap_that_says_so():
+    drawn = [row("random", task, 0.5, draw=draw, layers="static") for draw, task in enumerate(TASKS)]
+    apart = Scores([pa.Table.from_pylist(drawn, schema=EXTRACTION)], NAMES.measures.values())
+    cell = apart.cell(NAMES.models["RE"], Variant("avg", "none"), NAMES.measures["STS"])
+    assert (cell.by_draw, cell.n, cell.notes) == ({}, 0, ("no draw has all of its tasks",))
+
+
+def test_a_score_keeps_its_note_where_it_is_that_of_one_task():
+    noted = [row("random", task, 0.5, layers="static", note=f"of {task}") for task in TASKS]
+    scores = Scores([pa.Table.from_pylist(noted, schema=EXTRACTION)], NAMES.measures.values())
+    for measure, notes in (("STS12", ("of sts12",)), ("STS", ())):
+        cell = scores.cell(NAMES.models["RE"], Variant("avg", "none"), NAMES.measures[measure])
+        assert cell.notes == notes
+
+
 def test_rows_may_be_models_and_columns_measures(scores):
     turned = table(
         columns="measures",
