@@ -46,7 +46,8 @@ class ExtractionTable(Settings):
         """What laying out a table reads: title, source, headings and their digits."""
         headings = self.models if self.columns == "models" else self.measures
         scales = {name: measure.scale for name, measure in names.measures.items()}
-        scale = scales.get(self.measures[0], 1.0)
+        of_rows = {scales[measure] for measure in self.measures}
+        scale = of_rows.pop() if len(of_rows) == 1 else 1.0  # a column of models says nothing of several
         columns = [
             Column(
                 heading=heading, suite="", task="", aggregation="", metric="",

@@ -207,14 +207,22 @@ def _marks(note: str | None, numbers: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _measure(rows: Sequence[Row], experiment: Experiment) -> str:
-    row = rows[0]
-    column = next(column for column in experiment.columns if column.heading == row["heading"])
-    aggregation = f" ({row['aggregation']})" if row["aggregation"] else ""
+    """What a column holds; its rows may be scores of several measures, or of several datasets."""
+    column = next(column for column in experiment.columns if column.heading == rows[0]["heading"])
     scale = f", times {column.scale:g}" if isinstance(column, Column) and column.scale != 1 else ""
-    sizes = sorted({row["n"] for row in rows if row["mean"] is not None})
-    return (
-        f"{row['metric']} of {row['task']}{aggregation}{scale}, n {' or '.join(f'{n:,}' for n in sizes) or 0}"
+    parts: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        parts.setdefault((row["metric"], row["aggregation"]), []).append(row)
+    return "; ".join(
+        f"{metric} of {', '.join(dict.fromkeys(row['task'] for row in part))}"
+        f"{f' ({aggregation})' if aggregation else ''}{scale}, n {_sizes(part)}"
+        for (metric, aggregation), part in parts.items()
     )
+
+
+def _sizes(rows: Iterable[Row]) -> str:
+    found = sorted({row["n"] for row in rows if row["mean"] is not None})
+    return " or ".join(f"{n:,}" for n in found) or "0"
 
 
 def _range(counts: Iterable[int]) -> str:

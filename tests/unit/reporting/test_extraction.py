@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from workflow_scripts.columns.extraction import EXTRACTION
+from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.reporting.extraction_cells import Names, Scores, Variant
 from workflow_scripts.reporting.extraction_tables import ExtractionTable, build, read_printed
 from workflow_scripts.reporting.layout import lay_out
@@ -183,6 +184,25 @@ def test_rows_may_be_models_and_columns_measures(scores):
     sheet = lay_out(build(turned, NAMES, scores, {}, {}, {}), turned.described(NAMES), 0.05)
     assert [head.text for head in sheet.heads] == ["STS", "STS12"]
     assert sheet.lines[0].cells[0].score == "60.0"
+
+
+def test_what_a_column_holds_is_said_of_all_of_its_rows(scores):
+    """Rows may be other measures, whose scores are of other tasks, or other datasets."""
+    several = table(measures=["STS", "IsoScore"], models=["BERT"])
+    (head,) = lay_out(build(several, NAMES, scores, {}, {}, {}), several.described(NAMES), 0.05).heads
+    assert head.measure == (
+        "spearman of sts12, sts13 (all), n 20; isoscore of wikitext, n 10"  # whose scales differ
+    )
+    of_each = pa.Table.from_pylist(
+        [
+            {"run": name, "heading": "BERT", "task": name, "aggregation": "", "metric": "N", "mean": 1.0}
+            | {"n": n, "labels": []}
+            for name, n in (("one", 5), ("two", 3))
+        ],
+        schema=TABLE,
+    )
+    (head,) = lay_out(of_each, several.described(NAMES), 0.05).heads
+    assert head.measure == "N of one, two, n 3 or 5"
 
 
 def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_column_it_reaches(scores):
