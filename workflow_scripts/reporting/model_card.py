@@ -110,9 +110,17 @@ def _quoted(method: Any) -> str:
 
 def _sources(config: Config) -> str:
     rows = [("encoder", source) for source in config.encoders] + [("data", source) for source in config.data]
-    lines = [f"| {kind} | {s.name} | {s.origin} | {s.licence} | {s.citation} |" for kind, s in rows]
+    lines = [
+        f"| {' | '.join(map(_in_cell, (kind, s.name, s.origin, s.licence, s.citation)))} |"
+        for kind, s in rows
+    ]
     head = ["| what | name | from | licence | cite |", "| --- | --- | --- | --- | --- |"]
     return "\n".join([*head, *lines]) + "\n"
+
+
+def _in_cell(text: str) -> str:
+    """Text that neither ends a cell nor a row of a Markdown table."""
+    return " ".join(text.split()).replace("|", r"\|")
 
 
 def _summaries(table: pa.Table) -> Iterable[dict[str, Any]]:

@@ -3,7 +3,14 @@
 import json
 
 from workflow_scripts.provenance.artefacts import identity, job_record, read_record, writing_model_folder
-from workflow_scripts.reporting.model_card import Config, model_card
+from workflow_scripts.reporting.model_card import Config, Source, _sources, model_card
+
+
+def test_a_source_stays_in_its_row_whatever_it_is_called():
+    source = Source(name="set", licence="MIT", origin="a | b", citation="One 2012,\n  Two 2013")
+    config = Config(encoders=[], data=[source], method={}, training=None)
+    *_, last = _sources(config).splitlines()
+    assert last == r"| data | set | a \| b | MIT | One 2012, Two 2013 |"
 
 
 def test_a_card_names_the_identity_that_the_records_of_readers_name(tmp_path, monkeypatch):
