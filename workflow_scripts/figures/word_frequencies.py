@@ -13,6 +13,7 @@ from pydantic import Field
 
 from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Needs, Request
 from workflow_scripts.figures.style import COLOURS, FigureStyle, new_figure
 from workflow_scripts.provenance.artefacts import read_table
@@ -49,8 +50,18 @@ class Config(Settings):
 
 
 def points(request: Request[Config]) -> pa.Table:
-    """The words of the corpus, with the paper's."""
-    (words,), (printed,) = request.inputs["words"], request.inputs["printed"]
+    """The words of the corpus, with the paper's.
+
+    Raises:
+        ConfigError: if the grid's runs train on several corpora.
+    """
+    (words, *others), (printed,) = request.inputs["words"], request.inputs["printed"]
+    if others:
+        corpora = " and ".join(path.parent.name for path in (words, *others))
+        raise ConfigError(
+            f"word_frequencies: runs of the grid train on {corpora}, and the figure shows one corpus. "
+            "Leave the block out, or make a grid for each."
+        )
     return beside(read_table(words, WORD_COUNTS), printed_words(printed), request.config.words)
 
 

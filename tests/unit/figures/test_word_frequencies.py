@@ -1,11 +1,14 @@
 import csv
+from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from workflow_scripts.columns.corpora import WORD_COUNTS
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
-from workflow_scripts.figures.word_frequencies import COLUMNS, Config, beside, draw, printed_words
+from workflow_scripts.figures.word_frequencies import COLUMNS, Config, beside, draw, points, printed_words
 from workflow_scripts.provenance.closure import ROOT
 
 PRINTED = ROOT / "resources/published/three_r_table5.csv"
@@ -31,6 +34,15 @@ def test_the_papers_words_stand_beside_ours_of_the_same_rank():
 def test_every_number_of_the_printed_table_is_read():
     numbers = [len(row) - 1 for row in printed_words(PRINTED).values()]
     assert sum(numbers) == len(list(csv.DictReader(PRINTED.open(encoding="utf-8", newline="")))) == 29
+
+
+def test_a_grid_of_several_corpora_is_refused_in_words():
+    files = [Path(f"results/demo/corpora/{corpus}/words.parquet") for corpus in ("wiki", "nli")]
+    request = Request(Config(words=200), {"words": files, "printed": [PRINTED]})
+    with pytest.raises(
+        ConfigError, match=r"word_frequencies: .* train on wiki and nli, .* Leave the block out"
+    ):
+        points(request)
 
 
 def test_the_figure_draws_both():
