@@ -18,6 +18,7 @@ from pydantic import Field
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.experiment import Column, Experiment, RunBlock
 from workflow_scripts.reporting.extraction_tables import Printed
 
@@ -74,6 +75,9 @@ def build(
         pieces: Splits texts into the encoder's pieces.
         labels: Labels of substitutions that affect the pieces.
         printed: The paper's numbers.
+
+    Raises:
+        ConfigError: if a dataset lacks the split of a row.
     """
     return pa.Table.from_pylist(
         [
@@ -111,7 +115,13 @@ def _gap(row: Row, heading: str) -> str:
 def _rows_of(row: Row, table: pa.Table) -> pa.Table:
     if not row.split or "split" not in table.column_names:
         return table
-    return table.filter(pa.compute.equal(table["split"], row.split))
+    found = table.filter(pa.compute.equal(table["split"], row.split))
+    if len(table) and not len(found):
+        known = ", ".join(sorted(set(map(str, table["split"].to_pylist()))))
+        raise ConfigError(
+            f"{row.name}: dataset {row.dataset} has no split {row.split}; has {known}. Name one."
+        )
+    return found
 
 
 def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dict[str, float]:

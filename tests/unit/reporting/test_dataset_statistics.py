@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.dataset_statistics import DIGITS, Statistics, build, describe, end_ratio
 
 
@@ -70,3 +71,14 @@ def test_rows_take_their_split_their_printed_numbers_and_say_why_they_are_empty(
     assert found["Set, train", "vocabulary W"]["labels"] == []
     assert found["Gone", "N"]["note"] == "no source of the dataset is available"
     assert found["Gone", "C"]["note"] == "grades, no classes"
+
+
+@pytest.mark.parametrize(("split", "found"), [("tset", "has test, train"), ("train", None)])
+def test_a_split_that_a_dataset_lacks_is_an_error_and_no_gap(split, found):
+    row = {"name": "Set", "split": split, "dataset": "set", "graded": False, "words": "whitespace"}
+    table = Statistics.parse({"title": "t", "source": "s", "rows": [row]}, "statistics")
+    if found is None:
+        assert build(table, {"set": TEXTS}, halves, [], {})["mean"].null_count == 0
+        return
+    with pytest.raises(ConfigError, match=rf"Set: dataset set has no split {split}; {found}"):
+        build(table, {"set": TEXTS}, halves, [], {})
