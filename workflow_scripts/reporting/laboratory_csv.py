@@ -21,6 +21,7 @@ FIELDS = (
     "sd",
     "seeds",
     "n",
+    "baseline",
     "difference",
     "p_value",
     "detectable",

@@ -295,10 +295,7 @@ def _drawn(cell: Cell, name: str, record: Record, material: Material) -> Drawn:
     shown = places(table, names)
     several = len({place.group for place in shown}) > 1
     place = next(
-        place
-        for place in shown
-        if (f"{place.group}: {place.row}" if several else place.row) == cell.run
-        and place.column == cell.heading
+        place for place in shown if place.run(several=several) == cell.run and place.column == cell.heading
     )
     measure = names.measures[place.measure]
     return _scores(name, names, material).cell(names.models[place.model], place.variant, measure)

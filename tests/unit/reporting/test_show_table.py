@@ -169,6 +169,7 @@ def test_the_csv_is_rounded_to_the_printed_digits_and_the_same_every_time():
     found = list(csv.DictReader(io.StringIO(text)))
     assert (found[1]["experiment"], found[1]["mean"], found[1]["difference"]) == ("lab", "58.1", "8.12")
     assert (found[1]["p_value"], found[1]["seeds"], found[0]["difference"]) == ("0.042", "2", "")
+    assert [one["baseline"] for one in found] == ["", RUNS[0]]  # other rows may be compared with another run
     noise = table.set_column(6, "mean", pa.array([58.1049 + 1e-9, 58.1049 - 1e-9]))
     assert to_csv([("lab", noise, experiment)]) == text
 
