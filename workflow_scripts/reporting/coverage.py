@@ -8,6 +8,7 @@ figures with theirs.
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -118,11 +119,15 @@ class Line(NamedTuple):
 
 
 def read_cells(content: str, table: str) -> list[PrintedCell]:
-    """The rows of one file of ``resources/published``, whose columns ``published_means.read_printed`` checks."""
-    fields = PrintedCell._fields[1:]
-    return [
-        PrintedCell(table, *(row[field] for field in fields)) for row in csv.DictReader(io.StringIO(content))
-    ]
+    """The rows of one file of ``resources/published``.
+
+    Raises:
+        DataError: if a column is missing.
+    """
+    rows, fields = csv.DictReader(io.StringIO(content)), PrintedCell._fields[1:]
+    if lacking := [field for field in fields if field not in (rows.fieldnames or ())]:
+        raise DataError(f"{table}.csv: lacks the columns {', '.join(lacking)}. Give {', '.join(fields)}.")
+    return [PrintedCell(table, *(row[field] for field in fields)) for row in rows]
 
 
 def read_ledger(content: str, place: str) -> Ledger:
@@ -169,7 +174,7 @@ def lines(
             empty run.
 
     Raises:
-        DataError: as ``reasons_of``.
+        DataError: as ``reasons_of``, or at a table whose name does not say its number.
     """
     found = []
     for paper in PAPERS:
@@ -200,8 +205,10 @@ def total(parts: Sequence[Line], paper: str) -> Line:
 
 
 def _number(table: str) -> tuple[str, int]:
-    kind = "table" if "_table" in table else "figure"
-    return kind, int(table.rpartition(kind)[2])
+    named = re.fullmatch(r".+_(table|figure)(\d+)", table)
+    if not named:
+        raise DataError(f"{table}.csv: its name does not end in _table or _figure and a number. Rename it.")
+    return named[1], int(named[2])
 
 
 def _of_cells(

@@ -92,6 +92,18 @@ def test_tables_come_in_the_order_of_their_numbers():
     assert named == ["text of Figure 3", "Table 1", "Table 2", "Table 10", "panels of figures", "all"]
 
 
+def test_a_table_whose_name_has_no_number_is_an_error_that_says_how_tables_are_named():
+    cells = read_cells(HEAD + "x,y,z,1,g,r,h,a,\n", "jtcse_table2_more")
+    empty = {paper: Ledger(reasons=[], panels=[]) for paper in PAPERS}
+    with pytest.raises(DataError, match=r"jtcse_table2_more\.csv: .* _table or _figure and a number"):
+        lines(cells, empty, [])
+
+
+def test_a_table_that_lacks_a_column_is_an_error_that_names_it():
+    with pytest.raises(DataError, match=r"jtcse_table2\.csv: lacks the columns group, row, column\. Give"):
+        read_cells("grid,run,heading,value,source\ng,r,h,1,a\n", "jtcse_table2")
+
+
 @pytest.mark.parametrize(
     "panel",
     [
