@@ -150,7 +150,7 @@ def read_printed(content: bytes, place: str) -> dict[tuple[str, str, str], tuple
     """Read the paper's numbers; where a file has a single group, its name is dropped and matches any.
 
     Raises:
-        DataError: if a column is missing.
+        DataError: if a column is missing, or a cell has no value or two rows.
     """
     options = pa.csv.ConvertOptions(column_types=PUBLISHED, include_columns=list(PUBLISHED))
     try:
@@ -158,10 +158,15 @@ def read_printed(content: bytes, place: str) -> dict[tuple[str, str, str], tuple
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise DataError(f"{place}: {error}. The file needs the columns {', '.join(PUBLISHED)}.") from error
     single = len({row["group"] for row in rows}) == 1
-    return {
-        ("" if single else row["group"], row["row"], row["column"]): (row["value"], row["source"])
-        for row in rows
-    }
+    numbers: dict[tuple[str, str, str], tuple[float, str]] = {}
+    for row in rows:
+        cell = ("" if single else row["group"], row["row"], row["column"])
+        if row["value"] is None or cell in numbers:
+            what = "has no value" if row["value"] is None else "occurs twice"
+            where = f"{place}: {row['group']}, {row['row']}, {row['column']}"
+            raise DataError(f"{where}: {what}. Correct the row.")
+        numbers[cell] = row["value"], row["source"]
+    return numbers
 
 
 def _published(

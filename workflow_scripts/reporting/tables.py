@@ -136,7 +136,7 @@ def read_published(
         name: Of the grid.
 
     Raises:
-        DataError: if a column is missing, or a row's run and heading are not in the grid or have two values.
+        DataError: if a column is missing, or a row's run and heading are not in the grid or have no value or two.
     """
     known = {
         (run, column.heading) for run in runs_of(experiment.model_dump()) for column in experiment.columns
@@ -150,6 +150,8 @@ def read_published(
             where = f"{place}: run {cell[0]}, heading {cell[1]}"
             if cell not in known:
                 raise DataError(f"{where}: not in the grid. Correct the row or the grid.")
+            if row["value"] is None:
+                raise DataError(f"{where}: has no value. Give one or remove the row.")
             number = Published(row["value"], row["source"])
             if numbers.setdefault(cell, number).value != number.value:
                 raise DataError(f"{where}: has two values. Remove one row.")

@@ -7,6 +7,7 @@ import pytest
 
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.errors import DataError
 from workflow_scripts.reporting.extraction_cells import Names, Scores, Variant
 from workflow_scripts.reporting.extraction_tables import ExtractionTable, build, read_printed
 from workflow_scripts.reporting.layout import lay_out
@@ -221,6 +222,18 @@ def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_
 def test_a_file_with_one_group_answers_whatever_the_group_is_called():
     content = b'group,row,column,value,grid,run,heading,source,note\n"x, y",T0,STS,63.4,,,,Table 1,\n'
     assert read_printed(content, "a file") == {("", "T0", "STS"): (63.4, "Table 1")}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("x,T0,STS,63.4,a\nx,T0,STS,36.4,a\n", "x, T0, STS: occurs twice"),
+        ("x,T0,STS,,a\n", "x, T0, STS: has no value"),
+    ],
+)
+def test_a_printed_number_is_there_once_and_has_a_value(lines, message):
+    with pytest.raises(DataError, match=rf"a\.csv: {message}\. Correct the row"):
+        read_printed(f"group,row,column,value,source\n{lines}".encode(), "a.csv")
 
 
 def test_layers_are_in_their_order(scores):

@@ -416,6 +416,7 @@ def test_published_numbers_stand_in_their_cells():
         (f"grid,run,heading,value,source\nt,{OURS},C,1,x\n", "heading C: not in the grid"),
         (f"grid,run,heading,value,source\nt,{OURS},A,1,x\nt,{OURS},A,2,x\n", "has two values"),
         (f"grid,run,heading,value,source\nt,{OURS},A,n/a?,x\n", "n/a?"),
+        (f"grid,run,heading,value,source\nt,{OURS},A,,x\n", "heading A: has no value"),
     ],
 )
 def test_published_files_that_do_not_fit_are_refused(content, message):
