@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.command_line import as_in_a_file
-from workflow_scripts.graph.findings import first_error
+from workflow_scripts.graph.findings import first_error, refuse
 from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import Study, open_study
-from workflow_scripts.graph.yaml_files import configfiles_of
+from workflow_scripts.graph.yaml_files import configfiles_of, reading_findings
 from workflow_scripts.provenance.closure import ROOT
 
 SHARED = "report"
@@ -198,7 +198,9 @@ def study_parser(tool: str, description: str | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study"
     )
-    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as for snakemake")
+    parser.add_argument(
+        "--configfile", nargs="+", default=[], metavar="FILE", help="as for snakemake; -- ends them"
+    )
     return parser
 
 
@@ -220,8 +222,9 @@ def planned(
         profile: As for snakemake's --profile.
 
     Raises:
-        ConfigError: if Snakemake does not accept the configuration, or does not know a target.
+        ConfigError: if a file cannot be read, Snakemake does not accept the configuration, or knows no such target.
     """
+    refuse(finding for file in configfiles for finding in reading_findings(Path(file)))
     from snakemake.cli import main  # slow to import
 
     listener = _Listener()

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.yaml_files import read_yaml
 
 BASES = ("assumed", "published", "measured", "arithmetic")
@@ -99,6 +100,8 @@ def read_rates(path: Path) -> Rates:
     """Read the file.
 
     Raises:
-        ConfigError: naming the first entry that is wrong.
+        ConfigError: if it cannot be read, or naming the first entry that is wrong.
     """
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file. Name one that is written as config/rates.yaml is.")
     return Rates.parse(read_yaml(path), path.name)

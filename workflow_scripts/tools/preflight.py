@@ -22,7 +22,7 @@ from rich.text import Text
 
 from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.graph.evaluation import JOINT_GROUP
-from workflow_scripts.graph.findings import advice, refuse
+from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
 from workflow_scripts.graph.partitions import PARTITIONS
@@ -41,7 +41,6 @@ from workflow_scripts.graph.queue import (
 )
 from workflow_scripts.graph.study import data_root_of
 from workflow_scripts.graph.workloads import Workloads
-from workflow_scripts.graph.yaml_files import reading_findings
 from workflow_scripts.planning.estimates import Estimator, by
 from workflow_scripts.planning.graph import Graph, Job, planned, study_in, study_parser
 from workflow_scripts.planning.rates import read_rates
@@ -92,7 +91,6 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
     yield python(sys.version_info[:3], ROOT / "pyproject.toml")
     yield packages(ROOT / "requirements.lock")
     try:
-        refuse(finding for file in configfiles for finding in reading_findings(Path(file)))
         graph = planned(targets, configfiles, from_nothing=False, profile=profile)
     except ConfigError as error:
         for finding in str(error).splitlines():
