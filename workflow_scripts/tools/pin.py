@@ -18,9 +18,12 @@ import yaml
 
 from workflow_scripts.data.hub import Kind, describe, find
 from workflow_scripts.data.planned import ON_HUB
-from workflow_scripts.data.sources import Dataset, data_root, load
+from workflow_scripts.data.sources import Dataset, load
 from workflow_scripts.errors import ConfigError, DataError, MissingError, one_line_errors
+from workflow_scripts.graph.checks import content_findings
 from workflow_scripts.graph.findings import refuse, unknown
+from workflow_scripts.graph.overlays import merged
+from workflow_scripts.graph.study import data_root_of
 from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml
 from workflow_scripts.provenance.artefacts import atomic
 
@@ -235,13 +238,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m workflow_scripts.tools.pin", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="datasets or encoders; default: all")
     parser.add_argument("--configfile", type=Path, nargs="+", default=[], metavar="FILE", help="more files")
-    parser.add_argument("--data-root", type=Path, default=data_root(), help="default: SEMBLANCE_DATA")
+    parser.add_argument(
+        "--data-root", type=Path, help="default: data_root of the configuration, or else SEMBLANCE_DATA"
+    )
     parser.add_argument("--dry-run", "-n", action="store_true", help="print, and write nothing")
     given = parser.parse_args()
     if not Path("Snakefile").is_file():
         raise ConfigError("Snakefile: no such file. Run this in the folder of the pipeline.")
     files = [*configfiles_of(Path("Snakefile")), *given.configfile]
+    config = merged(files)
+    refuse(content_findings(config, {}, Path("config")))
     check_names(files, given.names)
+    given.data_root = given.data_root or data_root_of(config)
     found = [_pin_file(file, given) for file in files]
     if not any(map(any, found)):
         print("Nothing is open.")  # noqa: T201

@@ -33,15 +33,18 @@ datasets:
         options: {label: l, text1: t}
       - {kind: hub_files, repository: team/toy, revision: null, files: {x: {path: x, sha256: null}}, reader: lines}
     contract: {rows: 2}
+    about: {origin: o, url: not stated, language: en, licence: l, citation: c}
   pairs:
     form: pairs
     sources: [{kind: local, files: {pairs: {path: pairs.tsv, sha256: null}}, reader: scored_pairs_tsv}]
     contract: {rows: 2, score_range: [0, 5]}
+    about: {origin: o, url: not stated, language: en, licence: l, citation: c}
   lines:
     form: sentences
     sources: [{kind: local, files: {text: {path: lines.txt, sha256: null}}, reader: lines, options: {cleaning: none}}]
     contract:
       min_rows: 900  # at least
+    about: {origin: o, url: not stated, language: en, licence: l, citation: c}
 
 encoders:
   flow: {fetch: {licence: MIT, sources: [{kind: hub, repository: team/flow}]}}
@@ -107,6 +110,7 @@ def test_ends_of_lines_stay_as_they_are(file):
 
 def lines_of(file):
     dataset = yaml.safe_load(file.read_text())["datasets"]["lines"]
+    del dataset["about"]
     return load("lines", Dataset.parse(dataset, "datasets.lines"), file.parent)
 
 
@@ -220,6 +224,36 @@ def test_the_command_prints_what_it_writes_and_what_it_leaves(folder, file, caps
     assert {path: path.read_bytes() for path in before} != before  # commits of encoders
     datasets = tmp_path / "config/datasets.yaml"
     assert datasets.read_bytes() == before[datasets]
+
+
+def test_files_are_looked_for_where_the_configuration_has_them(folder, file, monkeypatch, tmp_path, capsys):
+    (tmp_path / "mine").mkdir()
+    shutil.move(tmp_path / "pairs.tsv", tmp_path / "mine/pairs.tsv")
+    file.write_text(f"data_root: mine\n{BLOCKS}")
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["pin", "pairs", "--configfile", "toy.yaml"])
+    with pytest.raises(SystemExit) as stop:
+        pin.main()
+    assert stop.value.code == 0, capsys.readouterr().out
+    assert f"sha256: {sha256(tmp_path / 'mine/pairs.tsv')}" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("- 1", "toy.yaml: list at the top"),
+        ("datasets: 3", "datasets: 3 is not of type 'object'"),
+        (BLOCKS.replace(", sha256: null", ""), "datasets.pairs.sources.0.files.pairs: without sha256"),
+        (
+            BLOCKS.replace("repository: team/flow", "files: {}"),
+            "encoders.flow.fetch.sources.0.files: unknown key",
+        ),
+    ],
+)
+def test_a_configuration_that_is_not_one_is_refused(folder, file, text, found):
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=found):
+        folder("pairs", "--configfile", "toy.yaml")
 
 
 def test_an_unknown_name_is_refused(folder):
