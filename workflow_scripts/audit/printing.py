@@ -27,4 +27,14 @@ def console(pipe_width: int = _PIPE_WIDTH) -> Console:
 
 def print_json(data: object) -> None:
     """Write ``data`` to standard output as JSON."""
-    sys.stdout.write(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+def write(text: str) -> None:
+    """Write ``text`` to standard output; ends the process where nobody reads any more, as behind head."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        sys.exit(1)

@@ -14,7 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from workflow_scripts.audit.printing import console
+from workflow_scripts.audit.printing import console, write
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.errors import ConfigError, DataError, one_line_errors
 from workflow_scripts.graph.claim_checks import FOLDER
@@ -201,7 +201,7 @@ def main() -> None:
     files, out = read_claims(arguments.papers), console()
     rows = verdicts(arguments.study, arguments.papers) if arguments.study else []
     if arguments.markdown:
-        print(as_markdown(rows), end="")  # noqa: T201
+        write(as_markdown(rows))
         return
     for part in judged(arguments.study, rows) if arguments.study else [listed(files)]:
         out.print(part)

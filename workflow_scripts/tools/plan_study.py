@@ -6,7 +6,6 @@ no number, unknown is printed. Without a target, everything that the configurati
 those of snakemake: a paper (jtcse), a table (results/paper/tables/jtcse_table1.parquet), the scores behind a cell.
 """
 
-import json
 import resource
 import sys
 import time
@@ -15,7 +14,7 @@ from typing import Any
 
 from rich.table import Table
 
-from workflow_scripts.audit.printing import console
+from workflow_scripts.audit.printing import console, print_json
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.planning.estimates import Estimator
 from workflow_scripts.planning.graph import SHARED, planned, study_in, study_parser
@@ -40,7 +39,7 @@ def main() -> None:
     tables = summary(graph, Estimator(graph, rates, ROOT), rates)
     tables |= about_runs(graph, study_in(ROOT, arguments.configfile))
     if arguments.json:
-        sys.stdout.write(json.dumps(tables, indent=1) + "\n")
+        print_json(tables)
     else:
         show(tables)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000  # Linux counts in KB

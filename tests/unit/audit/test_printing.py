@@ -1,11 +1,17 @@
-"""Standard output of the tools: as wide as a terminal, or as a file can be."""
+import os
+import subprocess
+import sys
 
-from workflow_scripts.audit.printing import console
+from tests.planning import ROOT
 
 
-def test_a_pipe_is_wider_than_a_terminal_and_as_wide_as_columns_says(monkeypatch):
-    monkeypatch.setattr("sys.stdout.isatty", lambda: False)
-    monkeypatch.delenv("COLUMNS", raising=False)
-    assert console().width == 240
-    monkeypatch.setenv("COLUMNS", "100")
-    assert console().width == 100
+def test_a_reader_that_has_gone_gets_no_traceback():
+    """As of head, or of a pager that is left."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    code = "from workflow_scripts.audit.printing import print_json; print_json([*range(100_000)])"
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (said.returncode, said.stderr) == (1, "")
