@@ -23,11 +23,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.console import Console
 from rich.table import Table
 
-from workflow_scripts.apis.ledger import Ledger, Row, is_whole_earlier, ledger_path, unpacked
+from workflow_scripts.apis.ledger import Ledger, Request, Row, is_whole_earlier, ledger_path, unpacked
 from workflow_scripts.audit.lookup import check_file_place
+from workflow_scripts.audit.printing import console, write
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import atomic
 
@@ -48,7 +48,9 @@ def main() -> None:
     """Do what the command says."""
     arguments = _parser().parse_args()
     path: Path = arguments.ledger
-    if arguments.command != "merge" and not path.is_file():
+    if arguments.command == "merge" or path.is_dir():
+        check_file_place(path)
+    elif not path.is_file():
         raise DataError(f"{path}: no such file. Name one: --ledger FILE.")
     COMMANDS[arguments.command](path, arguments)
 
@@ -97,8 +99,7 @@ def stats(path: Path, _arguments: argparse.Namespace) -> None:
         table = Table("engine", "model", "direction", "status", "reason", "rows", "USD", box=None)
         for kind, count in sorted(rows.items()):
             table.add_row(*kind, f"{count:,}", f"{cost[kind]:.4f}" if cost[kind] else "")
-        console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
-        console.print(table)
+        console(160).print(table)
         size = path.stat().st_size / 1e6
         print(f"{rows.total():,} rows, {sum(cost.values()):.4f} USD where known, {size:.1f} MB")  # noqa: T201
         if earlier := ledger.earlier_answers():
@@ -122,7 +123,7 @@ def show(path: Path, arguments: argparse.Namespace) -> None:
                 break
             shown = row.request._asdict() | row._asdict() | {"attributes": json.loads(row.attributes)}
             del shown["request"]
-            print(json.dumps(shown, ensure_ascii=False))  # noqa: T201
+            write(json.dumps(shown, ensure_ascii=False) + "\n")
 
 
 def forget(path: Path, arguments: argparse.Namespace) -> None:
@@ -175,11 +176,11 @@ def merge(path: Path, arguments: argparse.Namespace) -> None:
             raise DataError(
                 f"{other}: {'the ledger itself' if other.is_file() else 'no such file'}. Name another."
             )
+    read = {other: (whole_rows(other), whole_earlier(other)) for other in arguments.others}
+    if empty := [other for other, found in read.items() if not any(found)]:
+        raise DataError(f"{empty[0]}: no whole row can be read. Nothing was done. Name another.")
     with Ledger(path) as ledger:
-        for other in arguments.others:
-            rows, earlier = whole_rows(other), whole_earlier(other)
-            if not rows and not earlier:
-                raise DataError(f"{other}: no whole row can be read. Nothing was done to it.")
+        for other, (rows, earlier) in read.items():
             known = ledger.find([row.request for row in rows.values()])
             new = [row for key, row in rows.items() if key not in known or row.status == "usable"]
             ledger.settle(new)
@@ -190,7 +191,11 @@ def merge(path: Path, arguments: argparse.Namespace) -> None:
 
 def whole_rows(path: Path) -> dict[bytes, Row]:
     """Every row of a file that can be read and is as it was written."""
-    found = {packed[0]: unpacked(packed) for packed in _readable(path, "SELECT * FROM requests")}
+    columns = ", ".join(
+        [*Request._fields, "answer, status, reason, asked_at, cost_usd, attributes, checksum"]
+    )
+    query = f"SELECT key, {columns} FROM requests"
+    found = {packed[0]: unpacked(packed) for packed in _readable(path, query)}
     return {key: row for key, row in found.items() if row is not None}
 
 

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
@@ -308,6 +309,26 @@ def test_a_file_of_which_nothing_can_be_saved_is_one_line_and_stays(tmp_path):
         ):
             command(tmp_path / "answers.sqlite", "merge", tmp_path / "other")
     assert (tmp_path / "other").read_text() == "garbage"
+    assert not (tmp_path / "answers.sqlite").exists()
+
+
+def test_a_database_of_somebody_else_is_no_ledger(tmp_path):
+    """A browser's, say, whose table has another's name."""
+    with closing(sqlite3.connect(tmp_path / "other")) as database:
+        database.execute("CREATE TABLE requests (address)")
+        database.execute("INSERT INTO requests VALUES ('https://example.org')")
+        database.commit()
+    with pytest.raises(DataError, match=r"no whole row .*Nothing was done"):
+        command(tmp_path / "answers.sqlite", "merge", tmp_path / "other")
+
+
+@pytest.mark.parametrize("arguments", [("stats",), ("merge", "other")])
+def test_a_folder_is_no_ledger(tmp_path, monkeypatch, arguments):
+    (tmp_path / "other").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["answers", "--ledger", str(tmp_path), *arguments])
+    with pytest.raises(DataError, match=r": a folder\. Name a"):
+        answers.main()
 
 
 def test_a_full_disk_is_not_called_damage_and_loses_nothing(filled):
