@@ -4,11 +4,16 @@ import argparse
 import csv
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from workflow_scripts.audit.printing import console
 from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.provenance.closure import PACKAGE
 from workflow_scripts.provenance.line import apart
+
+_PIPE_WIDTH = 160  # characters per line if the output is not a terminal
+_READ = ("s", "max_rss", "cpu_time")
+"""Columns of Snakemake's files: seconds, largest resident memory in MB, seconds of processors."""
 
 
 def stage_times(folder: Path) -> list[tuple[str, int, float, float]]:
@@ -30,7 +35,8 @@ def check_folder(folder: Path) -> None:
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder. Give that of a study that has run, benchmarks/<study>.")
-    if not any(folder.glob("*/**/*.tsv")):
+    rules = [path.stem for path in (PACKAGE / "jobs").glob("*.py")]
+    if not any(True for rule in rules for _file in folder.glob(f"{rule}/**/*.tsv")):
         raise DataError(
             f"{folder}: no times of jobs. Give the folder of a study that has run, benchmarks/<study>."
         )
@@ -62,21 +68,31 @@ def _last_runs(folder: Path) -> list[Path]:
     return sorted(kept)
 
 
-def _numbers(rows: list[dict[str, str]], column: str) -> list[float]:
-    """What was measured; Snakemake writes - or NA where it could not."""
-    return [float(row[column]) for row in rows if row.get(column) not in (None, "-", "NA")]
+def _numbers(rows: list[dict[str, float]], column: str) -> list[float]:
+    return [row[column] for row in rows if column in row]
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
-    with file.open(newline="") as lines:
-        return list(csv.DictReader(lines, delimiter="\t"))
+def _rows(file: Path) -> list[dict[str, float]]:
+    """What was measured; Snakemake writes - or NA where it could not.
+
+    Raises:
+        DataError: if the file is none of Snakemake's.
+    """
+    try:
+        with file.open(newline="") as lines:
+            return [
+                {name: float(row[name]) for name in _READ if row.get(name) not in (None, "-", "NA")}
+                for row in csv.DictReader(lines, delimiter="\t")
+            ]
+    except ValueError as error:
+        raise DataError(f"{file}: no times of a job: {error}. Delete it.") from error
 
 
 def main() -> None:
     """Read the benchmark files, print one line per rule and one per run."""
     parser = argparse.ArgumentParser(prog="python -m workflow_scripts.tools.show_times", description=__doc__)
     parser.add_argument("folder", type=Path, help="benchmarks/<study>")
-    folder, out = parser.parse_args().folder, Console()
+    folder, out = parser.parse_args().folder, console(_PIPE_WIDTH)
     check_folder(folder)
     headings = ("rule", "jobs", "seconds in all", "largest memory, MB")
     stages = _table("Time and memory by stage (of the jobs' last runs)", headings)

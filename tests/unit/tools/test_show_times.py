@@ -51,6 +51,29 @@ def test_a_folder_without_times_is_one_line(tmp_path):
         check_folder(tmp_path)
 
 
+def test_the_folder_of_all_studies_is_none_of_one(tmp_path):
+    """Each study would be taken for a rule."""
+    leave(tmp_path / "demo/train_encoder/simcse.a/seed1.tsv", "20.5\t0:00:20\t900.0\t15.0")
+    with pytest.raises(DataError, match="no times of jobs"):
+        check_folder(tmp_path)
+    check_folder(tmp_path / "demo")
+
+
+@pytest.mark.parametrize("content", [b"s\tmax_rss\nabc\t1\n", b"\xff\xfe"])
+def test_a_file_that_is_not_snakemakes_is_one_line(tmp_path, content):
+    (tmp_path / "make_table").mkdir()
+    (tmp_path / "make_table/lab.tsv").write_bytes(content)
+    with pytest.raises(DataError, match=r"lab\.tsv: .* Delete it"):
+        stage_times(tmp_path)
+
+
+def test_a_pipe_gets_whole_names(tmp_path):
+    name = f"simcse.minilm_mlm.{'wiki_extract' * 5}"
+    leave(tmp_path / f"train_encoder/{name}/seed1.tsv", "20.5\t0:00:20\t900.0\t15.0")
+    said = run(tmp_path, "-m", "workflow_scripts.tools.show_times", str(tmp_path), PYTHONPATH=str(ROOT))
+    assert name in said.stdout
+
+
 def test_a_study_without_trainings_has_no_times_of_them(tmp_path):
     leave(tmp_path / "make_table/lab.tsv", "3.0\t0:00:03\t100.0\t2.0")
     assert training_times(tmp_path) == []
