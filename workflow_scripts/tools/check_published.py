@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
-from rich.console import Console
 from rich.table import Table
 
+from workflow_scripts.audit.printing import console
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.published_means import Check, Means, check, read_printed
@@ -57,7 +57,7 @@ def main() -> None:
         prog="python -m workflow_scripts.tools.check_published", description=__doc__
     ).parse_args()
     checks = checks_of(PUBLISHED)
-    Console().print(counts(checks), listed(checks))
+    console().print(counts(checks), listed(checks))
     for one in checks:
         if one.surprising:
             found = "is off and has no note" if one.off else "has a note and is not off"

@@ -10,9 +10,9 @@ import argparse
 from typing import NamedTuple
 
 import pandas as pd
-from rich.console import Console
 from rich.table import Table
 
+from workflow_scripts.audit.printing import console
 from workflow_scripts.provenance.closure import ROOT
 
 TABLES = {"STS": (6, 7, 8, 9, 11), "clustering": (14, 15, 16, 17)}
@@ -91,19 +91,19 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     ).parse_args()
-    console = Console()
+    out = console()
     ours = Table(
         "tasks", "our weighting", "the paper's row", "cells", "mean", "largest", title="Random embeddings"
     )
     for one in agreements():
         ours.add_row(one.kind, one.ours, one.paper, str(one.cells), f"{one.mean:.2f}", f"{one.largest:.1f}")
-    console.print(ours)
+    out.print(ours)
     theirs = Table(
         "tasks", "the paper's row", "cells", "mean", "largest", title="B2S against its own plain average"
     )
     for one in static_rows():
         theirs.add_row(one.kind, one.paper, str(one.cells), f"{one.mean:.2f}", f"{one.largest:.1f}")
-    console.print(theirs)
+    out.print(theirs)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@ Of each: the rows that it returns, the roles that its files may have, and its op
 import argparse
 from collections.abc import Iterator
 
-from rich.console import Console
-
+from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.findings import refuse, unknown
@@ -46,9 +45,9 @@ def main() -> None:
     parser.add_argument("readers", nargs="*", metavar="READER", help="names; default: all")
     names = parser.parse_args().readers or reader_names()
     refuse(finding for name in names for finding in unknown(name, reader_names(), "readers"))
-    console = Console(highlight=False, markup=False)
+    out = console()
     for name in names:
-        console.print("\n".join([*described(name, reader(name)), ""]), soft_wrap=True)
+        out.print("\n".join([*described(name, reader(name)), ""]), soft_wrap=True)
 
 
 if __name__ == "__main__":
