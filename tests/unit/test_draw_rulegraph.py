@@ -1,6 +1,8 @@
+import io
+
 import pytest
 
-from workflow_scripts.errors import MissingError
+from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.tools import draw_rulegraph
 
 DOT = """digraph snakemake_dag {
@@ -53,3 +55,14 @@ def test_a_rule_that_does_several_things_is_drawn_as_the_one_that_does_one():
         '"report"', '"draw_figures_as_in_demo"'
     )
     assert ("evaluate_sts", "draw_figure") in draw_rulegraph.parse(dot)
+
+
+@pytest.mark.parametrize("given", ["", "ConfigError: config/demo.yaml: no such file"])
+def test_what_is_no_graph_replaces_no_picture(tmp_path, monkeypatch, given):
+    picture = tmp_path / "rulegraph.svg"
+    picture.write_text("the last one")
+    monkeypatch.setattr("sys.argv", ["draw_rulegraph", str(picture)])
+    monkeypatch.setattr("sys.stdin", io.StringIO(given))
+    with pytest.raises(DataError, match=r"standard input: .* make rulegraph"):
+        draw_rulegraph.main()
+    assert picture.read_text() == "the last one"

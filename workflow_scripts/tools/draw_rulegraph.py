@@ -12,7 +12,9 @@ import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from workflow_scripts.errors import MissingError, one_line_errors
+from workflow_scripts.audit.lookup import check_file_place
+from workflow_scripts.errors import DataError, MissingError, one_line_errors
+from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.closure import ROOT
 
 Edge = tuple[str, str]
@@ -94,11 +96,18 @@ def as_svg(dot: str) -> str:
 
 def main() -> None:
     """Read Snakemake's graph, write the picture."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m workflow_scripts.tools.draw_rulegraph", description=__doc__
+    )
     parser.add_argument("picture", type=Path, help="file to write, an SVG")
     picture = parser.parse_args().picture
+    check_file_place(picture)
     edges = reduced(parse(sys.stdin.read()))
-    picture.write_text(as_svg(graph(edges, stages(ROOT / "rules"))), "utf-8")
+    if not edges:
+        raise DataError("standard input: no rule that feeds another. Call it as make rulegraph does.")
+    svg = as_svg(graph(edges, stages(ROOT / "rules")))
+    with atomic(picture) as temporary:
+        temporary.write_text(svg, "utf-8")
 
 
 if __name__ == "__main__":
