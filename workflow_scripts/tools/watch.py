@@ -15,6 +15,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,8 +30,9 @@ from rich.text import Text
 from workflow_scripts.audit.printing import console
 from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.graph.figures import Figures
+from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.joint import joint_suites
-from workflow_scripts.graph.notes import Asked, asked_last
+from workflow_scripts.graph.notes import STUDIES, Asked, asked_last
 from workflow_scripts.graph.queue import Queued, Target, queued_here, target_of
 from workflow_scripts.graph.retries import LOGS, folder_of
 from workflow_scripts.graph.study import Study
@@ -374,9 +376,8 @@ def asked_of(study: str, configfiles: Sequence[str]) -> Asked:
     name = study_in(ROOT, asked.configfiles, asked.config).config["name"]
     if name != study:
         read = ", ".join(asked.configfiles) or "the base configuration"
-        raise ConfigError(
-            f"{study}: {read} is the configuration of {name}. Give this study's by --configfile."
-        )
+        found = f"{study}: {read} is the configuration of {name}. Give this study's by --configfile."
+        raise ConfigError(f"{found} {advice(study, sorted(note.stem for note in STUDIES.glob('*.json')))}")
     return asked
 
 
@@ -435,7 +436,7 @@ def main() -> None:
         if events:
             events.write(histories(given.study))
         return
-    with Screen(console=terminal, auto_refresh=False) as shown:
+    with suppress(KeyboardInterrupt), Screen(console=terminal, auto_refresh=False) as shown:
         for _round in count():
             shown.update(seen_now(), refresh=True)
             if events:

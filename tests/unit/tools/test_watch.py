@@ -276,6 +276,10 @@ def test_a_study_is_read_as_it_was_run_last(here):
         ConfigError, match=r"mine: the base configuration is the configuration of paper. Give"
     ):
         watch.asked_of("mine", [])
+    with pytest.raises(ConfigError, match=r"results/demo: .* by --configfile\. Known: demo\."):
+        watch.asked_of("results/demo", [])
+    with pytest.raises(ConfigError, match=r"dmeo: .* by --configfile\. Did you mean demo\?"):
+        watch.asked_of("dmeo", [])
     with pytest.raises(ConfigError, match=r"paper: .*demo\.yaml is the configuration of demo. Give"):
         watch.asked_of("paper", [str(ROOT / DEMO)])
 
@@ -338,3 +342,15 @@ def test_a_pipe_gets_whole_lines(capsys, here, monkeypatch):
     shown = capsys.readouterr().out
     assert f"failed toy a: {error} ({one.log})" in shown
     assert shown.endswith("What waits in a queue is not shown. SLURM: squeue: no answer. Wait.\n")
+
+
+def test_who_has_seen_enough_presses_ctrl_c(capsys, here, monkeypatch):
+    def stopped(_seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch.time, "sleep", stopped)
+    monkeypatch.setattr(watch, "in_queue", lambda: (None, ""))
+    monkeypatch.setattr(watch, "planned", lambda *_targets, **_options: SimpleNamespace(jobs=[]))
+    monkeypatch.setattr(sys, "argv", ["watch", "demo", "--every", "10"])
+    watch.main()
+    assert "demo: 0 jobs done" in capsys.readouterr().out
