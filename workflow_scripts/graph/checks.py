@@ -68,7 +68,7 @@ def read_files(
     asked = config.get("experiments") if isinstance(config, Mapping) else None
     stems = {file.stem for file in (folder / "experiments").glob("*.yaml")}
     known = sorted({EXTRACTION, *stems})
-    rules = _rules_of(folder.parent)
+    rules = rules_in(folder.parent)
     if EXTRACTION in stems:
         findings.append(
             f"experiments/{EXTRACTION}.yaml: that name is the extraction study's. Rename the file."
@@ -100,10 +100,11 @@ def _of_rates(file: Path) -> Iterator[str]:
         yield str(error)
 
 
-def _rules_of(root: Path) -> set[str]:
-    """Names of the rules of the repository, but for those that a loop gives."""
+def rules_in(root: Path) -> dict[str, str]:
+    """Rules of the repository by name, each with its text; those that a loop names are left out."""
     texts = [file.read_text("utf-8") for file in [*root.glob("Snakefile"), *root.glob("rules/*.smk")]]
-    return {name for text in texts for name in re.findall(r"^ *rule (\w+):", text, flags=re.MULTILINE)}
+    parts = [part for text in texts for part in re.split(r"^ *rule\b", text, flags=re.MULTILINE)[1:]]
+    return {named[1]: part for part in parts if (named := re.match(r" (\w+):", part))}
 
 
 def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any], folder: Path) -> Iterator[str]:

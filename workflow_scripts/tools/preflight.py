@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.graph.checks import rules_in
 from workflow_scripts.graph.evaluation import JOINT_GROUP
 from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.memory import Memory
@@ -82,8 +83,11 @@ def check_profile(name: str) -> None:
     from snakemake.cli import get_profile_dir  # slow to import
 
     if get_profile_dir(name) is None:
-        here = [file.parent.name for file in sorted(Path.cwd().glob("*/config.yaml"))]
-        raise ConfigError(f"--profile {name}: no folder {name} with a config.yaml here. {advice(name, here)}")
+        here = {file.parent.name for file in Path.cwd().glob("*/config.yaml")} - {"config"}
+        known = sorted(here) or [str(ROOT / "slurm")]
+        raise ConfigError(
+            f"--profile {name}: no folder {name} with a config.yaml here. {advice(name, known)}"
+        )
 
 
 def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | None = None) -> Iterator[Line]:
@@ -202,9 +206,7 @@ def group_of(job: Job, settings: Settings) -> str:
 
 def local_rules(root: Path) -> set[str]:
     """Rules that run where Snakemake runs, which its dry run does not tell."""
-    texts = [file.read_text("utf-8") for file in sorted((root / "rules").glob("*.smk"))]
-    rules = [part for text in texts for part in re.split(r"^rule ", text, flags=re.MULTILINE)[1:]]
-    return {rule.partition(":")[0] for rule in rules if "localrule: True" in rule}
+    return {name for name, text in rules_in(root).items() if "localrule: True" in text}
 
 
 def _nearest(path: Path) -> Path:

@@ -8,12 +8,23 @@ from typing import ClassVar
 import pytest
 
 from tests.planning import DEMO, ROOT, run
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.queue import PLUGIN_CALLS, Settings
 from workflow_scripts.graph.sizes import Size
 from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.tools.preflight import disk, folders, gpu_gigabytes, group_of, memory, packages, python
+from workflow_scripts.tools.preflight import (
+    check_profile,
+    disk,
+    folders,
+    gpu_gigabytes,
+    group_of,
+    local_rules,
+    memory,
+    packages,
+    python,
+)
 
 BERT, BERT_LARGE, LLAMA = Size(12, 768), Size(24, 1024), Size(32, 4096)
 
@@ -194,6 +205,17 @@ def test_a_profile_that_is_not_there_is_a_line(preflight):
     )
 
 
+def test_a_profile_is_named_where_it_lies(tmp_path, monkeypatch):
+    """In another working directory, that of the clone by its path; config holds no profile."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=rf"Known: {ROOT}/slurm\.$"):
+        check_profile("slurm")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").touch()
+    with pytest.raises(ConfigError, match=rf"Known: {ROOT}/slurm\.$"):
+        check_profile("conf")
+
+
 def test_joint_evaluations_are_in_the_group_that_their_rule_names():
     settings = Settings(None, None, groups={"evaluate_sts": "mine"})
 
@@ -203,3 +225,11 @@ def test_joint_evaluations_are_in_the_group_that_their_rule_names():
     assert [group("evaluate_sts"), group("evaluate_lee_with_lee_space"), group("evaluate_lee_with_lee_space", 1)] == [
         "mine", "evaluations", "",
     ]  # fmt: skip
+
+
+def test_a_rule_that_a_loop_names_makes_no_other_a_local_one(tmp_path):
+    (tmp_path / "rules").mkdir()
+    text = "rule {}:\n    input: []\n    localrule: True\n\n\nrule {}:\n    input: []\n\n\nfor name in names:\n\n    rule:\n{}"
+    loop = "        name: name\n        localrule: True\n"
+    (tmp_path / "rules/a.smk").write_text(text.format("read", "train", loop))
+    assert local_rules(tmp_path) == {"read"}
