@@ -13,7 +13,13 @@ from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import ConfigError, DataError, one_line_errors
-from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, atomic, read_table, verify_checksum
+from workflow_scripts.provenance.artefacts import (
+    CHECKSUMMED_SUFFIXES,
+    atomic,
+    read_checksum,
+    read_table,
+    verify_checksum,
+)
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.laboratory_csv import to_csv
@@ -67,6 +73,8 @@ def holds_scores(path: Path) -> bool:
         raise DataError(f"{path}: neither a table nor scores. {what}")
     if not path.exists():
         raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
+    if read_checksum(path) is None:
+        raise DataError(f"{path}: no checksum: cut off, or not written by this pipeline. {what}")
     verify_checksum(path)
     found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None
     if found not in (TABLE, SCORES):
