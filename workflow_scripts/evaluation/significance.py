@@ -61,16 +61,6 @@ class Comparison(NamedTuple):
     detectable: float | None
 
 
-class Interval(NamedTuple):
-    """A difference of Spearman correlations over one task's pairs, with its bootstrap interval."""
-
-    n: int
-    difference: float
-    low: float
-    high: float
-    p: float
-
-
 def summarise(values: Sequence[float]) -> Summary:
     """Mean and standard deviation over seeds."""
     return Summary(len(values), float(np.mean(values)), _sd(values))
@@ -161,24 +151,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def bootstrap(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Config) -> Interval:
-    """Bootstrap the difference between two systems' Spearman correlations with the same judgements.
-
-    Args:
-        gold: Judgements of N pairs.
-        ours: One system's similarities of the same pairs.
-        theirs: The other system's.
-        config: Number of resamples, their seed, and the interval's level 1 - alpha.
-
-    Returns:
-        ``ours`` minus ``theirs`` on the original pairs, its percentile interval, and the two-sided p: twice the
-        fraction of resamples on the rarer side of 0, at most 1. One more is counted there, so that p is never 0.
-    """
-    resampled_R = resampled(gold, ours, theirs, config)
-    low, high, p = percentile_interval(resampled_R, config)
-    return Interval(len(np.asarray(gold)), observed(gold, ours, theirs), low, high, p)
-
-
 def observed(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike) -> float:
     """``ours`` minus ``theirs``: their Spearman correlations with the same judgements of N pairs."""
     columns = _columns(gold, ours, theirs)
@@ -199,7 +171,11 @@ def resampled(gold: ArrayLike, ours: ArrayLike, theirs: ArrayLike, config: Confi
 
 
 def percentile_interval(resampled_R: Floats, config: Config) -> tuple[float, float, float]:
-    """Ends of the interval of a resampled difference, and its two-sided p, both as ``bootstrap`` has them."""
+    """Ends of the percentile interval of a resampled difference at level 1 - alpha, and its two-sided p.
+
+    That is twice the fraction of resamples on the rarer side of 0, at most 1. One more is counted there, so that p is
+    never 0.
+    """
     low, high = np.quantile(resampled_R, [config.alpha / 2, 1 - config.alpha / 2])
     rarer = min(share(resampled_R <= 0), share(resampled_R >= 0))
     return float(low), float(high), min(1.0, 2 * rarer)

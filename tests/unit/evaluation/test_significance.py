@@ -4,11 +4,13 @@ from scipy import stats
 
 from workflow_scripts.evaluation.significance import (
     Config,
-    bootstrap,
     compare,
     detectable_difference,
     holm,
+    observed,
+    percentile_interval,
     permutation_p,
+    resampled,
     summarise,
 )
 
@@ -91,39 +93,39 @@ def ties(random, count):
 
 def test_the_bootstrap_equals_ranking_every_resample_anew(random):
     gold, ours, theirs = ties(random, 60)
-    found = bootstrap(gold, ours, theirs, SETTINGS)
     drawn = np.random.default_rng(SETTINGS.seed).integers(60, size=(SETTINGS.resamples, 60))
     differences = [
         stats.spearmanr(gold[rows], ours[rows]).statistic
         - stats.spearmanr(gold[rows], theirs[rows]).statistic
         for rows in drawn
     ]
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])))
-    assert found.difference == pytest.approx(
+    found = resampled(gold, ours, theirs, SETTINGS)
+    assert found == pytest.approx(np.array(differences))
+    low, high, p = percentile_interval(found, SETTINGS)
+    assert (low, high) == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])))
+    below = np.count_nonzero(np.array(differences) <= 0)
+    assert p == pytest.approx(2 * (below + 1) / (SETTINGS.resamples + 1))
+    assert observed(gold, ours, theirs) == pytest.approx(
         stats.spearmanr(gold, ours).statistic - stats.spearmanr(gold, theirs).statistic
     )
-    below = np.count_nonzero(np.array(differences) <= 0)
-    assert found.p == pytest.approx(2 * (below + 1) / (SETTINGS.resamples + 1))
-    assert found.n == 60
 
 
 def test_the_bootstrap_does_not_depend_on_how_it_is_split(random, monkeypatch):
     columns = ties(random, 50)
-    whole = bootstrap(*columns, SETTINGS)
+    whole = resampled(*columns, SETTINGS)
     monkeypatch.setattr("workflow_scripts.evaluation.significance._BLOCK_CELLS", 50 * 7)
-    assert bootstrap(*columns, SETTINGS) == pytest.approx(whole)
+    assert resampled(*columns, SETTINGS) == pytest.approx(whole)
 
 
 def test_equal_systems_do_not_differ(random):
     gold, ours, _ = ties(random, 40)
-    found = bootstrap(gold, ours, ours, SETTINGS)
-    assert (found.difference, found.low, found.high, found.p) == (0, 0, 0, 1)
+    assert observed(gold, ours, ours) == 0
+    assert percentile_interval(resampled(gold, ours, ours, SETTINGS), SETTINGS) == (0, 0, 1)
 
 
 def test_a_constant_system_has_correlation_0(random):
     gold, ours, _ = ties(random, 40)
-    found = bootstrap(gold, ours, np.zeros(40), SETTINGS)
-    assert found.difference == pytest.approx(stats.spearmanr(gold, ours).statistic)
+    assert observed(gold, ours, np.zeros(40)) == pytest.approx(stats.spearmanr(gold, ours).statistic)
 
 
 def test_power_that_chance_alone_would_have_is_refused():
