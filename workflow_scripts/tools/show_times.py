@@ -16,14 +16,14 @@ _READ = ("s", "max_rss", "cpu_time")
 """Columns of Snakemake's files: seconds, largest resident memory in MB, seconds of processors."""
 
 
-def stage_times(folder: Path) -> list[tuple[str, int, float, float]]:
-    """Rule, number of jobs, total seconds and largest resident memory in MB, from Snakemake's benchmark files."""
+def stage_times(folder: Path) -> list[tuple[str, int, float, float, float]]:
+    """Rule, jobs, total seconds, those of processors, largest resident memory in MB, from Snakemake's benchmark files."""
     stages = []
     for rule in sorted(path for path in folder.iterdir() if path.is_dir()):
         rows = [row for file in _last_runs(rule) for row in _rows(file)]
-        seconds = sum(_numbers(rows, "s"))
+        seconds, processors = (sum(_numbers(rows, column)) for column in ("s", "cpu_time"))
         memory = max(_numbers(rows, "max_rss"), default=0.0)
-        stages.append((rule.name, len(rows), seconds, memory))
+        stages.append((rule.name, len(rows), seconds, processors, memory))
     return stages
 
 
@@ -94,10 +94,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="benchmarks/<study>")
     folder, out = parser.parse_args().folder, console(_PIPE_WIDTH)
     check_folder(folder)
-    headings = ("rule", "jobs", "seconds in all", "largest memory, MB")
+    headings = ("rule", "jobs", "seconds in all", "of processors", "largest memory, MB")
     stages = _table("Time and memory by stage (of the jobs' last runs)", headings)
-    for rule, jobs, seconds, memory in stage_times(folder):
-        stages.add_row(rule, str(jobs), f"{seconds:.1f}", f"{memory:.0f}")
+    times = stage_times(folder)
+    for rule, jobs, seconds, processors, memory in times:
+        stages.add_row(rule, str(jobs), f"{seconds:.1f}", f"{processors:.1f}", f"{memory:.0f}")
+    _rules, jobs_of, seconds_of, processors_of, _memory = zip(*times, strict=True)
+    hours = (f"{sum(found) / 3600:.2f} hours" for found in (seconds_of, processors_of))
+    stages.caption = f"{sum(jobs_of)} jobs: {' in all, '.join(hours)} of processors"
     out.print(stages)
     headings = ("run", "seeds", "seconds in all", "of processors")
     runs = _table("Time of trainings (of the jobs' last runs)", headings)

@@ -21,7 +21,10 @@ def test_times_are_summed_by_stage_and_by_run(tmp_path):
     leave(tmp_path / "train_encoder/jtcse.b/seeds1_2_3.tsv", "60.0\t0:01:00\t2000.0\t55.0")
     (tmp_path / "train_encoder/jtcse.b/seed1.speed.parquet").touch()
     leave(tmp_path / "make_table/lab.tsv", "3.0\t0:00:03\tNA\t-")
-    assert stage_times(tmp_path) == [("make_table", 1, 3.0, 0.0), ("train_encoder", 3, 102.0, 2000.0)]
+    assert stage_times(tmp_path) == [
+        ("make_table", 1, 3.0, 0.0, 0.0),
+        ("train_encoder", 3, 102.0, 70.0, 2000.0),
+    ]
     assert training_times(tmp_path) == [("jtcse.b", 3, 60.0, 55.0), ("simcse.a", 2, 42.0, 15.0)]
 
 
@@ -33,7 +36,7 @@ def test_seeds_that_ran_again_together_are_counted_once(tmp_path):
     assert training_times(tmp_path) == [("simcse.a", 2, 70.0, 17.0)]  # seed 1 has no other time
     leave(run / "seed1.tsv", "20\t-\t10\t7")
     assert training_times(tmp_path) == [("simcse.a", 2, 60.0, 15.0)]
-    assert stage_times(tmp_path) == [("train_encoder", 2, 60.0, 10.0)]
+    assert stage_times(tmp_path) == [("train_encoder", 2, 60.0, 15.0, 10.0)]
     leave(run / "seeds1_2.tsv", "35\t-\t10\t9")
     os.utime(run / "seed1.tsv", (9, 9))
     assert training_times(tmp_path) == [("simcse.a", 2, 35.0, 9.0)]
@@ -72,6 +75,7 @@ def test_a_pipe_gets_whole_names(tmp_path):
     leave(tmp_path / f"train_encoder/{name}/seed1.tsv", "20.5\t0:00:20\t900.0\t15.0")
     said = run(tmp_path, "-m", "workflow_scripts.tools.show_times", str(tmp_path), PYTHONPATH=str(ROOT))
     assert name in said.stdout
+    assert "1 jobs: 0.01 hours in all, 0.00 hours of processors" in said.stdout
 
 
 def test_a_study_without_trainings_has_no_times_of_them(tmp_path):
