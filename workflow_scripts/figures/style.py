@@ -159,7 +159,10 @@ class Names(NamedTuple):
 
 
 def short_names(runs: Sequence[str], called: Called) -> Names:
-    """Names in words, without the parts that all runs share, where the rest still tells them apart."""
+    """Names in words, without the parts that all runs share, where the rest still tells them apart.
+
+    Where even whole names in words do not, runs are called by their identifiers.
+    """
     parts = {run: run.split(".") for run in runs}
     shared = set.intersection(*map(set, parts.values())) if len(runs) > 1 else set()
     whole = {run: list(zip(parts[run], called.parts(run), strict=True)) for run in runs}
@@ -167,7 +170,8 @@ def short_names(runs: Sequence[str], called: Called) -> Names:
         run: ", ".join(text for part, text in named if part not in shared) for run, named in whole.items()
     }
     if not shared or not all(short.values()) or len(set(short.values())) < len(short):
-        return Names({run: called.run(run) for run in runs}, [])
+        words = {run: called.run(run) for run in runs}
+        return Names(words if len(set(words.values())) == len(words) else {run: run for run in runs}, [])
     left_out = [text for part, text in whole[runs[0]] if part in shared]
     return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
 

@@ -275,6 +275,11 @@ def test_runs_are_named_in_words_and_a_series_by_what_its_runs_share():
     assert named.run("simcse.mini") == "SimCSE, MiniLM" and named.run("simcse.min") == "simcse.min"
 
 
+def test_runs_that_would_have_one_name_in_words_are_called_by_their_identifiers():
+    alike = Called(runs={run: ["SimCSE", "MiniLM"] for run in ("simcse.one", "simcse.two")})
+    assert list(short_names([*alike.runs], alike).short.values()) == ["simcse.one", "simcse.two"]
+
+
 def test_twenty_four_lines_look_different():
     looks = {(look["color"], str(look["linestyle"])) for look in map(line_look, range(24))}
     assert len(looks) == 24
