@@ -91,8 +91,8 @@ def draw(
     layers = sorted(set(points["layer"].to_pylist()))
     note = "Rows: tokens that attend; columns: tokens that are attended to; means over heads."
     tokens = max(points["query_position"].to_pylist()) + 1
-    height = max(_PANEL_INCHES, _AROUND_INCHES + _TOKEN_INCHES * tokens) * len(runs)
-    figure = new_figure(style, height, title, [note, *names.footnotes], footnotes)
+    height = max(_PANEL_INCHES, _AROUND_INCHES + _TOKEN_INCHES * tokens)
+    figure = new_figure(style, height * len(runs), title, [note, *names.footnotes], footnotes)
     panels = figure.subplots(len(runs), len(layers), squeeze=False)
     for row, (run, name) in enumerate(names.short.items()):
         for column, layer in enumerate(layers):
@@ -100,7 +100,7 @@ def draw(
             _draw_map(panels[row, column], chosen)
             if row == 0:
                 panels[row, column].set_title(f"layer {layer}")
-        panels[row, 0].set_ylabel(in_lines(name))
+        panels[row, 0].set_ylabel(in_lines(name, height))
     return figure
 
 

@@ -104,7 +104,7 @@ def draw(
             if row == 0:
                 axes.set_title(heading(sentence, style, len(sentences)), fontsize="small")
             if column == 0:
-                axes.set_ylabel(in_lines(names.short[run]))
+                axes.set_ylabel(in_lines(names.short[run], _PANEL_INCHES))
     bar = figure.colorbar(axes.collections[0], cax=figure.add_subplot(grid[:, -1]))
     assert bar.solids is not None
     bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps

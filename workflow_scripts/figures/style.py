@@ -176,9 +176,10 @@ def short_names(runs: Sequence[str], called: Called) -> Names:
     return Names(short, [f"Names leave out what all runs share: {', '.join(left_out)}."])
 
 
-def in_lines(name: str) -> str:
-    """A run's name with a line for each of its parts, for the side of a panel."""
-    return name.replace(", ", ",\n").replace(" + ", "\n+ ")
+def in_lines(name: str, inches: float) -> str:
+    """A run's name with a line for each of its parts, or more, for the side of a panel that is so high."""
+    parts = name.replace(", ", ",\n").replace(" + ", "\n+ ").splitlines()
+    return "\n".join(upright(part, inches) for part in parts)
 
 
 def empty_figure(style: FigureStyle, title: str, footnotes: Sequence[str], message: str) -> Figure:

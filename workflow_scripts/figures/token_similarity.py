@@ -111,7 +111,7 @@ def draw(
             if row == 0:
                 panels[row, column].set_title(heading(sentence, style, len(sentences)), fontsize="small")
         between = next(cell["sentence_cosine_mean"] for cell in means if cell["run"] == run)
-        panels[row, 0].set_ylabel(f"{in_lines(names.short[run])}\nsentences: {between:z.2f}")
+        panels[row, 0].set_ylabel(f"{in_lines(names.short[run], _PANEL_INCHES)}\nsentences: {between:z.2f}")
     return figure
 
 

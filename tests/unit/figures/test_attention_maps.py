@@ -44,6 +44,18 @@ def test_the_figure_names_runs_layers_and_tokens():
         assert text in svg
 
 
+def test_a_long_name_is_no_longer_than_its_row_is_high():
+    """Or it would run into the name of the next row."""
+    runs = ["Frozen average of first and last layer.one", "Read as an average of all layers.two"]
+    table = mean_weights([Maps(run, weights()) for run in runs], Config(layers=[1]))
+    with figure_style():
+        drawn = draw(table, REQUEST, STYLE, "A title", [])
+        drawn.draw_without_rendering()
+    above, below = (axes.yaxis.label for axes in drawn.axes)
+    assert above.get_window_extent().y0 > below.get_window_extent().y1
+    assert [label.get_text().replace("\n", " ").replace(", ", ".") for label in (above, below)] == runs
+
+
 def test_without_weights_the_figure_says_so():
     table = mean_weights([Maps("a", ATTENTION.empty_table())], Config(layers=[1]))
     with figure_style():
