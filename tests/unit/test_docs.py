@@ -80,6 +80,19 @@ def test_a_dry_run_that_a_page_shows_lists_its_jobs():
     assert dry and not [line for line in dry if re.search(r"--quiet(?= --| *$)", line)]
 
 
+def test_a_run_that_a_page_shows_says_on_how_many_cores():
+    """Snakemake refuses one that names neither cores nor a profile, which no dry run tells."""
+    texts = {page: page.read_text() for page in docs.PAGES}
+    inline = [
+        code for text in texts.values() for code in re.findall(r"`(snakemake [^`]*)`", docs.prose(text))
+    ]
+    blocks = [step.text.splitlines() for text in texts.values() for step in docs.steps(text)]
+    commands = [*inline, *(line for lines in blocks for line in lines if line.startswith("snakemake "))]
+    runs = [one for one in commands if len(one.split()) > 2 and not re.search(r" (--dry-run|-n) ", one)]
+    assert len(runs) > 10
+    assert [one for one in runs if not re.search(r" --(cores|profile) ", one)] == []
+
+
 def test_commands_that_take_long_are_planned():
     asked = "SEMBLANCE_DATA=/data make lab\nsnakemake --profile slurm jtcse  # a paper\n"
     assert docs.planned(asked) == (
