@@ -69,9 +69,11 @@ def draw(
     """A mark and colour for each model."""
     config = request.config
     names = Names.parse(dict(request.names), "extraction")
-    notes = [config.note, UNITS] if config.note else [UNITS]
-    figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
     rows = points.to_pylist()
+    hidden = sum(row["y"] <= 0 for row in rows) if config.y_scale == "log" else 0
+    lost = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
+    notes = [note for note in (config.note, UNITS, lost) if note]
+    figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
     if not rows:
         empty_panel(figure, f"No model has both {config.x} and {config.y}.")
         return figure

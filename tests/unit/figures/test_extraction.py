@@ -138,3 +138,14 @@ def test_a_logarithmic_axis_has_plain_numbers_and_the_note_is_printed(scores):
     svg = scatter(scores, y_scale="log", note="Mind the scale.")
     assert "Mind the scale." in svg
     assert "mathdefault" not in svg
+
+
+def test_points_that_a_logarithmic_axis_cannot_show_are_counted_in_a_note(scores):
+    request = request_of("variant_scatter", scores, y_scale="log")
+    points = load_figure("variant_scatter").points(request)
+    below = points.set_column(4, points.schema.field(4), pa.array([-1.0, 0.0, *points["y"].to_pylist()[2:]]))
+    said = "Points at or below 0, which a logarithmic axis does not show: 2."
+    assert said in svg_of("variant_scatter", below, request)
+    assert "does not show" not in svg_of("variant_scatter", points, request)
+    linear = request_of("variant_scatter", scores)
+    assert "does not show" not in svg_of("variant_scatter", below, linear)
