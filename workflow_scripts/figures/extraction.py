@@ -41,9 +41,11 @@ def names_and_scores(request: Request[Any]) -> tuple[Names, Scores]:
     return names, Scores(tables, names.measures.values())
 
 
-def measured(names: Names, measure: str) -> str:
+def measured(request: Request[Any], names: Names, measure: str) -> str:
     """The label of an axis: a measure, and the data it was taken on where that is one set."""
     definition = names.measures[measure]
-    sets = {names.datasets.get(task, task) for task in definition.tasks or names.datasets}
+    scored = {path.stem for path in request.inputs["scores"] if path.parts[-3:-2] == (definition.kind,)}
+    sets = {names.datasets.get(task, task) for task in definition.tasks or ()}
+    sets = sets or {names.datasets.get(task, "") for task in scored}
     named = sets.pop() if len(sets) == 1 else ""
     return measure if named.lower().startswith(measure.lower()) or not named else f"{measure} on {named}"

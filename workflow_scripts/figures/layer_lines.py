@@ -123,7 +123,7 @@ def draw(
                        loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, borderpad=0)  # fmt: skip
         down[-1].set_xlabel("layer")
     for axes, measure in zip(panels[:, 0], config.measures, strict=True):
-        axes.set_ylabel(upright(measured(names, measure), _ROW_INCHES))
+        axes.set_ylabel(upright(measured(request, names, measure), _ROW_INCHES))
     return figure
 
 

@@ -83,8 +83,8 @@ def draw(
         name = names.model(model)
         name = f"{name} (r = {pearson(x, y):.2f})" if config.correlation and len(x) > 2 else name
         axes.plot(x, y, _MARKS[number % len(_MARKS)], color=line_look(number)["color"], ms=4, label=name)
-    axes.set_xlabel(measured(names, config.x))
-    axes.set_ylabel(measured(names, config.y))
+    axes.set_xlabel(measured(request, names, config.x))
+    axes.set_ylabel(measured(request, names, config.y))
     if config.y_scale == "log":
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

@@ -1,5 +1,7 @@
 """Figures of the extraction study, made of scores that are known."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from tests.unit.reporting.test_extraction import NAMES, VARIANTS, row, rows
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.figures.base import Request, load_figure
-from workflow_scripts.figures.extraction import UNITS
+from workflow_scripts.figures.extraction import UNITS, measured
 from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.extraction_cells import Scores
@@ -122,6 +124,22 @@ def test_layers_of_a_map_are_in_their_order_where_the_first_measure_lacks_one():
 def test_a_map_of_one_layer_has_a_width():
     _, (axes,) = map_of([row("plain", "sts12", 0.5, layers="3", mixing_weight=0.5)], ["STS12"])
     assert axes.get_xlim() == (-0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "labels"),
+    [
+        (["sts12"], ["STS on Set A", "IsoScore"]),
+        (["sts12", "sts13"], ["STS", "IsoScore"]),  # of which one has a name
+        (["other"], ["STS", "IsoScore"]),
+    ],
+)
+def test_an_axis_names_the_data_of_its_own_measure_where_that_is_one_set(tasks, labels):
+    names = NAMES.model_copy(update={"datasets": {"sts12": "Set A"}})
+    files = [Path(f"results/s/extraction/scores/sts/plain/{task}.parquet") for task in tasks]
+    files += [Path("results/s/extraction/scores/isotropy/plain/wikitext.parquet")]
+    request = Request(None, {"scores": files}, names.model_dump())
+    assert [measured(request, names, measure) for measure in ("STS", "IsoScore")] == labels
 
 
 def scatter(scores, **changes):
