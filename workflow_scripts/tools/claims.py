@@ -52,7 +52,7 @@ def listed(files: dict[str, ClaimFile]) -> Table:
     """Claims with the paper's numbers and the table that each is compared in at each scale."""
     table = Table(title="What the papers claim", box=SIMPLE_HEAD)
     for heading in ("paper", "place", "claim", "expects", "printed", "paper scale", "laboratory", "demo"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for paper, file in files.items():
         for claim in file.claims.values():
             printed = {"printed_ours": claim.printed.ours, "printed_theirs": claim.printed.theirs}
@@ -144,9 +144,9 @@ def _counted(rows: Sequence[Row]) -> dict[str, list[int]]:
 
 def _counts(rows: Sequence[Row]) -> Table:
     table = Table(title="Verdicts", box=SIMPLE_HEAD)
-    table.add_column("paper")
+    table.add_column("paper", overflow="fold")
     for verdict, colour in _COLOURS.items():
-        table.add_column(verdict, justify="right", style=colour)
+        table.add_column(verdict, justify="right", style=colour, overflow="fold")
     for paper, numbers in _counted(rows).items():
         table.add_row(paper, *map(str, numbers))
     return table
@@ -155,9 +155,9 @@ def _counts(rows: Sequence[Row]) -> Table:
 def _compared(study: Path, rows: Sequence[Row]) -> Table:
     table = Table(title=f"What the papers claim, and what {study} says", box=SIMPLE_HEAD)
     for heading in ("paper", "claim", "printed", "verdict", "here"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for heading in ("p", "corrected"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for row in rows:
         table.add_row(
             f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
@@ -173,8 +173,8 @@ def _compared(study: Path, rows: Sequence[Row]) -> Table:
 def _left_out(rows: Sequence[Row]) -> Table:
     """Claims that were not compared, by the reason."""
     table = Table(title="Not run", box=SIMPLE_HEAD)
-    table.add_column("reason")
-    table.add_column("claims")
+    table.add_column("reason", overflow="fold")
+    table.add_column("claims", overflow="fold")
     by_reason: dict[str, list[str]] = {}
     for row in rows:
         by_reason.setdefault(row["reason"], []).append(f"{row['paper']}.{row['claim']}")

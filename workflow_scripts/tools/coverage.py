@@ -73,10 +73,10 @@ def overview(lines: Sequence[Line], titles: Mapping[str, str], *, whole: bool) -
     """The lines as a table; without ``whole``, one for each paper and its figures."""
     table = Table(title="Printed numbers")
     for heading in ("paper", "table"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for heading in ("printed", "with a run", "%", "measured, paper scale", "laboratory"):
-        table.add_column(heading, justify="right")
-    table.add_column("reasons")
+        table.add_column(heading, justify="right", overflow="fold")
+    table.add_column("reasons", overflow="fold")
     for line in lines:
         if whole or line.name in ("all", "panels of figures"):
             share = f"{100 * line.mapped / line.printed:.1f}" if line.printed else ""

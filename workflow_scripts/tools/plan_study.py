@@ -75,11 +75,11 @@ def _name(row: Row) -> str:
 
 def _table(title: str, first: str, *numbers: str, texts: tuple[str, ...] = ()) -> Table:
     table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
-    table.add_column(first, no_wrap=True)
+    table.add_column(first, overflow="fold")
     for heading in numbers:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for heading in texts:
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     return table
 
 

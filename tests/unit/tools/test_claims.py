@@ -37,11 +37,21 @@ NOT_RUN = {"paper": "three_r", "claim": "llm", "verdict": "not run", "reason": "
 ROWS = pa.Table.from_pylist([TESTED, ONE_VALUE, NOT_RUN], schema=CLAIMS).to_pylist()
 
 
-def printed(rows):
-    out = Console(width=200, record=True, file=io.StringIO())
-    for part in claims.judged("results/lab", rows):
+def printed(rows, width=200):
+    return shown(claims.judged("results/lab", rows), width)
+
+
+def shown(tables, width):
+    out = Console(width=width, record=True, file=io.StringIO())
+    for part in tables:
         out.print(part)
     return out.export_text()
+
+
+def test_nothing_is_cut_in_a_narrow_terminal():
+    """A name of a table that ends in dots is none that anybody can look for."""
+    for text in (printed(ROWS, 80), shown([claims.listed(claims.read_claims([]))], 80)):
+        assert len(text.splitlines()) > 10 and "…" not in text
 
 
 def test_verdicts_are_printed_as_markdown():

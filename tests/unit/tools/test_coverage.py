@@ -121,3 +121,11 @@ def test_the_page_of_the_papers_has_the_counts_of_the_command(ledgers):
         if line.name == "all":
             title = coverage.coverage.PAPERS[line.paper]
             assert f"{title} {line.printed:,} {line.mapped:,} {line.measured[0]:,}" in shown
+
+
+def test_nothing_is_cut_in_a_narrow_terminal(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["coverage"])
+    monkeypatch.setenv("COLUMNS", "80")
+    coverage.main()
+    printed = capsys.readouterr().out
+    assert len(printed.splitlines()) > 80 and "…" not in printed
