@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.findings import first_error
+from workflow_scripts.graph.findings import first_error, refuse
+from workflow_scripts.graph.yaml_files import reading_findings
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.line import BESIDE, jobs_beside, jobs_of, names_beside, values_of
 from workflow_scripts.provenance.record import Record
@@ -81,8 +82,9 @@ def plan(root: Path, configfiles: list[str]) -> list[Job]:
         configfiles: As for snakemake's --configfile.
 
     Raises:
-        ConfigError: if Snakemake does not accept the configuration.
+        ConfigError: if a file cannot be read, or Snakemake does not accept the configuration.
     """
+    refuse(finding for file in configfiles for finding in reading_findings(root / file))
     chosen = ["--configfile", *configfiles] if configfiles else []
     chosen += [] if (root / "Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options = ["--dry-run", "--forceall", "--printshellcmds", "--quiet", "host", "reason"]
