@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --quiet host reason --cores all
 
-.PHONY: environment demo demo-lock lab lab-lock test faults audit-test slurm-test plan preflight fetch coverage check bench rulegraph screenshot clean
+.PHONY: help environment demo demo-lock lab lab-lock test faults audit-test slurm-test plan preflight fetch coverage check bench rulegraph screenshot clean
 .DEFAULT_GOAL := demo
 
 # PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
@@ -34,6 +34,9 @@ $(CRATES_READY): tests/crates/requirements.lock
 	python3 -m venv $(CRATES)
 	$(CRATES)/bin/pip install --quiet --disable-pip-version-check --requirement tests/crates/requirements.lock
 	touch $@
+
+help:  ## these lines
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-13s%s\n", $$1, $$2}' Makefile
 
 environment: $(READY)  ## .venv alone; LOCK=requirements-gpu.lock for PyTorch's build with CUDA
 

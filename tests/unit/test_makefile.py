@@ -1,6 +1,7 @@
 """Make's targets, with stubs in the place of what they call."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -86,3 +87,14 @@ def test_what_runs_made_is_removed_and_what_measures_stays(tree):
     assert make(tree, "clean").returncode == 0
     assert sorted((tree / "benchmarks").iterdir()) == [kept]
     assert not (tree / "results").exists() and (tree / ".venv/installed").exists()
+
+
+def test_make_help_lists_the_targets(tree):
+    """And installs nothing."""
+    (tree / ".venv/installed").unlink()
+    said = make(tree, "help")
+    assert said.returncode == 0 and not (tree / "calls").read_text(), said.stderr
+    lines = said.stdout.splitlines()
+    assert any(line.startswith("demo ") and line.endswith("raw text to report, in minutes") for line in lines)
+    documented = re.findall(r"^([\w-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert sorted(line.split()[0] for line in lines) == sorted(documented)
