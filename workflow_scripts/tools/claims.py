@@ -39,6 +39,8 @@ def read_claims(papers: Sequence[str]) -> dict[str, ClaimFile]:
     """
     known = {file.stem: file for file in sorted((ROOT / FOLDER).glob("*.yaml"))}
     for paper in papers:
+        if paper not in known and Path(paper).is_dir():
+            raise ConfigError(f"{paper}: a folder, no paper. Its verdicts: --study {paper}.")
         if paper not in known:
             raise ConfigError(f"{paper}: no file {paper}.yaml in {FOLDER}. {advice(paper, known)}")
     return {

@@ -111,3 +111,8 @@ def test_a_paper_that_a_study_is_not_held_to_is_one_line(tmp_path, monkeypatch):
     assert [row["claim"] for row in claims.verdicts(tmp_path, ["jtcse"])] == ["over_simcse"]
     with pytest.raises(ConfigError, match=r"s2sent: .* is held to no claim of it"):
         claims.verdicts(tmp_path, ["jtcse", "s2sent"])
+
+
+def test_a_folder_is_no_paper(tmp_path):
+    with pytest.raises(ConfigError, match=rf"a folder, no paper\. Its verdicts: --study {tmp_path}"):
+        claims.read_claims([str(tmp_path)])
