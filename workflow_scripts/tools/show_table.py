@@ -13,6 +13,7 @@ from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import ConfigError, DataError, one_line_errors
+from workflow_scripts.graph.findings import advice
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     atomic,
@@ -72,7 +73,11 @@ def holds_scores(path: Path) -> bool:
     if path.is_dir() or path.suffix not in CHECKSUMMED_SUFFIXES:
         raise DataError(f"{path}: neither a table nor scores. {what}")
     if not path.exists():
-        raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
+        beside = sorted(map(str, path.parent.glob(f"*{path.suffix}")))
+        near = f"{advice(str(path), beside)} " if beside else ""
+        raise DataError(
+            f"{path}: no such file. {near}snakemake makes it, with the --configfile of its study."
+        )
     if read_checksum(path) is None:
         raise DataError(f"{path}: no checksum: cut off, or not written by this pipeline. {what}")
     verify_checksum(path)

@@ -22,7 +22,7 @@ from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import lay_out, number, p_text, score_text
 from workflow_scripts.reporting.terminal import show
-from workflow_scripts.tools.show_table import load
+from workflow_scripts.tools.show_table import holds_scores, load
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -314,3 +314,12 @@ def test_a_file_of_somebody_else_ends_in_one_line(tmp_path):
         done = shown_by(tmp_path / file)
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "DataError" in done.stderr
         assert "Delete" not in done.stderr  # what this pipeline may not have written
+
+
+def test_a_name_that_is_mistyped_is_told_the_nearest(finished, tmp_path):
+    with pytest.raises(
+        DataError, match=r"lba\.parquet: no such file\. Did you mean .*/tables/lab\.parquet\?"
+    ):
+        holds_scores(finished / "tables/lba.parquet")
+    with pytest.raises(DataError, match=r"no such file\. snakemake makes it, with the --configfile"):
+        holds_scores(tmp_path / "results/demo/tables/demo.parquet")
