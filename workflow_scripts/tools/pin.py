@@ -142,6 +142,8 @@ def _open_roles(one: Open) -> list[str]:
 
 def _on_hub(one: Open) -> Iterator[Pin]:
     """The newest commit of a repository that has none, and what the Hub says of its files."""
+    if "repository" not in one.source:
+        raise DataError(f"{one.place}: a source of kind hub names no repository. Write it there.")
     repository, revision = one.source["repository"], one.source.get("revision")
     kind: Kind = "dataset" if one.place.startswith("datasets.") else "model"
     if revision is None:

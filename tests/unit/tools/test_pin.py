@@ -175,6 +175,12 @@ def test_what_is_not_there_is_left_and_named(file, monkeypatch):
     assert second == "datasets.toy: hub:team/toy (not reached)"
 
 
+def test_a_source_on_the_hub_that_names_no_repository_is_left_and_named(file):
+    file.write_text(BLOCKS.replace(", repository: team/flow", ""))
+    found = find_pins(file, ["flow"], file.parent)
+    assert found == ([], ["encoders.flow: a source of kind hub names no repository. Write it there."])
+
+
 def test_a_file_that_breaks_the_contract_is_not_pinned(file):
     (file.parent / "pairs.tsv").write_text(TSV.replace("4", "7"))
     found = find_pins(file, ["pairs"], file.parent)
