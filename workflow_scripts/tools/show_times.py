@@ -17,7 +17,7 @@ _READ = ("s", "max_rss", "cpu_time")
 
 
 def stage_times(folder: Path) -> list[tuple[str, int, float, float, float]]:
-    """Rule, jobs, total seconds, those of processors, largest resident memory in MB, from Snakemake's benchmark files."""
+    """Rule, jobs, total seconds, those of processors, largest resident memory in MB, from Snakemake's files."""
     stages = []
     for rule in sorted(path for path in folder.iterdir() if path.is_dir()):
         rows = [row for file in _last_runs(rule) for row in _rows(file)]
@@ -94,8 +94,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="benchmarks/<study>")
     folder, out = parser.parse_args().folder, console(_PIPE_WIDTH)
     check_folder(folder)
-    headings = ("rule", "jobs", "seconds in all", "of processors", "largest memory, MB")
-    stages = _table("Time and memory by stage (of the jobs' last runs)", headings)
+    columns = ("rule", "jobs", "seconds in all", "of processors", "largest memory, MB")
+    stages = _table("Time and memory by stage (of the jobs' last runs)", columns)
     times = stage_times(folder)
     for rule, jobs, seconds, processors, memory in times:
         stages.add_row(rule, str(jobs), f"{seconds:.1f}", f"{processors:.1f}", f"{memory:.0f}")

@@ -481,3 +481,15 @@ def test_mask_tokens_can_be_read_in_place_of_the_average():
     average = torch.stack(hidden[-3:]).mean(dim=0)
     torch.testing.assert_close(readout(hidden, batch), torch.stack([average[0, 4], average[1, 1]]))
     assert core.Core.__module__.startswith("workflow_scripts")
+
+
+@pytest.mark.parametrize("changes", [{}, {"squeeze": "none"}, CODE])
+def test_gates_are_told_apart_where_an_encoders_products_are_in_bfloat16(changes):
+    """They start within a thousandth of 1/2, around which bfloat16 has steps of two and four thousandths."""
+    selector = fresh(**changes).float().core
+    mask_BL = torch.ones(2, 5, dtype=torch.long)
+    given = tuple(state.float() for state in states())
+    exact_BD = selector(given, mask_BL, mask_BL)
+    with torch.autocast("cpu", torch.bfloat16):
+        read_BD = selector(given, mask_BL, mask_BL)
+    assert read_BD.dtype == torch.float32 and torch.equal(read_BD, exact_BD)
