@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.transfer import Config, evaluate, soft_classes
+from workflow_scripts.evaluation.transfer import Config, _best, evaluate, soft_classes
 
 WIDTH = 8
 
@@ -100,6 +100,16 @@ def test_nested_cross_validation_equals_a_loop_over_scikit_learn(random):
     assert found["accuracy"] == pytest.approx(np.mean(tested))
     assert found["dev_accuracy"] == pytest.approx(np.mean(dev), abs=1e-4)
     assert 0.6 < found["accuracy"] < 0.99
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "chosen"), [((0.80001, 0.80004), 0), ((0.80001, 0.80006), 1), ((0.7, 0.9, 0.9), 1)]
+)
+def test_accuracies_are_compared_to_a_hundredth_of_a_percent_and_the_smallest_penalty_wins(
+    accuracies, chosen
+):
+    """As SentEval has it: 80.001% and 80.004% are the same, 80.006% is more."""
+    assert _best(np.array(accuracies)) == chosen
 
 
 def test_a_task_with_train_and_test_chooses_by_folds_of_train(random):
@@ -223,3 +233,9 @@ def test_a_graded_task_with_names_for_labels_is_refused(random):
     named = table.set_column(3, "label", pa.array(["ENTAILMENT"] * 60))
     with pytest.raises(DataError, match=r"ENTAILMENT.*transfer.graded"):
         evaluate({"SICK-E": named}, encode, settings(graded=["SICK-E"]))
+
+
+def test_a_graded_task_without_a_dev_split_is_a_gap(random):
+    table, *_ = task(random, {"train": 20, "test": 10}, pairs=True)
+    (found,) = evaluate({"task": table}, encode, settings(graded=["task"]))
+    assert (found.value, found.note) == (None, "a graded task needs a dev split")

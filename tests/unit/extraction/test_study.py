@@ -23,11 +23,23 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
 from workflow_scripts.extraction.opening import read_biases
-from workflow_scripts.extraction.representations import RandomRepresentation, TableVectors, random_tables
-from workflow_scripts.extraction.scoring import load_scoring
+from workflow_scripts.extraction.representations import (
+    RandomRepresentation,
+    TableVectors,
+    Tokens,
+    random_tables,
+)
+from workflow_scripts.extraction.scoring import Task, load_scoring
 from workflow_scripts.extraction.scoring.sts import load as load_sts
-from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan, sentence_vectors
-from workflow_scripts.extraction.weighting import read_vocabulary
+from workflow_scripts.extraction.study import (
+    JobSettings,
+    Opened,
+    evaluate,
+    plan,
+    sentence_vectors,
+    token_weights,
+)
+from workflow_scripts.extraction.weighting import Idf, read_vocabulary
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import job_record, read_table, write_table, writing_model_folder
@@ -396,6 +408,39 @@ def test_a_repeated_text_counts_as_often_as_it_occurs_in_a_fit():
         postprocess.Sample(vectors, task.occurrences_N),
     )
     assert fitted["mean_D"] == pytest.approx([1.0])
+
+
+OF_2, OF_4, LOG3 = np.log(3 / 2), np.log(5 / 4), np.log(3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        # [CLS] the river king town [MASK] [SEP], each by the logarithm of documents over those that contain it
+        ({}, [0, LOG3, LOG3, OF_2, 0, LOG3, 0]),  # "the" and [MASK] are in no text
+        ({"unseen": "zero"}, [0, 0, LOG3, OF_2, 0, 0, 0]),
+        ({"text": "templated"}, [0, 0, LOG3, OF_2, 0, 0, 0]),  # in every text
+        ({"text": "templated", "repeated": "each"}, [0, 0, np.log(5), OF_4, 0, 0, 0]),
+        ({"text": "templated", "documents": "subset"}, [0, 0, np.log(2), 0, 0, 0, 0]),
+        ({"text": "templated", "documents": "subset", "repeated": "each"}, [0, 0, np.log(4), 0, 0, 0, 0]),
+    ],
+)
+def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, changes, expected):
+    """F7, F8 and how often a repeated text counts, by hand: the second text occurs three times, the third is the only
+    one of its subset.
+    """
+    tokenizer = load_tokenizer(tiny_bert)
+    texts = ["river king town", "king town", "town"]
+    prompted = [f"the {text} {tokenizer.mask_token}" for text in texts]
+    tokens = Tokens(tokenise(tokenizer, texts, 16), tokenise(tokenizer, prompted, 16))
+    task = Task(texts, np.array([0, 0, 1]), np.array([0, 1, 1, 1, 2]), lambda vectors: [])
+    block = {
+        "kind": "idf", "label": "", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max",
+        "repeated": "once",
+    }  # fmt: skip
+    opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
+    found = token_weights([("idf", Idf(**block | changes))], tokens, task, opened)["idf"]
+    np.testing.assert_allclose(found.weights_F[:7], np.array(expected) / sum(expected), rtol=1e-6)
 
 
 def test_the_settings_of_a_job_are_json():

@@ -1,9 +1,14 @@
+import numpy as np
 import pytest
+import torch
 import yaml
 
+from tests import tiny
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.extraction.representations import EncoderVectors, Key
+from workflow_scripts.extraction.weighting import Masks, read_vocabulary, weigh, weight_tables
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.templates import PLAIN, Template, cut, fill
 
 TEMPLATES = {
@@ -25,6 +30,45 @@ def test_a_template_of_empty_strings_and_one_mask_is_t0s_path():
     assert fill(Template(text="[X][MASK]", add_period=False), SENTENCE, "[MASK]") == f"{SENTENCE}[MASK]"
     assert fill(TEMPLATES["t0"], SENTENCE, "[MASK]") == f'This sentence: "{SENTENCE}" means [MASK].'
     assert fill(PLAIN, SENTENCE, None) == SENTENCE
+
+
+def read_at_masks(folder, template, texts):
+    """What the extraction study reads of texts in a template at its masks."""
+    backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)
+    representation = EncoderVectors(backbone, tokenizer, template, None, "float32")
+    text = representation.tokens(texts, 32).filled
+    tables = weight_tables(Masks(kind="masks", label=""), read_vocabulary(tokenizer, [], []), None, [])
+    weights = {"masks": weigh(text, tables, np.zeros(len(text), np.int64))}
+    (made,) = representation.make(text, weights, [Key(0.0, 0, "last", "masks")])
+    assert made.note == ""
+    return made.vectors_UD
+
+
+@pytest.mark.parametrize(
+    ("template", "masks"),
+    [
+        (TEMPLATES["t0"], 1),
+        (TEMPLATES["t1"], 2),
+        (TEMPLATES["t2"], 3),
+        (TEMPLATES["t3"], 2),
+        (TEMPLATES["t4"], 3),
+        (Template(text="[X][MASK]", add_period=False), 1),  # T4 without its words, and one mask
+    ],
+    ids=["t0", "t1", "t2", "t3", "t4", "mask alone"],
+)
+def test_a_sentence_in_a_prompt_is_the_mean_of_the_last_states_of_its_masks(tmp_path, template, masks):
+    """O-88: all templates take one path, whatever their words and number of masks."""
+    folder = tiny.write_model(tmp_path / "bert", "bert", max_position_embeddings=256)
+    backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)
+    texts = tiny.sentences(4)
+    found = read_at_masks(folder, template, texts)
+    for text, vector in zip(texts, found, strict=True):
+        tokens = tokenizer(template.text.replace("[X]", text), return_tensors="pt")
+        with torch.no_grad():
+            states = backbone(**tokens).last_hidden_state[0]
+        at_masks = states[tokens.input_ids[0] == tokenizer.mask_token_id]
+        assert len(at_masks) == masks
+        np.testing.assert_allclose(vector, at_masks.mean(dim=0).numpy(), atol=1e-5)
 
 
 @pytest.mark.parametrize(

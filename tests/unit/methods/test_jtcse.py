@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -209,6 +210,59 @@ def test_the_loss_is_the_sum_of_the_terms_that_are_asked_for(parts, subset):
     assert some.loss(1).item() == pytest.approx(expected, rel=1e-6)
     metrics = values(some)
     assert {name for name in TERMS if np.isnan(metrics[name])} == set(TERMS) - set(subset)
+
+
+def apart(views, one, other, temperature):
+    """Eqs. 11 and 12, row by row: the other view of a sentence among all views but that of the row's own index."""
+    rows, candidates = views[one], views[other]
+    count = len(rows)
+    total = 0.0
+    for i in range(count):
+        cosine = torch.cosine_similarity(rows[i], candidates, dim=-1) / temperature
+        others = torch.tensor([j for j in range(count) if j != i])
+        total += (torch.logsumexp(cosine[others], 0) - cosine[(i + count // 2) % count]).item()
+    return total / count
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_the_terms_are_equations_11_to_15_written_out(parts, forward):
+    """O-47, each with weight 1; no two views, streams or poolers are alike, so that none can stand in for another."""
+    objective = make(parts, temperature=0.3, modulus_weight=0.5)
+    draw = torch.Generator().manual_seed(1)
+    cls, cross, pooled = torch.randn(3, 2, 10, 4, generator=draw).double() + 1.0  # most cosines above 0
+    first, second = (jtcse.Views(cls[i], cross[i], pooled[i]) for i in (0, 1))
+    found = objective.terms(first, second, forward)
+    rows, candidates = (0, 1) if forward else (1, 0)
+    constraint = 0.0
+    for one, other in ((0, 1), (1, 0)):
+        for i in range(5):
+            cosine = torch.cosine_similarity(cls[one][i], cls[other][5 + i], dim=0).item()
+            p, p_plus = pooled[one][i], pooled[other][5 + i]
+            distance = (p - p_plus).norm() / (p.norm() + p_plus.norm())
+            constraint += -math.log(max(cosine, 1e-4)) * distance.item() / 2 / 5
+    expected = {
+        "nce": apart(cls, 0, 0, 0.3) + apart(cls, 1, 1, 0.3),
+        "icnce": apart(cls, rows, candidates, 0.3) + apart(cross, rows, candidates, 0.3),
+        "ictm": constraint,
+    }
+    assert {name: term.item() for name, term in found.items()} == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_loss_reads_cls_states_cross_streams_and_each_encoders_own_pooler(parts):
+    """JTCSE, section III-C: h of the last layer, c of the cross stream, p of the sub-encoder's own pooler."""
+    objective = make(parts)
+    one, other = objective._sub_encoders
+    other.pooler.dense.weight.data *= -1
+    with torch.inference_mode():
+        states = run_twin((one, other), batch_of(parts[2]).repeated(), 2, "parallel", first=True)
+        for number, sub_encoder in enumerate((one, other)):
+            views = objective._views(states, number)
+            cls = states.primitive[number][:, 0]
+            assert torch.equal(views.last_RD, cls)
+            assert torch.equal(views.cross_RD, states.cross[number][:, 0])
+            dense = sub_encoder.pooler.dense
+            torch.testing.assert_close(views.modulus_RD, torch.tanh(cls @ dense.weight.T + dense.bias))
+    assert not torch.allclose(states.cross[0], states.primitive[0])
 
 
 def test_no_terms_at_all_are_refused():

@@ -90,6 +90,24 @@ def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_mod
     assert abs(before.item() - objective.loss(1).item()) > 1e-4
 
 
+def test_each_view_loses_the_bias_of_its_own_template(tiny_bert):
+    """Section 3.3; the two templates have other words, and so other biases."""
+    (objective, tokenizer, config), (plain, _, _) = make(tiny_bert), make(tiny_bert, denoise=False)
+    lost = plain.views(1) - objective.views(1)
+    for number, template in enumerate(config.templates):
+        before, after = pieces(template, tokenizer)
+        for place, row in enumerate(objective._sampler.rows_of(1)):
+            room = len(tokenizer(TEXTS[row], add_special_tokens=False)["input_ids"])
+            places = [*range(len(before)), *range(len(before) + room, len(before) + room + len(after))]
+            alone = torch.tensor([before + after])
+            states = objective.module.backbone(
+                input_ids=alone, position_ids=torch.tensor([places])
+            ).last_hidden_state
+            (bias,) = states[alone == tokenizer.mask_token_id]
+            torch.testing.assert_close(lost[number, place], bias, atol=1e-5, rtol=1e-4)
+    assert not torch.allclose(lost[0], lost[1], atol=1e-2)
+
+
 @pytest.mark.parametrize(("cut", "kept"), [("sentence", 6), ("with_specials", 4)])
 def test_a_training_sentence_is_cut_to_tokens_of_its_own(tiny_bert, cut, kept):
     """The code takes the first max_tokens without [CLS] and [SEP], and puts the template around them."""

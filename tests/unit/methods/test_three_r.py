@@ -194,6 +194,19 @@ def test_every_variant_has_a_loss_of_its_own_and_trains_the_encoder(tiny_bert, n
         assert losses["3R"] != pytest.approx(losses[name], rel=1e-4)
 
 
+def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert):
+    """C8: neither special tokens nor padding; a word of the vocabulary has its own row."""
+    objective = make(tiny_bert, **VARIANTS["token subtraction, rows"])
+    tokenizer = load_tokenizer(tiny_bert)
+    table = objective._base.encoder.backbone.get_input_embeddings().weight
+    words = [*tiny.WORDS, "unheard"]
+    pieces = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
+    assert {len(ids) for ids in pieces} == {1, len("unheard")}
+    expected = torch.stack([table[ids].mean(dim=0) for ids in pieces])
+    torch.testing.assert_close(objective._word_rows(), expected)
+    torch.testing.assert_close(objective._redundant(None, 1), expected.mean(dim=0))
+
+
 def test_variants_identify_different_dimensions(tiny_bert):
     found = {}
     for name in ("3R", "static identification", "both views", "overall subtraction"):

@@ -117,6 +117,36 @@ def test_one_step_is_adamw_written_out(tmp_path):
         torch.testing.assert_close(toy.weights()[name], moved, rtol=1e-4, atol=1e-6)
 
 
+def test_several_steps_are_adamw_on_gradients_cut_to_their_largest_norm(tmp_path):
+    """Written out: a first step alone does not tell how long its gradient was."""
+
+    def steep(step, loss):
+        return loss * (100 if step == 2 else 0.1)
+
+    toy, reference, steps = Toy(steep), Toy(steep), 4
+    run(toy, tmp_path, steps=steps, max_gradient_norm=0.5)
+    named = dict(reference.module.named_parameters())
+    first, second = ({name: torch.zeros_like(p) for name, p in named.items()} for _ in range(2))
+    norms = []
+    for step in range(1, steps + 1):
+        reference.module.zero_grad()
+        reference.module.train()
+        with keyed(SEED, step):
+            reference.loss(step).backward()
+        learning = {name: p for name, p in named.items() if p.grad is not None}
+        norms.append(math.sqrt(sum(float((p.grad**2).sum()) for p in learning.values())))
+        rate = 0.05 * (steps - step + 1) / steps
+        for name, p in learning.items():
+            gradient = p.grad * min(1, 0.5 / norms[-1])
+            first[name] = 0.9 * first[name] + 0.1 * gradient
+            second[name] = 0.999 * second[name] + 0.001 * gradient**2
+            mean, square = first[name] / (1 - 0.9**step), second[name] / (1 - 0.999**step)
+            p.data = p.data * (1 - rate * 0.01) - rate * mean / (square.sqrt() + 1e-8)
+    assert norms[1] > 0.5 > norms[0]
+    for name, weight in reference.weights().items():
+        torch.testing.assert_close(toy.weights()[name], weight, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(("precision", "product"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
 def test_products_have_the_precision_that_is_asked_for_and_weights_stay_float32(tmp_path, precision, product):
     toy, seen = Toy(), set()
