@@ -101,6 +101,15 @@ def test_methods_read_the_list_that_pools_read(tmp_path):
     assert Validator(POOL, top_words(counts, 5, drop_capitalised=True), len).listed == read["word"]
 
 
+def test_a_capitalised_double_takes_no_place_on_the_list_that_methods_read(tmp_path):
+    counts = count_words(["the the the the The The The of of king"], WORDS)
+    write_table(
+        tmp_path / "words.parquet", counts, job_record("count_words", settings={}, inputs={}, outputs=[])
+    )
+    assert counts["word"].to_pylist() == ["the", "The", "of", "king"]
+    assert read_auxiliary([], [tmp_path / "words.parquet"], 3) == {"word": ["the", "of", "king"]}
+
+
 @pytest.mark.skipif(not WIKI1M.exists(), reason="wiki1m_for_simcse.txt is not below SEMBLANCE_DATA")
 def test_the_counts_of_the_whole_corpus_are_those_of_3r():
     """O-69."""

@@ -106,6 +106,18 @@ def test_a_seed_gives_the_same_clusters_again():
     assert not np.array_equal(first, cluster(vectors, 9, seed=5, n_init=1))
 
 
+def test_of_several_starts_the_one_with_the_least_sum_of_squares_counts():
+    """n_init as scikit-learn has it."""
+    vectors = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
+
+    def scatter(n_init):
+        labels_N = cluster(vectors, 12, seed=4, n_init=n_init)
+        centres = np.stack([vectors[labels_N == number].mean(axis=0) for number in range(12)])
+        return float(np.square(vectors - centres[labels_N]).sum())
+
+    assert scatter(10) < 0.999 * scatter(1)
+
+
 def test_a_dataset_that_is_not_there_is_a_gap(blobs):
     table, vectors = blobs
     scores = evaluate({"lost": LABELLED.empty_table(), "toy": table}, encoder(vectors), CONFIG)

@@ -40,6 +40,16 @@ def test_one_pass_gives_every_layer_as_a_pass_of_its_own_would(tiny_models, kind
     np.testing.assert_allclose(found["1+last", "avg"], expected[:, 1:3].mean(axis=1), atol=1e-5)
 
 
+def test_the_input_table_is_averaged_with_layers_like_one_of_them(tiny_bert):
+    backbone, tokenizer = opened(tiny_bert)
+    text = tokenise(tokenizer, TEXTS, 32)
+    names = [(name, "avg") for name in ("static", "1", "last", "static+1+last")]
+    found = pool_layers(backbone, text, {"avg": even(text)}, names, "float32")
+    mean = sum(found[pair] for pair in names[:3]) / 3
+    np.testing.assert_allclose(found["static+1+last", "avg"], mean, atol=1e-6)
+    assert not np.allclose(found["static", "avg"], found["1", "avg"], atol=0.1)
+
+
 def test_the_plain_average_of_first_and_last_is_the_pooler_of_that_name(tiny_bert):
     backbone, tokenizer = opened(tiny_bert)
     text = tokenise(tokenizer, TEXTS, 32)

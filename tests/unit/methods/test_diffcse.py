@@ -85,6 +85,22 @@ def test_chosen_words_become_masks_others_or_stay_and_only_they_are_replaced(ada
     assert not torch.equal(objective.mask(batch.ids_BT, 4)[1], objective.mask(batch.ids_BT, 5)[1])
 
 
+def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(adapted):
+    """Its head on the states of what it is shown, written out; words that were not chosen stay."""
+    objective = make(adapted)
+    batch = objective._text.batch(range(20))
+    shown, chosen = objective.mask(batch.ids_BT, 1)
+    generator = load_masked_language_model(adapted)
+    with torch.no_grad():
+        states = generator.backbone(input_ids=shown, attention_mask=batch.mask_BT).last_hidden_state
+        words = generator.backbone.get_input_embeddings().weight
+        scores = generator.norm(F.gelu(generator.dense(states))) @ words.T + generator.bias
+    likeliest = scores.argmax(dim=-1)
+    assert not torch.equal(likeliest[chosen], shown[chosen])
+    filled = objective.fill(batch, shown, chosen)
+    assert torch.equal(filled, torch.where(chosen, likeliest, batch.ids_BT))
+
+
 def test_the_generator_drops_out_if_it_is_to(adapted):
     """Two passes over the same masked text differ in some of their scores; without dropout in none."""
     differ = []
