@@ -10,6 +10,7 @@ from scipy import stats
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.data.readers import scored_pairs_tsv, stsb_csv
+from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.sts import correlations, evaluate
 
 DATA = os.environ.get("SEMBLANCE_DATA")
@@ -135,6 +136,20 @@ def test_a_sentence_is_encoded_once_however_often_it_stands_in_the_tasks(task):
 
     evaluate({"toy": table, "again": table}, encode)
     assert len(asked) == len(set(asked)) == len(vectors)
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        (lambda count: np.where(np.arange(count)[:, None] == 1, np.nan, np.ones((count, 6))), "1 embeddings"),
+        (lambda count: np.full((count, 6), np.inf), "80 embeddings are not finite"),
+        (lambda count: np.ones((count, 6)), "all 80 sentences have the same embedding"),
+    ],
+    ids=["nan", "inf", "equal"],
+)
+def test_an_encoder_that_is_broken_has_no_scores(task, broken, complaint):
+    with pytest.raises(DataError, match=complaint):
+        evaluate({"toy": task[0]}, lambda sentences: broken(len(sentences)).astype(np.float32))
 
 
 @pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: published scores are not reproduced")

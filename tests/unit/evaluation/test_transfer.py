@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.transfer import Config, _best, evaluate, soft_classes
+from workflow_scripts.evaluation.transfer import Config, _best, _senteval_order, evaluate, soft_classes
 
 WIDTH = 8
 
@@ -239,3 +239,14 @@ def test_a_graded_task_without_a_dev_split_is_a_gap(random):
     table, *_ = task(random, {"train": 20, "test": 10}, pairs=True)
     (found,) = evaluate({"task": table}, encode, settings(graded=["task"]))
     assert (found.value, found.note) == (None, "a graded task needs a dev split")
+
+
+def test_rows_are_in_sentevals_order_before_they_are_folded():
+    """By the words of the first text, then of the second, then by label; equal ones as they came."""
+    rows = [("a b", "c d", "1"), ("a b", "c", "1"), ("a", "c d e", "1"), ("a b", "d", "0"), ("b a", "c", "1")]
+    table = pa.Table.from_pylist(
+        [{"split": "", "text1": one, "text2": other, "label": label} for one, other, label in rows],
+        schema=LABELLED,
+    )
+    assert _senteval_order(table, None) == [2, 3, 1, 4, 0]
+    assert _senteval_order(table, np.array([5.0, 1.0, 3.0, 4.0, 0.5])) == [2, 4, 1, 3, 0]

@@ -11,7 +11,7 @@ from workflow_scripts.jobs import join_encoders
 from workflow_scripts.methods import ensemble as method
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.ensemble import Ensemble, bypass_layernorms
 from workflow_scripts.models.loading import load_encoder, shared_tokenizer
 from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.models.saving import save_encoder
@@ -226,3 +226,19 @@ def test_an_ensemble_that_sentence_transformers_saved_again_is_the_same_model(ti
     again = SentenceTransformer(str(tmp_path / "again"), device="cpu", trust_remote_code=True)
     assert again.max_seq_length == MAX_TOKENS
     np.testing.assert_allclose(again.encode(TEXTS), first.encode(TEXTS), atol=5e-6)
+
+
+def test_of_bypassed_layernorms_those_of_the_last_layers_are_left_out(tiny_bert):
+    """JTCSE, Fig. 8, written out for one layer of two."""
+    backbone, tokenizer = load_backbone(tiny_bert), load_tokenizer(tiny_bert)
+    tokens = tokenizer(TEXTS[0], return_tensors="pt")
+    with torch.no_grad():
+        stock = backbone(**tokens, output_hidden_states=True).hidden_states
+        bypass_layernorms(backbone, 1)
+        found = backbone(**tokens, output_hidden_states=True).hidden_states
+        layer = backbone.encoder.layer[-1]
+        attended = layer.attention.output.dense(layer.attention.self(stock[-2])[0]) + stock[-2]
+        last = layer.output.dense(layer.intermediate(attended)) + attended
+    assert all(torch.equal(one, other) for one, other in zip(found[:-1], stock[:-1], strict=True))
+    torch.testing.assert_close(found[-1], last, rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(found[-1], stock[-1], atol=0.1)
