@@ -3,15 +3,18 @@
 The blocks are those of config/methods.yaml, made small by ``tests.walk``.
 """
 
+import math
 import sys
 
 import pytest
 import torch
 
-from tests import walk
+from tests import tiny, walk
 from workflow_scripts import methods
 from workflow_scripts.graph.inert import inert_settings
 from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.training.loop import train
 
 BLOCKS = walk.blocks()
 TRAINED = [name for name, block in BLOCKS.items() if walk.is_trained(block)]
@@ -95,6 +98,52 @@ def test_products_in_bfloat16_give_the_same_loss_to_a_few_percent(folder, name):
         short = first_loss()
     assert short == pytest.approx(loss, rel=0.05, abs=0.02)
     assert short != loss
+
+
+class KilledError(Exception):
+    pass
+
+
+def trained(folder, block, checkpoints, kill=None):
+    """Weights and tables of a training of four steps; one that is killed before the step ``kill`` leaves none."""
+    encoder, objective = walk.objective_of(folder, walk.with_members(folder, block))
+    tokenizer, loss = load_tokenizer(walk.encoder_folder(folder, block)), objective.loss
+
+    def perhaps(step):
+        if step == kill:
+            raise KilledError
+        return loss(step)
+
+    def score():
+        vectors = encode(objective.scored or encoder, tokenizer, walk.TEXTS[:4], walk.TOKENS)
+        return math.sin(1000 * float(abs(vectors).mean()))  # now higher, now lower
+
+    objective.loss = perhaps
+    settings = tiny.training(learning_rate=0.003, batch_size=8)
+    try:
+        outcome = train(
+            objective,
+            settings,
+            4,
+            seed=2,
+            development=(1, score),
+            checkpoints=checkpoints,
+            fingerprint="toy",
+        )
+    except KilledError:
+        return None
+    return objective.module.state_dict(), outcome.history, outcome.metrics
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_training_that_was_killed_ends_in_the_same_bytes(folder, tmp_path, torch_settings, name):
+    """Whatever a method draws or keeps besides its weights, it finds again."""
+    weights, *tables = trained(folder, BLOCKS[name], tmp_path / "whole")
+    assert trained(folder, BLOCKS[name], tmp_path / "cut", kill=3) is None
+    resumed, *others = trained(folder, BLOCKS[name], tmp_path / "cut")
+    assert weights.keys() == resumed.keys()
+    assert [key for key, weight in weights.items() if not torch.equal(weight, resumed[key])] == []
+    assert tables == others
 
 
 # A method that somebody adds
