@@ -433,6 +433,13 @@ MISTAKES = {
         ),
         "method.base: diffcse compares no pairs of vectors that could be reduced. Name a block of informin_cl, ",
     ),
+    "3R on a method whose vectors are read at a mask": (
+        both(
+            put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "promptbert"}),
+            run("odd_3r", overrides=STEPS),
+        ),
+        "method.base: exemplars and words have no template, and promptbert reads its [MASK]. Name a block without",
+    ),
     "distillation without a teacher": (
         run("distil"),
         "teacher: distil learns the vectors of a teacher, and none is named.",

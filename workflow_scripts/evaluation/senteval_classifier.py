@@ -62,7 +62,7 @@ def train(
         features_ND: Features of all rows of the task.
         labels_N: Classes from 0.
         rows: Rows to train on.
-        held_out: Rows that decide when to stop; None to hold out 5% of ``rows``.
+        held_out: Rows that decide when to stop; None to hold out 5% of ``rows``, one at least.
         decays: Values of the penalty.
         recipe: How to train.
         seed: Seed of initial weights and batch order.
@@ -72,7 +72,7 @@ def train(
     """
     order = np.random.RandomState(seed)  # the stream that SentEval draws from
     if held_out is None:
-        shuffled, cut = order.permutation(len(rows)), int(_HELD_OUT * len(rows))
+        shuffled, cut = order.permutation(len(rows)), max(1, int(_HELD_OUT * len(rows)))
         rows, held_out = rows[shuffled[cut:]], rows[shuffled[:cut]]
     features, dev_features = (torch.from_numpy(features_ND[part]) for part in (rows, held_out))
     labels, dev_labels = (torch.from_numpy(labels_N[part]) for part in (rows, held_out))

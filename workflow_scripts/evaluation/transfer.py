@@ -68,7 +68,7 @@ class Config(SuiteConfig):
     folds: int = Field(ge=2, description="Folds of every cross-validation; SentEval 10, its fast form 5.")
     seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval 1111.")
     standardise: bool = Field(
-        description="Whether features get mean 0 and sd 1 over rows not tested; SentEval no."
+        description="Whether features get mean 0 and sd 1, over all but a test split's rows; SentEval no."
     )
 
     def of_task(self, task: str) -> Self:

@@ -88,7 +88,7 @@ def over_resamples(
     """
     low, high, p = percentile_interval(resampled_R, config)
     if expects == "same":
-        p = _equivalence(resampled_R * np.sign(difference), abs(difference) < margin, margin)
+        p = _equivalence(resampled_R * (np.sign(difference) or 1.0), abs(difference) < margin, margin)
     steps = float(special.ndtri(1 - config.alpha / 2) + special.ndtri(config.power))
     return Evidence(pairs, difference, low, high, p, steps * float(resampled_R.std()))
 

@@ -26,7 +26,7 @@ from workflow_scripts.extraction.pooling import input_table, mean_of, mixed, poo
 from workflow_scripts.extraction.weighting import Vocabulary, Weights
 from workflow_scripts.models.encoder import max_position_embeddings
 from workflow_scripts.models.precision import PRECISION, Precision
-from workflow_scripts.models.templates import PLAIN, Template, cut, fill
+from workflow_scripts.models.templates import PLAIN, Template, cut, fill, most_tokens
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 
 Vectors = NDArray[np.float32]
@@ -144,7 +144,10 @@ class EncoderVectors:
         kept = cut(self._tokenizer, texts, limit)
         filled = [fill(self._template, text, self._tokenizer.mask_token) for text in kept]
         raw = tokenise(self._tokenizer, kept, limit)
-        return Tokens(raw, raw if self._template == PLAIN else tokenise(self._tokenizer, filled, limit + own))
+        if self._template == PLAIN:
+            return Tokens(raw, raw)
+        most = most_tokens(self._template, self._tokenizer, limit)
+        return Tokens(raw, tokenise(self._tokenizer, filled, most if longest is None else min(most, longest)))
 
     def make(
         self, text: TokenisedText, weights: Mapping[str, Weights], keys: Sequence[Key]

@@ -170,9 +170,13 @@ def _corpus(module: str, inner: Settings, needs: Needs, start: Start) -> Iterato
 
 def _three_r(method: Settings, needs: Needs, start: Start) -> Iterator[str]:
     if not needs.reducible:
-        reducible = ", ".join(sorted(name for name, other in NEEDS.items() if other.reducible))
+        others = [name for name, other in NEEDS.items() if other.reducible and not other.has_template]
+        reducible = ", ".join(sorted(others))
         found = f"{method['base']['module']} compares no pairs of vectors that could be reduced"
         yield f"method.base: {found}. Name a block of {reducible}."
+    if needs.has_template:
+        found = f"exemplars and words have no template, and {method['base']['module']} reads its [MASK]"
+        yield f"method.base: {found}. Name a block without one."
     yield from three_r_rules(method)
     yield from threshold_rules(method["threshold"])
     if start.pool_sentences is not None and method["k"] > start.pool_sentences:

@@ -186,7 +186,9 @@ class Objective(base.Objective):
         cross_RD = _of_all(states.cross[number][:, 0]) if states.cross else None
         if not self._config.reads_pooler:
             return Views(last_RD, cross_RD, last_RD)
-        return Views(last_RD, cross_RD, _of_all(self._sub_encoders[number].pooler(primitive_RTD)))
+        with torch.autocast(primitive_RTD.device.type, enabled=False):
+            modulus_RD = self._sub_encoders[number].pooler(primitive_RTD)
+        return Views(last_RD, cross_RD, _of_all(modulus_RD))
 
     def terms(self, first: Views, second: Views, forward: bool) -> dict[str, Tensor]:
         """The terms of Eq. 15 that are asked for, each with weight 1."""

@@ -136,9 +136,12 @@ class SentenceEncoder(TextEncoder):
         """Let the first ``read`` inside the block read these sentences too, in the same pass.
 
         They take part in nothing else: what is dropped of the others is what would be dropped without them. An encoder
-        that does not run on packed tokens cannot tell them apart and leaves them unread.
+        that does not run on packed tokens cannot tell them apart and leaves them unread, and so does a readout in which
+        sentences of a batch meet.
         """
-        self._along = Along(batch) if packs(self.backbone) and self.readout.reads != "padded" else Along(None)
+        readout = self.readout
+        apart = packs(self.backbone) and readout.reads != "padded" and readout.reads_rows_apart
+        self._along = Along(batch if apart else None)
         try:
             yield self._along
         finally:

@@ -202,7 +202,7 @@ def train(
         seed: Of dropout.
         development: The number of steps between evaluations (there is one after the last step, too), and the score,
             higher is better; None keeps the last weights.
-        checkpoints: Folder of this training's checkpoints, created and cleared by the loop.
+        checkpoints: Folder of this training's checkpoints, created by the loop; whoever has kept the outcome clears it.
         fingerprint: Identifies everything that the training depends on; other checkpoints are ignored.
 
     Raises:
@@ -231,7 +231,8 @@ def train(
                 assert development
                 state.score(development[1]())
             progress.update(note=state.shown())
-            if ranks.rank() == 0 and time.monotonic() - told >= SECONDS_BETWEEN_NEWS:
+            is_late = time.monotonic() - told >= SECONDS_BETWEEN_NEWS
+            if ranks.rank() == 0 and is_late and state.seconds:  # none where no step has been read yet
                 told = time.monotonic()
                 lately = list(state.seconds.values())[-STEPS_READ_AT_ONCE:]
                 write_live(checkpoints, _history(state.rows), steps, sum(lately) / len(lately))

@@ -1,9 +1,12 @@
 """Several processes that train one model, each with a GPU, started by torchrun; without torchrun there is only one.
 
 Each rank embeds its part of a step's rows, gathers the vectors of all ranks, and computes the loss of the whole batch:
-negatives, batch statistics and the logged loss are the same as in one process with the same batch. Every rank computes
-the full loss, and the backward pass of ``gathered`` sums the gradients from all ranks for each rank's vectors, so the
-mean of the ranks' gradients is the gradient of the whole batch.
+negatives and the logged loss are the same as in one process with the same batch. Every rank computes the full loss, and
+the backward pass of ``gathered`` sums the gradients from all ranks for each rank's vectors, so the mean of the ranks'
+gradients is the gradient of the whole batch.
+
+Not the same is what a rank normalises or draws by itself: BatchNorm, DiffCSE's masks, slopes of RReLU, dropout of bare
+templates and in LLM2Vec.
 """
 
 import os

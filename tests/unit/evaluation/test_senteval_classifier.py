@@ -61,3 +61,10 @@ def test_fits_side_by_side_equal_fits_one_by_one(task, recipe, settings, own_hel
     expected = [as_senteval_does(features, labels, rows, held_out, decay, *settings) for decay in decays]
     torch.testing.assert_close(found, torch.stack(expected), atol=2e-5, rtol=1e-4)
     assert not torch.allclose(found[0], found[2], atol=1e-2)  # the penalty is at work
+
+
+def test_of_fewer_than_twenty_rows_one_decides_when_to_stop():
+    features, labels = np.repeat(np.eye(2, dtype=np.float32), 9, axis=0), np.repeat([0, 1], 9)
+    (weights,) = train(features, labels, np.arange(18), None, [1e-5], FAST, SEED)
+    predicted = torch.from_numpy(features) @ weights[:, :2].T + weights[:, 2]
+    assert predicted.argmax(dim=1).tolist() == labels.tolist()

@@ -90,6 +90,8 @@ def test_sameness_over_pairs_counts_the_resamples_on_the_other_side_of_the_margi
     beyond = over_resamples(0.35, drawn, 10, "same", 0.15, SETTINGS)
     assert within.p == pytest.approx((4 + 1) / 11)
     assert beyond.p == pytest.approx((3 + 1 + 0 + 1) / 11)  # below the near margin, and beyond the far one
+    level = over_resamples(0.0, drawn - 0.35, 10, "same", 0.3, SETTINGS)
+    assert level.p == pytest.approx((2 + 1) / 11)  # no difference at all is no proof of sameness
 
 
 def test_claims_that_were_not_tested_are_not_counted():

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
 
 from tests import tiny
 from tests.planning import ROOT
@@ -89,6 +91,33 @@ def test_a_sentence_that_names_a_placeholder_is_left_as_it_is():
 def test_a_mask_needs_a_tokeniser_that_has_one():
     with pytest.raises(ConfigError, match="has no mask"):
         fill(TEMPLATES["t0"], SENTENCE, None)
+
+
+def test_a_mask_stays_where_a_cut_goes_through_a_character(byte_level):
+    """Bytes that are left of a character are one sign of three bytes in the text that was cut."""
+    text = "the old river \U0001f600\U0001f600\U0001f600"
+    representation = EncoderVectors(torch.nn.Identity(), byte_level, TEMPLATES["t0"], None, "float32")
+    limits = range(5, len(byte_level(text).input_ids))
+    grown = [m for m in limits if len(byte_level(cut(byte_level, [text], m)[0]).input_ids) > m]
+    assert grown
+    for limit in limits:
+        assert byte_level.mask_token_id in representation.tokens([text], limit).filled.ids.tolist()
+
+
+@pytest.fixture
+def byte_level():
+    """A tokeniser whose vocabulary is hardly more than single bytes."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    names = ["<s>", "<pad>", "</s>", "<mask>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=names, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    tokenizer.train_from_iterator([SENTENCE] * 5, trainer)
+    ends = [(name, names.index(name)) for name in ("<s>", "</s>")]
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ends)
+    special = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "mask_token": "<mask>"}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
 
 
 def test_long_sentences_are_cut_to_text_whose_tokens_fit(tiny_bert):

@@ -265,6 +265,15 @@ def test_the_loss_reads_cls_states_cross_streams_and_each_encoders_own_pooler(pa
     assert not torch.allclose(states.cross[0], states.primitive[0])
 
 
+def test_a_pooler_computes_as_exactly_beside_products_in_bfloat16(parts):
+    objective = make(parts)
+    with torch.inference_mode():
+        states = run_twin(objective._sub_encoders, batch_of(parts[2]).repeated(), 2, "parallel", first=True)
+        exact = objective._views(states, 0)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert torch.equal(objective._views(states, 0).modulus_RD, exact.modulus_RD)
+
+
 def test_no_terms_at_all_are_refused():
     """O-47: nothing would be trained."""
     with pytest.raises(ConfigError, match=r"methods\.jtcse\.terms"):

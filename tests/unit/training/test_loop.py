@@ -202,6 +202,14 @@ def test_whoever_watches_sees_the_history_so_far(tmp_path, monkeypatch):
         assert live.seconds_per_step > 0
 
 
+def test_news_may_be_due_before_any_step_has_been_read(tmp_path, monkeypatch):
+    """As on a GPU, where fifty steps are read at once and may take longer than it is until the first news."""
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_NEWS", 0.0)
+    monkeypatch.setattr(loop, "steps_read_at_once", lambda _device: 100)
+    outcome = run(Toy(), tmp_path, checkpoint_minutes=99)
+    assert len(outcome.history) == STEPS
+
+
 @pytest.mark.parametrize("at_once", [3, 100])
 def test_steps_that_are_read_together_give_what_steps_read_alone_give(tmp_path, monkeypatch, at_once):
     """As on a GPU: the history, the development scores between, and the step of an error."""

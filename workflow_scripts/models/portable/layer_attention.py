@@ -58,17 +58,20 @@ class Core(nn.Module):
             self.activation = nn.Identity() if projection == "linear" else nn.RReLU()
 
     def forward(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Pool all layers, (B, D) or, where two vectors are concatenated, (B, 2D).
+        """Pool all layers, (B, D) or, where two vectors are concatenated, (B, 2D), in the precision of the weights.
 
         Args:
             hidden_states: Embedding output and every layer's output, each (B, T, D).
             ids_BT: Not read.
             mask_BT: 1 for a token, 0 for padding; [CLS] and [SEP] are tokens.
         """
-        parts = [self.fixed_vector(name, hidden_states, mask_BT) for name in self.fixed]
-        if self.sides is not None:
-            parts.append(self.attended(*self.layers(hidden_states, mask_BT)))
-        return torch.cat(parts, dim=-1)
+        with torch.autocast(mask_BT.device.type, enabled=False):
+            parts = [self.fixed_vector(name, hidden_states, mask_BT) for name in self.fixed]
+            if self.sides is not None:
+                asking_BLD, answering_BLD = self.layers(hidden_states, mask_BT)
+                kind = self.query.weight.dtype
+                parts.append(self.attended(asking_BLD.to(kind), answering_BLD.to(kind)))
+            return torch.cat(parts, dim=-1)
 
     def fixed_vector(self, name: str, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
         """[CLS] or average of the last layer, or the average over first and last, (B, D)."""

@@ -25,4 +25,7 @@ class Core(nn.Module):
         """Sentence vectors, (B, D); the last of ``hidden_states`` is read."""
         assert self.mask_id >= 0, "set_mask_token was not called"
         weight_BT = ((ids_BT == self.mask_id) * mask_BT).to(hidden_states[-1].dtype)
-        return torch.einsum("btd,bt->bd", hidden_states[-1], weight_BT / weight_BT.sum(dim=1, keepdim=True))
+        with torch.autocast(mask_BT.device.type, enabled=False):
+            return torch.einsum(
+                "btd,bt->bd", hidden_states[-1], weight_BT / weight_BT.sum(dim=1, keepdim=True)
+            )

@@ -55,6 +55,8 @@ class Readout(nn.Module):
 
     reads: Reads = "all"
     """The hidden states that it needs; whatever is not asked for need not be computed or kept."""
+    reads_rows_apart: bool = True
+    """Whether other sentences in a batch change nothing of a vector in training either, nor of what is drawn for it."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -75,4 +75,6 @@ def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
     settings = {"width": backbone_config.hidden_size} | config.model_dump(exclude={"kind"})
     core = Core(**settings)
     draw_linear_layers(core)
-    return LayerAttention(core, settings)
+    readout = LayerAttention(core, settings)
+    readout.reads_rows_apart = config.projection == "linear"  # slopes are drawn for a whole batch
+    return readout

@@ -111,4 +111,6 @@ def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
     settings = {"width": width} | config.model_dump(exclude={"kind"})
     core = Core(**settings)
     draw_linear_layers(core)
-    return S2Sent(core, settings, reads="padded" if config.reads_padding else "all")
+    readout = S2Sent(core, settings, reads="padded" if config.reads_padding else "all")
+    readout.reads_rows_apart = not config.batch_norm and config.gate != "batch"
+    return readout

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests import tiny, walk
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.encoder import hidden_states, load_tokenizer
 from workflow_scripts.models.readouts import Readout, readout_kinds
 from workflow_scripts.models.templates import tokenise_in
 
@@ -16,6 +16,10 @@ OF_BATCH = {
     "simcse_s2sent.code_gate": LABEL,
 }
 """Readings of a paper's code whose vectors change with the batch, and the part of their label that says so."""
+MEETING = {*OF_BATCH, "simcse_s2sent.code_norm"} | {
+    name for name, block in READOUTS.items() if block.get("projection", "linear") != "linear"
+}
+"""Those whose vectors in training are normalised or drawn for a batch, too."""
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,34 @@ def test_a_gradient_reaches_every_parameter_of_a_readout(folder, name):
     (vectors * torch.randn_like(vectors)).sum().backward()
     still = [n for n, p in encoder.readout.named_parameters() if p.grad is None or not p.grad.any()]
     assert still == []
+
+
+@pytest.mark.parametrize("name", READOUTS)
+def test_a_readout_computes_as_exactly_beside_an_encoder_in_bfloat16(folder, name):
+    encoder = walk.encoder_with(folder, READOUTS[name])
+    tokenizer = load_tokenizer(walk.bert(folder))
+    batch = tokenise_in(encoder.template, tokenizer, walk.TEXTS[:3], walk.TOKENS).batch(range(3))
+    states = hidden_states(encoder.backbone, batch, encoder.readout.reads, None)
+    exact = encoder.readout(states, batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(encoder.readout(states, batch), exact)
+
+
+@pytest.mark.parametrize("name", READOUTS)
+def test_sentences_that_are_read_along_change_nothing_of_the_others(folder, name):
+    """O-62: in training, with all that a readout draws; where sentences of a batch meet, none is read along."""
+    encoder = walk.encoder_with(folder, READOUTS[name]).train()
+    tokenizer = load_tokenizer(walk.bert(folder))
+    batch, more = (
+        tokenise_in(encoder.template, tokenizer, texts, walk.TOKENS).batch(range(3))
+        for texts in (walk.TEXTS[:3], walk.TEXTS[3:6])
+    )
+    torch.manual_seed(0)
+    alone = encoder.read(batch)
+    torch.manual_seed(0)
+    with encoder.reading_along(more) as along:
+        torch.testing.assert_close(encoder.read(batch), alone, rtol=1e-5, atol=1e-6)
+    assert (along.vectors_KR is not None) == (name not in MEETING)
 
 
 @pytest.mark.parametrize("name", READOUTS)
