@@ -59,10 +59,8 @@ TITLE = "Swept settings: {title}"
 DESCRIPTION = (
     "A panel per setting, its values from left to right; a point per run, a line through medians per series."
 )
-HOW_DRAWN = (
-    "Points: runs, means over seeds. Lines: medians of the runs with one value. "
-    "Dotted: the baseline, one for each series where they differ."
-)
+HOW_DRAWN = "Points: runs, means over seeds. Lines: medians of the runs with one value."
+BASES = "Dotted: the baseline, one for each series where they differ."
 BARS = "Bars: one standard deviation over seeds."
 ONE_SEED = "Every point is a single value: all runs have one seed."
 
@@ -187,7 +185,8 @@ def draw_panels(
     names = short_names(list(dict.fromkeys(row["series"] for row in placed)), request.called)
     height = _PANEL_INCHES * len(config.plots)
     bars = ONE_SEED if {row["seeds"] for row in placed} == {1} else BARS
-    figure = new_figure(style, height, title, [HOW_DRAWN, bars, *names.footnotes], footnotes)
+    drawn = f"{HOW_DRAWN} {BASES}" if any(row["place"] is None for row in rows) else HOW_DRAWN
+    figure = new_figure(style, height, title, [drawn, bars, *names.footnotes], footnotes)
     if not placed:
         empty_panel(figure, "No run of the sweep has a score.")
         return figure

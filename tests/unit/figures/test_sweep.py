@@ -4,7 +4,7 @@ import pytest
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import INK, FigureStyle, figure_style, line_look, to_svg
-from workflow_scripts.figures.sweep import COLUMNS, HOW_DRAWN, ONE_SEED, Config, draw_panels, rows_of
+from workflow_scripts.figures.sweep import BASES, COLUMNS, HOW_DRAWN, ONE_SEED, Config, draw_panels, rows_of
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.reporting.experiment import Experiment
 
@@ -91,6 +91,21 @@ def test_the_label_of_an_upright_axis_is_no_longer_than_its_panel():
         assert heading in label.get_text().replace("\n", " ")
         written, panel = label.get_window_extent(), axes.get_window_extent()
         assert written.height < panel.height
+
+
+@pytest.mark.parametrize("baseline", [GRID["baseline"], None])
+def test_a_dotted_line_is_explained_where_there_is_one(baseline):
+    config, experiment = (
+        Config.parse({"plots": PLOTS}, "grid"),
+        Experiment.parse(GRID | {"baseline": baseline}, "grid"),
+    )
+    rows = [{"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.1, "seeds": 2} for run in runs_of(GRID)]
+    with figure_style():
+        data = rows_of(config, experiment, rows)
+        written = to_svg(
+            draw_panels(data, Request(config), experiment, STYLE, "T", []), "sweep", "T", "About"
+        )
+    assert (BASES[:20] in written) == (baseline is not None)
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
