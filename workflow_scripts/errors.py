@@ -37,6 +37,11 @@ class TrainingError(SemblanceError):
     """Training cannot go on: a loss that is not finite, a batch too small to contrast."""
 
 
+def how_to_make(path: object) -> str:
+    """What to do about an artefact that is not there."""
+    return f"Make it: snakemake --cores all {path}, with its study's --configfile."
+
+
 EXIT_TRY_AGAIN = 75
 """Exit code of a job that was asked to stop and has saved what it needs to go on (EX_TEMPFAIL)."""
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, how_to_make
 from workflow_scripts.provenance.artefacts import (
     OUTSIDE,
     RECORD_FILE,
@@ -95,7 +95,7 @@ def record_at(path: Path) -> Record | None:
     try:
         record = read_record(path)
     except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file. Make it: snakemake {path}.") from error
+        raise DataError(f"{path}: no such file. {how_to_make(path)}") from error
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise DataError(f"{path}: damaged; its record cannot be read. Delete the file and rerun.") from error
     if record is not None and (fault := _fault(record)):

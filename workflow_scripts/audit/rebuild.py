@@ -21,7 +21,7 @@ from workflow_scripts.audit.lookup import artefact_at, artefact_record, checksum
 from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
 from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.audit.verify import studies_of, unchecked
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, how_to_make
 from workflow_scripts.graph.code import FOLDER as CODE
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.record import Record
@@ -117,7 +117,7 @@ def _run(command: list[str], folder: Path, code: Path, what: str) -> None:
 def _compare(name: str, root: Path, folder: Path) -> Rebuilt:
     record = artefact_record(folder / name)
     if not (root / name).exists():
-        raise DataError(f"{name}: does not exist, so there is nothing to compare with. Run snakemake {name}.")
+        raise DataError(f"{name}: does not exist, so there is nothing to compare with. {how_to_make(name)}")
     identical = checksum_at(root / name) == checksum_at(folder / name)
     equal = identical or contents_equal(root / name, folder / name)
     return Rebuilt(name, made_by(record), identical, equal, changes(artefact_record(root / name), record))

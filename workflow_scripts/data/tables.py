@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, how_to_make
 from workflow_scripts.provenance.artefacts import read_table, verify_checksum
 
 TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor", "positive", "negative")
@@ -29,7 +29,7 @@ def read_dataset_table(path: Path) -> pa.Table:
         DataError: if the file is missing or damaged, or its columns are not those of any form.
     """
     if not path.exists():
-        raise DataError(f"{path}: no such file. Make it: snakemake {path}.")
+        raise DataError(f"{path}: no such file. {how_to_make(path)}")
     verify_checksum(path)
     columns = pq.read_schema(path).remove_metadata()
     for schema in FORMS.values():

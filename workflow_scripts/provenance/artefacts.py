@@ -29,7 +29,7 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, how_to_make
 from workflow_scripts.provenance.closure import meanings, packages
 from workflow_scripts.provenance.key import canonical, job_key
 from workflow_scripts.provenance.origin import WIDTH, Origin, origin_of
@@ -118,7 +118,7 @@ def identity(path: Path) -> str:
         DataError: if the file is missing or damaged; a table or page without a checksum is damaged, not foreign.
     """
     if not path.exists():
-        raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
+        raise DataError(f"{path}: no such file. {how_to_make(path)}")
     state = _state(path)
     if state not in _identities:
         _identities[state] = _identity(path)
@@ -174,7 +174,7 @@ def _record_in_place(path: Path) -> Record | None:
     if record.outputs and path.as_posix() not in places:
         raise DataError(
             f"{path}: copied or moved here, since its record names {', '.join(record.outputs)}. "
-            f"Delete it and make it again: snakemake {path}."
+            f"Delete it. {how_to_make(path)}"
         )
     return record
 
@@ -508,7 +508,7 @@ def opened_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[list[pq.
 
 def _check_table(path: Path, schema: pa.Schema) -> None:
     if not path.exists():
-        raise DataError(f"{path}: no such file. Run the rule that makes it: snakemake {path}.")
+        raise DataError(f"{path}: no such file. {how_to_make(path)}")
     verify_checksum(path)
     found = pq.read_schema(path).remove_metadata()
     if not found.equals(schema):
