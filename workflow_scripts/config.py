@@ -1,5 +1,6 @@
 """Base of the typed configuration slices; each one is next to the code that reads it."""
 
+from textwrap import shorten
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
@@ -11,6 +12,9 @@ OPERATIONAL: dict[str, JsonValue] = {"operational": True}
 
 The graph reads it in the schema, and leaves the field out of what Snakemake compares and of the job's key.
 """
+
+
+_SHOWN = 120  # characters at most of what was found: it may be a whole file
 
 
 class Settings(BaseModel):
@@ -30,4 +34,5 @@ class Settings(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join([place, *map(str, first["loc"])])
-            raise ConfigError(f"{key}: {first['msg']}; found {first['input']!r}.") from error
+            what = first["msg"].removeprefix("Value error, ")  # of our own validators
+            raise ConfigError(f"{key}: {what}; found {shorten(repr(first['input']), _SHOWN)}.") from error
