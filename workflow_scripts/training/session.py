@@ -43,7 +43,8 @@ def development_score(
     """
     if not len(pairs):
         raise DataError(
-            "development set: no pairs. Set corpora.<name>.dev_sentences, or name a dataset in `development`."
+            "development set: no pairs. Name a dataset in `development`, or, where the corpus has documents of "
+            "several sentences, set corpora.<name>.dev_sentences."
         )
     left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
     unique = list(dict.fromkeys(left + right))
