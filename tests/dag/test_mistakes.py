@@ -948,6 +948,17 @@ def plan(tree, *arguments, overlay=None):
     return snakemake(tree, "-n", "--quiet", "all", *files, *arguments)
 
 
+def plan_with(tree, name, text, *arguments):
+    """What a plan says where a file holds ``text``; afterwards it holds what it held before."""
+    file = tree / name
+    before = file.read_text()
+    file.write_text(text)
+    try:
+        return plan(tree, *arguments)
+    finally:
+        file.write_text(before)
+
+
 def test_snakemake_stops_with_all_mistakes_before_the_graph(tree):
     code, printed = plan(tree, overlay={"extraction": {"bias_list": "brt"}, "answers": "/x"})
     assert code == 1 and "Building DAG" not in printed and "Traceback" not in printed
@@ -963,20 +974,13 @@ def test_a_list_that_is_not_there_to_be_added_to_stops_snakemake_with_its_file_a
 
 
 def test_a_grid_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):
-    grid = tree / "config/experiments/demo.yaml"
-    before = grid.read_text()
-    grid.write_text(before + "tail: [1,\n")
-    code, printed = plan(tree)
-    grid.write_text(before)
+    before = (tree / "config/experiments/demo.yaml").read_text()
+    code, printed = plan_with(tree, "config/experiments/demo.yaml", before + "tail: [1,\n")
     assert code == 1 and f"experiments/demo.yaml:{len(before.splitlines()) + 2}: " in printed
 
 
 def test_an_empty_grid_stops_snakemake_with_its_file(tree):
-    grid = tree / "config/experiments/demo.yaml"
-    before = grid.read_text()
-    grid.write_text("")
-    code, printed = plan(tree)
-    grid.write_text(before)
+    code, printed = plan_with(tree, "config/experiments/demo.yaml", "")
     assert code == 1 and "Traceback" not in printed
     assert "ConfigError: experiments/demo.yaml: configuration: None is not of type 'object'" in printed
 
@@ -990,31 +994,20 @@ def test_an_empty_grid_stops_snakemake_with_its_file(tree):
     ],
 )
 def test_mistakes_in_the_rates_stop_snakemake_with_their_file(tree, content, message):
-    rates = tree / "config/rates.yaml"
-    before = rates.read_text()
-    rates.write_text(content)
-    code, printed = plan(tree)
-    rates.write_text(before)
+    code, printed = plan_with(tree, "config/rates.yaml", content)
     assert code == 1 and "Traceback" not in printed and message in printed
 
 
 def test_a_part_of_the_configuration_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):
-    part = tree / "config/methods.yaml"
-    before = part.read_text()
-    part.write_text("methods: !new {}\n")
-    code, printed = plan(tree)
-    part.write_text(before)
+    code, printed = plan_with(tree, "config/methods.yaml", "methods: !new {}\n")
     assert (
         code == 1 and "config/methods.yaml:1: could not determine a constructor for the tag '!new'" in printed
     )
 
 
 def test_a_partition_file_that_the_plugin_cannot_read_stops_snakemake_with_a_line(tree):
-    file = tree / "slurm/partitions.yaml"
-    before = file.read_text()
-    file.write_text("partitions:\n  main {max_runtime: 1440}\n")
-    code, printed = plan(tree, "--profile", "slurm")
-    file.write_text(before)
+    content = "partitions:\n  main {max_runtime: 1440}\n"
+    code, printed = plan_with(tree, "slurm/partitions.yaml", content, "--profile", "slurm")
     assert code == 1 and "Traceback" not in printed
     assert (
         "ConfigError: slurm/partitions.yaml: main {max_runtime: '1440}' is no mapping. Write name: {"
