@@ -23,6 +23,8 @@ from workflow_scripts.models.packing import Packing
 LONGEST = 1 << 16
 """More tokens than any sentence has: the stride from one sentence's numbers to the next one's."""
 _SHARED = 1 << 24
+_WORDS_AT_ONCE = 1 << 15
+"""On a processor, whose cache then holds them from one operation of ``splitmix`` to the next."""
 _WORD = 1 << 64
 _GAMMA = 0x9E3779B97F4A7C15
 _FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
@@ -80,9 +82,7 @@ class Masks:
         token_N = self._sentences(packing.token_rows) * LONGEST + packing.token_columns
         if first:
             token_N = token_N[packing.first_B]
-        words = (width + 1) // 2
-        counter_NW = token_N[:, None] * words + torch.arange(words, device=token_N.device)
-        return self._factors(counter_NW, place, p, width)
+        return self._factors(token_N * ((width + 1) // 2), place, p, width)
 
     def attention(self, place: int, p: float, heads: int, *, first: bool = False) -> Tensor:
         """Factors of attention weights, of each query or of the first of each sentence, (B, H, T or 1, T)."""
@@ -90,9 +90,8 @@ class Masks:
         row_B = self._sentences(torch.arange(len(self._packing.first_B), device=device))
         head_H = torch.arange(heads, device=device)
         query_Q = torch.arange(1 if first else width, device=device)
-        word_W = torch.arange((width + 1) // 2, device=device)
-        pair_BHQ1 = ((row_B[:, None] * heads + head_H)[:, :, None] * LONGEST + query_Q)[..., None]
-        return self._factors(pair_BHQ1 * (LONGEST // 2) + word_W, place, p, width)
+        query_BHQ = (row_B[:, None] * heads + head_H)[:, :, None] * LONGEST + query_Q
+        return self._factors(query_BHQ * (LONGEST // 2), place, p, width)
 
     def _sentences(self, row_x: Tensor) -> Tensor:
         """Numbers of sentences: of the batch of all processes, and behind them of what every process has."""
@@ -100,12 +99,16 @@ class Masks:
         own = self._packing.own
         return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
 
-    def _factors(self, counter_xW: Tensor, place: int, p: float, size: int) -> Tensor:
-        """Factors from numbers of pairs of elements, the last of them cut off where ``size`` is odd."""
-        bits_xW = splitmix(counter_xW, _hashed(self._key, place))
-        bits_xD = bits_xW.view(torch.int32)[..., :size]
-        kept_xD = bits_xD >= round(p * (1 << 32)) - (1 << 31)
-        return kept_xD.to(torch.float32).mul_(1 / (1 - p))
+    def _factors(self, start_x: Tensor, place: int, p: float, size: int) -> Tensor:
+        """Rows of ``size`` factors, (..., size), whose pairs are numbered from ``start_x``; an odd row's last is cut."""
+        factors_RS = torch.empty(start_x.numel(), size, device=start_x.device)
+        word_W = torch.arange((size + 1) // 2, device=start_x.device)
+        key, least = _hashed(self._key, place), round(p * (1 << 32)) - (1 << 31)
+        rows = len(factors_RS) if start_x.is_cuda else max(1, _WORDS_AT_ONCE // len(word_W))
+        for start_R, part_RS in zip(start_x.flatten().split(rows), factors_RS.split(rows), strict=True):
+            bits_RW = splitmix(start_R[:, None] + word_W, key)
+            torch.ge(bits_RW.view(torch.int32)[:, :size], least, out=part_RS).mul_(1 / (1 - p))
+        return factors_RS.view(*start_x.shape, size)
 
 
 def splitmix(counter: Tensor, key: int) -> Tensor:

@@ -113,8 +113,11 @@ class PackedEncoder:
 
     def layer(self, number: int, state_ND: Tensor, *, first: bool = False) -> Tensor:
         """States after layer ``number`` (from 0), (N, D), or of the first token of each sentence, (B, D)."""
-        attended = self.attended(number, state_ND, first=first)
-        return self.finished(number, attended.context_ND, self.residual(state_ND, first), first=first)
+        if first:
+            context_ND = self._context_of_first(number, state_ND)
+        else:
+            context_ND = self.attended(number, state_ND).context_ND
+        return self.finished(number, context_ND, self.residual(state_ND, first), first=first)
 
     def residual(self, state_ND: Tensor, first: bool) -> Tensor:
         """What a layer's output is added to."""
@@ -135,12 +138,31 @@ class PackedEncoder:
                 attn_mask=self._packing.bias_B11T.to(values_BHTE.dtype) if self._packing.padded else None,
             )
             return Attended(self._joined(context_BHQE, first), values_BHTE, None)
-        weights_BHQT = self._weights(queries_BHQE, keys_BHTE)
-        if p:
-            assert self._masks
-            place = number * _PLACES + _ATTENTION
-            weights_BHQT = weights_BHQT * self._masks.attention(place, p, weights_BHQT.shape[1], first=first)
+        scores_BHQT = queries_BHQE @ keys_BHTE.transpose(2, 3)
+        weights_BHQT = self._weights(number, scores_BHQT, queries_BHQE.shape[-1], first)
         return Attended(self.weighed(weights_BHQT, values_BHTE, first), values_BHTE, weights_BHQT)
+
+    def _context_of_first(self, number: int, state_ND: Tensor) -> Tensor:
+        """What ``attended`` computes for the first tokens, (B, D), without keys and values of the others.
+
+        A first token asks once: q (K x + b) is (q K) x + q b, and weights times (V x + b) are V times the weighed x,
+        and b times the sum of the weights. So both maps are applied to each sentence instead of each token.
+        """
+        attention = self._backbone.encoder.layer[number].attention.self
+        heads, rows_BTD = attention.num_attention_heads, self._packing.rows(state_ND)
+        queries_BD: Tensor = attention.query(state_ND[self._packing.first_B])
+        queries_BHE = queries_BD.unflatten(1, (heads, -1))
+        keys, values = (
+            (m.weight.unflatten(0, (heads, -1)), m.bias.unflatten(0, (heads, -1)))
+            for m in (attention.key, attention.value)
+        )
+        asked_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, keys[0])
+        offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, keys[1])
+        scores_BHT = asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]
+        weights_BHT = self._weights(number, scores_BHT[:, :, None], queries_BHE.shape[-1], first=True)[:, :, 0]
+        mixed_BHD = weights_BHT.to(rows_BTD.dtype) @ rows_BTD
+        context_BHE = torch.einsum("bhd,hed->bhe", mixed_BHD, values[0])
+        return (context_BHE + weights_BHT.sum(dim=-1, keepdim=True) * values[1]).flatten(1)
 
     def _projections(self, attention: Any, state_ND: Tensor, first: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, Q, E), keys and values (B, H, T, E)."""
@@ -159,14 +181,18 @@ class PackedEncoder:
             parts.insert(0, queries_BD.view(len(queries_BD), heads, 1, -1))
         return parts[0], parts[1], parts[2]
 
-    def _weights(self, queries_BHQE: Tensor, keys_BHTE: Tensor) -> Tensor:
-        scale = float(queries_BHQE.shape[-1]) ** -0.5
-        scores_BHQT = queries_BHQE @ keys_BHTE.transpose(2, 3) * scale
+    def _weights(self, number: int, scores_BHQT: Tensor, width: int, first: bool) -> Tensor:
+        """Attention weights of layer ``number``, of products of queries and keys so wide, after dropout."""
+        scores_BHQT = scores_BHQT * float(width) ** -0.5
         if self._packing.padded:
             scores_BHQT = scores_BHQT + self._packing.bias_B11T
         precise = torch.promote_types(scores_BHQT.dtype, torch.float32)
         weights_BHQT: Tensor = scores_BHQT.softmax(dim=-1, dtype=precise)
-        return weights_BHQT
+        p = self._backbone.encoder.layer[number].attention.self.dropout.p
+        if not (self._masks and p):
+            return weights_BHQT
+        place = number * _PLACES + _ATTENTION
+        return weights_BHQT * self._masks.attention(place, p, weights_BHQT.shape[1], first=first)
 
     def weighed(self, weights_BHQT: Tensor, values_BHTE: Tensor, first: bool = False) -> Tensor:
         """Values weighed by attention, all heads side by side, (N, D), or (B, D) of the first token."""

@@ -197,9 +197,9 @@ def test_every_place_of_a_pass_drops_on_its_own(tiny_bert, monkeypatch, reads):
     backbone, tokenizer = load_backbone(tiny_bert, dropout=0.1).train(), load_tokenizer(tiny_bert)
     places, factors = [], Masks._factors
 
-    def noted(masks, counter, place, p, size):
+    def noted(masks, start, place, p, size):
         places.append(place)
-        return factors(masks, counter, place, p, size)
+        return factors(masks, start, place, p, size)
 
     monkeypatch.setattr(Masks, "_factors", noted)
     hidden_states(backbone, tokenise(tokenizer, TEXTS, 32).batch(range(len(TEXTS))), reads)
