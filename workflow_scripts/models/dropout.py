@@ -100,14 +100,16 @@ class Masks:
         return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
 
     def _factors(self, start_x: Tensor, place: int, p: float, size: int) -> Tensor:
-        """Rows of ``size`` factors, (..., size), whose pairs are numbered from ``start_x``; an odd row's last is cut."""
+        """Rows of ``size`` factors, (..., size), whose pairs are numbered from ``start_x``; the last may be cut."""
         factors_RS = torch.empty(start_x.numel(), size, device=start_x.device)
         word_W = torch.arange((size + 1) // 2, device=start_x.device)
         key, least = _hashed(self._key, place), round(p * (1 << 32)) - (1 << 31)
-        rows = len(factors_RS) if start_x.is_cuda else max(1, _WORDS_AT_ONCE // len(word_W))
-        for start_R, part_RS in zip(start_x.flatten().split(rows), factors_RS.split(rows), strict=True):
-            bits_RW = splitmix(start_R[:, None] + word_W, key)
-            torch.ge(bits_RW.view(torch.int32)[:, :size], least, out=part_RS).mul_(1 / (1 - p))
+        start_R1 = start_x.reshape(-1, 1)
+        rows = len(start_R1) if start_x.is_cuda else max(1, _WORDS_AT_ONCE // len(word_W))
+        for low in range(0, len(start_R1), rows):
+            bits_RW = splitmix(start_R1[low : low + rows] + word_W, key)
+            kept_RS = factors_RS[low : low + rows]
+            torch.ge(bits_RW.view(torch.int32)[:, :size], least, out=kept_RS).mul_(1 / (1 - p))
         return factors_RS.view(*start_x.shape, size)
 
 

@@ -100,7 +100,8 @@ class PackedEncoder:
         summed_ND = embeddings.word_embeddings(ids_N) + embeddings.token_type_embeddings.weight[0]
         summed_ND = summed_ND + embeddings.position_embeddings(positions_N)
         normed_ND: Tensor = embeddings.LayerNorm(summed_ND)
-        return self._dropped(0, embeddings.dropout.p, normed_ND)
+        p = embeddings.dropout.p
+        return normed_ND * self._masks.hidden(0, p, normed_ND.shape[1]) if self._masks and p else normed_ND
 
     def _positions(self, ids_BT: Tensor) -> Tensor:
         """BERT counts places of a row; RoBERTa counts tokens that are not its padding, from one past its id."""
@@ -113,11 +114,10 @@ class PackedEncoder:
 
     def layer(self, number: int, state_ND: Tensor, *, first: bool = False) -> Tensor:
         """States after layer ``number`` (from 0), (N, D), or of the first token of each sentence, (B, D)."""
-        if first:
-            context_ND = self._context_of_first(number, state_ND)
-        else:
-            context_ND = self.attended(number, state_ND).context_ND
-        return self.finished(number, context_ND, self.residual(state_ND, first), first=first)
+        if not first:
+            return self.finished(number, self.attended(number, state_ND).context_ND, state_ND)
+        context_BD = self._context_of_first(number, state_ND)
+        return self.finished(number, context_BD, self.residual(state_ND, first=True), first=True)
 
     def residual(self, state_ND: Tensor, first: bool) -> Tensor:
         """What a layer's output is added to."""
@@ -149,20 +149,20 @@ class PackedEncoder:
         and b times the sum of the weights. So both maps are applied to each sentence instead of each token.
         """
         attention = self._backbone.encoder.layer[number].attention.self
-        heads, rows_BTD = attention.num_attention_heads, self._packing.rows(state_ND)
+        key, value, rows_BTD = attention.key, attention.value, self._packing.rows(state_ND)
+        heads, width = attention.num_attention_heads, state_ND.shape[1]
         queries_BD: Tensor = attention.query(state_ND[self._packing.first_B])
-        queries_BHE = queries_BD.unflatten(1, (heads, -1))
-        keys, values = (
-            (m.weight.unflatten(0, (heads, -1)), m.bias.unflatten(0, (heads, -1)))
-            for m in (attention.key, attention.value)
-        )
-        asked_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, keys[0])
-        offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, keys[1])
+        queries_BHE = queries_BD.view(len(queries_BD), heads, -1)
+        asked_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, key.weight.view(heads, -1, width))
+        offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, key.bias.view(heads, -1))
         scores_BHT = asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]
-        weights_BHT = self._weights(number, scores_BHT[:, :, None], queries_BHE.shape[-1], first=True)[:, :, 0]
-        mixed_BHD = weights_BHT.to(rows_BTD.dtype) @ rows_BTD
-        context_BHE = torch.einsum("bhd,hed->bhe", mixed_BHD, values[0])
-        return (context_BHE + weights_BHT.sum(dim=-1, keepdim=True) * values[1]).flatten(1)
+        weights_BH1T = self._weights(number, scores_BHT[:, :, None], queries_BHE.shape[-1], first=True)
+        weights_BHT = weights_BH1T[:, :, 0]
+        weighed_BHD = weights_BHT.to(rows_BTD.dtype) @ rows_BTD
+        context_BHE = torch.einsum("bhd,hed->bhe", weighed_BHD, value.weight.view(heads, -1, width))
+        left_BH1 = weights_BHT.sum(dim=-1, keepdim=True)
+        context_BHE += left_BH1 * value.bias.view(heads, -1)
+        return context_BHE.flatten(1)
 
     def _projections(self, attention: Any, state_ND: Tensor, first: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, Q, E), keys and values (B, H, T, E)."""
@@ -214,16 +214,17 @@ class PackedEncoder:
         """The rest of layer ``number``: output projection, residual, LayerNorm, feed-forward."""
         layer = self._backbone.encoder.layer[number]
         output, place = layer.attention.output, number * _PLACES
-        projected_ND = self._dropped(
-            place + _PROJECTED, output.dropout.p, output.dense(context_ND), first=first
-        )
-        attended_ND = output.LayerNorm(projected_ND + residual_ND)
+        projected_ND = output.dense(context_ND)
+        summed_ND = self._added(place + _PROJECTED, output.dropout.p, projected_ND, residual_ND, first)
+        attended_ND = output.LayerNorm(summed_ND)
         fed_ND = layer.output.dense(layer.intermediate(attended_ND))
-        fed_ND = self._dropped(place + _FED, layer.output.dropout.p, fed_ND, first=first)
-        finished_ND: Tensor = layer.output.LayerNorm(fed_ND + attended_ND)
+        summed_ND = self._added(place + _FED, layer.output.dropout.p, fed_ND, attended_ND, first)
+        finished_ND: Tensor = layer.output.LayerNorm(summed_ND)
         return finished_ND
 
-    def _dropped(self, place: int, p: float, state_ND: Tensor, *, first: bool = False) -> Tensor:
+    def _added(self, place: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool) -> Tensor:
+        """What is left of a state after dropout, and the residual."""
         if not (self._masks and p):
-            return state_ND
-        return state_ND * self._masks.hidden(place, p, state_ND.shape[1], first=first)
+            return residual_ND + state_ND
+        factors_ND = self._masks.hidden(place, p, state_ND.shape[1], first=first)
+        return torch.addcmul(residual_ND, state_ND, factors_ND)
