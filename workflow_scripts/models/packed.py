@@ -138,8 +138,7 @@ class PackedEncoder:
                 attn_mask=self._packing.bias_B11T.to(values_BHTE.dtype) if self._packing.padded else None,
             )
             return Attended(self._joined(context_BHQE, first), values_BHTE, None)
-        scores_BHQT = queries_BHQE @ keys_BHTE.transpose(2, 3)
-        weights_BHQT = self._weights(number, scores_BHQT, queries_BHQE.shape[-1], first)
+        weights_BHQT = self._weights(number, self._scores(queries_BHQE, keys_BHTE), first)
         return Attended(self.weighed(weights_BHQT, values_BHTE, first), values_BHTE, weights_BHQT)
 
     def _context_of_first(self, number: int, state_ND: Tensor) -> Tensor:
@@ -151,13 +150,12 @@ class PackedEncoder:
         attention = self._backbone.encoder.layer[number].attention.self
         key, value, rows_BTD = attention.key, attention.value, self._packing.rows(state_ND)
         heads, width = attention.num_attention_heads, state_ND.shape[1]
-        queries_BD: Tensor = attention.query(state_ND[self._packing.first_B])
-        queries_BHE = queries_BD.view(len(queries_BD), heads, -1)
+        queries_BHE = self._queries_of_first(attention, state_ND)[:, :, 0]
         asked_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, key.weight.view(heads, -1, width))
         offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, key.bias.view(heads, -1))
-        scores_BHT = asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]
-        weights_BH1T = self._weights(number, scores_BHT[:, :, None], queries_BHE.shape[-1], first=True)
-        weights_BHT = weights_BH1T[:, :, 0]
+        scores_BHT = (asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * _scale(queries_BHE)
+        scores_BH1T = scores_BHT[:, :, None] + self._packing.bias_B11T
+        weights_BHT = self._weights(number, scores_BH1T, first=True)[:, :, 0]
         weighed_BHD = weights_BHT.to(rows_BTD.dtype) @ rows_BTD
         context_BHE = torch.einsum("bhd,hed->bhe", weighed_BHD, value.weight.view(heads, -1, width))
         left_BH1 = weights_BHT.sum(dim=-1, keepdim=True)
@@ -166,26 +164,32 @@ class PackedEncoder:
 
     def _projections(self, attention: Any, state_ND: Tensor, first: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, Q, E), keys and values (B, H, T, E)."""
-        heads = attention.num_attention_heads
-        maps = (
-            [attention.key, attention.value] if first else [attention.query, attention.key, attention.value]
-        )
-        together_ND = F.linear(
-            state_ND, torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
-        )
-        rows_BTD = self._packing.rows(together_ND)
-        apart_BTxHE = rows_BTD.view(*rows_BTD.shape[:2], len(maps), heads, -1)
-        parts = list(apart_BTxHE.transpose(1, 3).unbind(dim=2))
+        maps = [*([] if first else [attention.query]), attention.key, attention.value]
+        weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
+        together_ND = F.linear(state_ND, weight, bias)
+        parts = list(self._packing.heads(together_ND, len(maps), attention.num_attention_heads).unbind())
         if first:
-            queries_BD: Tensor = attention.query(state_ND[self._packing.first_B])
-            parts.insert(0, queries_BD.view(len(queries_BD), heads, 1, -1))
+            parts.insert(0, self._queries_of_first(attention, state_ND))
         return parts[0], parts[1], parts[2]
 
-    def _weights(self, number: int, scores_BHQT: Tensor, width: int, first: bool) -> Tensor:
-        """Attention weights of layer ``number``, of products of queries and keys so wide, after dropout."""
-        scores_BHQT = scores_BHQT * float(width) ** -0.5
-        if self._packing.padded:
-            scores_BHQT = scores_BHQT + self._packing.bias_B11T
+    def _queries_of_first(self, attention: Any, state_ND: Tensor) -> Tensor:
+        """Queries of the first tokens, (B, H, 1, E)."""
+        queries_BD: Tensor = attention.query(state_ND[self._packing.first_B])
+        return queries_BD.view(len(queries_BD), attention.num_attention_heads, 1, -1)
+
+    def _scores(self, queries_BHQE: Tensor, keys_BHTE: Tensor) -> Tensor:
+        """Products of queries and keys over sqrt(E), (B, H, Q, T), minus infinity for padding."""
+        bias_BH1T = self._packing.bias_B11T.expand(-1, queries_BHQE.shape[1], -1, -1)
+        scores_xQT = torch.baddbmm(
+            bias_BH1T.flatten(0, 1).to(queries_BHQE.dtype),
+            queries_BHQE.flatten(0, 1),
+            keys_BHTE.flatten(0, 1).transpose(1, 2),
+            alpha=_scale(queries_BHQE),
+        )
+        return scores_xQT.view(*queries_BHQE.shape[:3], -1)
+
+    def _weights(self, number: int, scores_BHQT: Tensor, first: bool) -> Tensor:
+        """Attention weights of layer ``number`` after dropout."""
         precise = torch.promote_types(scores_BHQT.dtype, torch.float32)
         weights_BHQT: Tensor = scores_BHQT.softmax(dim=-1, dtype=precise)
         p = self._backbone.encoder.layer[number].attention.self.dropout.p
@@ -199,14 +203,12 @@ class PackedEncoder:
         return self._joined(weights_BHQT.to(values_BHTE.dtype) @ values_BHTE, first)
 
     def _joined(self, context_BHQE: Tensor, first: bool) -> Tensor:
-        context_BQD = context_BHQE.transpose(1, 2).flatten(2)
-        return context_BQD[:, 0] if first else self._packing.tokens(context_BQD)
+        return context_BHQE.flatten(1) if first else self._packing.joined(context_BHQE)
 
     def values(self, number: int, state_ND: Tensor) -> Tensor:
         """The values that layer ``number`` makes of some states, (B, H, T, E)."""
         attention = self._backbone.encoder.layer[number].attention.self
-        values_BTD = self._packing.rows(attention.value(state_ND))
-        return values_BTD.view(*values_BTD.shape[:2], attention.num_attention_heads, -1).transpose(1, 2)
+        return self._packing.heads(attention.value(state_ND), 1, attention.num_attention_heads)[0]
 
     def finished(
         self, number: int, context_ND: Tensor, residual_ND: Tensor, *, first: bool = False
@@ -228,3 +230,9 @@ class PackedEncoder:
             return residual_ND + state_ND
         factors_ND = self._masks.hidden(place, p, state_ND.shape[1], first=first)
         return torch.addcmul(residual_ND, state_ND, factors_ND)
+
+
+def _scale(queries_xE: Tensor) -> float:
+    """1 / sqrt(E)."""
+    scale: float = queries_xE.shape[-1] ** -0.5
+    return scale

@@ -68,16 +68,33 @@ class Packing(NamedTuple):
         """The place of each token in its row, from 0, (N)."""
         return self.places_N % self.width
 
-    def tokens(self, padded_BTx: Tensor) -> Tensor:
-        """The tokens of a padded batch, (N, ...)."""
-        flat = padded_BTx.flatten(0, 1)
-        return _Moved.apply(flat, self.places_N, self.token_of_BT, True) if self.padded else flat  # type: ignore[no-untyped-call]
-
     def rows(self, tokens_Nx: Tensor) -> Tensor:
         """Tokens in padded rows, (B, T, ...); what stands in padding is arbitrary."""
         if self.padded:
-            tokens_Nx = _Moved.apply(tokens_Nx, self.token_of_BT, self.places_N, False)  # type: ignore[no-untyped-call]
+            tokens_Nx = _Moved.apply(tokens_Nx, self.token_of_BT, self.places_N)  # type: ignore[no-untyped-call]
         return tokens_Nx.view(-1, self.width, *tokens_Nx.shape[1:])
+
+    def heads(self, tokens_ND: Tensor, parts: int, heads: int) -> Tensor:
+        """Padded rows of each head of each part, (parts, B, heads, T, E), in one move; padding is arbitrary."""
+        token_BT, pieces = self.token_of_BT.view(-1, self.width), parts * heads
+        part = torch.arange(parts, device=token_BT.device)[:, None]
+        piece = part * heads + torch.arange(heads, device=token_BT.device)  # of a token
+        order = token_BT[:, None] * pieces + piece[:, None, :, None]
+        back = part * order[0].numel() + self._places_of_heads(heads)[:, None]
+        source = tokens_ND.reshape(len(tokens_ND) * pieces, -1)
+        moved: Tensor = _Moved.apply(source, order.flatten(), back.flatten())  # type: ignore[no-untyped-call]
+        return moved.view(*order.shape, -1)
+
+    def joined(self, rows_BHTE: Tensor) -> Tensor:
+        """The tokens of padded rows of heads, all heads side by side, (N, D)."""
+        order_NH = self._places_of_heads(rows_BHTE.shape[1])
+        moved: Tensor = _Moved.apply(rows_BHTE.flatten(0, 2), order_NH.flatten(), None)  # type: ignore[no-untyped-call]
+        return moved.view(len(order_NH), -1)
+
+    def _places_of_heads(self, heads: int) -> Tensor:
+        """Where each head of each token stands among B * heads * T padded places, (N, heads)."""
+        head = torch.arange(heads, device=self.places_N.device)
+        return (self.token_rows[:, None] * heads + head) * self.width + self.token_columns[:, None]
 
 
 def onto(tensor: Tensor, device: torch.device) -> Tensor:
@@ -90,17 +107,18 @@ def onto(tensor: Tensor, device: torch.device) -> Tensor:
 class _Moved(torch.autograd.Function):
     """Rows in another order, each at most once, so that the gradient is moved back instead of added up.
 
+    ``back`` says where each row went, one place where it went to several; None where not every row went anywhere.
     Gradients of padding are left out: nothing that is read depends on it.
     """
 
     @staticmethod
-    def forward(context: Any, source: Tensor, order: Tensor, back: Tensor, scatters: bool) -> Tensor:
-        context.order, context.back, context.scatters = order, back, scatters
+    def forward(context: Any, source: Tensor, order: Tensor, back: Tensor | None) -> Tensor:
+        context.order, context.back, context.rows = order, back, len(source)
         return source.index_select(0, order)
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> Any:
-        if not context.scatters:  # to rows: each token stands at one place
-            return gradient.index_select(0, context.back), None, None, None
-        moved = gradient.new_zeros(len(context.back), *gradient.shape[1:])
-        return moved.index_copy_(0, context.order, gradient), None, None, None
+        if context.back is not None:
+            return gradient.index_select(0, context.back), None, None
+        moved = gradient.new_zeros(context.rows, *gradient.shape[1:])
+        return moved.index_copy_(0, context.order, gradient), None, None

@@ -243,7 +243,7 @@ def train(
     if state.best:
         objective.module.load_state_dict(state.best)
     for name, parameter in objective.module.named_parameters():
-        if not torch.isfinite(torch.linalg.vector_norm(parameter, torch.inf)):
+        if not torch.isfinite(torch.stack(parameter.aminmax())).all():
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
     return Outcome(_history(state.rows), _metrics(state.metrics, objective.metric_names), state.seconds)
 

@@ -26,24 +26,30 @@ def test_the_places_of_a_batch_written_out():
 
 @pytest.mark.parametrize("lengths", [LENGTHS, [4, 4]])
 def test_rows_are_tokens_moved_and_back(lengths):
-    packing = Packing.of(mask_of(lengths))
-    tokens_N3 = torch.arange(3.0 * sum(lengths)).view(-1, 3)
-    rows_BT3 = packing.rows(tokens_N3)
-    assert rows_BT3.shape == (len(lengths), max(lengths), 3)
-    assert torch.equal(rows_BT3[mask_of(lengths).bool()], tokens_N3)
-    assert torch.equal(packing.tokens(rows_BT3), tokens_N3)
+    packing, token_BT = Packing.of(mask_of(lengths)), mask_of(lengths).bool()
+    tokens_ND = torch.arange(12.0 * sum(lengths)).view(-1, 12)
+    rows_BTD = packing.rows(tokens_ND)
+    assert rows_BTD.shape == (len(lengths), max(lengths), 12)
+    assert torch.equal(rows_BTD[token_BT], tokens_ND)
+    apart = packing.heads(tokens_ND, 3, 2)
+    together = rows_BTD.unflatten(2, (3, 2, 2)).permute(
+        2, 0, 3, 1, 4
+    )  # width, part, head and entry are told apart
+    assert torch.equal(apart, together) and apart.is_contiguous()
+    (one,) = packing.heads(tokens_ND, 1, 4)
+    assert torch.equal(packing.joined(one), tokens_ND)
 
 
 def test_gradients_are_moved_back_and_padding_has_none():
-    packing = Packing.of(mask_of(LENGTHS))
+    packing, token_BT = Packing.of(mask_of(LENGTHS)), mask_of(LENGTHS).bool()
     draw = torch.Generator().manual_seed(0)
-    tokens_N3 = torch.randn(sum(LENGTHS), 3, generator=draw, dtype=torch.float64, requires_grad=True)
-    padded_BT3 = torch.randn(4, 5, 3, generator=draw, dtype=torch.float64, requires_grad=True)
-    token_BT = mask_of(LENGTHS).bool()
-    assert torch.autograd.gradcheck(lambda x: packing.rows(x)[token_BT], tokens_N3)
-    assert torch.autograd.gradcheck(packing.tokens, padded_BT3)
-    packing.tokens(padded_BT3).sum().backward()
-    assert torch.equal(padded_BT3.grad.any(dim=2), token_BT)
+    tokens_ND = torch.randn(sum(LENGTHS), 6, generator=draw, dtype=torch.float64, requires_grad=True)
+    rows_BHTE = torch.randn(4, 2, 5, 3, generator=draw, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: packing.rows(x)[token_BT], tokens_ND)
+    assert torch.autograd.gradcheck(lambda x: packing.heads(x, 3, 2).transpose(2, 3)[:, token_BT], tokens_ND)
+    assert torch.autograd.gradcheck(packing.joined, rows_BHTE)
+    packing.joined(rows_BHTE).sum().backward()
+    assert torch.equal(rows_BHTE.grad.any(dim=3), token_BT[:, None].expand(-1, 2, -1))
 
 
 def test_a_batch_that_is_copied_to_a_device_takes_its_packing_along():
