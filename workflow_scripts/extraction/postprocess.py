@@ -191,15 +191,13 @@ def _to_quantiles(sample: Sample, references_DQ: NDArray[np.float32]) -> Vectors
     result_DU = np.empty_like(rising_DU)
     places_Q = np.linspace(0, 1, references_DQ.shape[1])
     repeats_D = (references_DQ[:, 1:] == references_DQ[:, :-1]).any(axis=1)
-    rows = zip(rising_DU, order_DU, references_DQ, repeats_D, result_DU, strict=True)
-    for (
-        rising_U,
-        order_U,
-        references_Q,
-        repeats,
-        result_U,
-    ) in rows:  # in order, each place is near the one before
-        places_U = np.interp(rising_U, references_Q, places_Q, left=0, right=1)
+    for rising_U, order_U, references_Q, repeats, result_U in zip(
+        rising_DU, order_DU, references_DQ, repeats_D, result_DU, strict=True
+    ):
+        if not repeats and np.array_equal(rising_U, references_Q):  # few vectors, fitted to themselves
+            result_U[order_U] = places_Q
+            continue
+        places_U = np.interp(rising_U, references_Q, places_Q, left=0, right=1)  # fast, since they rise
         if repeats:
             downwards_U = np.interp(-rising_U[::-1], -references_Q[::-1], -places_Q[::-1])[::-1]
             places_U = (places_U - downwards_U) / 2
