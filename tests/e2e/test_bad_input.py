@@ -157,7 +157,7 @@ def test_a_line_with_a_column_too_few_is_named(tmp_path):
     assert "toy.tsv:2: 2 columns" in read_toy(tmp_path, "score\tsentence1\tsentence2\n1\ta\n")
 
 
-JUDGING = {"alpha": 0.05, "power": 0.8, "permutations": 9, "resamples": 9, "seed": 0}
+JUDGING = {"alpha": 0.05, "power": 0.8, "resamples": 9, "seed": 0}
 
 
 def judged(folder: Path, claim: dict, *arguments: str) -> str:

@@ -1,8 +1,8 @@
 """Tests of whether a difference between two systems is more than chance, over seeds and over sentence pairs.
 
-Over seeds, runs with the same seed are compared (paired t-test; sign-flip permutation test, exact if the number of
-sign patterns, 2^n, is small enough), and the smallest difference that so many seeds could detect is computed. Over
-sentence pairs, one run of each system is compared by a bootstrap that resamples the pairs of one task.
+Over seeds, runs with the same seed are compared by a paired t-test, and the smallest difference that so many seeds
+could detect is computed. Over sentence pairs, one run of each system is compared by a bootstrap that resamples the
+pairs of one task.
 
 Shape suffixes: R resamples, N sentence pairs, S seeds, G groups of tied values.
 """
@@ -31,9 +31,8 @@ class Config(Settings):
     power: float = Field(
         gt=0, lt=1, description="Probability of detecting the minimum detectable difference."
     )
-    permutations: int = Field(gt=0, description="Sign patterns to draw if there are more than this number.")
     resamples: int = Field(gt=0, description="Bootstrap samples of a task's pairs.")
-    seed: int = Field(ge=0, description="Seed for drawing sign patterns and bootstrap samples.")
+    seed: int = Field(ge=0, description="Seed for drawing bootstrap samples.")
 
     @model_validator(mode="after")
     def _more_power_than_chance(self) -> Self:
@@ -57,7 +56,6 @@ class Comparison(NamedTuple):
     difference: float
     sd: float | None
     t_p: float | None
-    permutation_p: float
     detectable: float | None
 
 
@@ -78,7 +76,6 @@ def compare(ours: Sequence[float], theirs: Sequence[float], config: Config) -> C
         difference=float(differences.mean()),
         sd=sd,
         t_p=None if sd is None else _t_test(differences, sd),
-        permutation_p=permutation_p(differences, config.permutations, config.seed),
         detectable=None if sd is None else detectable_difference(sd, n, config.alpha, config.power),
     )
 
@@ -93,25 +90,6 @@ def _t_test(differences_S: Floats, sd: float) -> float:
         return float(mean == 0)
     statistic = mean / (sd / np.sqrt(len(differences_S)))
     return float(2 * special.stdtr(len(differences_S) - 1, -abs(statistic)))
-
-
-def permutation_p(differences: ArrayLike, permutations: int, seed: int) -> float:
-    """Two-sided p of the sign-flip test: how often random signs give a mean at least as far from 0.
-
-    Exact over all 2^n patterns if there are at most ``permutations``. Otherwise patterns are drawn, and the observed
-    one is counted among them, so that p is never 0.
-    """
-    values_S = np.abs(np.asarray(differences, dtype=np.float64))
-    count = len(values_S)
-    exact = 2**count <= permutations
-    if exact:
-        negative = (np.arange(2**count)[:, None] >> np.arange(count)) & 1 == 1
-    else:
-        negative = np.random.default_rng(seed).random((permutations, count)) < 0.5
-    sums = np.where(negative, -values_S, values_S).sum(axis=1)
-    observed = abs(np.sum(np.asarray(differences, dtype=np.float64)))
-    as_far = int((np.abs(sums) >= observed * (1 - 1e-12)).sum())  # tolerates another order of summation
-    return as_far / len(sums) if exact else (as_far + 1) / (len(sums) + 1)
 
 
 def detectable_difference(sd: float, n: int, alpha: float, power: float) -> float:

@@ -257,16 +257,12 @@ def test_isoscore_of_real_vectors_is_that_of_its_definition(minilm):
     assert geometry.isoscore(points) == pytest.approx((used - 1) / (width - 1), abs=1e-9)
 
 
-def test_tests_over_seeds_are_those_of_scipy():
+def test_the_test_over_seeds_is_that_of_scipy():
     random = np.random.default_rng(1)
     ours, theirs = random.normal(70, 1, 8), random.normal(69.5, 1, 8)
-    config = significance.Config(alpha=0.05, power=0.8, permutations=10000, resamples=10, seed=0)
+    config = significance.Config(alpha=0.05, power=0.8, resamples=10, seed=0)
     found = significance.compare(ours.tolist(), theirs.tolist(), config)
     assert found.t_p == pytest.approx(stats.ttest_rel(ours, theirs).pvalue, abs=1e-9)
-    flipped = stats.permutation_test(
-        (ours - theirs,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=False
-    )
-    assert found.permutation_p == pytest.approx(flipped.pvalue, abs=1e-9)
     assert 0.001 < found.t_p < 0.999
 
 

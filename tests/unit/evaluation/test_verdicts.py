@@ -11,7 +11,7 @@ from workflow_scripts.evaluation.significance import (
 )
 from workflow_scripts.evaluation.verdicts import Evidence, corrected, over_pairs, over_resamples, verdict
 
-SETTINGS = Config(alpha=0.05, power=0.8, permutations=1000, resamples=500, seed=3)
+SETTINGS = Config(alpha=0.05, power=0.8, resamples=500, seed=3)
 DIFFERENCES = [0.9, -0.1, 0.9, 1.0, 0.2, 0.8, 1.1]
 
 

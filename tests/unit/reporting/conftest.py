@@ -28,7 +28,7 @@ from workflow_scripts.training.session import write_speed
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"
-SIGNIFICANCE = {"alpha": 0.05, "power": 0.8, "permutations": 1000, "resamples": 1000, "seed": 0}
+SIGNIFICANCE = {"alpha": 0.05, "power": 0.8, "resamples": 1000, "seed": 0}
 REPORT = {
     "figure": {"width_inches": 7.3},
     "learning_curves": {"loss_blocks": 40},

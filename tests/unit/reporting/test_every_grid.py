@@ -88,7 +88,7 @@ def test_a_grid_makes_its_table_and_figures(name):
     contents = {
         table: (ROOT / f"resources/published/{table}.csv").read_bytes() for table in experiment.published
     }
-    significance = Significance.parse(config["significance"] | {"permutations": 10}, "significance")
+    significance = Significance.parse(config["significance"], "significance")
     published = read_published(contents, experiment, name)
     files = [file for _, file in made]
     histories = made_up_histories(grid)

@@ -19,7 +19,7 @@ from workflow_scripts.reporting.claim_file import HeldClaim
 from workflow_scripts.reporting.tables import ScoreFile
 from workflow_scripts.reporting.verdicts import Material, _compare, _material, judged, number
 
-SETTINGS = {"alpha": 0.05, "power": 0.8, "permutations": 1000, "resamples": 400, "seed": 0}
+SETTINGS = {"alpha": 0.05, "power": 0.8, "resamples": 400, "seed": 0}
 SIGNIFICANCE = Config.model_validate(SETTINGS)
 SCORE = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 GRID = {
