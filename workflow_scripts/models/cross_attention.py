@@ -34,7 +34,7 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import check_length
-from workflow_scripts.models.packed import Attended, PackedEncoder, packs
+from workflow_scripts.models.packed import Attended, PackedEncoder, Weigh, packs
 from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.tokens import TokenBatch
 
@@ -121,16 +121,19 @@ def run_twin(
             for stream, its, state in zip((one, other), seen, before, strict=True)
         ]
         if number + 1 in joined:
-            values = [seen[1].values_BHTE, seen[0].values_BHTE]
+            weighing = [seen[1].weigh, seen[0].weigh]
             # Where the cross streams fork, they go on from the primitive states.
             cross = before if not cross or mode == "feedback" else cross
         elif cross and mode == "parallel":
-            values = [stream.values(number, state) for stream, state in zip(crossing, cross, strict=True)]
+            weighing = [
+                stream.weighing(number, state, first=narrow)
+                for stream, state in zip(crossing, cross, strict=True)
+            ]
         else:
             continue
         cross = [
-            _finished(stream, number, its, value, state, narrow)
-            for stream, its, value, state in zip(crossing, seen, values, cross, strict=True)
+            _finished(stream, number, weigh, its, state, narrow)
+            for stream, weigh, its, state in zip(crossing, weighing, seen, cross, strict=True)
         ]
         if mode == "feedback":
             states = cross
@@ -139,12 +142,11 @@ def run_twin(
 
 
 def _finished(
-    stream: PackedEncoder, number: int, seen: Attended, values_BHTE: Tensor, state_ND: Tensor, first: bool
+    stream: PackedEncoder, number: int, weigh: Weigh, seen: Attended, state_ND: Tensor, first: bool
 ) -> Tensor:
     """Weigh values as this layer weighed its own, then the rest of the layer on top of the stream's own state."""
     assert seen.weights_BHQT is not None
-    context_ND = stream.weighed(seen.weights_BHQT, values_BHTE, first)
-    return stream.finished(number, context_ND, stream.residual(state_ND, first), first=first)
+    return stream.finished(number, weigh(seen.weights_BHQT), stream.residual(state_ND, first), first=first)
 
 
 def _padded(packing: Packing, state_ND: Tensor, first: bool) -> Tensor:

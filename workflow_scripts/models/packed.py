@@ -8,8 +8,9 @@ Shape suffixes: B sentences, T tokens of the longest, N tokens in all, Q queries
 E width of a head, D width.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -52,13 +53,17 @@ def packs(backbone: Any) -> bool:
     return all(type(m) is nn.Linear and m.weight.dtype.itemsize >= 4 for m in maps)
 
 
+Weigh = Callable[[Tensor], Tensor]
+"""A layer's values weighed by attention weights, (B, H, Q, T), its own or another's: a context, (N, D) or (B, D)."""
+
+
 class Attended(NamedTuple):
     """What self-attention computes."""
 
     context_ND: Tensor
-    values_BHTE: Tensor
     weights_BHQT: Tensor | None
     """After dropout; None where they were not asked for and nothing is dropped."""
+    weigh: Weigh
 
 
 class PackedEncoder:
@@ -114,10 +119,8 @@ class PackedEncoder:
 
     def layer(self, number: int, state_ND: Tensor, *, first: bool = False) -> Tensor:
         """States after layer ``number`` (from 0), (N, D), or of the first token of each sentence, (B, D)."""
-        if not first:
-            return self.finished(number, self.attended(number, state_ND).context_ND, state_ND)
-        context_BD = self._context_of_first(number, state_ND)
-        return self.finished(number, context_BD, self.residual(state_ND, first=True), first=True)
+        attended = self.attended(number, state_ND, first=first)
+        return self.finished(number, attended.context_ND, self.residual(state_ND, first), first=first)
 
     def residual(self, state_ND: Tensor, first: bool) -> Tensor:
         """What a layer's output is added to."""
@@ -128,65 +131,61 @@ class PackedEncoder:
     ) -> Attended:
         """Self-attention of layer ``number``, before its output projection."""
         attention = self._backbone.encoder.layer[number].attention.self
-        queries_BHQE, keys_BHTE, values_BHTE = self._projections(attention, state_ND, first)
-        p = attention.dropout.p if self._masks else 0.0
-        if not weights and not p:
-            context_BHQE = F.scaled_dot_product_attention(
-                queries_BHQE,
-                keys_BHTE,
-                values_BHTE,
-                attn_mask=self._packing.bias_B11T.to(values_BHTE.dtype) if self._packing.padded else None,
-            )
-            return Attended(self._joined(context_BHQE, first), values_BHTE, None)
-        weights_BHQT = self._weights(number, self._scores(queries_BHQE, keys_BHTE), first)
-        return Attended(self.weighed(weights_BHQT, values_BHTE, first), values_BHTE, weights_BHQT)
+        if first:
+            rows_BTD = self._packing.rows(state_ND)
+            scores_BHQT = self._scores_of_first(attention, state_ND, rows_BTD)
+            weigh = partial(self._weighed_once, attention.value, rows_BTD)
+        else:
+            queries_BHTE, keys_BHTE, values_BHTE = self._projections(attention, state_ND)
+            weigh = partial(self._weighed, values_BHTE)
+            if not (weights or (self._masks and attention.dropout.p)):
+                bias_B11T = self._packing.bias_B11T.to(values_BHTE.dtype) if self._packing.padded else None
+                context_BHTE = F.scaled_dot_product_attention(
+                    queries_BHTE, keys_BHTE, values_BHTE, attn_mask=bias_B11T
+                )
+                return Attended(self._packing.joined(context_BHTE), None, weigh)
+            scores_BHQT = self._scores(queries_BHTE, keys_BHTE)
+        weights_BHQT = self._weights(number, scores_BHQT, first)
+        return Attended(weigh(weights_BHQT), weights_BHQT, weigh)
 
-    def _context_of_first(self, number: int, state_ND: Tensor) -> Tensor:
-        """What ``attended`` computes for the first tokens, (B, D), without keys and values of the others.
-
-        A first token asks once: q (K x + b) is (q K) x + q b, and weights times (V x + b) are V times the weighed x,
-        and b times the sum of the weights. So both maps are applied to each sentence instead of each token.
-        """
+    def weighing(self, number: int, state_ND: Tensor, *, first: bool = False) -> Weigh:
+        """How the values that layer ``number`` makes of some states are weighed."""
         attention = self._backbone.encoder.layer[number].attention.self
-        key, value, rows_BTD = attention.key, attention.value, self._packing.rows(state_ND)
-        heads, width = attention.num_attention_heads, state_ND.shape[1]
-        queries_BHE = self._queries_of_first(attention, state_ND)[:, :, 0]
-        asked_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, key.weight.view(heads, -1, width))
-        offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, key.bias.view(heads, -1))
-        scores_BHT = (asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * _scale(queries_BHE)
-        scores_BH1T = scores_BHT[:, :, None] + self._packing.bias_B11T
-        weights_BHT = self._weights(number, scores_BH1T, first=True)[:, :, 0]
-        weighed_BHD = weights_BHT.to(rows_BTD.dtype) @ rows_BTD
-        context_BHE = torch.einsum("bhd,hed->bhe", weighed_BHD, value.weight.view(heads, -1, width))
-        left_BH1 = weights_BHT.sum(dim=-1, keepdim=True)
-        context_BHE += left_BH1 * value.bias.view(heads, -1)
-        return context_BHE.flatten(1)
+        if first:
+            return partial(self._weighed_once, attention.value, self._packing.rows(state_ND))
+        values_ND = attention.value(state_ND)
+        return partial(self._weighed, self._packing.heads(values_ND, 1, attention.num_attention_heads)[0])
 
-    def _projections(self, attention: Any, state_ND: Tensor, first: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, H, Q, E), keys and values (B, H, T, E)."""
-        maps = [*([] if first else [attention.query]), attention.key, attention.value]
+    def _projections(self, attention: Any, state_ND: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values, (B, H, T, E)."""
+        maps = attention.query, attention.key, attention.value
         weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
         together_ND = F.linear(state_ND, weight, bias)
-        parts = list(self._packing.heads(together_ND, len(maps), attention.num_attention_heads).unbind())
-        if first:
-            parts.insert(0, self._queries_of_first(attention, state_ND))
-        return parts[0], parts[1], parts[2]
+        return self._packing.heads(together_ND, len(maps), attention.num_attention_heads).unbind()
 
-    def _queries_of_first(self, attention: Any, state_ND: Tensor) -> Tensor:
-        """Queries of the first tokens, (B, H, 1, E)."""
-        queries_BD: Tensor = attention.query(state_ND[self._packing.first_B])
-        return queries_BD.view(len(queries_BD), attention.num_attention_heads, 1, -1)
-
-    def _scores(self, queries_BHQE: Tensor, keys_BHTE: Tensor) -> Tensor:
-        """Products of queries and keys over sqrt(E), (B, H, Q, T), minus infinity for padding."""
-        bias_BH1T = self._packing.bias_B11T.expand(-1, queries_BHQE.shape[1], -1, -1)
-        scores_xQT = torch.baddbmm(
-            bias_BH1T.flatten(0, 1).to(queries_BHQE.dtype),
-            queries_BHQE.flatten(0, 1),
+    def _scores(self, queries_BHTE: Tensor, keys_BHTE: Tensor) -> Tensor:
+        """Products of queries and keys over sqrt(E), (B, H, T, T), minus infinity for padding."""
+        bias_BH1T = self._packing.bias_B11T.expand(-1, queries_BHTE.shape[1], -1, -1)
+        scores_xTT = torch.baddbmm(
+            bias_BH1T.flatten(0, 1).to(queries_BHTE.dtype),
+            queries_BHTE.flatten(0, 1),
             keys_BHTE.flatten(0, 1).transpose(1, 2),
-            alpha=_scale(queries_BHQE),
+            alpha=_scale(queries_BHTE),
         )
-        return scores_xQT.view(*queries_BHQE.shape[:3], -1)
+        return scores_xTT.view(*queries_BHTE.shape[:3], -1)
+
+    def _scores_of_first(self, attention: Any, state_ND: Tensor, rows_BTD: Tensor) -> Tensor:
+        """What ``_scores`` gives for the first tokens, (B, H, 1, T), without keys of the others.
+
+        A first token asks once: q (K x + b) is (q K) x + q b. So K is applied to each sentence instead of each token.
+        """
+        heads, key = attention.num_attention_heads, attention.key
+        queries_BD: Tensor = attention.query(state_ND[self._packing.first_B])
+        queries_BHE = queries_BD.view(len(queries_BD), heads, -1)
+        asked_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, key.weight.view(heads, -1, rows_BTD.shape[2]))
+        offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, key.bias.view(heads, -1))
+        scores_BHT = (asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * _scale(queries_BHE)
+        return scores_BHT[:, :, None] + self._packing.bias_B11T
 
     def _weights(self, number: int, scores_BHQT: Tensor, first: bool) -> Tensor:
         """Attention weights of layer ``number`` after dropout."""
@@ -198,17 +197,22 @@ class PackedEncoder:
         place = number * _PLACES + _ATTENTION
         return weights_BHQT * self._masks.attention(place, p, weights_BHQT.shape[1], first=first)
 
-    def weighed(self, weights_BHQT: Tensor, values_BHTE: Tensor, first: bool = False) -> Tensor:
-        """Values weighed by attention, all heads side by side, (N, D), or (B, D) of the first token."""
-        return self._joined(weights_BHQT.to(values_BHTE.dtype) @ values_BHTE, first)
+    def _weighed(self, values_BHTE: Tensor, weights_BHTT: Tensor) -> Tensor:
+        """Values weighed by attention, all heads side by side, (N, D)."""
+        return self._packing.joined(weights_BHTT.to(values_BHTE.dtype) @ values_BHTE)
 
-    def _joined(self, context_BHQE: Tensor, first: bool) -> Tensor:
-        return context_BHQE.flatten(1) if first else self._packing.joined(context_BHQE)
+    def _weighed_once(self, value: Any, rows_BTD: Tensor, weights_BH1T: Tensor) -> Tensor:
+        """What ``_weighed`` gives for the first tokens, (B, D), without values of the others.
 
-    def values(self, number: int, state_ND: Tensor) -> Tensor:
-        """The values that layer ``number`` makes of some states, (B, H, T, E)."""
-        attention = self._backbone.encoder.layer[number].attention.self
-        return self._packing.heads(attention.value(state_ND), 1, attention.num_attention_heads)[0]
+        Weights times (V x + b) are V times the weighed x, and b times the sum of the weights.
+        """
+        weights_BHT, heads = weights_BH1T[:, :, 0], weights_BH1T.shape[1]
+        weighed_BHD = weights_BHT.to(rows_BTD.dtype) @ rows_BTD
+        context_BHE = torch.einsum(
+            "bhd,hed->bhe", weighed_BHD, value.weight.view(heads, -1, rows_BTD.shape[2])
+        )
+        context_BHE += weights_BHT.sum(dim=-1, keepdim=True) * value.bias.view(heads, -1)
+        return context_BHE.flatten(1)
 
     def finished(
         self, number: int, context_ND: Tensor, residual_ND: Tensor, *, first: bool = False
