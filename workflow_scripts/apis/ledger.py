@@ -40,7 +40,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from workflow_scripts.errors import ApiError, DataError
 
@@ -184,27 +184,38 @@ class Ledger:
         if not self.read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._readable():
-            where = path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
-            self._database = sqlite3.connect(
-                where, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            if not self.read_only:
-                self._keep_one_file()
+            self._database = self._connected() if self.read_only else self._connected_to_one_file()
             if self._version() != _VERSION:
                 self._begin_to_use()
 
-    def _keep_one_file(self) -> None:
-        """Use a rollback journal; a store of an earlier version may have two more files, which are taken in."""
-        for attempt in Retrying(
-            retry=retry_if_exception_type(
-                sqlite3.OperationalError
-            ),  # SQLite does not wait here for other processes
+    def _connected(self) -> sqlite3.Connection:
+        where = self.path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
+        return sqlite3.connect(
+            where, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+
+    def _connected_to_one_file(self) -> sqlite3.Connection:
+        """Use a rollback journal; a store of an earlier version may have two more files, which are taken in.
+
+        SQLite does not wait here for other processes. Each attempt has a connection of its own: one that has looked
+        into a write-ahead log holds the store until it is closed, so that two would wait for each other.
+        """
+        attempts = Retrying(
+            retry=retry_if_exception_type(sqlite3.OperationalError),
             stop=stop_after_delay(_BUSY_SECONDS),
-            wait=wait_fixed(0.1),
+            wait=wait_random(0.02, 0.2),
             reraise=True,
-        ):
-            with attempt:
-                self._database.execute("PRAGMA journal_mode=DELETE").fetchall()
+        )
+        return attempts(self._attempt_to_keep_one_file)
+
+    def _attempt_to_keep_one_file(self) -> sqlite3.Connection:
+        database = self._connected()
+        try:
+            database.execute("PRAGMA journal_mode=DELETE").fetchall()
+        except sqlite3.Error:
+            database.close()
+            raise
+        return database
 
     def _version(self) -> int:
         return int(self._database.execute("PRAGMA user_version").fetchone()[0])

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -511,3 +512,17 @@ def test_two_processes_that_open_an_old_store_at_once_take_it_over_once(old):
     assert [process.wait() for process in processes] == [0, 0]
     with Ledger(old) as ledger:
         assert (ledger.check(), ledger.earlier_answers()) == (20, 300)
+
+
+@pytest.mark.parametrize("old", ["with checksums, in WAL mode"], indirect=True)
+def test_two_that_wait_for_an_old_store_do_not_wait_for_each_other(old, monkeypatch):
+    monkeypatch.setattr("workflow_scripts.apis.ledger._BUSY_SECONDS", 5)
+    with closing(sqlite3.connect(old)) as reader, ThreadPoolExecutor(2) as pool:
+        reader.execute("SELECT count(*) FROM answers").fetchall()  # holds the store until it is closed
+        opened = [pool.submit(Ledger, old) for _ in range(2)]
+        time.sleep(1)
+        assert not any(ledger.done() for ledger in opened)
+        reader.close()
+        for ledger in opened:
+            with ledger.result():
+                assert ledger.result().earlier_answers() == 300
