@@ -25,7 +25,15 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.significance import Summary, summarise
 from workflow_scripts.figures.axis_labels import column_label
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.named_points import HOW_DRAWN, Mark, draw_mark, name_marks, numbers, words
+from workflow_scripts.figures.named_points import (
+    HOW_DRAWN,
+    Mark,
+    draw_mark,
+    name_marks,
+    numbers,
+    without_point,
+    words,
+)
 from workflow_scripts.figures.style import INK, FigureStyle, empty_figure, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
@@ -153,14 +161,16 @@ def draw_plane(
     footnotes: Sequence[str],
 ) -> Figure:
     """Draw the plane; bars are one standard deviation over seeds, an open point has no score."""
-    rows = [row for row in points.to_pylist() if row["alignment"] is not None]
+    every = points.to_pylist()
+    rows = [row for row in every if row["alignment"] is not None]
+    undrawn = without_point([row["run"] for row in every if row["alignment"] is None], request.called)
     if not rows:
         return empty_figure(style, title, footnotes, "Alignment and uniformity are gaps for every run.")
     data, called = request.called.dataset(request.config.task), request.called
     tasks = ", ".join(sorted({row["note"] for row in rows if row["note"]}))
     for named in (words, numbers):
         names = named([row["run"] for row in rows], called)
-        notes = [HOW_DRAWN, f"{data}: {tasks}." if tasks else "", *names.footnotes]
+        notes = [HOW_DRAWN, f"{data}: {tasks}." if tasks else "", *names.footnotes, *undrawn]
         figure = new_figure(style, _PANEL_INCHES, title, [*filter(None, notes)], footnotes)
         axes = figure.subplots()
         axes.grid()

@@ -55,6 +55,12 @@ def numbers(runs: Sequence[str], called: Called) -> Names:
     return Names(short, [f"Points: {key}.", *names.footnotes])
 
 
+def without_point(runs: Sequence[str], called: Called) -> list[str]:
+    """A note that names the runs that could not be drawn, if there are any."""
+    names = "; ".join(called.run(run) for run in runs)
+    return [f"Without a point, for want of scores: {names}."] if runs else []
+
+
 def draw_mark(axes: Axes, mark: Mark, colour: Any) -> None:
     """A point with its bars; a square where there is one seed."""
     axes.errorbar(mark.x, mark.y, mark.y_sd, mark.x_sd, color=INK, lw=0.8, capsize=2, zorder=2)

@@ -14,7 +14,15 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import pearson, spearman
 from workflow_scripts.figures.axis_labels import column_label
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.named_points import HOW_DRAWN, Mark, draw_mark, name_marks, numbers, words
+from workflow_scripts.figures.named_points import (
+    HOW_DRAWN,
+    Mark,
+    draw_mark,
+    name_marks,
+    numbers,
+    without_point,
+    words,
+)
 from workflow_scripts.figures.style import COLOURS, FigureStyle, empty_figure, new_figure, upright
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
@@ -32,7 +40,7 @@ COLUMNS = pa.schema(
         ("y_sd", pa.float64()),
     ]
 )
-"""Means and standard deviations over seeds of two columns of a table, a row per run that has both."""
+"""Means and standard deviations over seeds of two columns of a table, a row per run; null where it has no score."""
 TITLE = "Two scores of every run: {title}"
 DESCRIPTION = "A point per run, one column of the table to the right, another upwards."
 
@@ -49,13 +57,13 @@ class Config(Settings):
 
 
 def points(request: Request[Config]) -> pa.Table:
-    """The runs of the table that have both scores."""
+    """Both scores of the table's runs."""
     (table,) = request.inputs["table"]
     return both_scores(read_table(table, TABLE).to_pylist(), request.config)
 
 
 def both_scores(table: Iterable[Row], columns: Config) -> pa.Table:
-    """Runs that have both scores.
+    """Two scores of every run.
 
     Args:
         table: Rows with the columns of ``columns.tables.TABLE``.
@@ -70,14 +78,10 @@ def both_scores(table: Iterable[Row], columns: Config) -> pa.Table:
         if heading not in headings:
             raise ConfigError(f"scatter: {heading} is no heading; has {headings}. Name one of them.")
     cells = {(row["run"], row["heading"]): row for row in table}
-    both = [
-        (run, cells[run, columns.x], cells[run, columns.y])
-        for run in dict.fromkeys(run for run, _ in cells)
-        if cells[run, columns.x]["mean"] is not None and cells[run, columns.y]["mean"] is not None
-    ]
-    rows = [
-        {"run": run, "x": x["mean"], "x_sd": x["sd"], "y": y["mean"], "y_sd": y["sd"]} for run, x, y in both
-    ]
+    rows = []
+    for run in dict.fromkeys(run for run, _ in cells):
+        x, y = cells[run, columns.x], cells[run, columns.y]
+        rows.append({"run": run, "x": x["mean"], "x_sd": x["sd"], "y": y["mean"], "y_sd": y["sd"]})
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
@@ -86,12 +90,15 @@ def draw(
 ) -> Figure:
     """Draw the points; a footnote says how the columns correlate over three runs or more."""
     columns = request.config
-    marks = [Mark(row["run"], row["x"], row["y"], row["x_sd"], row["y_sd"]) for row in points.to_pylist()]
+    rows = points.to_pylist()
+    marks = [Mark(**row) for row in rows if row["x"] is not None and row["y"] is not None]
+    drawn = {mark.run for mark in marks}
+    undrawn = without_point([row["run"] for row in rows if row["run"] not in drawn], request.called)
     if not marks:
         return empty_figure(style, title, footnotes, f"No run has both {columns.x} and {columns.y}.")
     for named in (words, numbers):
         names = named([mark.run for mark in marks], request.called)
-        notes = [HOW_DRAWN, *names.footnotes, *_correlation(points)]
+        notes = [HOW_DRAWN, *names.footnotes, *undrawn, *_correlation(marks)]
         figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
         axes = figure.subplots()
         axes.grid()
@@ -111,8 +118,8 @@ def _label(request: Request[Config], heading: str) -> str:
     return column_label(experiment_of(tables[0]), heading, request.called) if tables else heading
 
 
-def _correlation(points: pa.Table) -> list[str]:
-    x, y = (np.array(points[axis].to_pylist()) for axis in "xy")
-    if len(x) < 3:
+def _correlation(marks: Sequence[Mark]) -> list[str]:
+    if len(marks) < 3:
         return []
+    x, y = np.array([mark.x for mark in marks]), np.array([mark.y for mark in marks])
     return [f"Over {len(x)} runs: Pearson {pearson(x, y):.2f}, Spearman {spearman(x, y):.2f}."]

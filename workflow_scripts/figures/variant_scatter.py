@@ -1,5 +1,6 @@
 """One measure against another: a point for every variant of a model, Pearson's r over a model's points where asked."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 from typing import Literal
@@ -14,7 +15,7 @@ from workflow_scripts.evaluation.correlation import pearson
 from workflow_scripts.figures.base import Needs, Request
 from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, measured, names_and_scores
 from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure
-from workflow_scripts.reporting.extraction_cells import Names, Scores, Variants, variants_of
+from workflow_scripts.reporting.extraction_cells import Names, Row, Scores, Variants, variants_of
 
 NEEDS = Needs(
     inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
@@ -72,7 +73,7 @@ def draw(
     rows = points.to_pylist()
     hidden = sum(row["y"] <= 0 for row in rows) if config.y_scale == "log" else 0
     lost = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
-    notes = [note for note in (config.note, UNITS, lost) if note]
+    notes = [note for note in (config.note, UNITS, lost, _undrawn(config, names, rows)) if note]
     figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
     if not rows:
         empty_panel(figure, f"No model has both {config.x} and {config.y}.")
@@ -92,3 +93,15 @@ def draw(
     axes.grid()
     axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
+
+
+def _undrawn(config: Config, names: Names, rows: Sequence[Row]) -> str | None:
+    """How many variants of which model have no point, since a score is a gap."""
+    drawn = Counter(row["series"] for row in rows)
+    planned = len(variants_of(config.variants))
+    few = [
+        f"{planned - drawn[name]} of {planned} of {names.model(name)}"
+        for name in config.models
+        if drawn[name] < planned
+    ]
+    return f"Without a point, for want of scores: {'; '.join(few)}." if few else None

@@ -167,3 +167,8 @@ def test_points_that_a_logarithmic_axis_cannot_show_are_counted_in_a_note(scores
     assert "does not show" not in svg_of("variant_scatter", points, request)
     linear = request_of("variant_scatter", scores)
     assert "does not show" not in svg_of("variant_scatter", below, linear)
+
+
+def test_variants_without_a_point_are_counted_in_a_note(scores):
+    assert "Without a point, for want of scores: 4 of 4 of RE." in scatter(scores)  # no isotropy was measured
+    assert "Without a point" not in scatter(scores, models=["BERT"])

@@ -231,6 +231,13 @@ def test_a_run_without_a_score_stays_in_the_plane():
     assert {"a", "b"} <= set(texts(svg))
 
 
+def test_a_run_without_alignment_is_named_below_the_plane():
+    scores = [geometry("a.mini", 1, 0.1, -1), geometry("b.mini", 1, None, None)]
+    data = plane(scores, Headline("A", {"a.mini": 71.0, "b.mini": 1.0}), PLANE)
+    svg = svg_of(lambda *text: draw_plane(data, "A", Request(PLANE), STYLE, *text))
+    assert "Without a point, for want of scores: b.mini." in texts(svg)
+
+
 def test_gaps_everywhere_give_a_figure_that_says_so():
     data = plane([geometry("a.mini", 1, None, None)], Headline("A", {"a.mini": 1.0}), PLANE)
     svg = svg_of(lambda *text: draw_plane(data, "A", Request(PLANE), STYLE, *text))

@@ -26,14 +26,17 @@ def svg_of(data):
         )
 
 
-def test_a_point_is_a_run_with_both_scores():
+def test_a_row_is_a_run_and_one_without_both_scores_is_named_below_the_figure():
     data = both_scores(table((0.1, 70), (0.2, None), (0.3, 80)), SHOWN)
     assert data.schema == COLUMNS
     assert data.to_pylist() == [
         {"run": "a.x", "x": 0.1, "x_sd": 0.1, "y": 70.0, "y_sd": 0.1},
+        {"run": "b.x", "x": 0.2, "x_sd": 0.1, "y": None, "y_sd": 0.1},
         {"run": "c.x", "x": 0.3, "x_sd": 0.1, "y": 80.0, "y_sd": 0.1},
     ]
-    assert "Pearson" not in svg_of(data)  # two points always lie on a line
+    svg = svg_of(data)
+    assert "Without a point, for want of scores: b.x." in svg
+    assert "Pearson" not in svg  # two points always lie on a line
 
 
 def test_the_figure_says_how_the_columns_correlate():
@@ -41,6 +44,7 @@ def test_the_figure_says_how_the_columns_correlate():
     svg = svg_of(both_scores(table((1, 1), (2, 3), (3, 2)), SHOWN))
     for text in ("energy", "STS", "Over 3 runs: Pearson 0.50, Spearman 0.50", "a stand-in", ">b<"):
         assert text in svg
+    assert "Without a point" not in svg
 
 
 def test_no_run_with_both_scores_says_so():
