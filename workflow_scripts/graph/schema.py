@@ -7,12 +7,12 @@ the graph knows every key, type and range without importing what reads them.
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.exceptions import ValidationError
 
 from workflow_scripts.graph.findings import advice
 
@@ -38,7 +38,7 @@ def validator_of(schema: Mapping[str, Any], definition: str | None = None) -> Dr
 
 def schema_findings(value: Any, validator: Draft202012Validator, place: str) -> Iterator[str]:
     """What is wrong with ``value``; of a choice between several forms, what is wrong with the nearest one."""
-    nearest = [best_match([error]) or error for error in validator.iter_errors(value)]
+    nearest = [mistake for error in validator.iter_errors(value) for mistake in _mistakes(error)]
     nearest.sort(key=lambda error: list(map(str, error.absolute_path)))
     seen: set[tuple[Any, ...]] = set()
     for error in nearest:
@@ -46,6 +46,31 @@ def schema_findings(value: Any, validator: Draft202012Validator, place: str) -> 
         if error.validator not in _ONE_A_PLACE or kind not in seen:
             yield from (f"{place}{line}" for line in _lines(error))
         seen.add(kind)
+
+
+def _mistakes(error: ValidationError) -> Iterator[ValidationError]:
+    """An error itself or, where a value has none of several forms, what keeps it from the nearest, if one is."""
+    forms = sorted(_forms(error), key=_distance)
+    if not forms or (len(forms) > 1 and _distance(forms[0]) == _distance(forms[1])):
+        yield error
+    else:
+        for mistake in forms[0]:
+            yield from _mistakes(mistake)
+
+
+def _forms(error: ValidationError) -> list[list[ValidationError]]:
+    """What keeps a value from each of the forms that it may have."""
+    forms: dict[Any, list[ValidationError]] = {}
+    for mistake in error.context or ():
+        forms.setdefault(mistake.schema_path[0], []).append(mistake)
+    return list(forms.values())
+
+
+def _distance(form: Sequence[ValidationError]) -> tuple[bool, int, int]:
+    """How far a value is from a form: of another type; keys too many or missing; whatever is wrong, inside too."""
+    own = [mistake for mistake in form if not mistake.path]
+    keys = sum(len(_strange_keys(one)) if one.validator == "additionalProperties" else 1 for one in own)
+    return any(one.validator == "type" for one in own), keys, len(form)
 
 
 _ONE_A_PLACE = ("type", "required", "additionalProperties")
@@ -66,11 +91,15 @@ def _path(error: ValidationError) -> str:
     return ".".join(map(str, error.absolute_path))
 
 
+def _strange_keys(error: ValidationError) -> list[str]:
+    return [str(key) for key in error.instance if key not in error.schema.get("properties", {})]
+
+
 def _unknown_keys(error: ValidationError) -> Iterator[str]:
     path = f"{_path(error)}." if error.absolute_path else ""
     patterns = list(error.schema.get("patternProperties", {}))
     known = sorted(error.schema.get("properties", {}))
-    strange = [str(key) for key in error.instance if key not in known]
+    strange = _strange_keys(error)
     if patterns:  # names that its user chooses
         wanted = Draft202012Validator({"pattern": patterns[0]})
         for key in strange:
@@ -101,5 +130,14 @@ def _one_line(error: ValidationError) -> str:
         hint = f" Did you mean {close[0]}?" if close else ""
         return f"{path}: {error.instance!r} is none of {', '.join(map(str, error.schema['enum']))}.{hint}"
     meaning = f" ({error.schema['description']})" if "description" in error.schema else ""
-    message = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]} ..."
+    message = _none_of(error) if error.context else error.message
+    message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]} ..."
     return f"{path}: {message}{meaning}."
+
+
+def _none_of(error: ValidationError) -> str:
+    """That a value has none of several forms, each named by its type or the keys that it needs."""
+    mistakes = [mistake for form in _forms(error) for mistake in form]
+    types = [str(one.validator_value) for one in mistakes if one.validator == "type"]
+    keys = [" and ".join(one.validator_value) for one in mistakes if one.validator == "required"]
+    return f"needs {', or '.join(dict.fromkeys([*types, *keys]))}, but is {error.instance!r}"
