@@ -8,7 +8,7 @@ from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import check, read_files
 from workflow_scripts.graph.runs import all_runs, at, points_of, run_settings, runs_of
-from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA
+from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA, read_schema, schema_findings, validator_of
 from workflow_scripts.methods import load_method
 from workflow_scripts.reporting.settings import Grid
 from workflow_scripts.tools.write_schema import PartialTraining, Study, TrainingBlock, schema_of, schema_texts
@@ -64,6 +64,31 @@ def test_overrides_of_training_are_held_to_its_keys_types_and_ranges(overrides, 
     config["methods"]["simcse"]["training"] = overrides
     with pytest.raises(ConfigError, match=complaint):
         check(config, schema_of(Study), "")
+
+
+HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
+
+
+@pytest.mark.parametrize(
+    ("block", "found"),
+    [
+        ({"fetch": {"sources": [HUB_ENCODER], "licence": "MIT"}}, []),
+        ({"sources": [HUB_ENCODER]}, ["encoders.mine: needs fetch, or adapt, or runs and label, but is {'sources'"]),
+        (5, ["encoders.mine: needs object, but is 5"]),
+        ({"runs": [{"method": "simcse", "encoder": "a", "corpus": "b"}], "lable": "x"}, ["encoders.mine.lable: unknown key. Did you mean label", "encoders.mine: without label"]),
+        ({"fetch": {"sources": [{"kind": "hub"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without repository"]),
+        ({"fetch": {"sources": [{"kind": "hubb"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: 'hubb' is none of hub, local"]),
+        ({"fetch": {"sources": [{"repository": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0: without kind"]),
+        ({"fetch": {"sources": [HUB_ENCODER | {"path": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.path: unknown key. Known: kind, repository"]),
+    ],
+)  # fmt: skip
+def test_a_block_of_several_forms_is_told_what_its_nearest_form_lacks(block, found):
+    validator = validator_of(read_schema(ROOT / "config" / SCHEMA))
+    config = merged_config(ROOT, DEMO)
+    config["encoders"]["mine"] = block
+    lines = [*schema_findings(config, validator, "")]
+    assert len(lines) == len(found)
+    assert all(line.startswith(start) for line, start in zip(lines, found, strict=True))
 
 
 @pytest.mark.parametrize("overlay", STUDIES)

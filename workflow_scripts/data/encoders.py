@@ -1,15 +1,15 @@
 """Encoders from an ordered list of sources, as ``sources`` has it for datasets."""
 
 import shutil
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.data.hub import download
 from workflow_scripts.data.planned import ON_HUB
+from workflow_scripts.data.sources import Commit, Repository, local_root, package_root
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
 
@@ -27,34 +27,43 @@ FILES = (
 """The files that are copied: weights in safetensors, configuration and tokeniser, but no pickles and no code."""
 
 
+Folder = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class EncoderSource(Settings):
-    """A folder below the data root or in an installed package, or a repository of the Hub at one commit."""
-
-    kind: Literal["local", "package", "hub"]
-    package: str | None = Field(default=None, description="Import name; for kind package.")
-    path: str | None = Field(
-        default=None, pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Folder; for local and package."
-    )
-    repository: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
-    revision: str | None = Field(
-        default=None,
-        pattern="^[0-9a-f]{40}$",
-        description="Commit, for kind hub; without one, the job stops with the Hub's newest commit.",
-    )
+class _Source(Settings):
     sha256: dict[str, Sha256] | None = Field(
         default=None,
         description="Of each file that is taken, by its name; null where a commit pins them, or nothing.",
     )
 
-    @model_validator(mode="after")
-    def _says_where(self) -> "EncoderSource":
-        needed = {"local": ("path",), "package": ("package", "path"), "hub": ("repository",)}[self.kind]
-        if missing := [name for name in needed if getattr(self, name) is None]:
-            raise ValueError(f"a source of kind {self.kind} needs {' and '.join(missing)}")
-        return self
+
+class LocalEncoder(_Source):
+    """A folder below the data root."""
+
+    kind: Literal["local"]
+    path: Folder
+
+
+class PackageEncoder(_Source):
+    """A folder in an installed Python package."""
+
+    kind: Literal["package"]
+    package: str = Field(description="Import name.")
+    path: Folder
+
+
+class HubEncoder(_Source):
+    """A repository of the Hugging Face Hub at one commit."""
+
+    kind: Literal["hub"]
+    repository: Repository
+    revision: Commit | None = Field(
+        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
+    )
+
+
+EncoderSource = Annotated[LocalEncoder | PackageEncoder | HubEncoder, Field(discriminator="kind")]
 
 
 class Fetch(Settings):
@@ -101,22 +110,20 @@ def copy_files(origin: Path, folder: Path) -> None:
 
 
 def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
-    if source.kind == "hub":
-        folder = download(str(source.repository), source.revision, "model", list(FILES))
-        return folder, f"hub:{source.repository}@{source.revision}"
-    if source.kind == "package":
-        spec = find_spec(str(source.package))
-        if spec is None or spec.origin is None:
-            raise MissingError(f"Python package {source.package} is not installed")
-        root, label = Path(spec.origin).parent, f"package:{source.package}/"
-    elif data_root is None:
-        raise MissingError("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
-    else:
-        root, label = data_root, "local:"
-    folder = root / str(source.path)
+    match source:
+        case HubEncoder():
+            folder = download(source.repository, source.revision, "model", list(FILES))
+            return folder, f"hub:{source.repository}@{source.revision}"
+        case PackageEncoder():
+            folder, label = (
+                package_root(source.package) / source.path,
+                f"package:{source.package}/{source.path}",
+            )
+        case LocalEncoder():
+            folder, label = local_root(data_root) / source.path, f"local:{source.path}"
     if not folder.is_dir():
         raise MissingError(f"{folder} does not exist")
-    return folder, f"{label}{source.path}"
+    return folder, label
 
 
 def _checked(name: str, source: EncoderSource, folder: Path) -> dict[str, str]:

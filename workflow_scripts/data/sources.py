@@ -45,30 +45,48 @@ class File(Settings):
     size: int | None = Field(default=None, ge=0, description="Bytes; a download that was cut off has fewer.")
 
 
-class FileSource(Settings):
-    """Files below the data root (``local``), in an installed Python package, or of the Hub at one commit."""
+Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")]
+Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
 
-    kind: Literal["local", "package", "hub_files"]
-    package: str | None = Field(default=None, description="Import name; only for kind package.")
-    repository: str | None = Field(
-        default=None, pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$", description="For kind hub_files."
-    )
-    revision: str | None = Field(
-        default=None,
-        pattern="^[0-9a-f]{40}$",
-        description="Commit, for kind hub_files; without one, the job stops with the Hub's newest commit.",
-    )
+
+class _Files(Settings):
     files: dict[str, File] = Field(min_length=1, description="Files by role, as the reader names them.")
     reader: str = Field(pattern="^[a-z0-9_]+$", description="Module in workflow_scripts/data/readers.")
     options: dict[str, Any] = Field(default={}, description="Keyword arguments of the reader.")
+
+
+class LocalFiles(_Files):
+    """Files below the data root."""
+
+    kind: Literal["local"]
+
+
+class PackageFiles(_Files):
+    """Files in an installed Python package."""
+
+    kind: Literal["package"]
+    package: str = Field(description="Import name.")
+
+
+class HubFiles(_Files):
+    """Files of a dataset of the Hugging Face Hub at one commit."""
+
+    kind: Literal["hub_files"]
+    repository: Repository
+    revision: Commit | None = Field(
+        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
+    )
+
+
+FileSource = LocalFiles | PackageFiles | HubFiles
 
 
 class HubSource(Settings):
     """A dataset of the Hugging Face Hub at one commit."""
 
     kind: Literal["hub"]
-    repository: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
-    revision: str = Field(pattern="^[0-9a-f]{40}$", description="Commit; a branch would move.")
+    repository: Repository
+    revision: Commit = Field(description="Commit; a branch would move.")
     name: str | None = Field(default=None, description="Configuration of the dataset, where it has several.")
     splits: list[str] = Field(min_length=1, description="Splits to read, one after the other.")
     split_names: dict[str, str] = Field(default={}, description="Hub's split to ours, for the column split.")
@@ -185,9 +203,13 @@ def expected(dataset: Dataset) -> str:
 def _expected(source: FileSource | HubSource) -> str:
     if isinstance(source, HubSource):
         return f"hub:{source.repository}@{source.revision}"
-    label = {"local": "local:", "package": f"package:{source.package}/"}.get(
-        source.kind, f"hub:{source.repository}@{source.revision}/"
-    )
+    match source:
+        case LocalFiles():
+            label = "local:"
+        case PackageFiles():
+            label = f"package:{source.package}/"
+        case HubFiles():
+            label = f"hub:{source.repository}@{source.revision}/"
     hashes = sorted((file.path, file.sha256 or "not pinned") for file in source.files.values())
     return " and ".join(f"{label}{path} (sha256 {sha256})" for path, sha256 in hashes)
 
@@ -263,29 +285,30 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
 
 def _root_of(source: FileSource, data_root: Path | None) -> tuple[Path, str]:
     """The folder with a source's files, and its name in records."""
-    if source.kind == "package":
-        return _package_root(source.package)
-    if source.kind == "hub_files":
-        return _hub_root(source)
-    return _local_root(data_root)
+    match source:
+        case LocalFiles():
+            return local_root(data_root), "local:"
+        case PackageFiles():
+            return package_root(source.package), f"package:{source.package}=={version(source.package)}/"
+        case HubFiles():
+            paths = [file.path for file in source.files.values()]
+            folder = download(source.repository, source.revision, "dataset", paths)
+            return folder, f"hub:{source.repository}@{source.revision}/"
 
 
-def _local_root(data_root: Path | None) -> tuple[Path, str]:
+def local_root(data_root: Path | None) -> Path:
+    """The data root, which may not be set."""
     if data_root is None:
         raise MissingError("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
-    return data_root, "local:"
+    return data_root
 
 
-def _package_root(package: str | None) -> tuple[Path, str]:
-    spec = find_spec(package) if package else None
+def package_root(package: str) -> Path:
+    """The folder of an installed Python package."""
+    spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise MissingError(f"Python package {package} is not installed")
-    return Path(spec.origin).parent, f"package:{package}=={version(str(package))}/"
-
-
-def _hub_root(source: FileSource) -> tuple[Path, str]:
-    repository, paths = str(source.repository), [file.path for file in source.files.values()]
-    return download(repository, source.revision, "dataset", paths), f"hub:{repository}@{source.revision}/"
+    return Path(spec.origin).parent
 
 
 def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:

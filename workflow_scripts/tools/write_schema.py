@@ -280,7 +280,7 @@ def _tell_apart(node: object) -> None:
         node["required"] = [key]
         node["properties"] = {key: {"enum": sorted(mapping)}}
         node["allOf"] = [
-            {"if": {"properties": {key: {"const": value}}}, "then": {"$ref": ref}}
+            {"if": {"properties": {key: {"const": value}}, "required": [key]}, "then": {"$ref": ref}}
             for value, ref in mapping.items()
         ]
 

@@ -47,7 +47,7 @@ def test_columns_are_numbered_by_their_block():
     [
         ({"tasks": []}, r"columns.0.tasks: \[\] should be non-empty"),
         ({"tasks": ["sts12"], "heading": "A"}, r"columns.0\.?.*heading"),
-        ({"tasks": "sts12"}, "columns.0.tasks: 'sts12' is not valid"),
+        ({"tasks": "sts12"}, "columns.0.tasks: needs object, or array, but is 'sts12'"),
     ],
 )
 def test_a_block_that_lists_no_tasks_is_refused(column, message):

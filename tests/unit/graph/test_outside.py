@@ -137,9 +137,8 @@ def test_the_name_is_the_same_before_and_after_the_job(root, monkeypatch, tmp_pa
         return read_rows(), {"hub": Input(path=f"hub:{source.repository}@{COMMIT}", sha256=PIN)}
 
     monkeypatch.setattr("workflow_scripts.data.sources._from_hub", ask)
-    monkeypatch.setattr(
-        "workflow_scripts.data.sources._package_root", lambda _: (ROOT / "tests", "package:tests==1/")
-    )
+    monkeypatch.setattr("workflow_scripts.data.sources.package_root", lambda _: ROOT / "tests")
+    monkeypatch.setattr("workflow_scripts.data.sources.version", lambda _: "1")
     on_hub = {"splits": ["test"], "columns": {}}
     whole = [source | ({"reader": "lines"} if "files" in source else on_hub) for source in sources]
     block = {"form": "sentences", "sources": whole, "contract": {}, "optional": True}
