@@ -86,7 +86,12 @@ def measure(timing: Timing) -> Iterator[Measured]:
         {"subset": "", "sentence1": one, "sentence2": two, "score": float(number % 6)}
         for number, (one, two) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))
     ]
-    task = load_task("wiki", pa.Table.from_pylist(rows, schema=PAIRS), {}, by_group=False)
+    task = load_task(
+        "wiki",
+        pa.Table.from_pylist(rows, schema=PAIRS),
+        {"datasets": ["wiki"], "max_tokens": 128},
+        by_group=False,
+    )
     backbone, tokenizer = load_backbone(minilm()), load_tokenizer(minilm())
     vectors = EncoderVectors(backbone, tokenizer, None, None, "float32")
     vocabulary = read_vocabulary(tokenizer, ["the", "of", "a"], [".", ","])

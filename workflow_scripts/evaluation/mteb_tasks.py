@@ -3,14 +3,15 @@
 Results of finished tasks are kept as mteb's own JSON in a cache folder, subset by subset, and not computed again. The
 cache is keyed by the model's name and revision, but mteb gives the same ones to every local model, so that one model
 would get another's scores. Here, the name is that of the run, and the revision is a hash of all files in the folder
-and of the length to which texts are truncated. The cache has a subfolder for each version of mteb, and a task whose
-data has another revision is run again.
+and of the length to which texts are truncated. The cache of a job has a key of its own, code and packages included
+(``keyed_cache``), and a task whose data has another revision is run again.
 
 mteb's JSON contains times and dates; the scores returned here do not.
 """
 
 import hashlib
 import json
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -34,6 +35,8 @@ from workflow_scripts.data.hub import at_commit, find, snapshot
 from workflow_scripts.errors import ConfigError, DataError, MissingError
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folder
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.record import sha256_of
 
 
@@ -130,6 +133,27 @@ def _files_hash(folder: Path) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
+def keyed_cache(job: Job, config: Config) -> Path:
+    """A folder beside a job's scores for what it has finished, named by all that decides the score of any task.
+
+    What was finished under another key is deleted. No rule names the folder as an output, so that a job which was
+    stopped, or is to run more tasks, goes on from there.
+    """
+    key = job_key(
+        job.rule,
+        wildcards=job.wildcards,
+        settings=config.model_dump(include={"max_tokens", "batch_size", "device"}),
+        inputs={"model": job.start.inputs["model"].sha256},
+        meaning=job.start.meaning,
+        packages=job.start.packages,
+    )
+    folder = job.outputs["scores"].with_suffix(".checkpoints")
+    for other in folder.glob("*"):
+        if other.name != key:
+            shutil.rmtree(other)
+    return folder / key
+
+
 def evaluate(
     folder: Path,
     tasks: Sequence[AbsTask],
@@ -161,7 +185,7 @@ def evaluate(
         DataError: if a dataset is unavailable and ``missing_data`` is ``stop``.
     """
     encoder = _load(folder, config, run)
-    cache = ResultCache(cache_folder / f"mteb-{mteb.__version__}")
+    cache = ResultCache(cache_folder)
     scores: list[Score] = []
     for task in tasks:
         result = _finished(task, encoder.mteb_model_meta, cache)

@@ -47,6 +47,9 @@ Fits = Mapping[tuple[Key, str], Fit]
 """What was fitted on Wikitext for a key and a post-processing."""
 
 
+_SHORT = 16  # tokens
+
+
 class JobBlock(Settings):
     """Combinations that one job evaluates."""
 
@@ -75,6 +78,11 @@ class Opened(NamedTuple):
     """Document frequencies of Wikitext, where a weighting uses them."""
     depth: int
     """Number of layers of the encoder; 0 for static tables."""
+
+    def pieces(self, text: str) -> list[int]:
+        """Token ids of a short text."""
+        ids: list[int] = self.vectors.tokens([text], _SHORT).raw.ids.tolist()
+        return ids
 
 
 def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:

@@ -30,8 +30,7 @@ def main() -> None:
         mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists)),
         config,
         run=f"{job.wildcards['run']}.seed{job.wildcards['seed']}",
-        # Not an output of the rule, so that a job that was stopped, or is to run more tasks, continues from there.
-        cache_folder=scores_file.with_suffix(".checkpoints"),
+        cache_folder=mteb_tasks.keyed_cache(job, config),
         lost=failures.add,
         missing=missing,
     )

@@ -26,7 +26,7 @@ def main() -> None:
     run = open_run(job)
     columns = {"scores": SCORES, "pairs": SIMILARITIES}
     made = evaluate_tasks(job, tasks, run.encoding(config.max_tokens), columns)
-    record = job.record(labels=[*config.labels(run.tokenizer), *made.labels])
+    record = job.record(labels=[*config.labels(run.tokenizer.tokenize), *made.labels])
     write_table(job.outputs["scores"], made.tables["scores"], record)
     write_table(job.outputs["pairs"], made.tables["pairs"], record)
 

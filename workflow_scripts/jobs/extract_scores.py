@@ -36,6 +36,7 @@ def main() -> None:
     suite = job.settings["suite"]
     table = read_dataset_table(job.inputs["dataset"])
     gpus = job.operational["gpus"]
+    labels = [suite["label"]] if suite.get("label") else []
     opened = open_representation(settings, Files.of(job), gpus) if len(table) else None
     if opened is None:
         scores = absent(name)
@@ -46,10 +47,9 @@ def main() -> None:
             fits |= read_fits(read_table(path, FITTED), cells)
         task = load_scoring(kind).load(name, table, suite, by_group=uses_groups(settings))
         scores = list(evaluate(settings, cells, task, suite["max_tokens"], opened, fits))
-    rows = rows_of(representation, kind, scores)
-    labels = [suite["label"]] if suite.get("label") else []
+        labels += task.labels(opened.pieces)
     record = job.record(labels=labels)
-    write_table(job.outputs["scores"], rows, record)
+    write_table(job.outputs["scores"], rows_of(representation, kind, scores), record)
 
 
 if __name__ == "__main__":

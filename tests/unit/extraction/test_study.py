@@ -20,6 +20,7 @@ from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.extraction import EXTRACTION, TOKEN_AVERAGES
 from workflow_scripts.data.sources import DatasetBlock, load
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.evaluation.sts import RELEASED
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
 from workflow_scripts.extraction.opening import read_biases
@@ -42,12 +43,19 @@ from workflow_scripts.extraction.study import (
 from workflow_scripts.extraction.weighting import Idf, read_vocabulary
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.provenance.artefacts import job_record, read_table, write_table, writing_model_folder
+from workflow_scripts.provenance.artefacts import (
+    job_record,
+    read_record,
+    read_table,
+    write_table,
+    writing_model_folder,
+)
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 PAPER = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
 BIASES = ROOT / "resources/tokens/bert.json"
 TEXTS = tiny.sentences(60, seed=3)
+SUITE = {"datasets": ["toy"], "max_tokens": 32}
 ALL_KINDS = ["sts", "clustering", "transfer", "geometry", "isotropy"]
 
 
@@ -279,7 +287,7 @@ def opened_random(settings):
 def real_task(name):
     block = yaml.safe_load((ROOT / "config/datasets.yaml").read_text())["datasets"][name]
     parsed, _ = load(name, DatasetBlock.parse(block, name), Path(DATA))
-    return load_sts(name, parsed.table, {}, by_group=False)
+    return load_sts(name, parsed.table, SUITE, by_group=False)
 
 
 def spearman_of(name, *weightings):
@@ -333,7 +341,7 @@ def test_random_embeddings_come_near_the_bag_of_wordpieces(task, plain, unbiased
 def test_every_draw_has_vectors_of_its_own():
     settings = random_study(["avg"], draws=3)
     rows = [{"subset": "", "sentence1": "a town", "sentence2": "a city", "score": 1.0}] * 2
-    task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), {}, by_group=False)
+    task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), SUITE, by_group=False)
     found = list(sentence_vectors(settings, plan(settings, 0), task, 32, opened_random(settings)))
     assert [one.key.draw for one in found] == [0, 1, 2]
     assert not np.allclose(found[0].vectors_UD, found[1].vectors_UD)
@@ -364,7 +372,7 @@ def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
 
     settings = random_study(["avg", "unbiased"], 2, shapes, width=12)  # fewer than texts: all directions vary
     pairs = pa.Table.from_pylist([*PAIR_ROWS, *PAIR_ROWS[:5]], schema=PAIRS)
-    task = load_sts("toy", pairs, {}, by_group=False)
+    task = load_sts("toy", pairs, SUITE, by_group=False)
     opened = opened_random(settings)
     cells = plan(settings, 0)
     made = {one.key: one.vectors_UD for one in sentence_vectors(settings, cells, task, 32, opened)}
@@ -391,17 +399,41 @@ def test_texts_in_two_subsets_count_in_both_where_subsets_matter():
         for subset, other in (("x", "a city"), ("y", "a river"))
     ]
     pairs = pa.Table.from_pylist(rows, schema=PAIRS)
-    together, apart = (load_scoring("sts").load("toy", pairs, {}, by_group=flag) for flag in (False, True))
+    together, apart = (load_scoring("sts").load("toy", pairs, SUITE, by_group=flag) for flag in (False, True))
     assert (len(together.texts), len(apart.texts)) == (3, 4)
     assert apart.groups_U.tolist() == [0, 1, 0, 1]
     assert len(together.occurrences_N) == len(apart.occurrences_N) == 4
+
+
+def test_pairs_are_read_as_the_suite_has_their_text_and_cased_tokenisers_are_labelled():
+    pairs = pa.Table.from_pylist(
+        [{"subset": "x", "sentence1": "A Man's dog.", "sentence2": "It, is.", "score": 1.0}], schema=PAIRS
+    )
+    for text, read, label in (
+        ("release", ["A Man's dog.", "It, is."], [RELEASED]),
+        ("senteval", ["a man ' s dog .", "it , is ."], []),
+    ):
+        suite = {"datasets": ["sts12"], "max_tokens": 32, "text": text}
+        task = load_scoring("sts").load("sts12", pairs, suite, by_group=False)
+        assert list(task.texts) == read
+        assert list(task.labels(list)) == label
+        assert list(task.labels(str.lower)) == []
+
+
+def test_scores_of_a_cased_tokeniser_on_released_text_carry_the_label(place, tmp_path, monkeypatch):
+    pairs = table(tmp_path / "sts12.parquet", PAIRS, PAIR_ROWS)
+    suite, out = {"datasets": ["sts12"], "max_tokens": 32}, tmp_path / "out.parquet"
+    for pieces, labels in ((Opened.pieces, []), (lambda _, text: text, [RELEASED])):
+        monkeypatch.setattr(Opened, "pieces", pieces)
+        extract(place, "sts", suite, pairs, out, task="sts12")
+        assert [*read_record(out).labels] == [*labels, "toy averages"]
 
 
 def test_a_repeated_text_counts_as_often_as_it_occurs_in_a_fit():
     """F13"""
     rows = [{"subset": "", "sentence1": "a town", "sentence2": "a town", "score": 1.0}] * 3
     rows += [{"subset": "", "sentence1": "a city", "sentence2": "a town", "score": 1.0}]
-    task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), {}, by_group=False)
+    task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), SUITE, by_group=False)
     vectors = np.float32([[0.0], [8.0]])
     fitted = postprocess.fit(
         settings_of(study(["t0"], postprocessings=["zscore"]), "t0").postprocessings["zscore"],

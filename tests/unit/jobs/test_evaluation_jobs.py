@@ -276,6 +276,13 @@ def test_mteb_goes_on_where_a_job_was_stopped_and_its_cache_is_not_judged(model,
     assert mteb_task.loads == 1
     assert scores.read_bytes() == first  # no time or date is in it
 
+    (finished,) = scores.with_suffix(".checkpoints").iterdir()
+    scores.unlink()
+    finished.rename(finished.with_name("key-of-other-packages"))
+    run("evaluate_mteb", {"suite": MTEB, "mteb": lists}, **files)
+    assert mteb_task.loads == 2
+    assert [*scores.with_suffix(".checkpoints").iterdir()] == [finished]
+
     from workflow_scripts.audit.disk import collect
 
     tree = collect(tmp_path, [tmp_path / "results/demo"])

@@ -31,6 +31,8 @@ class Task(NamedTuple):
     """Every text of the task in order, as an index into ``texts``: post-processings are fitted on these."""
     score: Callable[[Vectors], list[Score]]
     """Turns vectors (U, D) into scores."""
+    labels: Callable[[Callable[[str], object]], Sequence[str]] = lambda _: ()
+    """What readers must know of scores with a tokeniser, given how that cuts a text into tokens."""
 
 
 class Scoring(Protocol):

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from workflow_scripts.evaluation.correlation import cosine
 from workflow_scripts.evaluation.scores import Score
-from workflow_scripts.evaluation.sts import Judged
+from workflow_scripts.evaluation.sts import Config, Judged, in_text
 from workflow_scripts.extraction.scoring import Task, Vectors, distinct
 
 _SEPARATOR = "\x00"  # occurs in no text
@@ -16,6 +16,8 @@ _SEPARATOR = "\x00"  # occurs in no text
 
 def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
     """Both sides of every pair; with groups, a text that occurs in two subsets counts in both."""
+    config = Config.parse(dict(suite), "suites.sts")
+    table = in_text(task, table, config.text)
     subsets = [subset or "" for subset in table["subset"].to_pylist()] if by_group else [""] * len(table)
     sides = [table[side].to_pylist() for side in ("sentence1", "sentence2")]
     keys = [
@@ -30,4 +32,4 @@ def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool
         return judged.scores(cosine(vectors_UD[left_P], vectors_UD[right_P]))
 
     groups_U = np.unique(groups, return_inverse=True)[1].astype(np.int64)
-    return Task(list(texts), groups_U, np.concatenate([left_P, right_P]), score)
+    return Task(list(texts), groups_U, np.concatenate([left_P, right_P]), score, config.labels)
