@@ -599,6 +599,38 @@ MISTAKES = {
         put("report/cosine_density/task", "wiki_extract"),
         "report.cosine_density.task: no suite of suites.sts has wiki_extract",
     ),
+    "groups of judgements that do not rise": (
+        put("report/cosine_density/edges", [0, 0.5, 0.5, 1]),
+        "report.cosine_density.edges: 0, 0.5, 0.5, 1 do not rise. Sort them, each once.",
+    ),
+    "groups that leave out some judgements": (
+        put("report/cosine_density/edges", [0, 0.5, 0.9]),
+        "report.cosine_density.edges: 0, 0.5, 0.9; judgements of lee reach from 0 to 1. Widen them.",
+    ),
+    "a template without the sentence": (
+        put("extraction/templates/t0/text", "means [MASK]."),
+        "extraction.templates.t0.text: the place of the sentence, [X], occurs 0 times. Write it once.",
+    ),
+    "a template with the sentence twice": (
+        put("methods/frozen_sncse/template/text", "[X], [X] means [MASK]."),
+        "methods.frozen_sncse.template.text: the place of the sentence, [X], occurs 2 times. Write it once.",
+    ),
+    "vectors of a layer that the encoder lacks": (
+        put("extraction/blocks/0/layers", ["1+9"]),
+        "extraction.blocks.0: plain: layers 1+9: 9 is no layer of the encoder. Choose from static, 0 to 6, last.",
+    ),
+    "vectors of a layer named twice": (
+        put("extraction/blocks/0/layers", ["6+last"]),
+        "extraction.blocks.0: plain: layers 6+last: one layer is named twice. Remove it.",
+    ),
+    "layers of random vectors": (
+        put("extraction/blocks/2/layers", ["last"]),
+        "extraction.blocks.2: random: the representation has no layers. Set layers to [static]",
+    ),
+    "the mask of plain sentences": (
+        put("extraction/blocks/0/weightings", ["avg", "masks"]),
+        "extraction.blocks.0: plain: the representation's template has no mask. Remove the weighting masks",
+    ),
     "maps of layers that the encoder lacks": (
         put("grid/suites/attention", ["attention"]),
         "experiments/demo.yaml: suites.attention.attention.maps.layers: 7; minilm",
@@ -1052,7 +1084,7 @@ def test_words_and_nested_numbers_on_the_command_line_are_what_they_are_in_a_fil
     code, printed = plan(tree, *given)
     assert code == 0, printed
     code, printed = plan(tree, "--config", "training={max_steps: seven}")
-    assert code == 1 and "ConfigError: training.max_steps: 'seven' is not valid" in printed
+    assert code == 1 and "ConfigError: training.max_steps: needs integer, or null, but is 'seven'" in printed
 
 
 def test_a_caption_that_is_not_there_is_missed_before_the_graph(tree):

@@ -44,7 +44,7 @@ def used(blocks: Iterable[Mapping[str, Any]], axis: str, known: Mapping[str, Any
 
 def job_settings(extraction: Mapping[str, Any], kind: str, representation: str) -> dict[str, Any]:
     """What the job of one representation and kind reads: its blocks and the definitions that they name."""
-    return _settings(extraction, representation, blocks_of(extraction, kind, representation))
+    return settings_of(extraction, representation, blocks_of(extraction, kind, representation))
 
 
 def wikitext_settings(extraction: Mapping[str, Any], representation: str) -> dict[str, Any]:
@@ -56,8 +56,8 @@ def wikitext_settings(extraction: Mapping[str, Any], representation: str) -> dic
     ]
     measured = blocks_of(extraction, "isotropy", representation)
     return {
-        "learnt": _settings(extraction, representation, learnt + measured),
-        "isotropy": _settings(extraction, representation, measured),
+        "learnt": settings_of(extraction, representation, learnt + measured),
+        "isotropy": settings_of(extraction, representation, measured),
     }
 
 
@@ -66,9 +66,10 @@ def _learnt(extraction: Mapping[str, Any], name: str) -> bool:
     return fitted_on == "wikitext"
 
 
-def _settings(
+def settings_of(
     extraction: Mapping[str, Any], representation: str, blocks: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    """What a job reads that scores some blocks of a representation."""
     block = extraction["representations"][representation]
     template = block.get("template")
     return {

@@ -31,12 +31,10 @@ def parse_layers(name: str, depth: int) -> tuple[int, ...]:
     parts = name.split("+")
     if unknown := [part for part in parts if part not in named]:
         known = f"static, 0 to {depth}, last"
-        raise ConfigError(
-            f"extraction: layers {name}: {unknown[0]} is no layer of the encoder. Choose from {known}."
-        )
+        raise ConfigError(f"layers {name}: {unknown[0]} is no layer of the encoder. Choose from {known}.")
     layers = tuple(named[part] for part in parts)
     if len(set(layers)) < len(layers):
-        raise ConfigError(f"extraction: layers {name}: one layer is named twice. Remove it.")
+        raise ConfigError(f"layers {name}: one layer is named twice. Remove it.")
     return layers
 
 

@@ -17,7 +17,8 @@ from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.extraction import postprocess
-from workflow_scripts.extraction.layers import every_layer, parse_layers
+from workflow_scripts.extraction.layers import every_layer
+from workflow_scripts.extraction.possible import impossible
 from workflow_scripts.extraction.postprocess import Fit, Postprocessing, Sample
 from workflow_scripts.extraction.representations import (
     EncoderVectors,
@@ -32,7 +33,6 @@ from workflow_scripts.extraction.scoring import Task
 from workflow_scripts.extraction.weighting import (
     Counts,
     Idf,
-    Masks,
     Vocabulary,
     Weighting,
     Weights,
@@ -92,29 +92,15 @@ def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
         ConfigError: if a block asks a representation for layers or masks that it does not have.
     """
     draws = settings.representation.draws if isinstance(settings.representation, RandomRepresentation) else 1
+    if found := [*impossible(settings.model_dump(), depth)]:
+        raise ConfigError(f"extraction.blocks: {found[0]}")
     cells: dict[Key, list[str]] = {}
     for block in settings.blocks:
         layers = every_layer(block.layers, depth)
         for axes in product(block.mixing_weights, range(draws), layers, block.weightings):
             key = Key(*axes)
-            _check(settings, key, depth)
             cells[key] = list(dict.fromkeys([*cells.get(key, []), *block.postprocessings]))
     return cells
-
-
-def _check(settings: JobSettings, key: Key, depth: int) -> None:
-    cell = f"layers {key.layers}, weighting {key.weighting}, mixing_weight {key.mixing_weight:g}"
-    place = f"extraction.blocks: {cell}"
-    if settings.representation.kind != "encoder" and (key.layers != "static" or key.mixing_weight != 0):
-        raise ConfigError(
-            f"{place}: the representation has no layers. Set layers to [static] and mixing_weights to [0]."
-        )
-    parse_layers(key.layers, depth)
-    has_masks = settings.template is not None and settings.template.masks > 0
-    if isinstance(settings.weightings[key.weighting], Masks) and not has_masks:
-        raise ConfigError(
-            f"{place}: the representation's template has no mask. Remove the weighting from its block."
-        )
 
 
 def token_weights(

@@ -11,7 +11,7 @@ from typing import Any
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.claim_checks import claim_findings
-from workflow_scripts.graph.extraction_checks import extraction_findings
+from workflow_scripts.graph.extraction_checks import block_findings, extraction_findings
 from workflow_scripts.graph.findings import advice, refuse
 from workflow_scripts.graph.references import (
     axis_findings,
@@ -178,7 +178,10 @@ def _of_runs(
     encoders = config["encoders"]
     named = {pool["encoder"] for pool in config["exemplars"].values()}
     if EXTRACTION in config["experiments"]:
-        named.add(config["extraction"]["encoder"])
+        encoder = config["extraction"]["encoder"]
+        named.add(encoder)
+        size = sizes.of(encoder)
+        yield from block_findings(config["extraction"], size and size.layers)
     for name, grid in grids.items():
         if not any(_of_axes(config, grid, name)):
             runs, _ = _of_expanded(grid, name)

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from workflow_scripts.extraction.blocks import tasks_of
+from workflow_scripts.extraction.blocks import settings_of, tasks_of
+from workflow_scripts.extraction.possible import impossible
 from workflow_scripts.graph.findings import unknown
-from workflow_scripts.graph.references import FORMS_OF_KIND, dataset_of, single_encoder
+from workflow_scripts.graph.references import FORMS_OF_KIND, dataset_of, of_templates, single_encoder
 from workflow_scripts.graph.suites import Cells, written
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
@@ -24,6 +25,7 @@ def extraction_findings(config: Mapping[str, Any]) -> Iterator[str]:
     for kind, suite in extraction["suites"].items():
         if suite:
             yield from unknown(suite, config["suites"][kind], f"extraction.suites.{kind}")
+    yield from of_templates(extraction["templates"], "extraction.templates")
     for name, block in extraction["representations"].items():
         if block.get("template"):
             place = f"extraction.representations.{name}.template"
@@ -45,6 +47,19 @@ def extraction_findings(config: Mapping[str, Any]) -> Iterator[str]:
             yield from _of_shown(extraction, block, f"extraction.{part}.{name}")
     for part, names in extraction["show"].items():
         yield from _each(names, extraction[part], f"extraction.show.{part}")
+
+
+def block_findings(extraction: Extraction, depth: int | None) -> Iterator[str]:
+    """What the study's blocks ask of representations that these do not have.
+
+    Args:
+        extraction: The section, every name of which is defined.
+        depth: Layers of the study's encoder; None where nobody can say before it is fetched.
+    """
+    for number, block in enumerate(extraction["blocks"]):
+        for name in block["representations"]:
+            for found in impossible(settings_of(extraction, name, [block]), depth):
+                yield f"extraction.blocks.{number}: {name}: {found}"
 
 
 def _of_measure(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:

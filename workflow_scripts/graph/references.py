@@ -1,6 +1,7 @@
 """Whether every name that the configuration uses is defined, and of the form that its user reads."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from workflow_scripts.errors import ConfigError
@@ -87,6 +88,7 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"significance.power: {power:g}, not above alpha {alpha:g}, which chance alone has. Raise it."
     yield from _of_suites(config)
     yield from _of_report(config)
+    yield from of_templates(config["methods"], "methods")
 
 
 def _of_corpus(config: Mapping[str, Any], name: str) -> Iterator[str]:
@@ -215,6 +217,28 @@ def _of_report(config: Mapping[str, Any]) -> Iterator[str]:
         evaluated = [one for suite in config["suites"]["sts"].values() for one in datasets_in(suite)]
         if task in config["datasets"] and task not in evaluated:
             yield f"{place}: no suite of suites.sts has {task}, so nothing would be drawn. Name one that they have."
+        contract = config["datasets"].get(task, {}).get("contract", {})
+        yield from _of_edges(density["edges"], contract.get("score_range"), task)
+
+
+def _of_edges(edges: Sequence[float], judged: Sequence[float] | None, task: str) -> Iterator[str]:
+    place = f"report.cosine_density.edges: {', '.join(f'{edge:g}' for edge in edges)}"
+    if any(low >= high for low, high in pairwise(edges)):
+        yield f"{place} do not rise. Sort them, each once."
+    elif judged and (edges[0] > judged[0] or edges[-1] < judged[1]):
+        yield f"{place}; judgements of {task} reach from {judged[0]:g} to {judged[1]:g}. Widen them."
+
+
+def of_templates(node: Any, place: str) -> Iterator[str]:
+    """Templates anywhere in a section, each of which has one place for the sentence."""
+    if isinstance(node, list):
+        node = {str(number): part for number, part in enumerate(node)}
+    if isinstance(node, dict):
+        if "add_period" in node and (times := node["text"].count("[X]")) != 1:
+            found = f"the place of the sentence, [X], occurs {times} times"
+            yield f"{place}.text: {found}. Write it once."
+        for key, part in node.items():
+            yield from of_templates(part, f"{place}.{key}")
 
 
 def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ def test_names_of_layers_mean_the_papers(name, layers):
 
 @pytest.mark.parametrize("name", ["13", "first", "1+", "-1", "12+last"])
 def test_a_layer_that_is_not_there_or_twice_is_refused(name):
-    with pytest.raises(ConfigError, match="extraction: layers"):
+    with pytest.raises(ConfigError, match="layers"):
         parse_layers(name, 12)
 
 
