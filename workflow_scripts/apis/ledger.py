@@ -40,7 +40,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from workflow_scripts.errors import ApiError, DataError
 
@@ -63,6 +63,7 @@ _VERSION = 2  # PRAGMA user_version; 0 was a table of hashes and answers
 _OF_THE_MACHINE = (
     "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM",
 )  # fmt: skip
+_IN_USE = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _AT_ONCE = 500  # keys in one query; SQLite allows 32,766 variables, older versions 999
 _BUSY_SECONDS = 120  # longest wait for another writer's transaction, which takes milliseconds
 
@@ -201,7 +202,9 @@ class Ledger:
         into a write-ahead log holds the store until it is closed, so that two would wait for each other.
         """
         attempts = Retrying(
-            retry=retry_if_exception_type(sqlite3.OperationalError),
+            retry=retry_if_exception(
+                lambda error: getattr(error, "sqlite_errorname", "").startswith(_IN_USE)
+            ),
             stop=stop_after_delay(_BUSY_SECONDS),
             wait=wait_random(0.02, 0.2),
             reraise=True,

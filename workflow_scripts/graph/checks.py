@@ -19,7 +19,7 @@ from workflow_scripts.graph.references import (
     grid_findings,
     reference_findings,
 )
-from workflow_scripts.graph.resources import data_root_findings, resource_findings
+from workflow_scripts.graph.resources import data_root_findings, published_findings, resource_findings
 from workflow_scripts.graph.rules import adapting_rules
 from workflow_scripts.graph.run_checks import RunChecks
 from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, paper_of, runs_of
@@ -164,7 +164,8 @@ def study_findings(
     in_grids = [*_of_grids(config, grids)]
     yield from in_grids
     yield from resource_findings(config, grids, root)
-    if not in_grids:  # whose runs and columns claims name
+    if not in_grids:  # whose runs and columns printed numbers and claims name
+        yield from published_findings(grids, root)
         yield from claim_findings(config, grids, root)
     if not references:  # what a run is merged from is all there
         yield from _of_runs(config, grids, root, data_root)

@@ -5,10 +5,15 @@ go unnoticed on a finished study.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from workflow_scripts.errors import DataError
 from workflow_scripts.graph.findings import advice
+from workflow_scripts.graph.grid_columns import numbered_columns
+from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.reporting.published import read_published
 
 
 def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
@@ -24,6 +29,23 @@ def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root:
     for name, grid in grids.items():
         for table in grid.get("published", []):
             yield from _missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")
+
+
+def published_findings(grids: Mapping[str, Any], root: Path) -> Iterator[str]:
+    """Printed numbers that belong to no cell of their grid, or are none: its table could not be made.
+
+    Args:
+        grids: By name; their runs and columns are sound.
+        root: Folder of the Snakefile.
+    """
+    for name, grid in grids.items():
+        files = [root / f"resources/published/{table}.csv" for table in grid.get("published", [])]
+        contents = {f"resources/published/{file.name}": file.read_bytes() for file in files if file.exists()}
+        headings = [column["heading"] for _, column in numbered_columns(grid)]
+        try:
+            read_published(contents, set(product(runs_of(grid), headings)), name)
+        except DataError as error:
+            yield str(error)
 
 
 def caption_findings(modules: Iterable[str], root: Path) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """The settings of one experiment: its grid of runs, its table and its figures."""
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from workflow_scripts.config import Settings
+from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.reporting.records import record_of
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
@@ -160,6 +162,10 @@ class Experiment(Settings):
         if self.headline is not None and self.headline not in {column.heading for column in repeatable}:
             raise ValueError(f"{self.headline} is measured; figures show what every run gives again")
         return self
+
+    def cells(self) -> set[tuple[str, str]]:
+        """Every run and heading."""
+        return set(product(runs_of(self.model_dump()), (column.heading for column in self.columns)))
 
     def part(self, *, measured: bool) -> "Experiment":
         """The grid with its measured columns alone, or with the others."""

@@ -11,7 +11,6 @@ from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
-import pyarrow.csv
 from pydantic import Field
 
 from workflow_scripts.columns.tables import TABLE
@@ -20,13 +19,11 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import summarise
 from workflow_scripts.reporting.experiment import Column, Experiment, RunBlock
 from workflow_scripts.reporting.extraction_cells import Names, Scores, Values, Variant, Variants, variants_of
+from workflow_scripts.reporting.published import read_rows
 
 Row = dict[str, Any]
 
-PUBLISHED = {
-    "group": pa.string(), "row": pa.string(), "column": pa.string(), "value": pa.float64(), "source": pa.string()
-}  # fmt: skip
-"""Columns that are read from ``resources/published/extraction_*.csv``; ``source`` is the citation."""
+_PRINTED = ("group", "row", "column", "value", "source")
 
 
 class ExtractionTable(Settings):
@@ -152,11 +149,7 @@ def read_printed(content: bytes, place: str) -> dict[tuple[str, str, str], tuple
     Raises:
         DataError: if a column is missing, or a cell has no value or two rows.
     """
-    options = pa.csv.ConvertOptions(column_types=PUBLISHED, include_columns=list(PUBLISHED))
-    try:
-        rows = pa.csv.read_csv(pa.BufferReader(content), convert_options=options).to_pylist()
-    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        raise DataError(f"{place}: {error}. The file needs the columns {', '.join(PUBLISHED)}.") from error
+    rows = read_rows(content, place, _PRINTED)
     single = len({row["group"] for row in rows}) == 1
     numbers: dict[tuple[str, str, str], tuple[float, str]] = {}
     for row in rows:

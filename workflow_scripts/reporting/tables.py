@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.csv
 
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
@@ -25,16 +24,10 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.computed_columns import Cells, Values, computed, described, paired, paths
 from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, PathColumn
+from workflow_scripts.reporting.published import Published, read_published
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
 Row = dict[str, Any]
-
-PUBLISHED = {
-    "grid": pa.string(), "run": pa.string(), "heading": pa.string(), "value": pa.float64(), "source": pa.string()
-}  # fmt: skip
-"""Columns that are read from ``resources/published/*.csv``; ``source`` is the citation."""
-PLACED = ": "
-"""In a heading that is no column of a table but says where else the number is: ``figure: token_similarity``."""
 
 
 class ScoreFile(NamedTuple):
@@ -42,13 +35,6 @@ class ScoreFile(NamedTuple):
 
     scores: pa.Table
     labels: Sequence[str]
-
-
-class Published(NamedTuple):
-    """A number printed in a paper."""
-
-    value: float
-    source: str
 
 
 def build(
@@ -117,55 +103,12 @@ def of_job(job: Job, *, measured: bool) -> pa.Table:
     significance = Significance.parse(job.settings["significance"], "significance")
     files = [ScoreFile(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")]
     contents = {str(path): path.read_bytes() for path in job.many("published")}
-    published = read_published(contents, experiment, job.wildcards["experiment"])
+    published = read_published(contents, experiment.cells(), job.wildcards["experiment"])
     aliases = job.settings.get("aliases", {})
     histories = run_tables(job.many("metrics"), METRICS)
     return build(
         experiment.part(measured=measured), files, published, significance, place, aliases, histories
     )
-
-
-def read_published(
-    contents: Mapping[str, bytes], experiment: Experiment, name: str
-) -> dict[tuple[str, str], Published]:
-    """Read the published numbers for the cells of one grid; rows that name another grid or none are ignored.
-
-    Args:
-        contents: Name of each file to its bytes: CSV with at least the columns of ``PUBLISHED``.
-        experiment: The grid.
-        name: Of the grid.
-
-    Raises:
-        DataError: if a column is missing, or a row's run and heading are not in the grid or have no value or two.
-    """
-    known = {
-        (run, column.heading) for run in runs_of(experiment.model_dump()) for column in experiment.columns
-    }
-    numbers: dict[tuple[str, str], Published] = {}
-    for place, content in contents.items():
-        for row in _rows(content, place):
-            if row["grid"] != name or PLACED in row["heading"]:
-                continue
-            cell = row["run"], row["heading"]
-            where = f"{place}: run {cell[0]}, heading {cell[1]}"
-            if cell not in known:
-                raise DataError(f"{where}: not in the grid. Correct the row or the grid.")
-            if row["value"] is None:
-                raise DataError(f"{where}: has no value. Give one or remove the row.")
-            number = Published(row["value"], row["source"])
-            if numbers.setdefault(cell, number).value != number.value:
-                raise DataError(f"{where}: has two values. Remove one row.")
-    return numbers
-
-
-def _rows(content: bytes, place: str) -> list[Row]:
-    """Rows of one file that name a grid."""
-    options = pa.csv.ConvertOptions(column_types=PUBLISHED, include_columns=list(PUBLISHED))
-    try:
-        rows = pa.csv.read_csv(pa.BufferReader(content), convert_options=options).to_pylist()
-    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        raise DataError(f"{place}: {error}. Give the columns {', '.join(PUBLISHED)}.") from error
-    return [row for row in rows if row["grid"]]
 
 
 def cells_of(

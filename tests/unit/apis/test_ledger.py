@@ -516,7 +516,7 @@ def test_two_processes_that_open_an_old_store_at_once_take_it_over_once(old):
 
 @pytest.mark.parametrize("old", ["with checksums, in WAL mode"], indirect=True)
 def test_two_that_wait_for_an_old_store_do_not_wait_for_each_other(old, monkeypatch):
-    monkeypatch.setattr("workflow_scripts.apis.ledger._BUSY_SECONDS", 5)
+    monkeypatch.setattr("workflow_scripts.apis.ledger._BUSY_SECONDS", 60)
     with closing(sqlite3.connect(old)) as reader, ThreadPoolExecutor(2) as pool:
         reader.execute("SELECT count(*) FROM answers").fetchall()  # holds the store until it is closed
         opened = [pool.submit(Ledger, old) for _ in range(2)]
@@ -526,3 +526,12 @@ def test_two_that_wait_for_an_old_store_do_not_wait_for_each_other(old, monkeypa
         for ledger in opened:
             with ledger.result():
                 assert ledger.result().earlier_answers() == 300
+
+
+def test_what_cannot_be_opened_at_all_is_not_tried_again(tmp_path, monkeypatch):
+    tried = []
+    connected = Ledger._connected
+    monkeypatch.setattr(Ledger, "_connected", lambda ledger: tried.append(1) or connected(ledger))
+    with pytest.raises(DataError, match="unable to open database file"):
+        Ledger(tmp_path)
+    assert tried == [1]

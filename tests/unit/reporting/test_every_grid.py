@@ -20,9 +20,10 @@ from workflow_scripts.graph.names import called_runs
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.graph.suites import timed, written
 from workflow_scripts.reporting.called import Called
+from workflow_scripts.reporting.published import read_published
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.settings import Grid
-from workflow_scripts.reporting.tables import ScoreFile, build, read_published
+from workflow_scripts.reporting.tables import ScoreFile, build
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 
@@ -89,7 +90,7 @@ def test_a_grid_makes_its_table_and_figures(name):
         table: (ROOT / f"resources/published/{table}.csv").read_bytes() for table in experiment.published
     }
     significance = Significance.parse(config["significance"], "significance")
-    published = read_published(contents, experiment, name)
+    published = read_published(contents, experiment.cells(), name)
     files = [file for _, file in made]
     histories = made_up_histories(grid)
     tables = {

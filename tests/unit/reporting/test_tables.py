@@ -11,8 +11,9 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.scores import Score, gap, score_table
 from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.published import Published, read_published
 from workflow_scripts.reporting.records import RunTable
-from workflow_scripts.reporting.tables import Published, ScoreFile, build, read_published
+from workflow_scripts.reporting.tables import ScoreFile, build
 
 SIGNIFICANCE = Significance(alpha=0.05, power=0.8, resamples=100, seed=0)
 BASE, OURS, OTHER = "frozen_cls.mini", "simcse.mini.wiki", "s2sent.mini.wiki"
@@ -401,7 +402,7 @@ def test_published_numbers_stand_in_their_cells():
         f"Table 1,A,BERT,{OURS},76.25,t\nTable 1,,BERT large,,78.00,\nTable 1,A,BERT,{OURS},75.00,another\n"
         f"Table 1,figure: sweep,BERT,{OURS},75.00,t\n"
     )
-    numbers = read_published({"published/t.csv": content.encode()}, grid(), "t")
+    numbers = read_published({"published/t.csv": content.encode()}, grid().cells(), "t")
     assert numbers == {(OURS, "A"): Published(76.25, "Table 1")}
     table = built(published=numbers)
     assert (cell(table, OURS)["published"], cell(table, OURS)["published_source"]) == (76.25, "Table 1")
@@ -415,18 +416,22 @@ def test_published_numbers_stand_in_their_cells():
         (f"run,heading,value,source\n{OURS},A,1,x\n", "grid"),
         (f"grid,run,heading,value,source\nt,{OURS},C,1,x\n", "heading C: not in the grid"),
         (f"grid,run,heading,value,source\nt,{OURS},A,1,x\nt,{OURS},A,2,x\n", "has two values"),
-        (f"grid,run,heading,value,source\nt,{OURS},A,n/a?,x\n", "n/a?"),
+        (f"grid,run,heading,value,source\nt,{OURS},A,n/a?,x\n", "row 1: value n/a? is no number"),
+        ("grid,run,heading,value,source\nt,\u00e9,A,1,x\n".encode("latin-1"), "no CSV in UTF-8"),
         (f"grid,run,heading,value,source\nt,{OURS},A,,x\n", "heading A: has no value"),
     ],
 )
 def test_published_files_that_do_not_fit_are_refused(content, message):
+    content = content if isinstance(content, bytes) else content.encode()
     with pytest.raises(DataError, match=f"published/t.csv: .*{message}".replace("?", r"\?")):
-        read_published({"published/t.csv": content.encode()}, grid(), "t")
+        read_published({"published/t.csv": content}, grid().cells(), "t")
 
 
 def test_two_numbers_for_one_cell_are_refused_unless_they_agree():
     first, second = (f"grid,run,heading,value,source\nt,{OURS},A,{value},x\n".encode() for value in (1, 2))
     with pytest.raises(DataError, match=r"second\.csv: .*has two values"):
-        read_published({"first.csv": first, "second.csv": second}, grid(), "t")
-    numbers = read_published({"first.csv": first, "second.csv": first.replace(b",x", b",y")}, grid(), "t")
+        read_published({"first.csv": first, "second.csv": second}, grid().cells(), "t")
+    numbers = read_published(
+        {"first.csv": first, "second.csv": first.replace(b",x", b",y")}, grid().cells(), "t"
+    )
     assert numbers == {(OURS, "A"): Published(1, "x")}

@@ -9,9 +9,9 @@ import pytest
 
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.reporting.published import read_published
 from workflow_scripts.reporting.published_means import Cell, read_printed
 from workflow_scripts.reporting.settings import Grid
-from workflow_scripts.reporting.tables import read_published
 from workflow_scripts.tools import check_published
 from workflow_scripts.tools.check_published import PUBLISHED, checks_of
 
@@ -108,7 +108,7 @@ def test_every_named_cell_of_a_grid_prints_the_number():
     for path in (ROOT / "config/experiments").glob("*.yaml"):
         grid = Grid.parse(read_yaml(path), path.stem)
         contents = {name: (PUBLISHED / f"{name}.csv").read_bytes() for name in grid.published}
-        for cell, number in read_published(contents, grid, path.stem).items():
+        for cell, number in read_published(contents, grid.cells(), path.stem).items():
             shown[path.stem, *cell] = number.value
         listed[path.stem] = grid.published
     assert shown
