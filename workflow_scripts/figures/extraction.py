@@ -1,5 +1,7 @@
 """What the figures of the extraction study share."""
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +11,7 @@ from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Request
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.extraction_cells import Names, Scores
+from workflow_scripts.reporting.extraction_cells import Names, Row, Scores
 
 POINTS = pa.schema(
     [
@@ -20,11 +22,13 @@ POINTS = pa.schema(
         ("y", pa.float64()),
         ("spread", pa.float64()),
         ("tasks", pa.int32()),
+        ("note", pa.string()),
     ]
 )
 """Points of one figure of the extraction study: what each panel and series shows at ``point``. ``spread`` is the
-standard deviation over so many ``tasks``, null where y is no mean of tasks."""
-UNITS = "Means over tasks; correlations and accuracies are times 100."
+standard deviation over so many ``tasks``, null where y is no mean of tasks; ``note`` says why there is no y."""
+HUNDRED = "Correlations and accuracies are times 100."
+UNITS = f"Means over tasks; {HUNDRED[0].lower()}{HUNDRED[1:]}"
 
 
 class Drawing(Settings):
@@ -32,6 +36,17 @@ class Drawing(Settings):
 
     title: str
     below: str = Field(description="Table of the page below which the figure is placed.")
+
+
+def lacking(rows: Sequence[Row], part: Callable[[Row], str]) -> list[str]:
+    """A note that names the parts of a figure which have no scores, with the reasons; none where all have."""
+    points = Counter(map(part, rows))
+    gaps = Counter((part(row), row["note"]) for row in rows if row["note"])
+    said = [
+        f"{name if gone == points[name] else f'{gone} of {points[name]} of {name}'} ({note})"
+        for (name, note), gone in gaps.items()
+    ]
+    return [f"Not drawn, for want of scores: {'; '.join(said)}."] if said else []
 
 
 def names_and_scores(request: Request[Any]) -> tuple[Names, Scores]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,9 +13,9 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, measured, names_and_scores
+from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, lacking, measured, names_and_scores
 from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure, upright
-from workflow_scripts.reporting.extraction_cells import Model, Names, Scores, Variant
+from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Model, Names, Row, Scores, Variant
 
 NEEDS = Needs(
     inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
@@ -53,7 +54,7 @@ def points(request: Request[Config]) -> pa.Table:
 
 def lines(config: Config, names: Names, scores: Scores) -> pa.Table:
     """A row for each panel, line and layer; a representation without layers is a line across."""
-    rows = []
+    rows: list[Row] = []
     axis = _axis(config, scores)
     for measure in config.measures:
         for line in config.series:
@@ -64,19 +65,17 @@ def lines(config: Config, names: Names, scores: Scores) -> pa.Table:
                     representation=line.representation, mixing_weight=0, layers="static" if flat else layer
                 )
                 values = scores.cell(model, variant, names.measures[measure])
-                if values.by_draw:
-                    of_task = list(values.by_task.values())
-                    rows.append(
-                        {
-                            "panel": f"{measure} | {line.panel}",
-                            "series": _series(line, names),
-                            "point": layer,
-                            "x": place,
-                            "y": float(np.mean(of_task)),
-                            "spread": float(np.std(of_task)) if len(of_task) > 1 else None,
-                            "tasks": len(of_task),
-                        }
-                    )
+                row: Row = {
+                    "panel": f"{measure} | {line.panel}",
+                    "series": _series(line, names),
+                    "point": layer,
+                }
+                if of_task := list(values.by_task.values()):
+                    spread = stdev(of_task) if len(of_task) > 1 else None
+                    row |= {"x": place, "y": fmean(of_task), "spread": spread, "tasks": len(of_task)}
+                    rows.append(row)
+                elif NOT_ASKED not in values.notes:
+                    rows.append(row | {"x": place, "note": "; ".join(values.notes)})
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
@@ -94,10 +93,12 @@ def draw(
     points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
 ) -> Figure:
     """Measures below each other, columns of panels side by side."""
-    config, rows, names = request.config, points.to_pylist(), Names.parse(dict(request.names), "extraction")
+    config, every, names = request.config, points.to_pylist(), Names.parse(dict(request.names), "extraction")
+    rows = [row for row in every if row["y"] is not None]
     columns = list(dict.fromkeys(line.panel for line in config.series))
     lengths = Counter((row["panel"], row["series"]) for row in rows)
     notes = [f"{UNITS} {_DIAMONDS}" if 1 in lengths.values() else UNITS]
+    notes += lacking(every, lambda row: f"{row['panel']}, {row['series']}")
     most = max(Counter(line.panel for line in config.series).values())
     height = _ROW_INCHES * len(config.measures) + _NAME_INCHES * (most + 1)
     figure = new_figure(style, height, title, notes, footnotes)

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, names_and_scores
+from workflow_scripts.figures.extraction import HUNDRED, POINTS, UNITS, Drawing, lacking, names_and_scores
 from workflow_scripts.figures.style import INK, PAPER, FigureStyle, empty_panel, new_figure
-from workflow_scripts.reporting.extraction_cells import Model, Names, Scores, Values, Variant
+from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Measure, Model, Names, Row, Scores, Variant
 
 NEEDS = Needs(
     inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
@@ -26,6 +26,7 @@ DESCRIPTION = "mixing map: {title}"
 
 _ROW_INCHES = 2.4
 _ACROSS = 3
+_HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value, the number above it."
 _SHADES = colormaps["cividis"].resampled(32)
 
 
@@ -47,34 +48,41 @@ def points(request: Request[Config]) -> pa.Table:
 
 def maps(config: Config, names: Names, scores: Scores) -> pa.Table:
     """A row for each map, share and layer."""
-    rows = []
+    rows: list[Row] = []
     variant = Variant(config.weighting, "none")
     layers = scores.layers(config.representation)
     for measure, (place, layer), share in product(config.measures, enumerate(layers), config.mixing_weights):
         model = Model(representation=config.representation, mixing_weight=share, layers=layer)
-        values = scores.cell(model, variant, names.measures[measure])
-        shown = values.by_task if config.split else _named(measure, values)
-        cell = {"series": layer, "point": f"{share:g}", "x": place}
-        tasks = 1 if config.split else len(values.by_task)
-        rows += [{"panel": name, "y": value, "tasks": tasks} | cell for name, value in shown.items()]
+        for name, shown in _maps_of(config, scores, measure, names.measures[measure]).items():
+            values = scores.cell(model, variant, shown)
+            row: Row = {"panel": name, "series": layer, "point": f"{share:g}", "x": place}
+            if values.by_draw:
+                rows.append(row | {"y": fmean(values.by_draw.values()), "tasks": len(values.by_task)})
+            elif NOT_ASKED not in values.notes:
+                rows.append(row | {"note": "; ".join(values.notes)})
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
-def _named(measure: str, values: Values) -> dict[str, float]:
-    """The mean over tasks and draws under the measure's own name; nothing for a gap."""
-    return {measure: fmean(values.by_draw.values())} if values.by_draw else {}
+def _maps_of(config: Config, scores: Scores, name: str, measure: Measure) -> dict[str, Measure]:
+    """The measure itself, or that of each of its tasks under the name of the task."""
+    if not config.split:
+        return {name: measure}
+    return {task: measure.model_copy(update={"tasks": [task]}) for task in scores.tasks(measure)}
 
 
 def draw(
     points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
 ) -> Figure:
     """Maps, three side by side; shares upwards, layers to the right."""
-    config, rows = request.config, points.to_pylist()
+    config, every = request.config, points.to_pylist()
+    rows = [row for row in every if row["y"] is not None]
     called = Names.parse(dict(request.names), "extraction")
     names = list(dict.fromkeys(row["panel"] for row in rows))
     down = max(1, -(-len(names) // _ACROSS))
     source = called.representations.get(config.representation, config.representation)
-    notes = [f"{source}, of which a share w is its static averages. {UNITS}"]
+    units = HUNDRED if config.split else UNITS
+    notes = [f"{source}, of which a share w is its static averages. {units} {_HOW_DRAWN}"]
+    notes += lacking(every, lambda row: called.datasets.get(row["panel"]) or str(row["panel"]))
     figure = new_figure(style, _ROW_INCHES * down, title, notes, footnotes)
     if not names:
         empty_panel(figure, "No share of static averages was scored.")

@@ -1,8 +1,8 @@
 """One measure against another: a point for every variant of a model, Pearson's r over a model's points where asked."""
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import product
+from statistics import fmean
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from workflow_scripts.evaluation.correlation import pearson
 from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, measured, names_and_scores
+from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, lacking, measured, names_and_scores
 from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure
 from workflow_scripts.reporting.extraction_cells import Names, Row, Scores, Variants, variants_of
 
@@ -48,19 +48,17 @@ def points(request: Request[Config]) -> pa.Table:
 
 
 def variants(config: Config, names: Names, scores: Scores) -> pa.Table:
-    """A row for each model and variant that has both measures; means over draws."""
-    rows = []
+    """A row for each model and variant; means over draws, and no numbers where it lacks a measure."""
+    rows: list[Row] = []
     for name, variant in product(config.models, variants_of(config.variants)):
         model = names.models[name]
         x, y = (scores.cell(model, variant, names.measures[axis]) for axis in (config.x, config.y))
+        row: Row = {"panel": "", "series": name, "point": variant.text(names)}
         if x.by_draw and y.by_draw:
-            values = {
-                "x": float(np.mean(list(x.by_draw.values()))),
-                "y": float(np.mean(list(y.by_draw.values()))),
-            }
-            rows.append(
-                {"panel": "", "series": name, "point": variant.text(names), **values, "tasks": len(y.by_task)}
-            )
+            row |= {"x": fmean(x.by_draw.values()), "y": fmean(y.by_draw.values()), "tasks": len(y.by_task)}
+        else:
+            row |= {"note": "; ".join(dict.fromkeys([*x.notes, *y.notes]))}
+        rows.append(row)
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
@@ -70,10 +68,12 @@ def draw(
     """A mark and colour for each model."""
     config = request.config
     names = Names.parse(dict(request.names), "extraction")
-    rows = points.to_pylist()
+    every = points.to_pylist()
+    rows = [row for row in every if row["y"] is not None]
     hidden = sum(row["y"] <= 0 for row in rows) if config.y_scale == "log" else 0
     lost = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
-    notes = [note for note in (config.note, UNITS, lost, _undrawn(config, names, rows)) if note]
+    notes = [note for note in (config.note, UNITS, lost) if note]
+    notes += lacking(every, lambda row: names.model(row["series"]))
     figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
     if not rows:
         empty_panel(figure, f"No model has both {config.x} and {config.y}.")
@@ -93,15 +93,3 @@ def draw(
     axes.grid()
     axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
-
-
-def _undrawn(config: Config, names: Names, rows: Sequence[Row]) -> str | None:
-    """How many variants of which model have no point, since a score is a gap."""
-    drawn = Counter(row["series"] for row in rows)
-    planned = len(variants_of(config.variants))
-    few = [
-        f"{planned - drawn[name]} of {planned} of {names.model(name)}"
-        for name in config.models
-        if drawn[name] < planned
-    ]
-    return f"Without a point, for want of scores: {'; '.join(few)}." if few else None

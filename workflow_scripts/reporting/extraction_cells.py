@@ -17,6 +17,9 @@ from workflow_scripts.config import Settings
 
 Row = dict[str, Any]
 
+NOT_ASKED = "not in the study's grid"
+"""The note of a cell that no block of the study asks for, and that is no gap."""
+
 
 class Model(Settings):
     """One column of the paper's tables."""
@@ -191,4 +194,4 @@ class Scores:
     def _reasons(self, model: Model, measure: Measure, lacking: Sequence[str]) -> tuple[str, ...]:
         gaps = {task: self._gaps.get((model.representation, measure.kind, task)) for task in lacking}
         known = [f"{task}: {gap}" for task, gap in gaps.items() if gap]
-        return tuple(known) or ("not in the study's grid",)
+        return tuple(known) or (NOT_ASKED,)

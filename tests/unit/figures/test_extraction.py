@@ -21,7 +21,7 @@ FIGURES = {
     "layer_lines": {"measures": ["STS"], "series": [{"panel": "plain", "representation": "plain", "weighting": "avg"}, {"panel": "plain", "representation": "random", "weighting": "avg"}], "sums": ["1+last"]},
     "mixing_map": {"measures": ["STS"], "split": True, "representation": "plain", "weighting": "avg", "mixing_weights": [0, 0.5]},
 }  # fmt: skip
-COUNTS = {"variant_scatter": 4, "layer_lines": 5 + 5, "mixing_map": 4 * 2 * 2 + 2}
+COUNTS = {"variant_scatter": 8, "layer_lines": 5 + 5, "mixing_map": 4 * 2 * 2 + 2}
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_a_figure_shows_what_was_scored_and_is_drawn_the_same_each_time(scores, 
     assert len(points) == COUNTS[kind]
     svg = svg_of(kind, points, request)
     assert svg == svg_of(kind, points, request)
-    assert svg.index(UNITS) < svg.index("a stand-in")
+    assert svg.index("orrelations and accuracies are times 100.") < svg.index("a stand-in")
     assert "<svg" in svg_of(kind, points.slice(0, 0), request)
 
 
@@ -169,6 +169,48 @@ def test_points_that_a_logarithmic_axis_cannot_show_are_counted_in_a_note(scores
     assert "does not show" not in svg_of("variant_scatter", below, linear)
 
 
-def test_variants_without_a_point_are_counted_in_a_note(scores):
-    assert "Without a point, for want of scores: 4 of 4 of RE." in scatter(scores)  # no isotropy was measured
-    assert "Without a point" not in scatter(scores, models=["BERT"])
+def test_variants_without_a_point_are_named_with_the_reason(scores):
+    assert "Not drawn, for want of scores: RE (not in the study&#x27;s grid)." in scatter(scores).replace(
+        "'", "&#x27;"
+    )
+    assert "Not drawn" not in scatter(scores, models=["BERT"])
+
+
+def absent(task, representation="plain"):
+    """The row of a task that nobody has."""
+    nothing = {"layers": "", "weighting": "", "postprocess": "", "metric": "", "aggregation": ""}
+    return row(representation, task, None, note="no source", **nothing)
+
+
+def test_maps_of_other_tasks_are_drawn_where_one_task_is_a_gap():
+    given = [row("plain", "sts12", 0.5, layers=layer, mixing_weight=0.5) for layer in ("0", "1")]
+    points, drawn = map_of([*given, absent("sts13")], split=True)
+    assert {point["panel"] for point in points if point["y"] is not None} == {"sts12"}
+    assert {(point["panel"], point["note"]) for point in points if point["y"] is None} == {
+        ("sts13", "sts13: no source")
+    }
+    assert [axes.get_title("left") for axes in drawn] == ["sts12: 50.0"]
+
+
+@pytest.mark.parametrize("kind", ["mixing_map", "layer_lines"])
+def test_what_is_a_gap_is_named_below_the_figure_with_its_reason(kind):
+    given = [
+        row("plain", "sts12", 0.5, layers=layer, mixing_weight=w) for layer in ("0", "1") for w in (0.0, 0.5)
+    ]
+    module, request = load_figure(kind), request_of(kind, Path("none"))
+    table = pa.Table.from_pylist([*given, absent("sts13")], schema=EXTRACTION)
+    make = {"mixing_map": "maps", "layer_lines": "lines"}[kind]
+    points = getattr(module, make)(request.config, NAMES, Scores([table], NAMES.measures.values()))
+    name = {"mixing_map": "sts13", "layer_lines": "STS | plain, plain, avg."}[kind]
+    assert f"Not drawn, for want of scores: {name} (sts13: no source)." in svg_of(kind, points, request)
+
+
+def test_the_shadow_of_a_line_is_the_standard_deviation_of_a_sample_of_tasks():
+    """By hand: 50 and 60 have the mean 55 and, with n - 1, the standard deviation 7.07."""
+    given = [row("plain", task, value, layers="0") for task, value in (("sts12", 0.5), ("sts13", 0.6))]
+    table = pa.Table.from_pylist(given, schema=EXTRACTION)
+    config = request_of("layer_lines", Path("none")).config
+    (point,) = (
+        load_figure("layer_lines").lines(config, NAMES, Scores([table], NAMES.measures.values())).to_pylist()
+    )
+    assert (point["y"], point["spread"]) == (pytest.approx(55), pytest.approx(50**0.5))
