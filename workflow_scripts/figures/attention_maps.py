@@ -34,7 +34,7 @@ COLUMNS = pa.schema(
         ("weight", pa.float64()),
     ]
 )
-"""Attention weights of one sentence, means over heads and seeds."""
+"""Attention weights of one sentence, means over heads, seeds and encoders."""
 TITLE = "Where tokens attend: {title}"
 DESCRIPTION = "Maps of attention weights of one sentence, a row per run, a column per layer; darker is more."
 
@@ -89,7 +89,7 @@ def draw(
         return empty_figure(style, title, footnotes, "No attention weights were kept.")
     names = short_names(runs, request.called)
     layers = sorted(set(points["layer"].to_pylist()))
-    note = "Rows: tokens that attend; columns: tokens that are attended to; means over heads."
+    note = "Rows: tokens that attend; columns: tokens that are attended to; means over heads, seeds and encoders."
     tokens = max(points["query_position"].to_pylist()) + 1
     height = max(_PANEL_INCHES, _AROUND_INCHES + _TOKEN_INCHES * tokens)
     figure = new_figure(style, height * len(runs), title, [note, *names.footnotes], footnotes)

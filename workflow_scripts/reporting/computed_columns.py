@@ -121,11 +121,15 @@ def _shared_seeds(parts: Mapping[str, Values]) -> list[int]:
 
 
 def _lacking(parts: Mapping[str, Values]) -> tuple[str, ...]:
-    """Why a cell that needs all of ``parts`` has no value; nothing if it has one."""
+    """Why a cell that needs all of ``parts`` has no value, or none for some seed; nothing if it has all."""
     lacking = [heading for heading, part in parts.items() if not part.by_seed]
     if lacking:
         return (f"needs {', '.join(lacking)}",)
-    return () if _shared_seeds(parts) else ("no seed has all of its columns",)
+    shared, every = _shared_seeds(parts), set.union(*(set(part.by_seed) for part in parts.values()))
+    if not shared:
+        return ("no seed has all of its columns",)
+    fewer = [heading for heading, part in parts.items() if len(part.by_seed) < len(every)]
+    return (f"over {len(shared)} of {len(every)} seeds, which {', '.join(fewer)} has",) if fewer else ()
 
 
 def paths(columns: Sequence[AnyColumn], histories: Iterable[RunTable]) -> Cells:

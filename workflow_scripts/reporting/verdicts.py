@@ -31,7 +31,7 @@ from workflow_scripts.evaluation.verdicts import (
     verdict,
 )
 from workflow_scripts.graph.extraction_rows import scattered
-from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.graph.runs import Run, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
@@ -308,7 +308,7 @@ def _in_grid(
     experiment = Experiment.parse(record.settings["experiment"], comparison.table)
     runs = runs_of(experiment.model_dump())
     sides = (comparison.ours, comparison.theirs)
-    values = [_seeded(cell, experiment, material, comparison.table) for cell in sides]
+    values = [_seeded(cell, runs[cell.run], experiment, material, comparison.table) for cell in sides]
     fixed = [runs[cell.run].fixed for cell in sides]
     ours, theirs = (fmean(one.by_seed.values()) for one in values)
     if all(fixed):
@@ -333,11 +333,15 @@ def _in_grid(
     return _over("seeds" if len(pairs) > 1 else "", pairs or [(ours, theirs)], claim, significance)
 
 
-def _seeded(cell: Cell, experiment: Experiment, material: Material, place: str) -> Values:
+def _seeded(cell: Cell, run: Run, experiment: Experiment, material: Material, place: str) -> Values:
+    """A cell as its table has it: of the seeds of that experiment, where another one may have more of the run."""
     made = material.aliases.get(cell.run, cell.run)
     columns = _needed(experiment.columns, cell.heading)
     cells = cells_of(columns, material.scores.get(made, ()), {cell.run: made}, f"experiments.{place}")
-    return cells[cell.run, cell.heading]
+    values = cells[cell.run, cell.heading]
+    return values._replace(
+        by_seed={seed: values.by_seed[seed] for seed in values.by_seed if seed in run.seeds}
+    )
 
 
 def _needed(columns: Sequence[AnyColumn], heading: str) -> list[AnyColumn]:

@@ -165,6 +165,21 @@ def with_columns(*more, **changes):
     return grid(columns=[*(column.model_dump() for column in grid().columns), *more], **changes)
 
 
+def test_an_average_over_fewer_seeds_says_so():
+    """By hand: of OURS, seeds 1 and 3 have both columns: 70, 35 and 72, 36, with averages 52.5 and 54."""
+
+    def lost(run, seed, value):
+        return [gap("b", "lost") if seed == 2 else Score("b", "all", "spearman", value / 2, 50)]
+
+    found = cell(
+        built(with_columns({"heading": "Avg.", "mean_of": ["A", "B"], "digits": 2}), files(extra=lost)),
+        OURS,
+        "Avg.",
+    )
+    assert (found["mean"], found["seeds"]) == (pytest.approx(53.25), 2)
+    assert found["note"] == "over 2 of 3 seeds, which B has"
+
+
 def test_a_ratio_is_taken_seed_by_seed():
     """B is half of A for every seed, so the sd of A over B is 0 while both have one."""
     table = built(with_columns({"heading": "A / B", "ratio_of": ["A", "B"], "digits": 2}))

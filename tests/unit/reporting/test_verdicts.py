@@ -250,6 +250,15 @@ def test_one_value_on_each_side_is_subtracted_and_not_tested(material):
     assert row["reason"] == "equal; one value on each side, so that nothing is tested"
 
 
+def test_seeds_of_the_run_that_another_experiment_asks_for_are_left_out(material):
+    """Seed 4 is in no cell of the table, whose seeds are 1 to 3."""
+    more = [*material.scores[B], ScoreFile(scored(B, 4, 0.99), ())]
+    (row,) = judge(material, claim(B, S))
+    assert judge(material._replace(scores={**material.scores, B: more}), claim(B, S)) == [row]
+    (alone,) = judge(material._replace(scores={**material.scores, B: more}), claim(B, "frozen_cls.minilm"))
+    assert alone["ours"] == pytest.approx((73.0 + 73.3 + 73.0) / 3)
+
+
 def test_sides_are_shown_over_the_seeds_that_were_compared(material):
     """Seed 1 alone is common: 73.0 against 67.0, though the means of three are others."""
     worse = "worse.minilm.wiki"
