@@ -43,6 +43,7 @@ from workflow_scripts.extraction.weighting import (
 from workflow_scripts.models.templates import Template
 
 Vectors = NDArray[np.float32]
+Integers = NDArray[np.int64]
 Fits = Mapping[tuple[Key, str], Fit]
 """What was fitted on Wikitext for a key and a post-processing."""
 
@@ -120,11 +121,21 @@ def token_weights(
             text = tokens.raw if weighting.text == "raw" else tokens.filled
             numbers = groups_U if weighting.documents == "subset" else np.zeros_like(groups_U)
             parts = [np.flatnonzero(numbers == number) for number in range(int(numbers.max(initial=0)) + 1)]
-            times = times_U if weighting.repeated == "each" else np.ones_like(times_U)
+            times = times_U if weighting.repeated == "each" else _once(task.texts, numbers)
             counted = [count_documents(text.subset(rows), size, times[rows]) for rows in parts]
         tables_GV = weight_tables(weighting, opened.vocabulary, opened.wikitext, counted)
         weights[name] = weigh(tokens.filled, tables_GV, groups_U)
     return weights
+
+
+def _once(texts: Sequence[str], numbers_U: Integers) -> Integers:
+    """1 for the first text of its kind within its numbered part, 0 for what repeats it."""
+    first: dict[tuple[int, str], int] = {}
+    for row, text in enumerate(zip(numbers_U.tolist(), texts, strict=True)):
+        first.setdefault(text, row)
+    times_U = np.zeros(len(texts), np.int64)
+    times_U[list(first.values())] = 1
+    return times_U
 
 
 def sentence_vectors(

@@ -475,5 +475,27 @@ def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, ch
     np.testing.assert_allclose(found.weights_F[:7], np.array(expected) / sum(expected), rtol=1e-6)
 
 
+def test_a_text_of_two_subsets_is_one_document_of_the_task(tiny_bert):
+    """What a weighting gives does not depend on another one that needs subsets told apart."""
+    tokenizer = load_tokenizer(tiny_bert)
+    rows = [
+        {"subset": s, "sentence1": "king town", "sentence2": o, "score": 1.0}
+        for s, o in (("a", "river"), ("b", "king"))
+    ]
+    opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
+    weights = {}
+    for by_group in (False, True):
+        task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), SUITE, by_group=by_group)
+        text = tokenise(tokenizer, task.texts, 16)
+        (one,) = token_weights(
+            [("idf", Idf.parse(PAPER["weightings"]["idf_task"], "idf"))], Tokens(text, text), task, opened
+        ).values()
+        shown = np.split(one.weights_F, text.starts[1:-1])
+        weights[by_group] = {name: shown[row] for row, name in enumerate(task.texts)}
+    for name, expected in weights[False].items():
+        np.testing.assert_array_equal(weights[True][name], expected)
+    assert len(weights[False]) == 3
+
+
 def test_the_settings_of_a_job_are_json():
     assert json.loads(json.dumps(job_settings(PAPER, "sts", "plain")))
