@@ -165,7 +165,8 @@ rule judge_claims:
         mem=MEMORY.usual(4),
         runtime="10m",
     params:
-        config=CLAIMS.settings(),
+        # A function, since braces in a string would be wildcards.
+        config=lambda _: CLAIMS.settings(),
         packages=versions("jobs.judge_claims"),
     message:
         "Judge the papers' claims"
@@ -300,8 +301,9 @@ rule write_report:
         mem=MEMORY.usual(4),
         runtime="10m",
     params:
-        config=REPORTING.page_settings(),
-        speeds=REPORTING.speeds(),
+        # Functions, since braces in a string would be wildcards.
+        config=lambda _: REPORTING.page_settings(),
+        speeds=lambda _: REPORTING.speeds(),
         packages=versions("jobs.write_report"),
     message:
         "Write the report"

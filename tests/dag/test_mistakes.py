@@ -99,6 +99,10 @@ def both(*changes):
     return change
 
 
+HELD_OUT = put("development/dataset", "lee")
+"""For runs on corpora that hold no sentences out for choosing checkpoints."""
+
+
 def twin(*runs, method="jtcse", **settings):
     """A method on an encoder that consists of ``runs``."""
     return both(
@@ -419,7 +423,7 @@ MISTAKES = {
         "corpus: supervised_simcse reads the column positive; wiki_extract has anchor.",
     ),
     "hard negatives of round trips": (
-        run("supervised_simcse", corpus="wiki_spa", overrides=STEPS),
+        both(run("supervised_simcse", corpus="wiki_spa", overrides=STEPS), HELD_OUT),
         "corpus: supervised_simcse reads the column negative; wiki_spa has anchor, positive.",
     ),
     "SimCSE on pairs with plain sentences": (
@@ -539,7 +543,7 @@ MISTAKES = {
         "token_similarity.runs: simcse.minilm.wiki_extract is not defined. Did you mean simcse.minilm_mlm",
     ),
     "words of one corpus where there are two": (
-        both(run("simcse", corpus="wiki1m"), put("grid/word_frequencies", {"words": 5})),
+        both(run("simcse", corpus="wiki1m"), put("grid/word_frequencies", {"words": 5}), HELD_OUT),
         "experiments/demo.yaml: word_frequencies: it shows the words of one corpus, and the runs train on wiki1m, "
         "wiki_extract. Leave it out, or give each corpus an experiment of its own.",
     ),
@@ -598,6 +602,35 @@ MISTAKES = {
     "densities of a task that nothing is scored on": (
         put("report/cosine_density/task", "wiki_extract"),
         "report.cosine_density.task: no suite of suites.sts has wiki_extract",
+    ),
+    "checkpoints that nothing chooses": (
+        put("corpora/wiki_extract/dev_sentences", 0),
+        "development.dataset: null, and no sentence of the corpus is held out. Name one, or set "
+        "corpora.wiki_extract.dev_sentences.",
+    ),
+    "longer sentences of a training than the encoder takes": (
+        training_of("simcse", max_tokens=513),
+        RUN.format("simcse") + "training.max_tokens: 513; minilm_mlm takes 512. Lower it.",
+    ),
+    "longer sentences of a development set than the encoder takes": (
+        run("simcse", overrides={"development": {"max_tokens": 99999}}),
+        RUN.format("simcse") + "development.max_tokens: 99999; minilm_mlm takes 512. Lower it.",
+    ),
+    "an axis without values": (
+        lambda _config, grids: grids["demo"]["runs"].append(BLOCK | {"method": []}),
+        ".method: [] should be non-empty",
+    ),
+    "a seed that no generator takes": (
+        put("grid/seeds", [2**32]),
+        "experiments/demo.yaml: seeds.0: 4294967296 is greater than or equal to the maximum of 4294967296",
+    ),
+    "two methods of one name": (
+        put("names/methods", {"simcse": "X", "simcse_3r": "X"}),
+        "are both called X, ",
+    ),
+    "a method without a name": (
+        put("names/methods", {"simcse": ""}),
+        "names.methods.simcse: '' should be non-empty",
     ),
     "groups of judgements that do not rise": (
         put("report/cosine_density/edges", [0, 0.5, 0.5, 1]),
@@ -816,6 +849,7 @@ SEVERAL = {
         "epochs with max_steps by merging an encoder's settings",  # each of the settings that it is merged with
         "maps of layers that the encoder lacks",  # each encoder
         "a heading that a claim names",  # each claim, and each side of it
+        "checkpoints that nothing chooses",  # the grid, and each encoder of runs
     )
 }
 """Mistakes with several lines."""
@@ -1085,6 +1119,17 @@ def test_words_and_nested_numbers_on_the_command_line_are_what_they_are_in_a_fil
     assert code == 0, printed
     code, printed = plan(tree, "--config", "training={max_steps: seven}")
     assert code == 1 and "ConfigError: training.max_steps: needs integer, or null, but is 'seven'" in printed
+
+
+def test_braces_in_what_readers_see_are_no_wildcards(tree):
+    given = ["--config", "names={methods: {simcse: 'loss {L}'}}", "report={page: {shows: 'the set {a, b}'}}"]
+    code, printed = plan(tree, *given)
+    assert code == 0, printed
+
+
+def test_a_folder_in_place_of_a_file_is_one_line(tmp_path):
+    with pytest.raises(ConfigError, match=r"Is a directory\. Name a file that can be read"):
+        read_yaml(tmp_path)
 
 
 def test_a_caption_that_is_not_there_is_missed_before_the_graph(tree):

@@ -35,6 +35,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score, v_measure_score
 from threadpoolctl import threadpool_limits
 
+from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import SuiteConfig
 from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
 from workflow_scripts.evaluation.scores import Score, gap
@@ -100,8 +101,14 @@ def drawn(table: pa.Table, max_texts: int | None) -> pa.Table:
 def agreements(
     vectors_ND: Vectors, classes_N: Labels, config: Config, jobs: int = 1
 ) -> list[dict[str, float]]:
-    """The metrics of k-means under each seed, in order of the seeds."""
+    """The metrics of k-means under each seed, in order of the seeds.
+
+    Raises:
+        DataError: if every clustering would be perfect: of one class, or of a class for each text.
+    """
     count = len(np.unique(classes_N))
+    if count in (1, len(classes_N)):
+        raise DataError(f"{len(classes_N)} texts of {count} classes. Check the column of labels.")
     clusterings = Parallel(n_jobs=jobs)(
         delayed(cluster)(vectors_ND, count, seed, config.n_init) for seed in range(config.seeds)
     )

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.config import Settings
+from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.correlation import cosine, pearson, ranks
 from workflow_scripts.evaluation.embeddings import Embeddings, Encode, embed
 from workflow_scripts.evaluation.scores import Score
@@ -107,9 +108,15 @@ class Judged:
         subset_P: The subset of every pair. If the source does not distinguish subsets (None), there is only ``all``:
             ``wmean`` and ``mean`` would repeat it.
         gold_P: The judgement of every pair.
+
+    Raises:
+        DataError: if all judgements are equal.
     """
 
     def __init__(self, task: str, subset_P: NDArray[np.object_], gold_P: NDArray[np.float64]) -> None:
+        if len(gold_P) and gold_P.min() == gold_P.max():
+            found = f"all {len(gold_P)} judgements are {gold_P[0]:g}, and nothing correlates with them"
+            raise DataError(f"{task}: {found}. Check the column of scores.")
         rows = {name: np.flatnonzero(subset_P == name) for name in dict.fromkeys(subset_P)}
         self._task = task
         self._told_apart = None not in rows

@@ -124,6 +124,11 @@ def _evaluate_task(config: Config, task: str, table: pa.Table, encode: Encode) -
     if scores is not None:
         return _graded(config, task, features, scores[order], rows)
     classes, labels = np.unique(np.array(table["label"].to_pylist()), return_inverse=True)
+    most = int(np.bincount(labels).max())
+    if len(classes) == 1 or most < config.folds:
+        found = f"{len(labels)} rows of {len(classes)} classes, the largest of {most}"
+        need = f"{config.folds} folds need two classes and as many rows of one"
+        raise DataError(f"{task}: {found}; {need}. Check the column of labels.")
     if "" in rows:
         return _nested(config, task, features, labels)
     two_class_pairs = len(classes) == 2 and table["text2"].null_count == 0

@@ -44,3 +44,11 @@ def name_findings(config: Mapping[str, Any]) -> Iterator[str]:
         for name in given:
             if name not in config[kind]:
                 yield f"names.{kind}.{name}: no such block in {kind}. {advice(name, sorted(config[kind]))}"
+
+
+def ambiguity_findings(names: Config, runs: Mapping[str, Run], place: str) -> Iterator[str]:
+    """Two runs of a grid that readers could not tell apart."""
+    first: dict[tuple[str, ...], str] = {}
+    for name, parts in called_runs(names, runs).items():
+        if (other := first.setdefault(tuple(parts), name)) != name:
+            yield f"{place}: {other} and {name} are both called {', '.join(parts)}. Change names."

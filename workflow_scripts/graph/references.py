@@ -8,7 +8,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.evaluators import evaluators
 from workflow_scripts.graph.findings import unknown
 from workflow_scripts.graph.grid_columns import numbered_columns
-from workflow_scripts.graph.names import name_findings
+from workflow_scripts.graph.names import ambiguity_findings, name_findings
 from workflow_scripts.graph.readers import reader_findings
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.graph.suites import column_findings, timed, written
@@ -254,6 +254,7 @@ def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str
         for run in block.get("runs", []) if isinstance(block, Mapping) else []:
             yield from unknown(run, runs, f"{place}: {name}.runs")
     yield from _of_words(config, grid, runs, place)
+    yield from ambiguity_findings(config.get("names", {}), runs, place)
     yield from _of_baselines(grid, runs, place)
     yield from _of_columns(config, grid, place)
 

@@ -2,6 +2,7 @@
 
 from workflow_scripts.extraction.blocks import datasets_of as extraction_datasets
 from workflow_scripts.graph.figures import without_figures
+from workflow_scripts.graph.grid_columns import numbered_columns
 from workflow_scripts.graph.names import called, called_runs
 from workflow_scripts.graph.references import datasets_of_corpora
 from workflow_scripts.graph.runs import Run, paper_of
@@ -63,13 +64,20 @@ class Reporting:
         ]
 
     def table_settings(self, wildcards: Wildcards) -> str:
-        """Settings of a table: its grid, the tests and, where there are any, rows whose scores are another run's."""
+        """Settings of a table: its grid and the tests; where there are any, rows whose scores are another run's.
+
+        And the development set, if a column is of it.
+        """
         experiment = wildcards.experiment
         aliases = self._study.aliases(self._study.runs_of(experiment))
         settings = {
             "experiment": without_figures(self._study.grids[experiment]),
             "significance": self._study.config["significance"],
         }
+        columns = numbered_columns(self._study.grids[experiment])
+        development = self._study.config["development"]["dataset"]
+        if development in {column.get("task") for _, column in columns} - {None}:
+            settings["development"] = development
         return as_json(settings | ({"aliases": aliases} if aliases else {}))
 
     def published(self, wildcards: Wildcards) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from workflow_scripts.graph.findings import advice, unknown
-from workflow_scripts.graph.references import columns_of
+from workflow_scripts.graph.references import base_of, columns_of
 from workflow_scripts.graph.rules import NEEDS, Start, run_rules, training_rules
 from workflow_scripts.graph.runs import OF_A_RUN, Run, identity, members_of, run_settings
 from workflow_scripts.graph.schema import schema_findings, validator_of
@@ -108,8 +108,25 @@ class RunChecks:
             found := [*unknown(method["pool"], self._config["exemplars"], "method.pool")]
         ):
             return found
-        trained = training_rules(settings["training"]) if run.corpus else ()
+        trained = self._trained(run, settings) if run.corpus else ()
         return [*trained, *run_rules(method, self._start(run, method))]
+
+    def _trained(self, run: Run, settings: Config) -> Iterator[str]:
+        """What is wrong with a training, which has to choose a checkpoint."""
+        yield from training_rules(settings["training"])
+        positions = [size.positions for size in self._sizes_of(run.encoder) if size and size.positions]
+        for section in ("training", "development"):
+            most = settings[section]["max_tokens"]
+            if positions and most > min(positions):
+                found = f"{most}; {run.encoder} takes {min(positions)}"
+                yield f"{section}.max_tokens: {found}. Lower it."
+        corpus = base_of(self._config, str(run.corpus))
+        if (
+            not self._config["development"]["dataset"]
+            and not self._config["corpora"][corpus]["dev_sentences"]
+        ):
+            found = "null, and no sentence of the corpus is held out"
+            yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."
 
     def _of_method(self, text: str) -> list[str]:
         """Mistakes in keys, types and ranges of a method's settings."""

@@ -20,6 +20,8 @@ class Size(NamedTuple):
 
     layers: int
     width: int
+    positions: int | None = None
+    """Tokens of a sentence at most; None where there is no such limit, or nobody can say."""
 
     @property
     def parameters(self) -> int:
@@ -88,6 +90,15 @@ def folder_of(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
 def _read(file: Path) -> Size | None:
     try:
         found = json.loads(file.read_text("utf-8"))
-        return Size(int(found["num_hidden_layers"]), int(found["hidden_size"]))
+        return Size(int(found["num_hidden_layers"]), int(found["hidden_size"]), _positions(found))
     except (OSError, ValueError, KeyError):
         return None
+
+
+def _positions(found: Mapping[str, Any]) -> int | None:
+    """Of BERT's kind, all; RoBERTa's count from one past their padding."""
+    if found.get("model_type") == "bert":
+        return int(found["max_position_embeddings"])
+    if found.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+        return int(found["max_position_embeddings"]) - int(found.get("pad_token_id", 1)) - 1
+    return None

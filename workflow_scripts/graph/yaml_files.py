@@ -24,6 +24,8 @@ def read_yaml(path: Path) -> Any:
         content = yaml.load(path.read_text("utf-8"), Loader=_UniqueKeys)  # a subclass of CSafeLoader
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file. Check the path after --configfile.") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}. Name a file that can be read.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: {error}. Save it as UTF-8.") from error
     except yaml.MarkedYAMLError as error:

@@ -3,6 +3,7 @@
 Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width of the backbone.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.readouts import ReadoutConfig, build_readout, draw_linear_layers
 from workflow_scripts.models.templates import Template
 from workflow_scripts.models.tokens import TokenBatch
+
+_OF_A_LAYER = re.compile(r"\blayers?\.\d+\.")  # a weight's name
 
 # Bars of loading weights drown those of the work.
 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -226,7 +229,7 @@ def load_backbone(
         overrides: Entries of the model's configuration to replace.
 
     Raises:
-        DataError: if the folder holds no usable model, or not all of its weights.
+        DataError: if the folder holds no usable model, not all of its weights, or more layers than it says.
     """
     place = backbone_folder(folder)
     try:
@@ -249,6 +252,9 @@ def load_backbone(
         raise DataError(
             f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Get the model again."
         )
+    if unused := sorted(name for name in found["unexpected_keys"] if _OF_A_LAYER.search(name)):
+        more = f"its config.json has no place for {len(unused)} weights of layers, {unused[0]} first"
+        raise DataError(f"{folder}: {more}. Get the model again.")
     if found["missing_keys"]:
         model.pooler = None
     if not getattr(model.config, "is_causal", True):

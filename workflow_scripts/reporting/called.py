@@ -1,17 +1,21 @@
 """What readers see in place of identifiers."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+
+Word = Annotated[str, Field(min_length=1)]
 
 
 class Names(Settings):
     """The section ``names`` of the configuration."""
 
-    methods: dict[str, str] = Field(default={}, description="Method to what readers see in its place.")
-    encoders: dict[str, str] = Field(default={}, description="Encoder to what readers see in its place.")
-    corpora: dict[str, str] = Field(default={}, description="Corpus to what readers see in its place.")
-    datasets: dict[str, str] = Field(default={}, description="Dataset to what readers see in its place.")
+    methods: dict[str, Word] = Field(default={}, description="Method to what readers see in its place.")
+    encoders: dict[str, Word] = Field(default={}, description="Encoder to what readers see in its place.")
+    corpora: dict[str, Word] = Field(default={}, description="Corpus to what readers see in its place.")
+    datasets: dict[str, Word] = Field(default={}, description="Dataset to what readers see in its place.")
 
 
 class Called(Settings):

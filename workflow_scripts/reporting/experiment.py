@@ -11,6 +11,8 @@ from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.reporting.records import record_of
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
+Names = Annotated[list[Name], Field(min_length=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Setting = Annotated[str, Field(pattern=r"^(method|training)(\.[a-z_]+)+$")]
 Place = Annotated[str, Field(pattern=r"^(method|training|exemplars)(\.[a-z_]+)+$")]
 
@@ -88,13 +90,13 @@ def read_by(column: AnyColumn) -> set[str]:
 class RunBlock(Settings):
     """Some runs of a grid, expanded by ``dag.runs_of``; an axis may list several values."""
 
-    method: Name | list[Name]
-    encoder: Name | list[Name]
-    corpus: Name | list[Name] | None = Field(default=None, description="Omitted for a frozen run.")
-    reading: Name | list[Name] | None = Field(
+    method: Name | Names
+    encoder: Name | Names
+    corpus: Name | Names | None = Field(default=None, description="Omitted for a frozen run.")
+    reading: Name | Names | None = Field(
         default=None, description="A reading of the method, such as paper or code; omit for the default."
     )
-    teacher: Name | list[Name] | None = Field(
+    teacher: Name | Names | None = Field(
         default=None, description="Encoder with one run in `runs`, whose vectors a student learns to predict."
     )
     of_seeds: bool = Field(
@@ -123,7 +125,7 @@ class Experiment(Settings):
 
     title: str
     source: str = Field(description="Paper and table.")
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    seeds: list[Seed] = Field(min_length=1)
     baseline: str | None = Field(
         description="Run that others are compared with, unless their block names another; {encoder}, {corpus} and "
         "other axes are those of the run that is compared."

@@ -23,11 +23,15 @@ from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.computed_columns import Cells, Values, computed, described, paired, paths
-from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, PathColumn
+from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, MeanColumn, PathColumn
 from workflow_scripts.reporting.published import Published, read_published
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 
 Row = dict[str, Any]
+
+
+CHOSEN_BY = "of the set by which checkpoints were chosen"
+"""The note of a trained run's score on its development set."""
 
 
 class ScoreFile(NamedTuple):
@@ -45,6 +49,7 @@ def build(
     place: str,
     aliases: Mapping[str, str] = MappingProxyType({}),
     histories: Iterable[RunTable] = (),
+    development: str | None = None,
 ) -> pa.Table:
     """Build one experiment's table.
 
@@ -56,6 +61,7 @@ def build(
         place: Name of the grid's file, for errors.
         aliases: Runs whose scores are another's, since their settings are, and that run.
         histories: Metrics of trained runs, where a column shows the path of one.
+        development: The dataset by which trained runs chose their checkpoints; None if no column is of it.
 
     Returns:
         A row per run and column in the grid's order, in the columns of ``columns.tables.TABLE``.
@@ -74,6 +80,7 @@ def build(
     of_paths = paths(experiment.columns, histories)
     fixed = {name for name, run in runs.items() if run.fixed}
     cells = _cells(experiment.columns, scores, scored, baselines, fixed, of_paths, place)
+    cells = _noted(cells, {name for name, run in runs.items() if run.corpus}, experiment.columns, development)
     return pa.Table.from_pylist(
         [
             {
@@ -107,7 +114,14 @@ def of_job(job: Job, *, measured: bool) -> pa.Table:
     aliases = job.settings.get("aliases", {})
     histories = run_tables(job.many("metrics"), METRICS)
     return build(
-        experiment.part(measured=measured), files, published, significance, place, aliases, histories
+        experiment.part(measured=measured),
+        files,
+        published,
+        significance,
+        place,
+        aliases,
+        histories,
+        job.settings.get("development"),
     )
 
 
@@ -146,6 +160,18 @@ def _cells(
             elif isinstance(column, PathColumn):
                 read[run, column.heading] = of_paths.get((made, column.heading), _no_path(column))
     return computed(columns, read, baselines, fixed)
+
+
+def _noted(cells: Cells, trained: set[str], columns: Sequence[AnyColumn], development: str | None) -> Cells:
+    """The cells, those of trained runs on their own development set with a note: they are no test."""
+    chosen = {one.heading for one in columns if isinstance(one, Column) and one.task == development}
+    chosen |= {one.heading for one in columns if isinstance(one, MeanColumn) and chosen & {*one.mean_of}}
+    return {
+        (run, heading): values._replace(notes=(*values.notes, CHOSEN_BY))
+        if run in trained and heading in chosen and values.by_seed
+        else values
+        for (run, heading), values in cells.items()
+    }
 
 
 class _Scores(NamedTuple):

@@ -38,6 +38,8 @@ def command(
     Raises:
         ConfigError: if the processes cannot be dealt out evenly to the nodes.
     """
+    if processes < 1:
+        raise ConfigError(f"{processes} processes. Start one or more.")
     nodes = nodes_of(job, say or _said) if job else []
     torchrun = [python, "-m", "torch.distributed.run"]
     if len(nodes) < 2:

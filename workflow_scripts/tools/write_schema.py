@@ -27,6 +27,7 @@ from workflow_scripts.data.exemplars import ExtractivePool, LlmPool
 from workflow_scripts.data.round_trip_settings import Limits
 from workflow_scripts.data.sources import DatasetBlock
 from workflow_scripts.data.words import Words
+from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation.attention import Config as AttentionSuite
 from workflow_scripts.evaluation.cost import Config as CostSuite
 from workflow_scripts.evaluation.geometry import Config as GeometrySuite
@@ -304,4 +305,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with one_line_errors():
+        main()

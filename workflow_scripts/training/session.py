@@ -39,17 +39,20 @@ def development_score(
     """A function that scores ``encoder`` in its current state: Spearman over all ``pairs`` (``columns.corpora.PAIRS``).
 
     Raises:
-        DataError: if there are no pairs.
+        DataError: if there are no pairs, or all are judged alike.
     """
     if not len(pairs):
         raise DataError(
             "development set: no pairs. Name a dataset in `development`, or, where the corpus has documents of "
             "several sentences, set corpora.<name>.dev_sentences."
         )
+    gold = pairs["score"].to_numpy()
+    if gold.min() == gold.max():
+        found = f"all {len(gold)} judgements are {gold[0]:g}, by which no checkpoint can be chosen"
+        raise DataError(f"development set: {found}. Name another dataset in `development`.")
     left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
     unique = list(dict.fromkeys(left + right))
     text = tokenise_in(encoder.template, tokenizer, unique, max_tokens)
-    gold = pairs["score"].to_numpy()
 
     def score() -> float:
         embeddings = Embeddings(unique, encode_tokens(encoder, text))

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from workflow_scripts.columns.corpora import LABELLED
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.clustering import (
     Config,
     agreement,
@@ -125,6 +125,20 @@ def test_a_dataset_that_is_not_there_is_a_gap(blobs):
         (None, 0, "no source of the dataset is available")
     ]
     assert len([s for s in scores if s.task == "toy"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("column", "found"), [("one", "60 texts of 1 classes"), ("own", "60 texts of 60 classes")]
+)
+def test_labels_that_any_clustering_would_find_are_refused(blobs, column, found):
+    table, vectors = blobs
+    texts = table["text1"].to_pylist()
+    names = {"one": ["good"] * len(texts), "own": texts}[column]
+    wrong = table.set_column(
+        table.schema.get_field_index("label"), table.schema.field("label"), pa.array(names)
+    )
+    with pytest.raises(DataError, match=f"{found}. Check the column of labels"):
+        evaluate({"toy": wrong}, encoder(vectors), CONFIG)
 
 
 def test_one_seed_has_no_spread_and_is_refused():

@@ -11,6 +11,7 @@ from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.data.readers import scored_pairs_tsv, stsb_csv
 from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation.correlation import pearson, spearman
 from workflow_scripts.evaluation.sts import correlations, evaluate
 
 DATA = os.environ.get("SEMBLANCE_DATA")
@@ -122,8 +123,19 @@ def test_a_linear_change_of_the_judgements_does_not_matter(task):
 
 def test_constant_judgements_or_cosines_score_0_and_never_nan():
     """O-11."""
-    for pairs in (similarities(A=([3, 3, 3], [1, 2, 3])), similarities(A=([1, 2, 3], [0.5, 0.5, 0.5]))):
-        assert {score.value for score in correlations(pairs, "toy")} == {0.0}
+    constant, rising = np.array([3.0, 3.0, 3.0]), np.array([1.0, 2.0, 3.0])
+    for correlation in (pearson, spearman):
+        assert correlation(constant, rising) == correlation(rising, constant) == 0
+    pairs = similarities(A=([1, 2, 3], [0.5, 0.5, 0.5]))
+    assert {score.value for score in correlations(pairs, "toy")} == {0.0}
+    scores = correlations(similarities(A=([1, 2, 3], [1, 2, 3]), B=([3, 3, 3], [1, 2, 3])), "toy")
+    assert {score.value for score in scores if score.aggregation == "subset:B"} == {0.0}
+
+
+def test_a_task_that_is_judged_alike_throughout_is_refused():
+    """A correlation of 0 would look like a measurement."""
+    with pytest.raises(DataError, match="toy: all 3 judgements are 3, and nothing correlates with them"):
+        correlations(similarities(A=([3, 3, 3], [1, 2, 3])), "toy")
 
 
 def test_a_sentence_is_encoded_once_however_often_it_stands_in_the_tasks(task):

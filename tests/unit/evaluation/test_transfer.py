@@ -221,6 +221,21 @@ def test_sentevals_classifier_runs_nested_folds(random):
     assert found["accuracy"] > 0.6
 
 
+@pytest.mark.parametrize(
+    ("classes", "found"),
+    [
+        (1, "40 rows of 1 classes, the largest of 40"),
+        (40, "40 rows of 40 classes, the largest of 1; 4 folds need two"),
+    ],
+)
+def test_labels_that_teach_nothing_are_refused(random, classes, found):
+    table, *_ = task(random, {"": 40})
+    names = pa.array([str(number % classes) for number in range(40)])
+    wrong = table.set_column(table.schema.get_field_index("label"), table.schema.field("label"), names)
+    with pytest.raises(DataError, match=f"toy: {found}"):
+        evaluate({"toy": wrong}, encode, settings(folds=4))
+
+
 def test_unknown_splits_are_a_gap(random):
     table, *_ = task(random, {"train": 20, "dev": 20})
     (found,) = evaluate({"SICK-E": table}, encode, settings())

@@ -179,5 +179,13 @@ def test_a_size_comes_from_the_encoder_itself_and_else_from_the_rates(tmp_path):
     assert sizes.of("afresh") == Size(4, 256)
     assert sizes.of("bert") == Size(12, 768)
     assert sizes.of("unheard_of") is None
+    config = (
+        '{"num_hidden_layers": 3, "hidden_size": 48, "max_position_embeddings": 514, "model_type": "%s"%s}'
+    )
+    for kind, positions in (("roberta", 512), ("bert", 514), ("llama", None)):
+        padding = ', "pad_token_id": 1' if kind == "roberta" else ""
+        (tmp_path / "data/models/mine/config.json").write_text(config % (kind, padding))
+        fresh = Sizes(encoders, tmp_path / "data", tmp_path / "results", tmp_path / "rates.yaml")
+        assert fresh.of("mine") == Size(3, 48, positions)
     without = Sizes(encoders, None, tmp_path / "results", tmp_path / "rates.yaml")
     assert without.of("mine") == Size(1, 1)

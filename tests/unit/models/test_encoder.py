@@ -180,6 +180,16 @@ def test_a_configuration_of_another_width_is_refused(tmp_path, tiny_bert):
         load_backbone(tmp_path / "model")
 
 
+def test_a_configuration_of_fewer_layers_than_there_are_weights_of_is_refused(tmp_path, tiny_bert):
+    shutil.copytree(tiny_bert, tmp_path / "model")
+    config = json.loads((tiny_bert / "config.json").read_text())
+    (tmp_path / "model/config.json").write_text(json.dumps(config | {"num_hidden_layers": 1}))
+    with pytest.raises(
+        DataError, match=r"its config\.json has no place for \d+ weights of layers, encoder\.layer\.1\."
+    ):
+        load_backbone(tmp_path / "model")
+
+
 @pytest.mark.parametrize("kind", tiny.KINDS)
 def test_dropout_is_set_by_whatever_name_the_encoder_knows_it(tiny_models, kind):
     backbone = load_backbone(tiny_models[kind], dropout=0.25).train()

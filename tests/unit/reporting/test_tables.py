@@ -165,6 +165,18 @@ def with_columns(*more, **changes):
     return grid(columns=[*(column.model_dump() for column in grid().columns), *more], **changes)
 
 
+def test_scores_of_trained_runs_on_their_development_set_are_noted():
+    experiment = with_columns({"heading": "Avg.", "mean_of": ["A", "B"], "digits": 2})
+    table = build(experiment, files(), {}, SIGNIFICANCE, "experiments.t", development="a")
+    notes = {
+        (run, heading): cell(table, run, heading)["note"]
+        for run in (BASE, OURS)
+        for heading in ("A", "B", "Avg.")
+    }
+    chosen = "of the set by which checkpoints were chosen"
+    assert notes == dict.fromkeys(notes) | {(OURS, "A"): chosen, (OURS, "Avg."): chosen}
+
+
 def test_an_average_over_fewer_seeds_says_so():
     """By hand: of OURS, seeds 1 and 3 have both columns: 70, 35 and 72, 36, with averages 52.5 and 54."""
 

@@ -140,3 +140,5 @@ def test_a_launch_says_where_its_nodes_meet():
     assert alone == command(["train"], 4, None, python="python")
     with pytest.raises(ConfigError, match="3 processes on 2 nodes"):
         command(["train"], 3, "1", lambda name, *_: said[name])
+    with pytest.raises(ConfigError, match=r"0 processes\. Start one or more"):
+        command(["train"], 0, None)

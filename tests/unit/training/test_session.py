@@ -71,6 +71,15 @@ def test_a_development_set_without_pairs_is_an_error_that_says_what_to_set(tiny_
         development_score(make_encoder(tiny_bert), load_tokenizer(tiny_bert), PAIRS.empty_table(), 32)
 
 
+def test_a_development_set_that_is_judged_alike_throughout_is_refused(tiny_bert):
+    given = pairs()
+    alike = given.set_column(
+        given.schema.get_field_index("score"), given.schema.field("score"), pa.array([3.0] * len(given))
+    )
+    with pytest.raises(DataError, match=r"development set: all \d+ judgements are 3, by which no checkpoint"):
+        development_score(make_encoder(tiny_bert), load_tokenizer(tiny_bert), alike, 32)
+
+
 def test_preparing_fixes_threads_algorithms_and_random_numbers(torch_settings):
     prepare(settings(cpu_threads=1), seed=4)
     first = torch.rand(3)
