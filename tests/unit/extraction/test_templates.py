@@ -34,6 +34,25 @@ def test_a_template_of_empty_strings_and_one_mask_is_t0s_path():
     assert fill(PLAIN, SENTENCE, None) == SENTENCE
 
 
+@pytest.mark.parametrize(
+    ("sentence", "plain", "stopped"),
+    [
+        ("A man is playing", "A man is playing", "A man is playing."),
+        ("Really?", "Really?", "Really?"),
+        ("It rains.", "It rains.", "It rains."),
+        ('He said "no"', 'He said "no"', 'He said "no"'),
+        ("a dog ,", "a dog ,", "a dog ,."),
+        ("", "", ""),
+    ],
+)
+def test_prompts_have_the_bytes_of_their_papers(sentence, plain, stopped):
+    """O-09: PromptBERT's blank and full stop, which the study of extraction has not; five points of STS lie between."""
+    assert fill(TEMPLATES["t0"], sentence, "[MASK]") == f'This sentence: "{plain}" means [MASK].'
+    assert fill(TEMPLATES["promptbert"], sentence, "[MASK]") == f'This sentence : "{stopped}" means [MASK].'
+    t4 = f'This sentence from the dictionary: "{plain}" means "[MASK]" and is about [MASK], which is a synonym for [MASK].'
+    assert fill(TEMPLATES["t4"], sentence, "[MASK]") == t4
+
+
 def read_at_masks(folder, template, texts):
     """What the extraction study reads of texts in a template at its masks."""
     backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)

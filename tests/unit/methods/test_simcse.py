@@ -93,7 +93,6 @@ def test_every_parameter_learns_but_the_unused_pooler(tiny_models, kind, pooler)
 
 
 def test_a_head_goes_with_cls_alone_and_is_left_out_at_test_unless_asked_for(tiny_bert):
-    """PAPERS.md 1.0."""
     for pooler in LAYERS:
         encoder = make(tiny_bert, pooler=pooler)[0].module
         assert (encoder.head is not None) == (pooler == "cls")

@@ -75,7 +75,7 @@ def test_hard_negatives_that_the_corpus_lacks_are_an_error_of_the_configuration(
 
 
 def test_the_head_is_part_of_the_embedding(tiny_bert):
-    """PAPERS.md 1.0: supervised models keep it."""
+    """Supervised models keep it."""
     encoder = make(tiny_bert).module.eval()
     tokens = load_tokenizer(tiny_bert)(ANCHORS[:2], padding=True, return_tensors="pt")
     with torch.inference_mode():

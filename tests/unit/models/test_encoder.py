@@ -9,6 +9,7 @@ import torch
 from tests import tiny
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import (
+    Head,
     SentenceEncoder,
     has_dropout,
     hidden_states,
@@ -104,7 +105,7 @@ def test_layers_are_the_hidden_states_that_transformers_numbers(tiny_models, kin
 
 
 def test_the_layers_of_before_2022_are_another_embedding(tiny_bert):
-    """PAPERS.md 1.0: hidden states 0 and -1 before SimCSE's repair, 1 and -1 after."""
+    """Hidden states 0 and -1 before SimCSE's repair, 1 and -1 after."""
     batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
     with torch.inference_mode():
         new = build(tiny_bert, "avg_first_last")(*batch)
@@ -131,6 +132,18 @@ def test_embedding_without_the_head_does_not_depend_on_its_weights(tiny_bert):
         assert not torch.equal(encoder(*batch), before)
 
 
+def test_the_pooler_of_supervised_models_decides_their_vectors_by_hand():
+    """O-10: [CLS] = (.5, 0) through W = ((0, 1), (1, 0)) and b = (0, .5) is tanh(0, 1), at a right angle to it."""
+    head = Head(2, 2)
+    with torch.no_grad():
+        head.dense.weight.copy_(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+        head.dense.bias.copy_(torch.tensor([0.0, 0.5]))
+    bare = torch.tensor([[0.5, 0.0]])
+    through = head(bare)
+    assert through.tolist() == [[0.0, pytest.approx(0.7615942)]]
+    assert torch.cosine_similarity(through, bare).item() == 0
+
+
 def test_the_head_is_used_while_training_whatever_it_is_at_test(tiny_bert):
     encoder = build(tiny_bert, head_at_test=False)
     batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
@@ -143,7 +156,7 @@ def test_the_head_is_used_while_training_whatever_it_is_at_test(tiny_bert):
 
 
 def test_the_head_starts_afresh_from_a_narrow_normal(tiny_bert):
-    """PAPERS.md 1.0: N(0, 0.02), not the pooler that the encoder was pretrained with."""
+    """N(0, 0.02), not the pooler that the encoder was pretrained with."""
     head = build(tiny_bert).head.dense
     assert head.weight.std().item() == pytest.approx(0.02, rel=0.1)
     assert not head.bias.any()

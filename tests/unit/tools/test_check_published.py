@@ -39,7 +39,7 @@ def checks():
 
 
 def test_printed_means_are_off_exactly_where_noted(checks):
-    """O-87 and the audit of PAPERS.md 4.8."""
+    """O-87"""
     assert [one for one in checks if one.surprising] == []
 
 

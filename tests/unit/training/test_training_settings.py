@@ -50,7 +50,7 @@ def test_without_warm_up_it_is_the_schedule_of_transformers():
 
 def test_steps_leave_out_the_last_incomplete_batch():
     assert settings(epochs=3, max_steps=None).steps(11) == 6
-    assert settings(epochs=1, max_steps=None, batch_size=64).steps(1_000_000) == 15_625  # PAPERS.md 1.0
+    assert settings(epochs=1, max_steps=None, batch_size=64).steps(1_000_000) == 15_625
     assert settings(max_steps=10).steps(5) == 10
 
 

@@ -31,7 +31,7 @@ def test_cls_is_the_first_token_of_the_last_layer(states):
 
 
 def test_avg_first_last_takes_hidden_states_one_and_last(states):
-    """PAPERS.md 1.0: index 1 since January 2022, index 0 before (SimCSE issue 285)."""
+    """Index 1 since January 2022, index 0 before (SimCSE issue 285)."""
     assert LAYERS["avg_first_last"] == (1, -1)
     averages = [pool([state], MASK, pooling("avg")) for state in states]
     new = pool(states, MASK, pooling("avg_first_last"))
@@ -39,6 +39,19 @@ def test_avg_first_last_takes_hidden_states_one_and_last(states):
     torch.testing.assert_close(new, (averages[1] + averages[4]) / 2)
     torch.testing.assert_close(old, (averages[0] + averages[4]) / 2)
     assert (new - old).abs().max() > 0.1
+
+
+def test_first_and_last_are_layer_1_and_the_last_by_hand():
+    """O-08: layer 0, which one paper's 56.70 takes for the first, gives another vector than layer 1, which gives 60.73."""
+    h0 = torch.full((1, 3, 2), 9.0)  # [CLS] a [SEP]
+    h1, last = torch.tensor([[[0.0, 6], [3, 0], [0, 0]]]), torch.tensor([[[3.0, 0], [0, 3], [0, 0]]])
+    mask = torch.ones(1, 3, dtype=torch.int64)
+
+    def pooled(*layers):
+        return pool([h0, h1, last], mask, pooling("avg", layers)).tolist()
+
+    assert pooled(1, -1) == [[1.0, 1.5]]
+    assert pooled(0, -1) == [[5.0, 5.0]]
 
 
 def test_avg_top2_takes_the_last_two_layers(states):
