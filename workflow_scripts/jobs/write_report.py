@@ -1,8 +1,9 @@
 """Write the page about one study: tables, figures, data (rule write_report)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,14 +55,15 @@ def main() -> None:
     tables = [headings_of(path) for path in job.many("tables")]
     experiments = [table.experiment for table in tables]
     aliases = dict(pair for path in job.many("tables") for pair in _aliases(path).items())
+    shown = _Shown.of(job)
     text = page.render(
         page.Page(
             study=job.settings["name"],
             config=config,
-            called=_called(job),
+            called=shown.called,
             summary=page.summarise(experiments, aliases, sum(corpus.sentences for corpus in corpora)),
             labels=split_labels(record.labels),
-            sections=[_section(job, path) for path in [*job.many("tables"), *job.many("extraction")]],
+            sections=[_section(job, path, shown) for path in [*job.many("tables"), *job.many("extraction")]],
             datasets=_datasets(job),
             corpora=corpora,
             pools=[_pool(path, report) for path in job.many("exemplars")],
@@ -77,21 +79,42 @@ def main() -> None:
     write_page(report, text, record)
 
 
-def _called(job: Job) -> Called:
-    return Called.parse(job.settings["called"], "names")
+class _Shown(NamedTuple):
+    """What sections share, read once: a study has thousands of histories and dozens of tables."""
+
+    called: Called
+    captions: Mapping[str, str]
+    times: Mapping[str, Path]
+    """Name of a table to the file with its times."""
+    figures: Mapping[str, Sequence[Path]]
+    """Name of a table to the figures that stand below it."""
+    histories: Sequence[tuple[str, int, Path]]
+    """Run, seed and file of each training."""
+
+    @classmethod
+    def of(cls, job: Job) -> "_Shown":
+        figures: dict[str, list[Path]] = {}
+        for path in job.many("figures"):
+            figures.setdefault(_stands_below(path), []).append(path)
+        return cls(
+            Called.parse(job.settings["called"], "names"),
+            {path.stem: path.read_text("utf-8") for path in job.many("captions")},
+            {headings_of(path).name: path for path in job.many("times")},
+            figures,
+            [(wildcard(path, "run"), int(wildcard(path, "seed")), path) for path in job.many("histories")],
+        )
 
 
-def _section(job: Job, table: Path) -> page.Section:
+def _section(job: Job, table: Path, shared: _Shown) -> page.Section:
     report, shown = job.outputs["report"], headings_of(table)
-    times = [read_table(path, TABLE) for path in job.many("times") if headings_of(path).name == shown.name]
-    captions = {path.stem: path.read_text("utf-8") for path in job.many("captions")}
+    times = [read_table(shared.times[shown.name], TABLE)] if shown.name in shared.times else []
     sheet = lay_out(
         pa.concat_tables([read_table(table, TABLE), *times]),
         shown.experiment,
         shown.alpha,
-        {run: _called(job).run(run) for run in _called(job).runs} | dict(shown.shown),
+        {run: shared.called.run(run) for run in shared.called.runs} | dict(shown.shown),
     )
-    histories = _histories(job, table, [line.run for line in sheet.lines], shown.experiment.seeds)
+    histories = _histories(shared, table, [line.run for line in sheet.lines], shown.experiment.seeds)
     records = [record_of(path) for paths in histories.values() for path in paths]
     return page.Section(
         name=shown.name,
@@ -102,20 +125,21 @@ def _section(job: Job, table: Path) -> page.Section:
         environments=environments(records),
         machines=machines(records),
         drawings=[
-            page.drawing(path.read_text("utf-8"), record_of(path), captions, report)
-            for path in job.many("figures")
-            if _stands_below(path) == shown.name
+            page.drawing(path.read_text("utf-8"), record_of(path), shared.captions, report)
+            for path in shared.figures.get(shown.name, ())
         ],
     )
 
 
-def _histories(job: Job, table: Path, runs: Sequence[str], seeds: Sequence[int]) -> dict[str, list[Path]]:
+def _histories(
+    shared: _Shown, table: Path, runs: Sequence[str], seeds: Sequence[int]
+) -> dict[str, list[Path]]:
     """Histories of the trained ones of a table's runs; a run may have the files of another with its settings."""
     aliases = _aliases(table)
     made: dict[str, list[Path]] = {}
-    for path in job.many("histories"):
-        if int(wildcard(path, "seed")) in seeds:
-            made.setdefault(wildcard(path, "run"), []).append(path)
+    for run, seed, path in shared.histories:
+        if seed in seeds:
+            made.setdefault(run, []).append(path)
     return {run: made[of] for run in runs if (of := aliases.get(run, run)) in made}
 
 

@@ -18,8 +18,12 @@ class Development(Settings):
 class Training(Settings):
     """Length, batch size, learning rate and intervals of a training."""
 
-    epochs: int | None = Field(gt=0, description="Passes over the corpus; null if max_steps is given.")
-    max_steps: int | None = Field(gt=0, description="Optimiser steps; null if epochs is given.")
+    epochs: int | None = Field(
+        gt=0, le=1_000_000, description="Passes over the corpus; null if max_steps is given."
+    )
+    max_steps: int | None = Field(
+        gt=0, le=1_000_000_000, description="Optimiser steps; null if epochs is given."
+    )
     batch_size: int = Field(gt=1, description="Sentences per step; the last incomplete batch is dropped.")
     max_tokens: int = Field(gt=2, description="Longer sentences are truncated; special tokens count.")
     learning_rate: float = Field(gt=0, lt=1, description="Peak learning rate of AdamW.")
