@@ -128,13 +128,16 @@ def test_what_another_process_has_claimed_is_busy_until_it_ends(tmp_path):
 
 
 def test_a_claim_of_another_machine_lapses(tmp_path, monkeypatch):
+    clock = SimpleNamespace(time=lambda: 1000.0)
+    monkeypatch.setattr("workflow_scripts.apis.ledger.time", clock)
     with Ledger(tmp_path / "answers.sqlite") as here:
         with monkeypatch.context() as patch:
             patch.setattr("socket.gethostname", lambda: "node17")
             there = Ledger(tmp_path / "answers.sqlite")
-            there.claim([request(1)], 0.4)
+            there.claim([request(1)], 10)
+        clock.time = lambda: 1009.0
         assert here.claim([request(1)], 60).busy == [request(1)]
-        time.sleep(0.5)
+        clock.time = lambda: 1011.0
         assert here.claim([request(1)], 60).mine == [request(1)]
         there.close()
 
