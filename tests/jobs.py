@@ -71,8 +71,13 @@ def planned_code(rule: str, *modules: str) -> list[str]:
 
     script = f"jobs.{rule}"
     text = json.dumps(meanings(script, *modules))
-    file = Path(tempfile.gettempdir(), f"semblance-code-{hashlib.sha256(text.encode()).hexdigest()}.json")
-    file.write_text(text)
+    folder = Path(tempfile.gettempdir(), f"semblance-code-{os.getuid()}")
+    file = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+    if not file.exists():
+        folder.mkdir(exist_ok=True)
+        temporary = file.with_suffix(f".{os.getpid()}")
+        temporary.write_text(text)
+        temporary.replace(file)  # a job of another process that shares the tests may be reading it
     return ["--code", str(file), "--packages", json.dumps(packages(script, *modules))]
 
 
