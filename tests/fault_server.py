@@ -22,6 +22,11 @@ def fault(status: int, body: str = "", **headers: str) -> Step:
     return status, {name.replace("_", "-"): value for name, value in headers.items()}, body
 
 
+def patience(step: Step) -> dict[str, float]:
+    """A client's timeout: short where the server hangs, since the test waits for it; else no busy machine needs it."""
+    return {"timeout_seconds": 1 if step == HANG else 30}
+
+
 class FaultServer:
     """Answers by ``script``, one step a request, properly when it has run out."""
 
@@ -30,7 +35,7 @@ class FaultServer:
         self.requests: list[dict[str, Any]] = []
         self.lines: list[str] = []
         self.moments: list[float] = []
-        self.hang_seconds = 3.0
+        self._ended = threading.Event()
         outer, lock = self, threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -63,7 +68,7 @@ class FaultServer:
                     self.connection.close()
                     return
                 if step == HANG:
-                    time.sleep(outer.hang_seconds)
+                    outer._ended.wait(60)  # longer than any client waits
                     self.close_connection = True
                     return
                 status, headers, text = step if isinstance(step, tuple) else (200, {}, proper(asked))
@@ -92,6 +97,7 @@ class FaultServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
         self._server.shutdown()
         self._server.server_close()
 

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from tests import fault_server
-from tests.fault_server import HANG, RESET, SHORT, FaultServer, fault
+from tests.fault_server import HANG, RESET, SHORT, FaultServer, fault, patience
 from workflow_scripts.apis.asking import Watch, adopt, settled
 from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
 from workflow_scripts.apis.llm import Llm, LlmBlock, usage_of
@@ -20,7 +20,7 @@ BLOCK = {
     "model": "deepseek-chat", "answers_as": ["deepseek-chat"], "key_variable": "TOY_KEY", "temperature": 1.0, "seed": 7,
     "max_completion_tokens": 64, "tokens_parameter": "max_tokens", "price": None,
     "calls": {
-        "timeout_seconds": 0.6, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
+        "timeout_seconds": 30, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
         "per_second": None, "per_day": None,
     },
 }  # fmt: skip
@@ -114,8 +114,8 @@ def test_newer_models_are_asked_with_the_parameters_that_they_know(llm, ledger):
 )  # fmt: skip
 def test_a_fault_that_passes_leaves_no_trace(llm, ledger, step):
     with FaultServer(fault_server.chat(), [step, step]) as server:
-        server.hang_seconds = 1.2
-        assert complete(llm(server), ledger).answer == "The old town is on the river."
+        client = llm(server, calls=BLOCK["calls"] | patience(step))
+        assert complete(client, ledger).answer == "The old town is on the river."
         assert len(server.requests) == 3
     assert len(ledger) == 1
 
@@ -123,9 +123,8 @@ def test_a_fault_that_passes_leaves_no_trace(llm, ledger, step):
 @pytest.mark.parametrize("step", [fault(429), fault(502), RESET, HANG], ids=str)
 def test_a_fault_that_stays_ends_the_job(llm, ledger, step):
     with FaultServer(fault_server.chat(), [step] * 9) as server:
-        server.hang_seconds = 1.2
         with pytest.raises(ApiError, match=r"llms\.toy: .*3 attempts in a row"):
-            complete(llm(server), ledger)
+            complete(llm(server, calls=BLOCK["calls"] | patience(step)), ledger)
         assert len(server.requests) == 3
     assert len(ledger) == 0
 

@@ -9,7 +9,7 @@ import pytest
 from requests.adapters import HTTPAdapter
 
 from tests import fault_server, tiny
-from tests.fault_server import HANG, RESET, SHORT, FaultServer, fault
+from tests.fault_server import HANG, RESET, SHORT, FaultServer, fault, patience
 from workflow_scripts.apis import translators
 from workflow_scripts.apis.ledger import Ledger, earlier_key
 from workflow_scripts.apis.llm import LlmBlock
@@ -18,7 +18,7 @@ from workflow_scripts.errors import ApiError, ConfigError
 
 KEY = "canary-5f1d0c"
 CALLS = {
-    "timeout_seconds": 0.5, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
+    "timeout_seconds": 30, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
     "per_second": None, "per_day": None,
 }  # fmt: skip
 SENTENCES = tiny.sentences(8)
@@ -103,19 +103,17 @@ def test_key_and_text_stay_out_of_the_url(libre, ledger):
 )  # fmt: skip
 def test_a_fault_that_passes_leaves_no_trace(libre, ledger, step):
     with FaultServer(fault_server.libretranslate, [None, step, step]) as server:
-        server.hang_seconds = 1.0
-        assert translated(libre(server), ledger) == list(map(proper, SENTENCES))
+        assert translated(libre(server, **patience(step)), ledger) == list(map(proper, SENTENCES))
         assert len(server.requests) == len(SENTENCES) + 2
 
 
 @pytest.mark.parametrize("step", [fault(429), fault(502), RESET, HANG], ids=str)
 def test_a_fault_that_stays_ends_the_job_and_keeps_what_was_done(libre, ledger, step):
     with FaultServer(fault_server.libretranslate, [None] * 5 + [step] * 3) as server:
-        server.hang_seconds = 1.0
         with pytest.raises(
             ApiError, match=r"translators\.libre: .*3 attempts in a row\. Finished answers are kept"
         ):
-            translated(libre(server), ledger)
+            translated(libre(server, **patience(step)), ledger)
         assert usable(ledger) == len(ledger) == 5
         assert len(server.requests) == 8
         assert translated(libre(server), ledger) == list(map(proper, SENTENCES))  # it is back
@@ -460,9 +458,9 @@ class _ToLoopback(HTTPAdapter):
         return super().send(request, **settings)
 
 
-def google(server, ledger):
+def google(server, ledger, **calls):
     direction = Direction(place="translators.google", source="en", target="fr")
-    translator = translator_of(block_of(engine="google", calls=CALLS), direction, ledger)
+    translator = translator_of(block_of(engine="google", calls=CALLS | calls), direction, ledger)
     translator.session.mount("https://translate.google.com/", _ToLoopback(server))
     return translator
 
@@ -478,8 +476,8 @@ def test_google_is_read_by_deep_translator(ledger):
 @pytest.mark.parametrize("step", [fault(429), fault(503, HTML), RESET, HANG, fault(200, HTML)], ids=str)
 def test_googles_faults_pass_too(ledger, step):
     with FaultServer(fault_server.google, [step]) as server:
-        server.hang_seconds = 1.0
-        assert translated(google(server, ledger), ledger)[0] == fault_server.foreign(SENTENCES[0], "fr")
+        translator = google(server, ledger, **patience(step))
+        assert translated(translator, ledger)[0] == fault_server.foreign(SENTENCES[0], "fr")
 
 
 def test_google_gives_back_what_has_no_letters(ledger):
@@ -576,15 +574,15 @@ def test_apertium_names_a_direction_that_is_not_installed(ledger, target, packag
 
 
 @pytest.mark.parametrize(
-    ("mode", "message"),
+    ("mode", "seconds", "message"),
     [
-        ("head -c 30", r"returned \d+ texts for 8, or some without their ends"),
-        ("cat | (echo broken >&2; exit 3)", r"ended with code 3 \(broken\)"),
-        ("sleep 5", r"a batch took more than 0\.5 s"),
-        ("tr a b | apertium-tagger -g absent.prob", r"ended with code \d+"),
+        ("head -c 30", 60, r"returned \d+ texts for 8, or some without their ends"),
+        ("cat | (echo broken >&2; exit 3)", 60, r"ended with code 3 \(broken\)"),
+        ("sleep 60", 0.5, r"a batch took more than 0\.5 s"),
+        ("tr a b | apertium-tagger -g absent.prob", 60, r"ended with code \d+"),
     ],
 )
-def test_programs_that_misbehave_end_in_one_line(tmp_path, monkeypatch, ledger, mode, message):
+def test_programs_that_misbehave_end_in_one_line(tmp_path, monkeypatch, ledger, mode, seconds, message):
     command = tmp_path / "bin/apertium"
     command.parent.mkdir()
     command.write_text("#!/bin/sh\n")
@@ -593,7 +591,7 @@ def test_programs_that_misbehave_end_in_one_line(tmp_path, monkeypatch, ledger, 
     monkeypatch.setenv("PATH", str(command.parent), prepend=":")
     monkeypatch.setattr(translators, "MODES", tmp_path)
     with pytest.raises(ApiError, match=message):
-        rows_of(apertium(ledger, seconds=0.5), ledger)
+        rows_of(apertium(ledger, seconds=seconds), ledger)
     assert len(ledger) == 0
 
 

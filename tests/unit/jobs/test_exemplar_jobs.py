@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.material import minilm, wikipedia_sentences
 from tests import fault_server
-from tests.fault_server import HANG, FaultServer, fault
+from tests.fault_server import HANG, FaultServer, fault, patience
 from tests.jobs import Started, planned_code
 from workflow_scripts.columns.corpora import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
 from workflow_scripts.data.words import Words, count_words, spoken, top_words
@@ -39,7 +39,7 @@ LLM_POOL = POOL | {
     "seed": 0, "label": None,
 }  # fmt: skip
 CALLS = {
-    "timeout_seconds": 0.8, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
+    "timeout_seconds": 30, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
     "per_second": None, "per_day": None,
 }  # fmt: skip
 PROMPT = (ROOT / "resources/prompts/three_r_exemplars.txt").read_text()
@@ -234,8 +234,8 @@ def test_kill_9_costs_at_most_the_call_in_flight(shop):
 )
 def test_a_fault_is_one_line_calls_are_kept_and_the_key_is_nowhere(shop, script, message):
     with FaultServer(fault_server.chat(obedient), [None] * 4 + script) as server:
-        server.hang_seconds = 1.5
-        code, printed = finish(shop.start(server))
+        calls = CALLS | patience(script[-1])
+        code, printed = finish(shop.start(server, {"calls": calls}))
         assert message in one_line(code, printed)
         assert KEY not in printed
         assert shop.holds(KEY) == []
