@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.pop(
     "COLUMNS", None
 )  # processes that share the tests are told 80, and print tables as narrow as that
+settings.register_profile("semblance", deadline=None)  # 200 ms an example tell how busy the machine is
+settings.load_profile("semblance")
 
 
 def pytest_collection_finish() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES, TRIPLES
@@ -37,7 +37,6 @@ def test_whole_documents_from_the_end_are_held_out():
     assert split(sentences([3, 3, 4]), corpus(dev_sentences=4)).train.num_rows == 6
 
 
-@settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 6), min_size=2, max_size=8),
     wanted=st.integers(1, 30),

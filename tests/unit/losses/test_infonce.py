@@ -50,7 +50,7 @@ def test_two_sentences_worked_by_hand():
     assert swapped == pytest.approx(math.log(1 + math.exp(2)), rel=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(order=st.permutations(range(6)), seed=st.integers(0, 1000))
 def test_the_order_of_the_batch_does_not_matter(order, seed):
     """O-20."""
@@ -59,7 +59,7 @@ def test_the_order_of_the_batch_does_not_matter(order, seed):
     torch.testing.assert_close(shuffled, infonce(first, second, 0.05), rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(scale=st.floats(0.01, 100), seed=st.integers(0, 1000))
 def test_the_length_of_a_vector_does_not_matter(scale, seed):
     first, second = views(seed=seed)

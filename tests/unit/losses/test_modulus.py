@@ -28,7 +28,7 @@ def test_the_surface_at_points_worked_by_hand(k, t, expected):
     assert math.sqrt(max(0, 1 + k * k - 2 * k * t)) / (1 + k) == pytest.approx(expected, abs=1e-7)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(k=st.floats(0.01, 100), t=st.floats(-1, 1), scale=st.floats(0.01, 100))
 def test_identities_of_the_surface(k, t, scale):
     """O-41."""

@@ -151,7 +151,7 @@ def test_the_checksum_holds_and_survives_a_copy(written, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", SEALED)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_changed_byte_breaks_the_checksum(written, tmp_path, name, data):
     content = bytearray((written / name).read_bytes())
