@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -322,7 +323,8 @@ def transformers_server(tmp_path):
     pytest.importorskip("uvicorn", reason="transformers serve needs uvicorn")
     write_llama(tmp_path / "llama")
     (tmp_path / "hf/hub").mkdir(parents=True)
-    port = 20000 + os.getpid() % 20000
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     command = ["-m", "transformers.cli.transformers", "serve", str(tmp_path / "llama"), "--device", "cpu"]
     with (tmp_path / "server.log").open("wb") as log:
         process = subprocess.Popen(
@@ -340,10 +342,13 @@ def transformers_server(tmp_path):
             except OSError:
                 assert process.poll() is None, (tmp_path / "server.log").read_text()[-2000:]
                 time.sleep(0.5)
+        else:
+            pytest.fail(f"does not answer: {(tmp_path / 'server.log').read_text()[-2000:]}")
         yield f"http://127.0.0.1:{port}/v1", str(tmp_path / "llama")
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
 
 
 def test_a_real_server_answers_the_real_client(transformers_server, ledger, monkeypatch):
