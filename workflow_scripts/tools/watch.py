@@ -89,7 +89,7 @@ def look(
     """
     queued: dict[Target, Queued] = {target: one for one in queue or () for target in one.targets}
     times = Path("benchmarks", study).rglob("*.tsv")
-    ended = {path: path.stat().st_mtime for path in times}
+    ended = {path: changed for path in times if (changed := _changed(path))}
     waiting = {_times_of(job): job.apart() for job in jobs}
     slurm = {
         part.log: queued[target]
@@ -114,7 +114,7 @@ def look(
                 state.done[job.rule] += 1
             elif job.log in slurm:
                 state.queued.append(job)
-            elif Path(job.log).exists() and not ended.get(path, 0) > Path(job.log).stat().st_mtime:
+            elif (said_last := _changed(Path(job.log))) and not ended.get(path, 0) > said_last:
                 (state.cancelled if _CANCELLED.search(said(job)) else state.failed).append(job)
             else:
                 state.left[job.rule] += 1
@@ -164,6 +164,7 @@ def is_running(job: Job, *, unqueued: bool = False) -> bool:
 
 
 def _changed(path: Path) -> float:
+    """The date of a file; 0 where there is none, or none any more."""
     try:
         return path.stat().st_mtime
     except OSError:

@@ -84,6 +84,14 @@ def test_jobs_are_sorted_by_what_their_files_say(here, process):
     assert watch.last_line(Path(jobs["broken"].log)) == "last of broken"
 
 
+def test_a_file_that_is_removed_during_the_look_counts_as_none(here, monkeypatch):
+    """Seen a moment ago, it has no date any more."""
+    monkeypatch.setattr(Path, "rglob", lambda folder, _: [folder / "toy/gone.tsv"])
+    monkeypatch.setattr(Path, "exists", lambda _: True)
+    state = watch.look("demo", [job("toy", "new")], 0.0, {}, None)
+    assert state.done == {} and state.left == {"toy": 1}
+
+
 def test_seeds_side_by_side_are_looked_at_one_by_one(here, process):
     names = ("model/record.json", "history.parquet")
     outputs = [f"results/demo/runs/a/seed{seed}/{name}" for name in names for seed in (1, 2, 3)]
