@@ -272,5 +272,6 @@ def _acquire_job_lock() -> None:
         raise DataError(f"{log}.lock: {found}. Wait for it or end it, and run again.") from error
     except OSError:  # a file system without locks
         return
-    os.truncate(lock, 0)
-    os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+    ours = f"process {os.getpid()} on {socket.gethostname()}".encode()
+    os.pwrite(lock, ours, 0)  # before anything is cut off: who looks meanwhile is to find a process
+    os.truncate(lock, len(ours))
