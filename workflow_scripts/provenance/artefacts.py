@@ -21,7 +21,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -334,30 +334,50 @@ def atomic(path: Path) -> Iterator[Path]:
     """Give a temporary name in the folder of ``path``; on success sync it and rename it, on failure remove it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    with _claimed(path, _new_file) as temporary, _naming_a_full_disk(path):
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        _sync(temporary)
+        temporary.replace(path)
+        _sync(path.parent)
+
+
+def _new_file(**place: Any) -> str:
+    handle, name = tempfile.mkstemp(**place)
     os.close(handle)
-    temporary = Path(name)
-    try:
-        with _claimed(temporary), _naming_a_full_disk(path):
-            yield temporary
-            temporary.chmod(0o666 & ~_umask())
-            _sync(temporary)
-            temporary.replace(path)
-            _sync(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+    return str(name)
 
 
 @contextmanager
-def _claimed(temporary: Path) -> Iterator[None]:
-    """Hold a lock on ``temporary`` that the kernel takes back when this process dies, however it dies."""
-    handle = os.open(temporary, os.O_RDONLY)
+def _claimed(path: Path, new: Callable[..., str]) -> Iterator[Path]:
+    """Give a ``new`` temporary for ``path`` and remove it at the end, if it is there.
+
+    The lock on it is taken back by the kernel when this process dies, however it dies.
+    """
+    handle = None
+    while handle is None:
+        temporary = Path(new(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+        handle = _lock(temporary)
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        yield temporary
     finally:
         os.close(handle)
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def _lock(temporary: Path) -> int | None:
+    """The handle of a lock; None where another writer took ``temporary`` for a dead one's, and has swept it away."""
+    with suppress(FileNotFoundError):
+        handle = os.open(temporary, os.O_RDONLY)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if temporary.exists():
+            return handle
+        os.close(handle)
+    return None
 
 
 def _sweep(path: Path) -> None:
@@ -446,29 +466,24 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
     """Give an empty folder to fill; on success hash its files, checksum its record and put it in place."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
-    replaced = temporary.with_suffix(".old")
-    try:
-        with _claimed(temporary), _naming_a_full_disk(folder):
-            yield temporary
-            _check_unchanged(record)
-            mask = _umask()
-            temporary.chmod(0o777 & ~mask)
-            files = sorted(path for path in temporary.rglob("*") if path.is_file())
-            hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
-            _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
-            for path in files:
-                path.chmod(0o666 & ~mask)  # safetensors writes files that nobody else may read
-            for path in (*files, temporary):
-                _sync(path)
+    with _claimed(folder, tempfile.mkdtemp) as temporary, _naming_a_full_disk(folder):
+        yield temporary
+        _check_unchanged(record)
+        mask = _umask()
+        temporary.chmod(0o777 & ~mask)
+        files = sorted(path for path in temporary.rglob("*") if path.is_file())
+        hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
+        _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
+        for path in files:
+            path.chmod(0o666 & ~mask)  # safetensors writes files that nobody else may read
+        for path in (*files, temporary):
+            _sync(path)
         if folder.exists():
-            folder.rename(replaced)  # a removal that stops half-way would lose both
+            folder.rename(temporary.with_suffix(".old"))  # a removal that stops half-way would lose both
         temporary.rename(folder)
         _sync(folder.parent)
         for old in folder.parent.glob(f".{glob.escape(folder.name)}.*.old"):  # a killed writer's among them
             shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _write_record_file(path: Path, record: Record) -> None:

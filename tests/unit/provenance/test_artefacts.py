@@ -1,12 +1,14 @@
 """Artefacts are whole or absent, say what made them, and notice a single changed byte."""
 
 import errno
+import fcntl
 import json
 import os
 import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ET
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -22,7 +24,7 @@ from safetensors.numpy import save_file
 
 from workflow_scripts.columns.corpora import SENTENCES, WORD_COUNTS
 from workflow_scripts.errors import DataError, one_line_errors
-from workflow_scripts.provenance import kept
+from workflow_scripts.provenance import artefacts, kept
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     atomic,
@@ -406,6 +408,51 @@ def test_a_model_folder_is_replaced_as_a_whole(tmp_path):
         (inside / "config.json").write_text("{}")
     assert set(files_below(tmp_path)) == {"model/config.json", "model/record.json"}
     assert set(check_model_folder(tmp_path / "model").files) == {"config.json"}
+
+
+def make_a_file(path):
+    with atomic(path) as temporary:
+        temporary.write_text("whole")
+        artefacts._sweep(path)
+
+
+def make_a_folder(path):
+    with writing_model_folder(path, record("model")) as inside:
+        (inside / "config.json").write_text("{}")
+        artefacts._sweep(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "place", "call"),
+    [
+        (make_a_file, tempfile, "mkstemp"),
+        (make_a_file, fcntl, "flock"),
+        (make_a_folder, tempfile, "mkdtemp"),
+        (make_a_folder, fcntl, "flock"),
+        (make_a_folder, Path, "rename"),
+    ],
+)
+def test_another_writer_that_tidies_up_takes_nothing_from_one_that_lives(
+    tmp_path, monkeypatch, make, place, call
+):
+    """Before and after calls around which the temporary had no lock yet, or none any more."""
+    real, left = getattr(place, call), [1]
+
+    def called(*given, **named):
+        tidies = left and left.pop()
+        if tidies:
+            artefacts._sweep(tmp_path / "made")
+        found = real(*given, **named)
+        if tidies:
+            artefacts._sweep(tmp_path / "made")
+        return found
+
+    monkeypatch.setattr(place, call, called)
+    make(tmp_path / "made")
+    assert not left
+    assert {*files_below(tmp_path)} == (
+        {"made"} if make is make_a_file else {"made/config.json", "made/record.json"}
+    )
 
 
 # Reading
