@@ -298,6 +298,10 @@ def another(path: str, value: Any) -> Any:
         return "laboratory"
     if path.endswith("about.url"):
         return "https://elsewhere.example/"
+    if key == "score_range":
+        return [value[0], value[1] / 2]
+    if key == "text" and "[X]" in value:
+        return f"{value}x"
     if key in OTHER_VALUES:
         return OTHER_VALUES[key]
     match value:

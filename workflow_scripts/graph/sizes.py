@@ -91,7 +91,7 @@ def _read(file: Path) -> Size | None:
     try:
         found = json.loads(file.read_text("utf-8"))
         return Size(int(found["num_hidden_layers"]), int(found["hidden_size"]), _positions(found))
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

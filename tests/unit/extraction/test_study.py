@@ -340,7 +340,9 @@ def test_random_embeddings_come_near_the_bag_of_wordpieces(task, plain, unbiased
 
 def test_every_draw_has_vectors_of_its_own():
     settings = random_study(["avg"], draws=3)
-    rows = [{"subset": "", "sentence1": "a town", "sentence2": "a city", "score": 1.0}] * 2
+    rows = [
+        {"subset": "", "sentence1": "a town", "sentence2": "a city", "score": score} for score in (1.0, 2.0)
+    ]
     task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), SUITE, by_group=False)
     found = list(sentence_vectors(settings, plan(settings, 0), task, 32, opened_random(settings)))
     assert [one.key.draw for one in found] == [0, 1, 2]
@@ -395,7 +397,7 @@ def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
 
 def test_texts_in_two_subsets_count_in_both_where_subsets_matter():
     rows = [
-        {"subset": subset, "sentence1": "a town", "sentence2": other, "score": 1.0}
+        {"subset": subset, "sentence1": "a town", "sentence2": other, "score": float(len(other))}
         for subset, other in (("x", "a city"), ("y", "a river"))
     ]
     pairs = pa.Table.from_pylist(rows, schema=PAIRS)
@@ -407,7 +409,11 @@ def test_texts_in_two_subsets_count_in_both_where_subsets_matter():
 
 def test_pairs_are_read_as_the_suite_has_their_text_and_cased_tokenisers_are_labelled():
     pairs = pa.Table.from_pylist(
-        [{"subset": "x", "sentence1": "A Man's dog.", "sentence2": "It, is.", "score": 1.0}], schema=PAIRS
+        [
+            {"subset": "x", "sentence1": "A Man's dog.", "sentence2": "It, is.", "score": score}
+            for score in (1.0, 2.0)
+        ],
+        schema=PAIRS,
     )
     for text, read, label in (
         ("release", ["A Man's dog.", "It, is."], [RELEASED]),
@@ -432,7 +438,7 @@ def test_scores_of_a_cased_tokeniser_on_released_text_carry_the_label(place, tmp
 def test_a_repeated_text_counts_as_often_as_it_occurs_in_a_fit():
     """F13"""
     rows = [{"subset": "", "sentence1": "a town", "sentence2": "a town", "score": 1.0}] * 3
-    rows += [{"subset": "", "sentence1": "a city", "sentence2": "a town", "score": 1.0}]
+    rows += [{"subset": "", "sentence1": "a city", "sentence2": "a town", "score": 2.0}]
     task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), SUITE, by_group=False)
     vectors = np.float32([[0.0], [8.0]])
     fitted = postprocess.fit(
@@ -479,7 +485,7 @@ def test_a_text_of_two_subsets_is_one_document_of_the_task(tiny_bert):
     """What a weighting gives does not depend on another one that needs subsets told apart."""
     tokenizer = load_tokenizer(tiny_bert)
     rows = [
-        {"subset": s, "sentence1": "king town", "sentence2": o, "score": 1.0}
+        {"subset": s, "sentence1": "king town", "sentence2": o, "score": float(len(o))}
         for s, o in (("a", "river"), ("b", "king"))
     ]
     opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
