@@ -55,15 +55,15 @@ def main() -> None:
     tables = [headings_of(path) for path in job.many("tables")]
     experiments = [table.experiment for table in tables]
     aliases = dict(pair for path in job.many("tables") for pair in _aliases(path).items())
-    shown = _Shown.of(job)
+    shared = _Shared.of(job)
     text = page.render(
         page.Page(
             study=job.settings["name"],
             config=config,
-            called=shown.called,
+            called=shared.called,
             summary=page.summarise(experiments, aliases, sum(corpus.sentences for corpus in corpora)),
             labels=split_labels(record.labels),
-            sections=[_section(job, path, shown) for path in [*job.many("tables"), *job.many("extraction")]],
+            sections=[_section(job, path, shared) for path in [*job.many("tables"), *job.many("extraction")]],
             datasets=_datasets(job),
             corpora=corpora,
             pools=[_pool(path, report) for path in job.many("exemplars")],
@@ -79,7 +79,7 @@ def main() -> None:
     write_page(report, text, record)
 
 
-class _Shown(NamedTuple):
+class _Shared(NamedTuple):
     """What sections share, read once: a study has thousands of histories and dozens of tables."""
 
     called: Called
@@ -92,7 +92,7 @@ class _Shown(NamedTuple):
     """Run, seed and file of each training."""
 
     @classmethod
-    def of(cls, job: Job) -> "_Shown":
+    def of(cls, job: Job) -> "_Shared":
         figures: dict[str, list[Path]] = {}
         for path in job.many("figures"):
             figures.setdefault(_stands_below(path), []).append(path)
@@ -105,7 +105,7 @@ class _Shown(NamedTuple):
         )
 
 
-def _section(job: Job, table: Path, shared: _Shown) -> page.Section:
+def _section(job: Job, table: Path, shared: _Shared) -> page.Section:
     report, shown = job.outputs["report"], headings_of(table)
     times = [read_table(shared.times[shown.name], TABLE)] if shown.name in shared.times else []
     sheet = lay_out(
@@ -132,7 +132,7 @@ def _section(job: Job, table: Path, shared: _Shown) -> page.Section:
 
 
 def _histories(
-    shared: _Shown, table: Path, runs: Sequence[str], seeds: Sequence[int]
+    shared: _Shared, table: Path, runs: Sequence[str], seeds: Sequence[int]
 ) -> dict[str, list[Path]]:
     """Histories of the trained ones of a table's runs; a run may have the files of another with its settings."""
     aliases = _aliases(table)
