@@ -5,8 +5,10 @@ import re
 
 import pytest
 import yaml
+from scipy import stats
 
 from tests.planning import ROOT
+from workflow_scripts.evaluation.significance import detectable_difference
 
 OVERLAY = yaml.safe_load((ROOT / "config/minilm.yaml").read_text("utf-8"))
 READOUTS = yaml.safe_load((ROOT / "config/experiments/lab_readouts.yaml").read_text("utf-8"))
@@ -60,9 +62,8 @@ def test_the_page_has_the_scores_of_the_tables_with_the_highest_in_bold(table):
 
 
 def shown_tables():
-    """Tables of runs on the page, with the CSV that was named last before each, and the one of the README."""
-    readme = (ROOT / "README.md").read_text("utf-8").partition("## Results")[2]
-    page = (ROOT / "docs/laboratory.md").read_text("utf-8") + "`lab_systems.csv`" + readme
+    """Tables of runs on the page, with the CSV that was named last before each."""
+    page = (ROOT / "docs/laboratory.md").read_text("utf-8")
     for block in re.finditer(r"^```text\n(run .*?)^```", page, re.MULTILINE | re.DOTALL):
         file = re.findall(r"`(\w+\.csv)`", page[: block.start()])[-1]
         heading, *lines = block[1].splitlines()
@@ -73,7 +74,7 @@ def shown_tables():
 
 
 def test_the_pages_show_these_tables():
-    files = ("lab_sts", "lab_three_r", "lab_readouts", "lab_twins", "lab_second", "lab_systems")
+    files = ("lab_sts", "lab_three_r", "lab_readouts", "lab_twins", "lab_second")
     shown = {f"{file}.csv" for file in files}
     assert {table.id for table in shown_tables()} == shown
 
@@ -91,6 +92,86 @@ def test_the_pages_have_the_numbers_of_the_table_and_a_star_where_they_differ(fi
             assert deviation == "" or float(deviation) == float(row["sd"]), (run, heading)
             assert bool(deviation) == bool(row["sd"]), (run, heading)
             assert cell.endswith("*") == bool(row["p_value"] and float(row["p_value"]) < 0.05), (run, heading)
+
+
+SYSTEMS = {
+    "[CLS], untrained": ("lab_systems", "frozen_cls.minilm_mlm"),
+    "average of tokens, untrained": ("lab_systems", "frozen_avg.minilm_mlm"),
+    "SimCSE": ("lab_systems", "simcse.minilm_mlm.wiki_10k"),
+    "SimCSE, as long as JTCSE": ("lab_twins", "simcse.minilm_mlm.wiki_10k.equal_compute"),
+    "SimCSE of averages": ("lab_readouts", "simcse.minilm_mlm.wiki_10k.last1"),
+    "average of three blocks, no selector": ("lab_readouts", "simcse.minilm_mlm.wiki_10k.last3"),
+    "S²Sent, three blocks": ("lab_readouts", "simcse_s2sent.minilm_mlm.wiki_10k"),
+    "S²Sent on [CLS]": ("lab_readouts", "simcse_s2sent.minilm_mlm.wiki_10k.cls-last3"),
+    "LayerAttPooler": ("lab_readouts", "simcse_layerattpooler.minilm_mlm.wiki_10k"),
+    "3R": ("lab_systems", "simcse_3r.minilm_mlm.wiki_10k"),
+    "TNCSE": ("lab_systems", "tncse.lab_twins.wiki_10k"),
+    "JTCSE": ("lab_systems", "jtcse.lab_twins.wiki_10k"),
+    "JTCSE's student": ("lab_systems", "distil.minilm_mlm.wiki_10k.lab_jtcse"),
+    "PromptBERT": ("lab_systems", "promptbert.minilm_mlm.wiki_10k"),
+    "DiffCSE": ("lab_systems", "diffcse.minilm_mlm.wiki_10k"),
+    "InforMin-CL": ("lab_systems", "informin_cl.minilm_mlm.wiki_10k"),
+    "SSCL": ("lab_systems", "sscl.minilm_mlm.wiki_10k"),
+    "supervised SimCSE": ("lab_readouts", "supervised_simcse.minilm_mlm.nli_sample"),
+    "supervised LayerAttPooler": ("lab_readouts", "supervised_layerattpooler.minilm_mlm.nli_sample"),
+}
+"""Rows of the README: the table and the run behind each."""
+STEP_COSTS = {
+    "S²Sent, three blocks": "simcse_s2sent", "S²Sent on [CLS]": "simcse_s2sent", "3R": "simcse_3r",
+    "LayerAttPooler": "simcse_layerattpooler", "PromptBERT": "promptbert", "DiffCSE": "diffcse",
+    "InforMin-CL": "informin_cl", "SSCL": "sscl", "supervised SimCSE": "supervised_simcse",
+}  # fmt: skip
+
+
+def readme_rows():
+    """Cells of the README's table of results by system."""
+    readme = (ROOT / "README.md").read_text("utf-8").partition("| system |")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in readme.splitlines()[2:]]
+    return {system: cells for system, *cells in rows}
+
+
+def kept_mean(file, run):
+    """The row of a run's mean in a table that is kept."""
+    with (ROOT / f"resources/laboratory/{file}.csv").open(newline="") as lines:
+        (row,) = [row for row in csv.DictReader(lines) if (row["run"], row["heading"]) == (run, "mean")]
+    return row
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_readme_has_the_means_of_the_tables_and_the_gains_over_their_baselines(system):
+    mean, gain, over, _ = readme_rows()[system]
+    row = kept_mean(*SYSTEMS[system])
+    assert mean == f"{float(row['mean']):.2f}" + (f" ± {float(row['sd']):.2f}" if row["sd"] else "")
+    if not over:
+        assert gain == ""
+        return
+    assert row["baseline"] == SYSTEMS[over][1]
+    # The interval follows from the detectable difference: both are multiples of the spread between seeds.
+    unit = detectable_difference(1.0, 5, alpha=0.05, power=0.8)
+    reach = float(row["detectable"]) / unit * stats.t.ppf(0.975, 4) / 5**0.5
+    difference = float(row["difference"])
+    shown, *interval = map(float, re.findall(r"[+-]?\d+\.\d+", gain))
+    assert shown == difference
+    assert interval == pytest.approx([difference - reach, difference + reach], abs=0.06)
+
+
+def test_the_readme_shows_these_systems_and_no_other():
+    assert list(readme_rows()) == list(SYSTEMS)
+
+
+def test_the_readme_counts_costs_as_they_were_measured():
+    with (ROOT / "benchmarks/results.csv").open(newline="") as lines:
+        measured = {row["name"]: float(row["median"]) for row in csv.DictReader(lines)}
+    costs = {system: cells[-1] for system, cells in readme_rows().items()}
+    for system, method in STEP_COSTS.items():
+        assert costs[system] == f"{measured[f'training_cost_{method}']:.1f}", system
+    for system in ("TNCSE", "JTCSE"):  # after a training of each of two encoders
+        assert costs[system] == f"{2 + measured[f'training_cost_{system.lower()}']:.1f}"
+    equal = yaml.safe_load((ROOT / "config/experiments/lab_twins.yaml").read_text("utf-8"))["runs"]
+    (steps,) = [
+        run["overrides"]["training"]["max_steps"] for run in equal if run.get("tag") == "equal_compute"
+    ]
+    assert costs["SimCSE, as long as JTCSE"] == str(steps / OVERLAY["training"]["max_steps"])
 
 
 @pytest.mark.parametrize("page", ["docs/laboratory.md", "README.md"])
