@@ -15,6 +15,7 @@ from workflow_scripts.provenance.artefacts import (
     read_record,
     sealed_identity,
 )
+from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.origin import Origin
 from workflow_scripts.provenance.record import Record
 
@@ -115,6 +116,18 @@ def _fault(record: Record) -> str | None:
         return f"the rule {record.rule!r}"
     text = record.to_json() + json.dumps(record.origin.model_dump())
     return "control characters" if _CONTROL.search(text) else None
+
+
+def key_of(record: Record) -> str:
+    """The key of the job that a record tells of, computed again; another one stands in a record that was altered."""
+    return job_key(
+        record.rule,
+        wildcards=record.wildcards,
+        settings=record.settings,
+        inputs={role: one.sha256 for role, one in record.inputs.items() if not is_outside(one.path)},
+        meaning=record.meaning,
+        packages=record.packages,
+    )
 
 
 def artefact_record(path: Path) -> Record:

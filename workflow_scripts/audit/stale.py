@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from rich.console import Console
 
-from workflow_scripts.audit.lookup import flat, identity_at, is_outside, made_by
+from workflow_scripts.audit.lookup import flat, identity_at, is_outside, key_of, made_by
 from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
 from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.audit.verify import Verifier, unchecked
@@ -92,7 +92,7 @@ def stale(root: Path, jobs: Iterable[Job]) -> Staleness:
         job = job_writing(record, writers)
         if job is None:
             found.unasked.append(name)
-        elif _key(job, record, root) != record.key:
+        elif not _key(job, record, root) == record.key == key_of(record):
             found.stale[name] = list(_reasons(job, record, root)) or [Reason("input", "order", *_ORDERS)]
         else:
             found.fresh.append(name)

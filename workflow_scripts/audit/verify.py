@@ -43,7 +43,7 @@ from workflow_scripts.audit.disk import (
     inspect_all,
     inspect_unhashed,
 )
-from workflow_scripts.audit.lookup import is_outside, name_of, record_at, recorded_name
+from workflow_scripts.audit.lookup import is_outside, key_of, name_of, record_at, recorded_name
 from workflow_scripts.audit.printing import console, print_json, table
 from workflow_scripts.audit.sources import hashes_of
 from workflow_scripts.data.sources import data_root
@@ -223,7 +223,8 @@ class Verifier:
         """Everything that is wrong, sorted by path; one finding for each path and reason."""
         found = {*self._files(), *self._parts_of_models(), *self._missing()}
         for name, record in self.records.items():
-            found.update(self._place(name), self._inputs(name, record), self._siblings(name, record))
+            found.update(self._place(name), self._key(name, record))
+            found.update(self._inputs(name, record), self._siblings(name, record))
         found.update(self._damage_elsewhere())
         return [finding._replace(affects=len(self.made_from(finding.path))) for finding in sorted(found)]
 
@@ -300,6 +301,11 @@ class Verifier:
         if name not in map(self.artefact_of, self.outputs[name]):
             where = ", ".join(self.outputs[name]) or "no file"
             yield _foreign(name, f"copied or moved: its record belongs to {where}")
+
+    def _key(self, name: str, record: Record) -> Iterator[Finding]:
+        if key_of(record) != record.key:
+            altered = "its record was altered and sealed anew: its key is not that of what the record says"
+            yield self._to_remake(name, "changed", altered)
 
     def _inputs(self, name: str, record: Record) -> Iterator[Finding]:
         for path, was in self.inputs[name].items():

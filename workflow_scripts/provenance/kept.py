@@ -20,7 +20,6 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import check_model_folder, read_record, verify_checksum
 
 FOLDER = ".kept"
-_KEY = "key"
 
 
 def folder_of(artefacts: Sequence[Path]) -> Path:
@@ -53,7 +52,6 @@ def keep(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> None:
     try:
         for path in (*artefacts, *timings):
             _link(path, temporary / path.name)
-        (temporary / _KEY).write_text(key, "utf-8")
         shutil.rmtree(kept, ignore_errors=True)
         temporary.rename(kept)
     finally:
@@ -68,18 +66,20 @@ def forget(artefacts: Sequence[Path]) -> None:
 def holds(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> bool:
     """Whether all that a job with this key made is kept, and undamaged."""
     kept = folder_of(artefacts)
-    noted = kept / _KEY
-    if not noted.is_file() or noted.read_text("utf-8") != key:
-        return False
     try:
-        for file in (kept / path.name for path in artefacts):
-            if file.is_dir():
-                check_model_folder(file)
-            else:
-                verify_checksum(file)
+        keys = {_checked_key(kept / path.name) for path in artefacts}
     except (DataError, FileNotFoundError):
         return False
-    return all((kept / path.name).exists() for path in timings)
+    return keys == {key} and all((kept / path.name).exists() for path in timings)
+
+
+def _checked_key(artefact: Path) -> str:
+    """The key in the record of an artefact that is as it was written."""
+    if artefact.is_dir():
+        return check_model_folder(artefact).key
+    verify_checksum(artefact)
+    record = read_record(artefact)
+    return record.key if record else ""
 
 
 def put_back(artefacts: Sequence[Path], timings: Sequence[Path]) -> None:

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.audit.conftest import RUNS, STUDY, TIMES
@@ -12,6 +13,7 @@ from workflow_scripts.audit.plan import Job, _jobs
 from workflow_scripts.audit.stale import Reason, stale
 from workflow_scripts.audit.verify import unchecked
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.provenance.artefacts import read_record, write_table
 
 
 def jobs():
@@ -207,3 +209,14 @@ def test_a_printed_command_is_read_back(tmp_path):
 
 def test_every_artefact_of_the_study_has_a_job_here(root):
     assert len(jobs()) == 2 + 1 + 2 * len(RUNS) + 3
+
+
+def test_a_record_that_was_altered_and_sealed_anew_is_stale(root):
+    """Though its key is still that of the job: it says what the job did not do."""
+    asked, path = jobs(), Path(STUDY, "runs/plain/seed1/history.parquet")
+    record = read_record(path)
+    altered = record.settings | {"training": {"steps": 4}}
+    write_table(path, pq.read_table(path), record.model_copy(update={"settings": altered}))
+    assert own(found(root, asked)) == {
+        "runs/plain/seed1/history.parquet": [Reason("setting", "training.steps", "4", "3")]
+    }

@@ -417,10 +417,11 @@ def test_a_label_of_an_input_from_another_study_may_not_be_hidden(root, study):
     artefacts.write_table(
         shared, pa.table({"a": [1]}), made.model_copy(update={"outputs": [shared.as_posix()]})
     )
-    reader = study.made_by("make_table", ["tables/b.parquet"])
+    reader = artefacts.job_record(
+        "count_words", settings={}, inputs={"table": shared}, outputs=[Path(STUDY, "tables/b.parquet")]
+    )
     for labels in (["stand-in text"], []):
-        inputs = {"table": Input(path=shared.as_posix(), sha256=artefacts.identity(shared))}
-        record = reader.model_copy(update={"inputs": inputs, "labels": labels})
+        record = reader.model_copy(update={"labels": labels})
         artefacts.write_table(Path(STUDY, "tables/b.parquet"), pa.table({"a": [1]}), record)
         assert found(root) == ([] if labels else [("tables/b.parquet", "unlabelled")])
 
@@ -506,3 +507,15 @@ def test_help_says_what_the_commands_do(root, tmp_path):
     assert "Re-hash every artefact" in command("--help", cwd=tmp_path).stdout
     shown = command("verify", "--help", cwd=tmp_path).stdout
     assert all(kind in shown for kind in ("changed", "truncated", "missing", "foreign", "stale", "Exit code"))
+
+
+@pytest.mark.parametrize(
+    "change", [{"settings": {"method": {"temperature": 0.07}}}, {"wildcards": {"run": "simcse", "seed": "1"}}]
+)
+def test_a_record_that_was_altered_and_sealed_anew_is_found_by_its_key(root, change):
+    path = Path(STUDY, "runs/plain/seed1/history.parquet")
+    record = artefacts.read_record(path)
+    artefacts.write_table(path, pq.read_table(path), record.model_copy(update=change))
+    assert artefacts.verify_checksum(path)
+    ((name, kind),) = found(root)
+    assert (name, kind) == ("runs/plain/seed1/history.parquet", "changed")
