@@ -37,7 +37,7 @@ OTHERS = {
     "head_at_test": [True, False], "hard_negative_weight": [0.5], "cross_mode": ["literal", "feedback"],
     "cross_every": [1], "direction": ["forward"], "modulus_weight": [2.0], "modulus_of": ["cls"], "temperature": [0.4],
     "k": [5], "detach": [True], "where": ["before_head"], "squeeze": ["gap"], "frequencies": [1, 8, 16],
-    "frequency_set": ["fcanet"], "dct": ["sum", "grid"], "activation": ["tanh"], "form": ["average"],
+    "frequency_set": ["fcanet"], "dct": ["sum", "printed", "grid"], "activation": ["tanh"], "form": ["average"],
     "weights": ["ratio", "diagonal"], "projection": ["linear", "rrelu"], "embeddings": [False],
     "bias_positions": ["zero"],
     "divisor": ["sqrt_width", "none"], "first_state": [1], "threshold.temperature": [0.4],

@@ -54,16 +54,18 @@ def grid_basis(frequencies: Sequence[int], length: int, device: torch.device) ->
     return torch.where(numbers > 0, math.sqrt(2) * basis, basis) @ cells(length, device)
 
 
-def block_basis(frequencies: Sequence[int], blocks: int, scaled: bool, device: torch.device) -> Tensor:
+def block_basis(frequencies: Sequence[int], blocks: int, dct: str, device: torch.device) -> Tensor:
     """Weights of the blocks under each frequency, (A, N).
 
-    ``scaled``: divided by N, and a frequency that N blocks cannot carry (f >= N, where the basis vanishes or
-    repeats a lower one) is taken on ``GRID`` cells that repeat the blocks. One block is constant there too.
+    ``sum``: Equation 5 as printed. ``printed``: divided by N. ``mean``: divided by N, and a frequency that N blocks
+    cannot carry (f >= N, where the basis vanishes or repeats a lower one) is taken on ``GRID`` cells that repeat the
+    blocks. One block is constant there too. Three blocks carry 0, 1 and 2: as printed, 3 vanishes and 4 is minus 2;
+    on the cells, 3 vanishes too and 4 is half of that.
     """
     numbers = torch.tensor(frequencies, device=device).unsqueeze(1)
     own = cosines(numbers, blocks, torch.arange(blocks, device=device))
-    if not scaled:
-        return own
+    if dct != "mean":
+        return own / blocks if dct == "printed" else own
     resampled = cosines(numbers, GRID, torch.arange(GRID, device=device)) @ cells(blocks, device) / GRID
     return torch.where(numbers < blocks, own / blocks, resampled)
 
@@ -86,9 +88,10 @@ def squeeze(states_BNLD: Tensor, mask_BL: Tensor, frequencies: Sequence[tuple[in
         mask_BL: 1 for a token, 0 for padding; [CLS] and [SEP] are tokens.
         frequencies: Of the block and of the token axis, one pair for each part.
         dct: ``mean``: over each sentence's own length, divided by N L, so that (0, 0) is the average.
-            ``sum``: the same without the division, as printed. ``grid``: both axes, padding included, pooled
-            to 6 x 6 cells under an orthonormal basis, as in the official code; depends on what else is in
-            the batch.
+            ``printed``: the same with every frequency of the blocks as printed (``block_basis``). ``sum``:
+            Equation 10 as printed, which is that without the division. ``grid``: both axes, padding included,
+            pooled to 6 x 6 cells under an orthonormal basis, as in the official code; depends on what else is
+            in the batch.
     """
     batch, blocks, length, width = states_BNLD.shape
     of_blocks, of_tokens = [a for a, _ in frequencies], [b for _, b in frequencies]
@@ -96,8 +99,8 @@ def squeeze(states_BNLD: Tensor, mask_BL: Tensor, frequencies: Sequence[tuple[in
         blocks_MN = grid_basis(of_blocks, blocks, states_BNLD.device)
         tokens_BML = grid_basis(of_tokens, length, states_BNLD.device).unsqueeze(0).expand(batch, -1, -1)
     else:
-        blocks_MN = block_basis(of_blocks, blocks, dct == "mean", states_BNLD.device)
-        tokens_BML = token_basis(of_tokens, mask_BL, dct == "mean")
+        blocks_MN = block_basis(of_blocks, blocks, dct, states_BNLD.device)
+        tokens_BML = token_basis(of_tokens, mask_BL, dct != "sum")
     parts = states_BNLD.reshape(batch, blocks, length, len(frequencies), -1)
     weights_BMNL = blocks_MN[None, :, :, None] * tokens_BML[:, :, None]
     return torch.einsum("bnlmd,bmnl->bmd", parts, weights_BMNL.to(parts.dtype)).reshape(batch, width)

@@ -7,6 +7,13 @@ average that Equation 6 says it is, and a gate does not depend on how long a sen
 of the text lets an embedding depend on its batch; the code's ``dct: grid`` and ``gate: batch`` do, and what is
 made with them carries a label.
 
+Frequencies of the block axis that N blocks cannot carry (a >= N: 3 and 4 of the three blocks and sixteen
+frequencies of Figure 6) are taken on six cells, into which the code pools any number of blocks. ASSUME: a
+repeated block is meant to have no frequency that it lacks; in Equation 10 as printed, a = 2 of a single block
+is minus its average. With three blocks this makes a = 4 half of what Equation 10 has, which is minus a = 2, and
+a = 3 is nothing in both. ``dct: printed`` is Equation 10 over N L, ``sum`` Equation 10 itself; below a = N all
+three are the same up to N L.
+
 Equation 4 with one branch is the identity: a softmax over one number is 1. The paper's rows "S2Sent (1D SS)"
 cannot come from it; ``form: average`` runs them as a control, and ``gate: batch`` as the code does.
 """
@@ -39,8 +46,9 @@ class Config(ReadoutConfig):
     frequency_set: Literal["figure", "fcanet"] = Field(
         description="In the order of figure 4, or as the code lists them; the first five are the same."
     )
-    dct: Literal["mean", "sum", "grid"] = Field(
-        description="mean: over a sentence's own length, divided by N L; sum: not divided; grid: the code's."
+    dct: Literal["mean", "printed", "sum", "grid"] = Field(
+        description="mean: over a sentence's own length, divided by N L, block frequencies of N or more resampled; "
+        "printed: not resampled; sum: not divided either; grid: the code's."
     )
     reduction: int = Field(gt=0, description="Ratio r of the width to the bottleneck's.")
     activation: Literal["relu", "tanh"] = Field(description="In the bottleneck: the text's or the code's.")

@@ -119,7 +119,7 @@ def test_of_a_constant_only_the_lowest_frequency_is_left(frequency):
 
 def test_norms_of_the_basis():
     """O-25: N = 3, L = 7."""
-    rows, columns = block_basis([0, 1], 3, False, CPU), token_basis([0, 1], torch.ones(1, 7), False)[0]
+    rows, columns = block_basis([0, 1], 3, "sum", CPU), token_basis([0, 1], torch.ones(1, 7), False)[0]
     norms = [
         (rows[a, :, None] * columns[b][None]).square().sum().item()
         for a, b in ((0, 0), (0, 1), (1, 0), (1, 1))
@@ -129,17 +129,32 @@ def test_norms_of_the_basis():
 
 def test_frequencies_that_too_few_blocks_cannot_carry():
     """O-26: they vanish or repeat lower ones as printed; the default takes them on six cells instead."""
-    assert block_basis([1, 2], 1, False, CPU).flatten().tolist() == pytest.approx([0, -1], abs=1e-6)
-    three = block_basis([2, 3, 4], 3, False, CPU)
+    assert block_basis([1, 2], 1, "sum", CPU).flatten().tolist() == pytest.approx([0, -1], abs=1e-6)
+    three = block_basis([2, 3, 4], 3, "sum", CPU)
     assert three[1].tolist() == pytest.approx([0, 0, 0], abs=1e-6)
     torch.testing.assert_close(three[2], -three[0], rtol=0, atol=1e-6)
-    resampled = block_basis([3, 4], 3, True, CPU)
-    six = block_basis([3, 4], 6, True, CPU)
+    resampled = block_basis([3, 4], 3, "mean", CPU)
+    six = block_basis([3, 4], 6, "mean", CPU)
     torch.testing.assert_close(resampled, six.view(2, 3, 2).sum(dim=2))  # each block fills two cells
     assert resampled.abs().max() > 0.1
-    assert (
-        block_basis([1, 2], 1, True, CPU).abs().max() < 1e-6
-    )  # one block is constant on any number of cells
+    assert resampled[1].tolist() == pytest.approx([-1 / 12, 1 / 6, -1 / 12], abs=1e-6)
+    # One block is constant on any number of cells.
+    assert block_basis([1, 2], 1, "mean", CPU).abs().max() < 1e-6
+
+
+def test_as_printed_three_blocks_have_no_third_frequency_and_minus_the_second_for_a_fourth():
+    """O-26: Figure 6's sixteen frequencies of three blocks under Equation 10, over N L; worked by hand."""
+    third = math.sqrt(3) / 6
+    expected = [[1 / 3] * 3, [third, 0, -third], [1 / 6, -1 / 3, 1 / 6], [0] * 3, [-1 / 6, 1 / 3, -1 / 6]]
+    found = block_basis([0, 1, 2, 3, 4], 3, "printed", CPU)
+    torch.testing.assert_close(found, torch.tensor(expected), rtol=0, atol=1e-6)
+    stack = torch.stack(states()[2:], dim=1)
+    printed = squeeze(stack, batch_of(5, 3).mask_BT, FREQUENCIES["figure"], "printed")
+    for part, (a, b) in enumerate(FREQUENCIES["figure"]):
+        weighted = (stack[1, :, :3, part] * alpha(a, b, 3, 3)).sum() / 9
+        assert printed[1, part].item() == pytest.approx(weighted.item(), abs=1e-6)
+    off = (printed - squeeze(stack, batch_of(5, 3).mask_BT, FREQUENCIES["figure"], "mean")).abs().amax(dim=0)
+    assert [FREQUENCIES["figure"][part] for part in range(16) if off[part] > 1e-6] == [(4, 0)]
 
 
 def test_the_inverse_with_its_weights_gives_the_states_back():
