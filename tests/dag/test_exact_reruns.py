@@ -250,6 +250,7 @@ OTHER_VALUES: dict[str, Any] = {
     "divisor": "none",
     "projector": "head",
     "masking": "mask",
+    "filled": "chosen",
     "cut": "with_specials",
     "bias_positions": "zero",
     "chosen_by": "test",

@@ -5,6 +5,10 @@
 https://arxiv.org/abs/2204.10298; settings of the official code. A fixed generator fills masked tokens of each
 view; the discriminator, a second copy of the encoder, reads the result with the sentence's vector in place of
 [CLS]'s embedding and says which tokens were replaced. Padding counts as not replaced, as in the code.
+ASSUME: every token but [CLS] becomes the generator's likeliest at its place (``filled: all``), as in the code, which
+puts back [CLS] alone. A word that was not chosen nearly always stays what it is; [SEP], which no generator was trained
+to predict, seldom does and then counts as replaced. In the text the chosen tokens alone are filled (``chosen``), which
+spares a vocabulary's scores for all the others.
 By default the generator is shown what BERT is trained on, and with its dropout on, as in the code, which never puts it
 into evaluation mode: of the chosen tokens 80% are [MASK], 10% random and 10% as they were (``masking: bert``). The text
 speaks of masks alone (``mask``).
@@ -54,6 +58,9 @@ class Config(Contrastive):
     mlm_probability: float = Field(gt=0, lt=1, description="Of the tokens, masked for the generator.")
     masking: Literal["bert", "mask"] = Field(
         description="What chosen tokens become: 80% [MASK], 10% random and 10% unchanged, or all [MASK]."
+    )
+    filled: Literal["all", "chosen"] = Field(
+        description="Tokens that the generator rewrites: all but [CLS], as in the code, or the chosen ones."
     )
     generator_dropout: bool = Field(description="Whether the generator drops out as while training.")
     weight: float = Field(gt=0, description="lambda, of the loss of replaced tokens.")
@@ -199,11 +206,10 @@ class Objective(base.Objective):
 
     @torch.no_grad()
     def fill(self, batch: TokenBatch, masked_BT: Tensor, chosen_BT: Tensor) -> Tensor:
-        """The generator's likeliest token at every chosen place, (B, T).
-
-        Departs from the code, whose generator rewrites the other tokens too (each with the likeliest at its
-        position, nearly always itself) at a vocabulary's cost for every token.
-        """
+        """The generator's likeliest token wherever it fills one in, (B, T); [CLS] and padding stay."""
+        if self._config.filled == "all":
+            chosen_BT = batch.mask_BT.bool()
+            chosen_BT[:, 0] = False
         filled_BT = batch.ids_BT.clone()
         if chosen_BT.any():
             scores_MV = self._generator(masked_BT, batch.mask_BT, chosen_BT)

@@ -82,16 +82,16 @@ def afresh(base: Path, sizes: Sizes) -> PreTrainedModel:
 
 
 class MaskedLanguageModel(nn.Module):
-    """An encoder with a newly initialised prediction head."""
+    """An encoder with a newly initialised prediction head; a published one's LayerNorm has its encoder's epsilon."""
 
-    def __init__(self, backbone: PreTrainedModel) -> None:
+    def __init__(self, backbone: PreTrainedModel, norm_epsilon: float = 1e-5) -> None:
         super().__init__()
         width, vocabulary = backbone.config.hidden_size, backbone.config.vocab_size
         self.backbone = backbone
         self.dense = nn.Linear(width, width)
         nn.init.normal_(self.dense.weight, std=0.02)
         nn.init.zeros_(self.dense.bias)
-        self.norm = nn.LayerNorm(width)
+        self.norm = nn.LayerNorm(width, eps=norm_epsilon)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler.requires_grad_(False)  # not part of this loss; saved unchanged

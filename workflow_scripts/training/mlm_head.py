@@ -35,8 +35,12 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
     Raises:
         DataError: if the folder has no head.
     """
-    model = MaskedLanguageModel(load_backbone(folder))
-    found = load_file(folder / HEAD_FILE) if (folder / HEAD_FILE).exists() else _published(folder)
+    backbone = load_backbone(folder)
+    if (folder / HEAD_FILE).exists():
+        model, found = MaskedLanguageModel(backbone), load_file(folder / HEAD_FILE)
+    else:
+        model = MaskedLanguageModel(backbone, backbone.config.layer_norm_eps)
+        found = _published(folder)
     wanted = _head_of(model)
     if missing := sorted(wanted.keys() - found.keys()):
         raise DataError(

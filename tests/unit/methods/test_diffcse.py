@@ -23,6 +23,7 @@ BLOCK = {
     "dropout": 0.0,
     "mlm_probability": 0.3,
     "masking": "bert",
+    "filled": "chosen",
     "generator_dropout": False,
     "weight": 0.005,
     "projector": "head",
@@ -101,6 +102,29 @@ def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(adapted
     assert torch.equal(filled, torch.where(chosen, likeliest, batch.ids_BT))
 
 
+def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(adapted):
+    """The code's three lines on the generator's scores of all tokens; sentences of several lengths are padded."""
+    objective = make(adapted, filled="all", weight=0.5)
+    batch = objective._text.batch(objective._sampler.rows_of(1)).repeated()
+    shown, chosen = objective.mask(batch.ids_BT, 1)
+    everywhere = torch.ones_like(chosen)
+    with torch.no_grad():
+        scores = objective._generator(shown, batch.mask_BT, everywhere).view(*chosen.shape, -1)
+    predicted = scores.argmax(dim=-1)
+    predicted[:, 0] = objective._text.batch([0]).ids_BT[0, 0]
+    replaced = (predicted != batch.ids_BT).long() * batch.mask_BT
+    separators = (torch.arange(len(batch.ids_BT)), batch.mask_BT.sum(dim=1) - 1)
+    assert replaced[separators].all() and not replaced[:, 0].any() and (batch.mask_BT == 0).any()
+    filled = objective.fill(batch, shown, chosen)
+    assert torch.equal(filled * batch.mask_BT, predicted * batch.mask_BT)
+    vectors = objective.vectors(batch)
+    told = objective.module.discriminator(predicted * batch.mask_BT, batch.mask_BT, vectors)
+    expected = infonce(*vectors.chunk(2), 0.05) + 0.5 * F.cross_entropy(
+        told.flatten(0, 1), replaced.flatten()
+    )
+    torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_the_generator_drops_out_if_it_is_to(adapted):
     """Two passes over the same masked text differ in some of their scores; without dropout in none."""
     differ = []
@@ -158,13 +182,17 @@ def test_a_generator_needs_a_head(tiny_bert):
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_heads_of_published_encoders_score_as_transformers_has_them(tiny_models, tmp_path, kind):
-    """BERT's and RoBERTa's own heads, against AutoModelForMaskedLM."""
+    """BERT's and RoBERTa's own heads, against AutoModelForMaskedLM; on states so small that LayerNorm's epsilon counts."""
     from transformers import AutoConfig, AutoModelForMaskedLM
 
     torch.manual_seed(0)
-    published = AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(tiny_models[kind])).eval()
+    config = AutoConfig.from_pretrained(tiny_models[kind], layer_norm_eps=1e-7)
+    published = AutoModelForMaskedLM.from_config(config).eval()
     for parameter in published.parameters():
         parameter.data.normal_(std=0.3)
+    transform = published.cls.predictions.transform if kind == "bert" else published.lm_head
+    for parameter in transform.dense.parameters():
+        parameter.data *= 1e-3
     published.save_pretrained(tmp_path)
     ids = torch.randint(5, 60, (2, 7))
     mask, chosen = torch.ones_like(ids), torch.zeros_like(ids, dtype=torch.bool)
