@@ -512,6 +512,7 @@ GRID_CHANGES = [
         {"seeds": [1, 2, 3]},
         {"train_encoder": 6, EVALUATED: 5} | CURVES | LAYERS | SCORED,
     ),
+    ({"seeds": DEMO_GRID["seeds"][::-1]}, NOTHING),
     (
         {"title": "Another"},
         TABLE | CURVES | LAYERS | REPORT,

@@ -137,6 +137,14 @@ MISTAKES = {
         method_of("simcse", temprature=0.05),
         RUN.format("simcse") + "method.temprature: unknown key. Did you mean temperature?",
     ),
+    "a setting of trainings at the top": (
+        put("max_steps", 5),
+        "max_steps: unknown key. Did you mean training.max_steps?",
+    ),
+    "a setting of the method in its readout": (
+        method_of("simcse", readout={"temperature": 0.1}),
+        "method.readout.temperature: unknown key. Did you mean method.temperature?",
+    ),
     "a misspelt key of the readout": (
         method_of("simcse_s2sent", readout={"freqencies": 4}),
         RUN.format("simcse_s2sent") + "method.readout.freqencies: unknown key. Did you mean frequencies?",
@@ -467,7 +475,27 @@ MISTAKES = {
         run("simcse", encoder="minilm_mml"),
         "experiments/demo.yaml: runs.4.encoder: minilm_mml is not defined. Did you mean minilm_mlm?",
     ),
+    "a method in capitals": (
+        run("SimCSE"),
+        "experiments/demo.yaml: runs.4.method: SimCSE is not defined. Did you mean simcse?",
+    ),
+    "seeds of one run": (
+        run("simcse", seeds=[1]),
+        "experiments/demo.yaml: runs.4.seeds: unknown key. Did you mean of_seeds, or seeds at the top?",
+    ),
+    "a seed twice": (
+        put("grid/seeds", [1, 2, 1]),
+        "experiments/demo.yaml: seeds: 1 is listed twice. Leave one.",
+    ),
+    "a run twice": (
+        both(run("simcse"), run("simcse")),
+        "two runs are named simcse.minilm_mlm.wiki_extract.wrong. Leave one out.",
+    ),
     # columns, figures
+    "a suite that is not there, which columns name": (
+        put("grid/suites/sts", ["le"]),
+        "experiments/demo.yaml: suites.sts: le is not defined. Did you mean lee?",
+    ),
     "a metric that no suite writes": (
         column(metric="spearmann"),
         "columns.5 (wrong).metric: suite lee writes no spearmann of lee. Did you mean spearman?",

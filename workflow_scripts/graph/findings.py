@@ -37,7 +37,8 @@ def unknown(name: str, names: Iterable[str], place: str) -> Iterator[str]:
 def advice(name: str, known: Iterable[str]) -> str:
     """The nearest of the known names, or all of them where none is near."""
     names = list(known)
-    if close := difflib.get_close_matches(name, names, n=1):
-        return f"Did you mean {close[0]}?"
+    in_small = {one.lower(): one for one in names}
+    if close := difflib.get_close_matches(name.lower(), in_small, n=1):
+        return f"Did you mean {in_small[close[0]]}?"
     shown = ", ".join(names[:_NAMED]) or "none"
     return f"Known: {shown}{f' and {len(names) - _NAMED} more' if len(names) > _NAMED else ''}."

@@ -249,6 +249,8 @@ def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str
             continue
         for suite in suites:
             yield from unknown(suite, config["suites"][kind], f"{place}: suites.{kind}")
+    for seed in sorted({seed for seed in grid["seeds"] if grid["seeds"].count(seed) > 1}):
+        yield f"{place}: seeds: {seed} is listed twice. Leave one."
     runs = runs_of(grid)
     for name, block in grid.items():  # of a figure
         for run in block.get("runs", []) if isinstance(block, Mapping) else []:
@@ -311,7 +313,9 @@ def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) 
             kind, suite = asked[column["suite"]]
             scored, times = written(kind, suite, config["mteb"]["lists"]), timed(kind, suite)
             yield from column_findings(column, scored, times, where)
-        else:
+        elif len(asked) == sum(
+            map(len, grid["suites"].values())
+        ):  # else it may be of the suite that is misspelt
             yield from unknown(column["suite"], asked, f"{where}.suite")
     yield from _of_headings(grid, [column["heading"] for column in repeatable], place)
 

@@ -59,13 +59,14 @@ def runs_of(grid: Mapping[str, Any]) -> dict[str, Run]:
     runs that are (``of_seeds``).
 
     Raises:
-        ConfigError: if two different runs would have one name.
+        ConfigError: if two runs would have one name.
     """
     runs: dict[str, Run] = {}
     for block in grid["runs"]:
         for name, run, _ in _expand(block, grid["seeds"]):
-            if runs.get(name, run) != run:
-                raise ConfigError(f"{grid['title']}: two runs are named {name}. Give one of them a tag.")
+            if name in runs:
+                advice = "Leave one out" if runs[name] == run else "Give one of them a tag"
+                raise ConfigError(f"{grid['title']}: two runs are named {name}. {advice}.")
             runs[name] = run
     return runs
 
@@ -76,17 +77,13 @@ def baselines_of(grid: Mapping[str, Any]) -> dict[str, str | None]:
     ``{encoder}`` and other axes in a baseline are filled in by those of the run that is compared.
 
     Raises:
-        ConfigError: if a baseline names an axis that is none, or a run is in two blocks with different ones.
+        ConfigError: if a baseline names an axis that is none.
     """
     found: dict[str, str | None] = {}
     for block in grid["runs"]:
         for name, run, _ in _expand(block, grid["seeds"]):
             baseline = _filled(block.get("baseline") or grid["baseline"], run, grid["title"])
-            own = None if name == baseline else baseline
-            if found.setdefault(name, own) != own:
-                raise ConfigError(
-                    f"{grid['title']}: run {name} has two baselines, {found[name]} and {own}. Keep one."
-                )
+            found[name] = None if name == baseline else baseline
     return found
 
 

@@ -44,7 +44,7 @@ def schema_findings(value: Any, validator: Draft202012Validator, place: str) -> 
     for error in nearest:
         kind = (*error.absolute_path, error.validator)
         if error.validator not in _ONE_A_PLACE or kind not in seen:
-            yield from (f"{place}{line}" for line in _lines(error))
+            yield from (f"{place}{line}" for line in _lines(error, value, place))
         seen.add(kind)
 
 
@@ -77,9 +77,9 @@ _ONE_A_PLACE = ("type", "required", "additionalProperties")
 """What several branches of a schema complain of at one place, or what one line says for all keys."""
 
 
-def _lines(error: ValidationError) -> Iterator[str]:
+def _lines(error: ValidationError, whole: Any, place: str) -> Iterator[str]:
     if error.validator == "additionalProperties":
-        yield from _unknown_keys(error)
+        yield from _unknown_keys(error, whole, place)
     elif error.validator == "required":
         missing = ", ".join(key for key in error.validator_value if key not in error.instance)
         yield f"{_path(error) or 'configuration'}: without {missing}. Write it there."
@@ -95,7 +95,7 @@ def _strange_keys(error: ValidationError) -> list[str]:
     return [str(key) for key in error.instance if key not in error.schema.get("properties", {})]
 
 
-def _unknown_keys(error: ValidationError) -> Iterator[str]:
+def _unknown_keys(error: ValidationError, whole: Any, place: str) -> Iterator[str]:
     path = f"{_path(error)}." if error.absolute_path else ""
     patterns = list(error.schema.get("patternProperties", {}))
     known = sorted(error.schema.get("properties", {}))
@@ -106,13 +106,28 @@ def _unknown_keys(error: ValidationError) -> Iterator[str]:
             if not wanted.is_valid(key):
                 yield f"{path}{key}: {_no_name(patterns[0])}"
         return
-    near = {key for key in strange if difflib.get_close_matches(key, known, n=1)}
+    at_home = {key: home for key in strange if (home := _home_of(key, error, whole, place))}
+    near = {key for key in strange if difflib.get_close_matches(key, known, n=1)} | at_home.keys()
     for key in strange:
         if key in near:
-            yield f"{path}{key}: unknown key. {advice(key, known)}"
+            yield f"{path}{key}: unknown key. {_meant(key, known, at_home.get(key))}"
     if far := [key for key in strange if key not in near]:
         keys = "key" if len(far) == 1 else "keys"
         yield f"{path}{', '.join(far)}: unknown {keys}. {advice(far[0], known)}"
+
+
+def _home_of(key: str, error: ValidationError, whole: Any, place: str) -> str | None:
+    """Where a key that is unknown in its block would be known: in a section of the whole, or at the top of it."""
+    if not error.absolute_path:
+        sections = (name for name, part in whole.items() if isinstance(part, Mapping) and key in part)
+        return next((f"{name}.{key}" for name in sections), None)
+    section = place.rpartition(" ")[2]
+    return f"{section}{key}{'' if section else ' at the top'}" if key in whole else None
+
+
+def _meant(key: str, known: Sequence[str], home: str | None) -> str:
+    close = difflib.get_close_matches(key, known, n=1)
+    return f"Did you mean {', or '.join(filter(None, [*close, home]))}?"
 
 
 def _no_name(pattern: str) -> str:

@@ -274,8 +274,10 @@ def open_study(
         read_numbers(config)
         grids = checked(config, files, root / "config")
         refuse(study_findings(config, grids, root, data_root_of(config)))
-        columns = {name: one_column_a_task(grid) for name, grid in grids.items()}
-        study = Study(config, columns, all_runs(grids, config["encoders"]), root)
+        plain = {
+            name: one_column_a_task(grid) | {"seeds": sorted(grid["seeds"])} for name, grid in grids.items()
+        }
+        study = Study(config, plain, all_runs(plain, config["encoders"]), root)
     os.environ.update(_environment(config))
     os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
     return study

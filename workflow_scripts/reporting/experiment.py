@@ -11,7 +11,8 @@ from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.reporting.records import record_of
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
-Names = Annotated[list[Name], Field(min_length=1)]
+Defined = str | Annotated[list[str], Field(min_length=1)]
+"""Names of blocks of the configuration, which are looked up there."""
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Setting = Annotated[str, Field(pattern=r"^(method|training)(\.[a-z_]+)+$")]
 Place = Annotated[str, Field(pattern=r"^(method|training|exemplars)(\.[a-z_]+)+$")]
@@ -90,13 +91,13 @@ def read_by(column: AnyColumn) -> set[str]:
 class RunBlock(Settings):
     """Some runs of a grid, expanded by ``dag.runs_of``; an axis may list several values."""
 
-    method: Name | Names
-    encoder: Name | Names
-    corpus: Name | Names | None = Field(default=None, description="Omitted for a frozen run.")
-    reading: Name | Names | None = Field(
+    method: Defined
+    encoder: Defined
+    corpus: Defined | None = Field(default=None, description="Omitted for a frozen run.")
+    reading: Defined | None = Field(
         default=None, description="A reading of the method, such as paper or code; omit for the default."
     )
-    teacher: Name | Names | None = Field(
+    teacher: Defined | None = Field(
         default=None, description="Encoder with one run in `runs`, whose vectors a student learns to predict."
     )
     of_seeds: bool = Field(

@@ -372,11 +372,6 @@ def test_a_baseline_with_an_axis_that_is_none_is_an_error():
         built(grid(runs=blocks(baseline="simcse.{size}")))
 
 
-def test_a_run_with_two_baselines_is_an_error():
-    with pytest.raises(ConfigError, match=r"T: run s2sent\.mini\.wiki has two baselines"):
-        built(grid(runs=[*blocks(), blocks(baseline=OURS)[-1]]))
-
-
 def test_a_baseline_outside_the_grid_is_an_error():
     with pytest.raises(ConfigError, match=r"experiments\.t\.baseline: simcse\.large is no run of the grid"):
         built(grid(baseline="simcse.large"))
