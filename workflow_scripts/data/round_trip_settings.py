@@ -24,8 +24,9 @@ class Translation(Settings):
 class Shape(Settings):
     """How round trips become training text."""
 
-    form: Literal["pairs", "corpus"] = Field(
-        description="pairs: sentences with their round trips; corpus: round trips in place of the sentences."
+    form: Literal["pairs", "corpus", "expanded"] = Field(
+        description="pairs: sentences with their round trips; corpus: round trips in place of the sentences; expanded: "
+        "the sentences, and their round trips as more of them."
     )
     unchanged: Literal["keep", "drop"] = Field(
         description="What to do with round trips that end with the words that they began with."

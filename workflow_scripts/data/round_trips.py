@@ -1,4 +1,4 @@
-"""Round-trip translations: which of them are paraphrases, and the two forms in which they become training text.
+"""Round-trip translations: which of them are paraphrases, and the forms in which they become training text.
 
 A translator may return a text unchanged, lose half of it or return nothing. Every row has an outcome:
 
@@ -103,19 +103,22 @@ def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table
     dropped = Counter(trips["outcome"].to_pylist())
     for outcome in kept:
         del dropped[outcome]
-    once = pa.array(_is_own(usable), pa.bool_())
-    if said_of_others := len(usable) - once.true_count:
+    own = pa.array(_is_own(usable), pa.bool_())
+    if said_of_others := len(usable) - own.true_count:
         dropped["rejected: given to several different sentences"] += said_of_others
-        usable = usable.filter(once)
+        usable = usable.filter(own)
     if shape.form == "pairs":
         negatives = pa.nulls(len(usable), pa.string())
         return pa.table([usable["sentence"], usable["back"], negatives], schema=TRIPLES), dropped
-    first = pc.index_in(usable["back"], pc.unique(usable["back"])).to_numpy()
-    usable = usable.take(np.sort(np.unique(first, return_index=True)[1]))
-    if repeated := len(first) - len(usable):
-        dropped["repeated"] = repeated
-    places = base.take(usable["row"])
-    return pa.table([usable["back"], places["document"], places["position"]], schema=SENTENCES), dropped
+    text = usable.select(["row", "back"])
+    if shape.form == "expanded":
+        text = pa.concat_tables([trips.select(["row", "sentence"]).rename_columns(text.column_names), text])
+    first = pc.index_in(text["back"], pc.unique(text["back"])).to_numpy()
+    once = text.take(np.sort(np.unique(first, return_index=True)[1]))
+    if repeats := len(text) - len(once):
+        dropped["repeated"] = repeats
+    places = base.take(once["row"])
+    return pa.table([once["back"], places["document"], places["position"]], schema=SENTENCES), dropped
 
 
 def _is_own(trips: pa.Table) -> list[bool]:

@@ -25,7 +25,7 @@ def form_of(config: Mapping[str, Any], corpus: str) -> str:
     """What a corpus holds: sentences, or triples."""
     block = config["corpora"][corpus]
     if "round_trip" in block:
-        return {"pairs": "triples", "corpus": "sentences"}[block["round_trip"]["form"]]
+        return "triples" if block["round_trip"]["form"] == "pairs" else "sentences"
     return str(config["datasets"][block["dataset"]]["form"])
 
 

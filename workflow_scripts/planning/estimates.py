@@ -109,7 +109,8 @@ class Estimator:
             return None
         most = job.settings.get("corpus", job.settings).get("max_sentences") or math.inf
         first, *added = [part.value for part in known]  # a corpus is cut before it is added to
-        return _combined(min(most, first) + sum(added), known)
+        copies = 2 if job.settings.get("shape", {}).get("form") == "expanded" else 1
+        return _combined(copies * (min(most, first) + sum(added)), known)
 
     # GPU hours
 

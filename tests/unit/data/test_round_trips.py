@@ -116,6 +116,16 @@ def test_a_corpus_has_the_places_of_its_base_and_each_sentence_once():
     assert dropped == {"refused": 1, "repeated": 1}
 
 
+def test_an_expanded_corpus_has_every_sentence_and_what_came_back_once_at_its_place():
+    """A sentence stays whose round trip is none, and a round trip that says what a sentence says adds nothing."""
+    text, dropped = to_train_on(trips(*TRIPS), BASE, Shape(form="expanded", unchanged="keep"))
+    assert text.schema == SENTENCES
+    assert [tuple(row.values()) for row in text.to_pylist()] == [
+        ("a b c d e", 0, 0), (SENTENCE, 0, 1), ("f g h i j", 1, 0), ("k l m n o", 1, 4), ("a b x y z", 0, 0),
+    ]  # fmt: skip
+    assert dropped == {"refused": 1, "repeated": 2}
+
+
 @given(
     st.lists(st.tuples(*[st.sampled_from(["a b", "c d", "e f", "", "a c"])] * 3), min_size=1, max_size=12),
     st.sampled_from(["pairs", "corpus"]),

@@ -1,11 +1,14 @@
 """What the grids of the papers set beside each other: parts that do something, and runs that differ in one part."""
 
+import re
+from collections import Counter
+
 import pytest
-import yaml
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_files
 from workflow_scripts.graph.runs import baselines_of, members_of, run_settings, runs_of
+from workflow_scripts.tools import coverage
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 
@@ -64,10 +67,11 @@ def test_the_panels_of_cosines_are_those_of_figure_8(paper):
     ]
 
 
-def test_a_pooler_and_its_baseline_weigh_hard_negatives_alike(paper):
+@pytest.mark.parametrize("table", ["layerattpooler_table1", "layerattpooler_table3"])
+def test_a_pooler_and_its_baseline_weigh_hard_negatives_alike(paper, table):
     """LayerAttPooler, Eq. 8: the layers' attention, and not the loss, is what differs; both weights are run."""
     config, grids = paper
-    grid = grids["layerattpooler_table1"]
+    grid = grids[table]
     runs, baselines = runs_of(grid), baselines_of(grid)
     pairs = set()
     for name, run in runs.items():
@@ -88,32 +92,124 @@ def test_a_pooler_and_its_baseline_weigh_hard_negatives_alike(paper):
      ("simcse_round_trips", 100), ("jtcse", 100), ("tncse", 100), ("distil", 100)],
 )  # fmt: skip
 def test_checkpoints_are_compared_as_often_as_in_each_script(paper, method, every):
+    """LayerAttPooler's baselines, and SimCSE as the first stage of a JTCSE, are looked at as often as what is theirs."""
     config, grids = paper
-    runs = [run for grid in grids.values() for run in runs_of(grid).values() if run.method == method]
-    runs += [
-        run for name in config["encoders"] for run in members_of(config["encoders"], name, (0,)).values()
+    runs = [
+        run
+        for name, grid in grids.items()
+        for run in runs_of(grid).values()
+        if not name.startswith("layerattpooler") or "layerattpooler" in run.method
     ]
+    for name in config["encoders"].keys() - {"bert_twin_expanded"}:
+        runs += members_of(config["encoders"], name, (0,)).values()
     settings = [run_settings(config, run) for run in runs if run.method == method]
     assert {found["development"]["every"] for found in settings} == {every}
 
 
-def test_what_is_trained_with_the_sentences_of_sick_r_starts_from_what_is(paper):
-    """JTCSE, Table VIII: TNCSE's supplement adds them in every stage."""
+@pytest.mark.parametrize(
+    ("table", "every"),
+    [
+        ("table1", 100),
+        ("table2", 100),
+        ("table3", 100),
+        ("figure3", 100),
+        ("readings", 100),
+        ("table5", 125),
+    ],  # DiffCSE's
+)
+def test_what_layerattpooler_compares_is_looked_at_equally_often(paper, table, every):
     config, grids = paper
-    stages = {}
-    for run in runs_of(grids["jtcse_table8"]).values():
-        behind = members_of(config["encoders"], run.encoder, (1,)).values()
-        sources = [config["corpora"][one.corpus]["round_trip"]["corpus"] for one in behind]
-        if run.method in ("simcse", "tncse", "jtcse"):
-            stages.setdefault(run.corpus, []).append((run.method, sources))
-    for corpus in ("wiki1m", "wiki1m_sick_r"):
-        assert stages[corpus] == [("simcse", []), ("tncse", [corpus] * 2), ("jtcse", [corpus] * 2)]
+    trained = [run for run in runs_of(grids[f"layerattpooler_{table}"]).values() if run.corpus]
+    assert {run_settings(config, run)["development"]["every"] for run in trained} == {every}
 
 
-def test_tables_of_jtcse_without_these_sentences_say_so():
-    for table in ("1", "7", "9", "10", "11"):
-        grid = yaml.safe_load((ROOT / f"config/experiments/jtcse_table{table}.yaml").read_text())
-        assert "on Wiki1M alone" in grid["source"]
+def test_the_first_row_of_table_2_is_the_baseline_of_table_1(paper):
+    """LayerAttPooler: 84.34 in both, at the 5e-5 of Table 4."""
+    found = {
+        cell.table: cell
+        for cell in coverage.cells()
+        if cell[1:4] == ("BERT-base, Equation 8", "CLS_Last", "STS-B")
+    }
+    first, baseline = found["layerattpooler_table2"], found["layerattpooler_table1"]
+    assert first.value == baseline.value == "84.34" and first.run == baseline.run
+    config, grids = paper
+    run = runs_of(grids["layerattpooler_table2"])[first.run]
+    assert run == runs_of(grids["layerattpooler_table1"])[first.run]._replace(seeds=run.seeds)
+    settings = run_settings(config, run)
+    assert settings["training"]["learning_rate"] == 5e-5
+    assert settings["method"]["readout"] == {"kind": "pooling", "pooler": "cls", "layers": None}
+
+
+def texts_behind(config, run):
+    """What a run, and every run that it is made from, is trained on: round trips by what was translated."""
+    block = config["corpora"].get(run.corpus, {})
+    own = {block["round_trip"]["corpus"] if "round_trip" in block else run.corpus} - {None}
+    behind = [
+        made
+        for name in (run.encoder, run.teacher)
+        for made in members_of(config["encoders"], name, (1,)).values()
+    ]
+    return own.union(*(texts_behind(config, made) for made in behind))
+
+
+WITH, WITHOUT = {"wiki1m_sick_r"}, {"wiki1m"}
+
+
+def test_whatever_jtcse_trained_itself_saw_the_sentences_of_sick_r_in_every_stage(paper):
+    """Section IV-A, footnotes 7 and 12; what it quotes did not, and Table VIII has both, on both backbones."""
+    config, grids = paper
+    found = {}
+    for name, grid in grids.items():
+        if name.startswith("jtcse_"):
+            for made, run in runs_of(grid).items():
+                found.setdefault(made, texts_behind(config, run))
+    of_its_own = re.compile(r"twin|\b(jtcse|tncse)|rankcse_bert_uc_whole")
+    alone = {made for made in found if "twin_wiki1m" in made}
+    assert alone == {
+        f"{method}.{twin}_wiki1m.wiki1m{reading}"
+        for method in ("jtcse", "tncse")
+        for twin, reading in (("bert_twin", ""), ("roberta_twin", ".roberta"))
+    }
+    assert alone < set(runs_of(grids["jtcse_table8"]))
+    for made, texts in found.items():
+        of_paper = of_its_own.search(made) and made not in alone
+        assert texts == (WITH if of_paper or made.endswith(".wiki1m_sick_r") else texts & WITHOUT), made
+
+
+def test_printed_numbers_of_jtcse_and_tncse_are_those_of_the_printed_text(paper):
+    config, grids = paper
+    counted = Counter()
+    for cell in coverage.cells():
+        named = any(name.startswith(("JTCSE", "TNCSE")) for name in (cell.group, cell.row, cell.column))
+        if cell.table.startswith("jtcse_") and named:
+            without = cell.table == "jtcse_table8" and cell.row == "Wiki1M"
+            texts = texts_behind(config, runs_of(grids[cell.grid])[cell.run])
+            assert texts == (WITHOUT if without else WITH), cell
+            counted[cell.table] += 1
+    assert list(counted.values()) == [
+        192,
+        8,
+        8,
+        184,
+        60,
+        64,
+        80,
+        64,
+        12,
+        6,
+        7,
+    ]  # Tables I, X, XI, II, III, ...
+
+
+def test_an_ensemble_of_diffcse_is_two_that_were_trained_on_text_expanded_by_round_trips(paper):
+    """JTCSE, Table VII, footnote 12: the same round trips for every method."""
+    config, grids = paper
+    assert "ensemble.diffcse_twin" in runs_of(grids["jtcse_table7"])
+    for name, method in (("diffcse_twin", "diffcse"), ("bert_twin_expanded", "simcse")):
+        made = list(members_of(config["encoders"], name, (1,)).values())
+        trips = [config["corpora"][run.corpus]["round_trip"] for run in made]
+        assert [run.method for run in made] == [method] * 2
+        assert [(trip["via"], trip["form"]) for trip in trips] == [("fr", "expanded"), ("ru", "expanded")]
 
 
 def test_moduli_of_figure_8_are_those_of_a_hundred_sentences_of_wikipedia(paper):

@@ -237,6 +237,14 @@ def test_a_corpus_has_no_more_rows_than_it_takes():
         assert estimator(cut).rows("r/corpora/cut/train.parquet").value == 1000, number
 
 
+@pytest.mark.parametrize(("form", "rows"), [("pairs", 1000), ("corpus", 1000), ("expanded", 2000)])
+def test_round_trips_are_as_many_as_sentences_or_come_on_top_of_them(form, rows):
+    settings = {"shape": {"form": form, "unchanged": "keep"}, "max_sentences": 1000}
+    inputs = ["r/datasets/text.parquet", "r/corpora/fr/round_trip/1-of-1.parquet"]
+    made = job("gather_round_trips", ["r/corpora/fr/train.parquet"], inputs, settings, corpus="fr")
+    assert estimator(made).rows("r/corpora/fr/train.parquet").value == rows
+
+
 def test_requests_for_a_corpus_of_unknown_size_are_unknown():
     settings = {"translation": {"translator": "google", "max_sentences": None}, "limits": {"shards": 1}}
     shard = job(

@@ -74,7 +74,7 @@ def test_a_setting_that_is_printed_is_the_runs(study):
     assert (cell.value, cell.heading) == ("3e-5", "setting: training.learning_rate")
     assert list(ledger_findings([cell], [], study)) == []
     (finding,) = ledger_findings([cell._replace(value="1e-5")], [], study)
-    assert "simcse.bert_base.wiki1m has training.learning_rate 3e-05" in finding
+    assert "simcse.bert_base.wiki1m.every100 has training.learning_rate 3e-05" in finding
 
 
 def test_a_cell_is_measured_where_a_table_has_a_value(tmp_path, monkeypatch):
