@@ -10,9 +10,14 @@ method's. No code is public; what the text leaves open is a setting, its default
   ("input to the encoder"). Their dropout is drawn apart, so the other method sees the random numbers that
   it would see alone.
 * ``identify``: deviations of the first view (``batch``, Eq. 3), of both (``both_views``), of the embeddings
-  of frequent words (``words_at_start``, ``words_each_step``: "static identification"; the paper says that
-  these dimensions are the same for all batches, hence the first), or every dimension (``all``: "overall
-  subtraction").
+  of frequent words ("static identification": ``words_each_step``, ``words_at_start``), or every dimension
+  (``all``: "overall subtraction").
+  ASSUME: "static identification" embeds the words at every step, as "token subtraction" does. The paper says that
+  its dimensions are the same among different batches; they depend on no batch, but on the encoder, and on c, which
+  is learnt there too, so that no reading keeps them the same from step to step. Before the first step there is
+  nothing to find: the head has random weights, dropout is on, and all of MiniLM's 384 deviations lie between .040
+  and .065, below nearly every c that is drawn from U(0, 1). ``words_at_start`` keeps those, and is "overall
+  subtraction" until c is lower, if it ever is.
 * ``subtract``: the mean of ``exemplars``; of frequent words, each encoded as a text (``words``: "token
   subtraction") or looked up in the embedding matrix (``word_rows``); or nothing is kept there at all
   (``own``: "dynamic mask").

@@ -219,6 +219,25 @@ def test_variants_identify_different_dimensions(tiny_bert):
     assert found["static identification"] != found["3R"]
 
 
+@pytest.mark.parametrize(("identify", "factor"), [("words_each_step", 1.1), ("words_at_start", 1.0)])
+def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(tiny_bert, identify, factor):
+    """Deviations of the words' own vectors (a tenth larger after the encoder's change), whatever the batch."""
+    changes = {"base": base(dropout=0.0), "identify": identify, "words": 20, "where": "before_head"}
+    plain = make(tiny_bert, start=0.0, **changes)._base.encoder
+    tokens = load_tokenizer(tiny_bert)([*tiny.WORDS, "unheard"], padding=True, return_tensors="pt")
+    states = plain.backbone(**tokens).last_hidden_state[:, 0].tolist()
+    spread = np.array([np.std([vector[d] for vector in states]) for d in range(tiny.WIDTH)])
+    c = float(np.median(spread))
+    objective = make(tiny_bert, start=c, **changes)
+    last = objective._base.encoder.backbone.encoder.layer[-1].output.LayerNorm
+    last.weight.data *= 1.1
+    expected = (factor * spread < c).sum()
+    assert 0 < expected < tiny.WIDTH and (spread < c).sum() != (1.1 * spread < c).sum()
+    for step in (1, 2, 3):
+        objective.loss(step)
+        assert objective.metrics()[1] == expected
+
+
 def test_all_of_the_pool_gives_the_same_exemplars_at_every_step_and_one_gives_one(tiny_bert):
     """O-67."""
     everything = make(tiny_bert, k=12)

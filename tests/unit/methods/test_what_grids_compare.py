@@ -57,6 +57,20 @@ def test_the_panel_of_one_block_is_five_selectors_that_learn(paper):
     assert all(sorted(points) == expected for points in found.values())
 
 
+def test_static_identification_measures_the_encoder_of_every_step(paper):
+    """3R, Table 3: before the first step there is nothing to find; that reading is a run of its own."""
+    config, grids = paper
+    start = "simcse_3r.bert_base.wiki1m."
+    runs = {
+        name: run_settings(config, run)["method"] for name, run in runs_of(grids["three_r_table3"]).items()
+    }
+    found = {name: method["identify"] for name, method in runs.items() if name.startswith(f"{start}static")}
+    assert found == {
+        f"{start}static_identification": "words_each_step",
+        f"{start}static_at_start": "words_at_start",
+    }
+
+
 def test_the_panels_of_cosines_are_those_of_figure_8(paper):
     """Last 1, 3 and 6 blocks, without the selector and with it."""
     names = list(runs_of(paper[1]["s2sent_figure8"]))
