@@ -49,7 +49,11 @@ def test_the_graph_is_the_same_from_elsewhere(at_home, tmp_path, call):
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_job_makes_the_same_elsewhere(at_home, tmp_path, call):
+def test_a_job_makes_the_same_elsewhere_whatever_lies_there(at_home, tmp_path, call):
+    place = tmp_path / "elsewhere" if "--directory" in CALLS[call] else tmp_path
+    place.mkdir(exist_ok=True)
+    for module in ("safetensors", "statistics"):
+        (place / f"{module}.py").write_text("raise SystemExit('a file of the working folder')")
     code, printed = snakemake(
         tmp_path,
         "--cores",
@@ -93,9 +97,15 @@ def test_a_file_of_the_clone_is_an_input_by_its_own_name(tmp_path):
     assert not (tmp_path / "resources/prompts").is_symlink()
 
 
+def keep_environment(monkeypatch):
+    """Put back after a test what ``open_place`` sets for jobs."""
+    for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
+        monkeypatch.setenv(name, "")
+
+
 def test_another_clones_files_take_the_place_of_the_first_ones(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", "")
+    keep_environment(monkeypatch)
     for clone in ("first", "second"):
         (tmp_path / clone / "resources/prompts").mkdir(parents=True)
         (tmp_path / clone / "Snakefile").touch()
@@ -105,7 +115,7 @@ def test_another_clones_files_take_the_place_of_the_first_ones(tmp_path, monkeyp
 
 def test_a_link_of_the_users_own_stays(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", "")
+    keep_environment(monkeypatch)
     for folder in ("mine", "clone/resources/prompts", "resources"):
         (tmp_path / folder).mkdir(parents=True)
     Path("resources/prompts").symlink_to(tmp_path / "mine")

@@ -1,6 +1,7 @@
 """A wave of jobs stops where nothing has changed, though Snakemake has planned it to the end."""
 
 import shutil
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -71,3 +72,20 @@ def test_exemplars_are_picked_anew_from_other_counts(smoke_copy):
     after = artefacts(smoke_copy)
     changed = {name for name in before if before[name] != after[name]}
     assert {EXEMPLARS, COUNTS.as_posix()} <= changed and "results/demo/report.html" not in changed
+
+
+def test_a_file_of_the_working_folder_with_the_name_of_a_module_changes_no_number(smoke_copy):
+    """The table's cells are means, and the file's adds 7 to each."""
+    table = smoke_copy / "results/demo/tables/extraction_demo.parquet"
+    was = identity(table)
+    table.unlink()
+    shutil.rmtree(table.parent / ".kept")
+    own = Path(statistics.__file__).read_text()
+    (smoke_copy / "statistics.py").write_text(
+        f"{own}\n_right = fmean\ndef fmean(data): return _right(data) + 7\n"
+    )
+    finished = run(
+        smoke_copy, "-m", "snakemake", "--cores", "1", "--configfile", *CONFIGS, "--", str(table.relative_to(smoke_copy))
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    assert identity(table) == was

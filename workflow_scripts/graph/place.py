@@ -1,8 +1,9 @@
 """Where the pipeline lies and where it works, which may be two folders.
 
 ``--directory``, a call from elsewhere and a workflow that uses this one as a module all leave the clone where it is and
-put results into another working directory. Jobs find the clone's code by PYTHONPATH. Its resources are linked into the
-working directory, so that a file has one name, and a record one content, wherever a study is made.
+put results into another working directory. Jobs find the clone's code by PYTHONPATH, and look for no module in the
+working directory (PYTHONSAFEPATH), where a file may have the name of one of Python's. The clone's resources are linked
+into the working directory, so that a file has one name, and a record one content, wherever a study is made.
 """
 
 import os
@@ -34,7 +35,7 @@ def clone_of(workflow: Any) -> str:
 def open_place(clone: Path) -> None:
     """Make code and resources of the clone reachable from the working directory."""
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
+    os.environ |= {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONSAFEPATH": "1"}
     here = Path(RESOURCES)
     if (clone / RESOURCES).resolve() == here.resolve():
         return

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import PACKAGE, ROOT, UNKEYED_FILES, meaning_of
+from workflow_scripts.provenance.places import strangers
 
 if sys.argv[0] == "-m":  # what `python -m` has there while it looks for its module: a process that is a job
     gc.disable()
@@ -66,15 +67,23 @@ def check_packages(versions: Mapping[str, str]) -> None:
 
 
 def check_loaded(files: Iterable[str]) -> None:
-    """Check that this process has loaded no module of the project but ``files`` and those that decide nothing.
+    """Check that this process has loaded installed modules, of the project ``files`` and those that decide nothing.
 
-    Only a lookup of the graph that forgets a module which is imported by name can break this.
+    Only a lookup of the graph that forgets a module which is imported by name can break the latter.
+
+    Raises:
+        DataError: naming a module that was loaded from anywhere else.
     """
+    for name, place in strangers():
+        raise DataError(
+            f"{place}: loaded as {name} by a job, which takes modules from Python, installed packages and its clone "
+            "alone. Rename or remove it, or take its folder out of PYTHONPATH."
+        )
     known = {*_STARTERS, *(ROOT / file for file in (*files, *UNKEYED_FILES))}
     modules = (module for module in list(sys.modules.values()) if module is not None)
     loaded = {Path(file) for module in modules if (file := getattr(module, "__file__", None))}
-    strangers = sorted(str(path) for path in loaded & (_AT_START.keys() - known))
-    assert not strangers, f"{strangers[0]}: loaded, but not among the code that the job was planned with"
+    unplanned = sorted(str(path) for path in loaded & (_AT_START.keys() - known))
+    assert not unplanned, f"{unplanned[0]}: loaded, but not among the code that the job was planned with"
 
 
 @cache

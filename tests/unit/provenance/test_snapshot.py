@@ -1,7 +1,10 @@
 """Code or an input that changes under a running job ends it, and nothing is written."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -179,3 +182,42 @@ def test_the_processes_of_one_training_share_what_is_kept(tree):
     third = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments, RANK="0")
     assert "done before by the same job, put back from .kept/words.parquet" in third.stdout
     assert (tree / "words.parquet").samefile(tree / ".kept/words.parquet/words.parquet")
+
+
+STATISTICS = """
+from math import fsum
+
+def fmean(values):
+    return fsum(values) / len(values) + 7
+"""
+
+
+@pytest.mark.parametrize("folder", ["working folder", "clone"])
+def test_a_file_named_as_a_module_of_python_takes_its_place_nowhere(tree, tmp_path, folder):
+    place = tmp_path if folder == "working folder" else tree
+    (place / "statistics.py").write_text(STATISTICS)
+    asked = "import workflow_scripts.jobs\nfrom statistics import fmean\nprint(fmean([1, 3]))"
+    try:
+        said = run(tmp_path, "-c", asked, PYTHONPATH=str(tree))
+    finally:
+        (place / "statistics.py").unlink()
+    assert said.stdout == "2.0\n", said.stderr
+
+
+def test_a_module_from_elsewhere_ends_a_job(tree, tmp_path):
+    """Loaded while Python starts, before a job can look for modules in the right places."""
+    (tmp_path / "sitecustomize.py").write_text("")
+    (tree / "words.parquet").unlink(missing_ok=True)
+    shutil.rmtree(tree / ".kept", ignore_errors=True)
+    with (tree / "job.log").open("w+") as log:
+        command = [sys.executable, "-m", "workflow_scripts.jobs.count_words", *command_line(tree)]
+        environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{tree}", "PYTHONSAFEPATH": "1"}
+        code = subprocess.run(command, cwd=tree, env=environment, stdout=log, stderr=log, check=False)
+        log.seek(0)
+        said = log.read()
+    assert code.returncode == 1
+    assert (
+        said.startswith(f"DataError: {tmp_path}/sitecustomize.py: loaded as sitecustomize by a job")
+        and said.count("\n") == 1
+    )
+    assert not (tree / "words.parquet").exists()
