@@ -34,7 +34,8 @@ class ThresholdConfig(Settings):
     )
     temperature: float = Field(gt=0, description="T of the surrogate, on the scale of the deviations.")
     travel: float = Field(
-        ge=0, description="How far c can move: the sum of its learning rates over the training; 0 if frozen."
+        ge=0,
+        description="How far c can move in one schedule: the sum of its learning rates; 0 if frozen.",
     )
 
     @model_validator(mode="after")

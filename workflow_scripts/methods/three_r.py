@@ -25,9 +25,10 @@ method's. No code is public; what the text leaves open is a setting, its default
 * c starts anywhere in U(0, 1) (appendix C). Its learning rate is not printed, but its path is (table 7, an epoch of
   15,625 steps): from 1 it falls by .135, .123, .111, .099, .086, ... a tenth of an epoch, until it stays at .273.
   ASSUME: rates that decay linearly and add up to .75, which is 9.6e-5 at first on BERT-base and keeps within .014 of
-  that path, since Adam's steps are about its rate. ``travel`` is that sum, whatever the number of steps: 1e-4 itself
-  moves c by .098 at most at RoBERTa's batches of 512, and by .05 in LLM2Vec's 1,000 steps, so that it would stay where
-  it was drawn.
+  that path, since Adam's steps are about its rate. From 1e-5 it rises by .020, .011, .005 and .002 up to the end of the
+  epoch and by .012 after it: the schedule begins again (``training.restart_every`` in the grid of table 7). ``travel``
+  is the sum of one schedule, whatever the number of steps: 1e-4 itself moves c by .098 at most at RoBERTa's batches of
+  512, and by .05 in LLM2Vec's 1,000 steps, so that it would stay where it was drawn.
 
 ``metrics.parquet`` of a run holds c and the number of dimensions in S at every step. A run is labelled if S held
 nothing or everything for a tenth of its steps, which makes it the method underneath or "overall subtraction" there, and

@@ -83,7 +83,8 @@ class _State:
         self.trainable = {name: p for name, p in self.module.named_parameters() if p.requires_grad}
         travels = objective.travels
         self.common = [p for name, p in self.trainable.items() if name not in travels]
-        whole = sum(settings.rate(step, steps) for step in range(1, steps + 1)) if travels else 1.0
+        cycle = range(1, settings.cycle(steps) + 1)
+        whole = sum(settings.rate(step, steps) for step in cycle) if travels else 1.0
         groups = [{"params": self.common, "share": 1.0}] + [
             {"params": [self.trainable[name]], "share": travel / whole, "weight_decay": 0.0}
             for name, travel in travels.items()

@@ -33,6 +33,9 @@ class Training(Settings):
     rate_at_end: float = Field(
         ge=0, lt=1, description="Fraction of the peak that linear reaches; above 0 where it is cut short."
     )
+    restart_every: int | None = Field(
+        default=None, gt=0, description="Steps after which the schedule begins again; omit for one schedule."
+    )
     warmup_steps: int = Field(ge=0, description="Steps over which the learning rate rises from 0.")
     weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
@@ -60,8 +63,14 @@ class Training(Settings):
         assert self.epochs is not None
         return self.epochs * (rows // self.batch_size)
 
+    def cycle(self, steps: int) -> int:
+        """Steps of one schedule in a training of ``steps``."""
+        return self.restart_every or steps
+
     def rate(self, step: int, steps: int) -> float:
         """Learning rate of ``step`` (from 1) of ``steps``."""
+        steps = self.cycle(steps)
+        step = (step - 1) % steps + 1
         if step <= self.warmup_steps:
             return self.learning_rate * step / self.warmup_steps
         if self.schedule == "constant":

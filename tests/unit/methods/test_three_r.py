@@ -7,7 +7,10 @@ import yaml
 
 from tests import tiny
 from tests.checkpointing import write_checkpoints_by_steps
+from tests.planning import merged_config
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.checks import read_files
+from workflow_scripts.graph.runs import run_settings, runs_of
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import three_r
 from workflow_scripts.methods.base import Objective
@@ -308,6 +311,37 @@ def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rat
     tenths = [path[round(steps * tenth / 10)] for tenth in range(1, 8)]
     assert path[0] == 1.0
     assert tenths == pytest.approx(TABLE_7, abs=within)
+
+
+class Settling(Falling):
+    """What every step pushes towards 0.273."""
+
+    def loss(self, step):
+        self._last = self.module["c"].item()
+        return 3.0 * (self.module["c"] - 0.273).abs() + self.module["weight"] ** 2
+
+
+def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
+    """As printed, for one and a half epochs, of a thousand steps here; rates end with an epoch and begin again."""
+    config = merged_config(ROOT, "config/config.yaml")
+    run = runs_of(read_files(config, [], ROOT / "config")[0]["three_r_table7"])[
+        "simcse_3r.bert_base.wiki1m.starts_1_0"
+    ]
+    whole = tiny.training(**run.overrides["training"], checkpoint_minutes=99)
+    assert (whole.max_steps, whole.restart_every) == (23_437, 15_625)
+    shorter = whole.model_copy(update={"restart_every": 1000})
+    threshold = run_settings(config, run)["method"]["threshold"]
+    settling = Settling(threshold["travel"])
+    outcome = train(
+        settling, shorter, 1500, seed=2, development=None, checkpoints=tmp_path, fingerprint="toy"
+    )
+    path = [*outcome.paths["threshold"], settling.module["c"].item()]
+    assert path[0] == threshold["start"] == 1.0
+    assert path[100::100] == pytest.approx([*TABLE_7, *[0.273] * 8], abs=0.014)
+    # From 1e-5 it rises by .002 in the last tenth of the epoch, and by .012 in the first one after it.
+    rates = np.array([whole.rate(step, 23_437) for step in range(1, 23_438)])
+    moves = threshold["travel"] * rates / rates[:15_625].sum()
+    assert 0.002 < moves[14_062:15_625].sum() < 0.012 < moves[15_625:17_187].sum()
 
 
 def test_the_end_of_the_path_is_its_travel_under_every_schedule(tmp_path):

@@ -25,6 +25,11 @@ def test_warm_up_rises_from_zero_to_the_peak():
     assert rates(4, warmup_steps=2, schedule="constant") == pytest.approx([0.4, 0.8, 0.8, 0.8])
 
 
+def test_a_schedule_begins_again_with_its_warm_up():
+    assert rates(6, restart_every=4) == pytest.approx([0.8, 0.6, 0.4, 0.2, 0.8, 0.6])
+    assert rates(5, restart_every=3, warmup_steps=2) == pytest.approx([0.4, 0.8, 0.8, 0.4, 0.8])
+
+
 def test_constant_stays():
     assert rates(3, schedule="constant") == [0.8] * 3
 
