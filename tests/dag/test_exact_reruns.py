@@ -269,7 +269,6 @@ OTHER_VALUES: dict[str, Any] = {
     "fit": None,  # likewise
     "formula": "tokens",
     "unseen": "zero",
-    "repeated": "each",
     "text": "templated",
     "sources": None,
     "on_gpu": ["sts", "geometry"],
@@ -287,6 +286,8 @@ def another(path: str, value: Any) -> Any:
     key = path.rsplit(".", 1)[-1]
     if key == "schedule":
         return "linear" if value == "constant" else "constant"
+    if key == "repeated":
+        return "once" if value == "each" else "each"
     if key == "precision" or path == "methods.llm2vec.weights":
         return "bfloat16" if value == "float32" else "float32"
     if path.endswith("readout.weights"):

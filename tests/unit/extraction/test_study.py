@@ -338,6 +338,14 @@ def test_random_embeddings_come_near_the_bag_of_wordpieces(task, plain, unbiased
     assert found["idf_task_tokens"] < found["idf_task"] - 2
 
 
+@pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the STS sets are not here")
+@pytest.mark.parametrize(("task", "printed"), [("sts15", 74.4), ("stsb_test", 69.8)])
+def test_every_sample_as_a_document_is_nearer_to_the_printed_row(task, printed):
+    """Tables 9 and 11, RE, in the row that follows from a task's own documents (idf^W)."""
+    found = spearman_of(task, "idf_task", "idf_task_repeated")
+    assert abs(found["idf_task"] - printed) + 0.1 < abs(found["idf_task_repeated"] - printed)
+
+
 def test_every_draw_has_vectors_of_its_own():
     settings = random_study(["avg"], draws=3)
     rows = [
@@ -481,8 +489,10 @@ def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, ch
     np.testing.assert_allclose(found.weights_F[:7], np.array(expected) / sum(expected), rtol=1e-6)
 
 
-def test_a_text_of_two_subsets_is_one_document_of_the_task(tiny_bert):
+@pytest.mark.parametrize("repeated", ["once", "each"])
+def test_a_text_of_two_subsets_is_the_same_documents_of_the_task(tiny_bert, repeated):
     """What a weighting gives does not depend on another one that needs subsets told apart."""
+    weighting = Idf.parse(PAPER["weightings"]["idf_task"] | {"repeated": repeated}, "idf")
     tokenizer = load_tokenizer(tiny_bert)
     rows = [
         {"subset": s, "sentence1": "king town", "sentence2": o, "score": float(len(o))}
@@ -493,9 +503,7 @@ def test_a_text_of_two_subsets_is_one_document_of_the_task(tiny_bert):
     for by_group in (False, True):
         task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), SUITE, by_group=by_group)
         text = tokenise(tokenizer, task.texts, 16)
-        (one,) = token_weights(
-            [("idf", Idf.parse(PAPER["weightings"]["idf_task"], "idf"))], Tokens(text, text), task, opened
-        ).values()
+        (one,) = token_weights([("idf", weighting)], Tokens(text, text), task, opened).values()
         shown = np.split(one.weights_F, text.starts[1:-1])
         weights[by_group] = {name: shown[row] for row, name in enumerate(task.texts)}
     for name, expected in weights[False].items():
