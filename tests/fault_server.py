@@ -12,6 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 RESET = "reset"
 HANG = "hang"
 SHORT = "short"  # promises more bytes than it sends
+DRIP = "drip"  # a byte now and then, for ever
+DRIPPING_HEADERS = "dripping headers"
 
 Step = tuple[int, dict[str, str], str] | str | None
 """Status, headers and body; a fault of the connection; or None for a proper answer."""
@@ -71,6 +73,9 @@ class FaultServer:
                     outer._ended.wait(60)  # longer than any client waits
                     self.close_connection = True
                     return
+                if step in (DRIP, DRIPPING_HEADERS):
+                    self._drip(b"" if step == DRIPPING_HEADERS else b"Content-Length: 1000000\r\n\r\n")
+                    return
                 status, headers, text = step if isinstance(step, tuple) else (200, {}, proper(asked))
                 content = text.encode()
                 self.send_response(status)
@@ -81,6 +86,13 @@ class FaultServer:
                 self.wfile.write(content)
                 self.wfile.flush()
                 self.close_connection = step == SHORT
+
+            def _drip(self, headers: bytes) -> None:
+                self.close_connection = True
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n" + headers)
+                while not outer._ended.wait(0.01):  # less than any client's timeout
+                    self.wfile.write(b"a")
+                    self.wfile.flush()
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True

@@ -5,6 +5,7 @@ Most are asked of the check itself, which the Snakefile makes whenever it is rea
 
 import copy
 import functools
+import json
 from pathlib import Path
 
 import pytest
@@ -394,8 +395,12 @@ MISTAKES = {
         ),
         "simcse_s2sent.minilm_mlm.wiki_extract.other differ in nothing that decides a model.",
     ),
+    "JTCSE on a run that is not trained": (
+        twin(SIMCSE, {"method": "frozen_cls", "encoder": "minilm_mlm"}),
+        "encoder: jtcse joins trained runs; frozen_cls.minilm_mlm trains nothing. Name another in `runs` of wrong_twin.",
+    ),
     "JTCSE on encoders of two sizes": (
-        twin(SIMCSE, {"method": "frozen_cls", "encoder": "bert_base"}),
+        twin(SIMCSE, SIMCSE | {"encoder": "bert_base"}),
         "encoder: the runs of wrong_twin have encoders of several sizes: 6 layers of 384, 12 layers of 768.",
     ),
     "SimCSE on two runs": (
@@ -895,6 +900,83 @@ def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(change, messa
     assert any(message in line for line in found), found
     assert len(found) == 1 or message in SEVERAL, found
     assert all("\n" not in line for line in found)
+
+
+MPNET = {"model_type": "mpnet", "num_hidden_layers": 6, "hidden_size": 384, "max_position_embeddings": 514}
+BERT = MPNET | {"model_type": "bert", "max_position_embeddings": 512}
+MINE = SIMCSE | {"encoder": "mine"}
+OF_A_FOLDER = {
+    "a suite of longer sentences than an encoder takes": (
+        MPNET | {"max_position_embeddings": 130},
+        both(put("suites/geometry/lee_space/max_tokens", 128), run("frozen_cls", encoder="mine", corpus=None)),
+        "experiments/demo.yaml: suites.sts.lee.max_tokens: 256; mine takes 128. Lower it.",
+    ),
+    "an extraction study of longer sentences than its encoder takes": (
+        MPNET | {"max_position_embeddings": 130},
+        put("extraction/encoder", "mine"),
+        "extraction: suites.sts.lee.max_tokens: 256; mine takes 128. Lower it.",
+    ),
+    "a teacher of longer sentences than it takes": (
+        MPNET,
+        both(
+            put("teacher/max_tokens", 513),
+            put("encoders/one", {"label": None, "runs": [MINE]}),
+            run("distil", teacher="one"),
+        ),
+        "teacher.max_tokens: 513; one takes 512. Lower it.",
+    ),
+    "JTCSE on encoders that cannot attend across": (
+        MPNET,
+        twin(MINE, MINE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}),
+        "encoder: jtcse attends across encoders built as BERT or RoBERTa; wrong_twin has one of mpnet. Name others.",
+    ),
+    "the dropout of an encoder that drops nothing": (
+        BERT | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0},
+        run("simcse", encoder="mine"),
+        "method.dropout: null; mine drops nothing of its own. Give a number.",
+    ),
+    "the dropout of an encoder afresh that drops nothing": (
+        BERT | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0},
+        both(
+            put("encoders/anew", {"adapt": {
+                "base": "mine", "corpus": "wiki_extract", "label": "odd",
+                "afresh": {"layers": 2, "width": 64, "heads": 4, "feed_forward": 64},
+            }}),
+            run("simcse_3r", encoder="anew"),
+        ),
+        "method.base.dropout: null; anew drops nothing of its own. Give a number.",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of local data with an encoder's files, which nobody reads but config.json."""
+    monkeypatch.delenv("SEMBLANCE_DATA", raising=False)
+    (tmp_path / "mine").mkdir()
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        (tmp_path / "mine" / name).write_text("{}")
+    return tmp_path
+
+
+FETCHED = put("encoders/mine", {"fetch": {"licence": "none", "sources": [{"kind": "local", "path": "mine"}]}})
+
+
+@pytest.mark.parametrize(("about", "change", "message"), OF_A_FOLDER.values(), ids=OF_A_FOLDER)
+def test_what_an_encoder_of_a_folder_cannot_do_is_one_line(about, change, message, folder):
+    (folder / "mine/config.json").write_text(json.dumps(about))
+    found = findings(both(FETCHED, change), data_root=folder)
+    assert [message in line for line in found] == [True], found
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_a_folder_that_lacks_a_part_of_an_encoder_is_one_line(folder, file):
+    used = both(FETCHED, run("frozen_cls", encoder="mine", corpus=None))
+    assert findings(used, data_root=folder) == []
+    (folder / "mine" / file).unlink()
+    (found,) = findings(used, data_root=folder)
+    assert found.startswith(f"encoders.mine: {folder}/mine has no {file}")
+    assert findings(FETCHED, data_root=folder) == []  # which nothing is made from
 
 
 def test_all_mistakes_are_found_at_once():

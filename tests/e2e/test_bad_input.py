@@ -78,6 +78,17 @@ def test_a_key_that_stands_twice_is_named_with_its_line(tree, tmp_path):
     assert f"ConfigError: {file}:3: key 'batch_size' occurs twice" in printed
 
 
+def test_the_error_of_a_failed_job_is_the_last_thing_that_is_printed(tree, tmp_path):
+    file = tmp_path / "overlay.yaml"
+    file.write_text("datasets: {lee: {contract: {rows: 3}}}\n")
+    made = "results/demo/datasets/lee.parquet"
+    code, printed = snakemake(tree, "--cores", "1", "--configfile", DEMO, str(file), "--", made)
+    *others, sentence, log = printed.splitlines()
+    assert code == 1 and log == "    log: logs/demo/read_dataset/lee.log"
+    assert re.match(r"DataError: datasets\.lee: rows \d+; its contract says 3", sentence)
+    assert not any("-m workflow_scripts" in line or "DataError" in line for line in others)
+
+
 def entry(folder: Path, rule: str, config: dict, *arguments: str):
     """Run an entry script as its rule does."""
     return run(

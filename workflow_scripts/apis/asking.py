@@ -2,13 +2,17 @@
 
 When an answer is in the ledger, it survives whatever happens to the process. A process that is killed loses the answers
 that are under way, at most ``workers`` requests, and nothing else; who goes on takes over its claims.
+
+Of a call for several requests, each answer counts for itself: good ones are kept, and what got none is asked once more.
+Where a whole call came to nothing, its requests are asked again one by one, since one of them may be why.
 """
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
@@ -31,6 +35,10 @@ class Engine(Protocol):
     """Requests of one call."""
     longest_seconds: float
     """No call takes longer."""
+    tries: int
+    """How often a job asks for what gets no answer (status ``failed``)."""
+    pause_seconds: float
+    """Before such a request is asked again."""
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """What came of each request, in order.
@@ -41,7 +49,7 @@ class Engine(Protocol):
 
 
 class Watch:
-    """Notices an engine that gives no usable answers, over all that a job asks."""
+    """Notices an engine that gives no usable answers, over all that a job asks; at its end says what was not used."""
 
     def __init__(self, place: str, most_without: int) -> None:
         """Stop when more requests than ``most_without`` have no usable answer, kept rows included."""
@@ -51,6 +59,28 @@ class Watch:
         self.in_a_row: list[Row] = []
         self.trusts = False
         """Whether the last answer was usable: until then, one call is sent at a time."""
+        self.sent = 0
+        """Requests that this job sent; those sent again count again."""
+        self._unused: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        """Nothing more than the object itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave a line in the log of what was sent, and of what may be paid and was not used."""
+        if self.sent:
+            reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(self._unused.items()))
+            unused = f"; {self._unused.total():,} answers, perhaps paid, are not used ({reasons})"
+            print(f"{self._place}: {self.sent:,} requests sent{unused if reasons else ''}", flush=True)  # noqa: T201
+
+    def waste(self, rows: Iterable[Row]) -> None:
+        """Count answers that are not used."""
+        self._unused.update(
+            f"{row.status}, {row.reason}" for row in rows if row.status in ("failed", "rejected")
+        )
 
     def keep(self, rows: Iterable[Row]) -> None:
         """Count what is known already."""
@@ -64,6 +94,7 @@ class Watch:
         else:
             self._without += 1
             self.in_a_row.append(row)
+            self.waste([row])
 
     def check(self) -> None:
         """Raise an ApiError with the last answer if there were too many without one."""
@@ -126,15 +157,18 @@ class _Asked:
         self._tell = tell
         self._flying: set[Future[list[Row]]] = set()
         self._rows: dict[bytes, Row] = {}
+        self._waiting: deque[Request] = deque()
+        self._failed: Counter[bytes] = Counter()
+        self._alone: set[bytes] = set()
 
     def all(self, requests: Sequence[Request]) -> dict[bytes, Row]:
-        waiting = deque(requests)
-        if not waiting:
+        self._waiting.extend(requests)
+        if not self._waiting:
             return {}
         with ThreadPoolExecutor(self._engine.workers) as pool:
             try:
-                while waiting or self._flying:
-                    busy = self._send(waiting, pool)
+                while self._waiting or self._flying:
+                    busy = self._send(pool)
                     self._land(_LOOK_AGAIN_SECONDS if busy else None)
                     self._watch.check()
             except BaseException:
@@ -142,20 +176,36 @@ class _Asked:
                 raise
         return self._rows
 
-    def _send(self, waiting: deque[Request], pool: ThreadPoolExecutor) -> bool:
+    def _send(self, pool: ThreadPoolExecutor) -> bool:
         """Claim and send as much as there is room for; returns whether others hold what is left."""
         calls = self._engine.workers if self._watch.trusts else 1
-        room = max(0, calls - len(self._flying)) * self._engine.at_once
-        part = [waiting.popleft() for _ in range(min(room, len(waiting)))]
+        part, size = self._next(calls - len(self._flying))
         if not part:
             return False
         granted = self._ledger.claim(part, self._engine.longest_seconds)
-        waiting.extend(granted.busy)
+        self._waiting.extend(granted.busy)
         self._note(granted.known.values())
-        for start in range(0, len(granted.mine), self._engine.at_once):
-            batch = granted.mine[start : start + self._engine.at_once]
-            self._flying.add(pool.submit(self._engine.ask, batch))
+        for start in range(0, len(granted.mine), size):
+            batch = granted.mine[start : start + size]
+            self._watch.sent += len(batch)
+            self._flying.add(pool.submit(self._ask, batch))
         return bool(granted.busy)
+
+    def _next(self, calls: int) -> tuple[list[Request], int]:
+        """Requests for so many calls, and how many go into each."""
+        alone = bool(self._waiting) and self._waiting[0].key in self._alone
+        size = 1 if alone else self._engine.at_once
+        part: list[Request] = []
+        while self._waiting and len(part) < calls * size:
+            if (self._waiting[0].key in self._alone) != alone:
+                break
+            part.append(self._waiting.popleft())
+        return part, size
+
+    def _ask(self, batch: list[Request]) -> list[Row]:
+        if any(request.key in self._failed for request in batch):
+            time.sleep(self._engine.pause_seconds)
+        return self._engine.ask(batch)
 
     def _land(self, seconds: float | None) -> None:
         """Settle what has come in, after the first answer or ``seconds``."""
@@ -168,11 +218,26 @@ class _Asked:
     def _settle(self, done: Iterable[Future[list[Row]]]) -> None:
         """Write all answers that came, before an error of any of them is raised."""
         failures = [failure for future in done if (failure := future.exception())]
-        rows = [row for future in done if not future.exception() for row in future.result()]
-        if rows:
-            self._note(self._ledger.settle(rows))
+        answered = [future.result() for future in done if not future.exception()]
+        if answered:
+            rows = self._ledger.settle(row for rows in answered for row in rows)
+            self._note(row for row in rows if not self._has_another_try(row))
+        for rows in answered:
+            self._put_back([row for row in rows if self._has_another_try(row)], whole=len(rows))
         for failure in failures:
             raise failure
+
+    def _has_another_try(self, row: Row) -> bool:
+        return row.status == "failed" and self._failed[row.request.key] + 1 < self._engine.tries
+
+    def _put_back(self, rows: list[Row], whole: int) -> None:
+        """Have requests without an answer asked again, before all others; ``whole`` is the size of their call."""
+        keys = [row.request.key for row in rows]
+        if len(rows) == whole > 1:
+            self._alone.update(keys)
+        self._failed.update(keys)
+        self._watch.waste(rows)
+        self._waiting.extendleft(row.request for row in reversed(rows))
 
     def _note(self, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -185,6 +250,7 @@ class _Asked:
         flying = {future for future in self._flying if not future.cancel()}
         wait(flying)
         rows = [row for future in flying if not future.exception() for row in future.result()]
+        self._watch.waste(rows)
         in_a_row = self._watch.in_a_row
         at_fault = in_a_row if len(in_a_row) >= _MORE_THAN_CHANCE else []
         self._ledger.settle([*rows, *(row._replace(status="failed") for row in at_fault)])

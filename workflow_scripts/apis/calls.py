@@ -1,14 +1,17 @@
 """Network calls that may fail: which failures are temporary, when to retry, and how to keep keys out of messages.
 
-There are three kinds of failure. After a ``Transient`` one (429, 5xx, resets, timeouts, garbled answers), the call is
-retried a limited number of times. ``Refused`` concerns a single request, which is counted as failed. An ``ApiError``
-affects all further requests (a wrong key, an exhausted quota, an address that is none) and ends the job at once.
+There are four kinds of failure. After a ``Transient`` one (429, 5xx, resets, timeouts), the call is retried a limited
+number of times. ``Refused`` and ``Unusable`` concern a single request: the server will not answer it, or what it sent
+holds no answer and may be paid all the same. An ``ApiError`` affects all further requests (a wrong key, an exhausted
+quota, an address that is none, an answer without an end) and ends the job at once.
 """
 
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NoReturn, TypeVar
@@ -30,13 +33,17 @@ _NO_SUCH_ADDRESS = (404, 405, 410)
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(sk|key|Bearer)[-_ ][A-Za-z0-9_\-]{8,}")
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _SHOWN = 200  # characters of a server's message
+_keys: set[str] = set()
+"""Keys that this process has read from the environment, whatever their variables are called: none is ever shown."""
 
 
 class Calls(Settings):
     """How an API is called; none of it decides an answer."""
 
     timeout_seconds: float = Field(gt=0, description="Longest silence of the server.")
-    attempts: int = Field(ge=1, description="Attempts at one request, including the first.")
+    attempts: int = Field(
+        ge=1, description="Attempts at one request that gets no answer, including the first."
+    )
     first_wait_seconds: float = Field(
         ge=0, description="Upper limit of the random wait before the second attempt; doubles each time."
     )
@@ -53,7 +60,7 @@ class Calls(Settings):
 
     @property
     def longest_seconds(self) -> float:
-        """No request takes longer than this, with all its attempts."""
+        """No request takes longer than this, with all its attempts; waiting for its turn is not counted."""
         return self.attempts * (self.timeout_seconds + self.longest_wait_seconds) + 60
 
 
@@ -65,7 +72,7 @@ class Transient(Exception):  # noqa: N818  (a state of the server)
         self.retry_after = retry_after
 
 
-class Unusable(Transient):
+class Unusable(Exception):  # noqa: N818  (likewise)
     """An answer in which there is none, such as an error message with status 200."""
 
     def __init__(self, reason: str, answer: str | None = None) -> None:
@@ -91,20 +98,22 @@ def key_from(variable: str | None, place: str) -> str | None:
         if re.search(r"[^!-~]", key):
             found = "holds a space, a line break or a letter that no key has"
             raise ApiError(f"{place}: environment variable {variable} {found}. Copy the key again.")
+        _keys.add(key)
         return key
     raise ApiError(f"{place}: environment variable {variable} is not set. Set it to the key.")
 
 
-def redacted(text: str, key: str | None) -> str:
-    """``text`` on one line, truncated, without markup, the key or anything like one: servers echo keys in errors."""
-    line = " ".join(_TAG.sub(" ", without_key(text, key)).split())
+def redacted(text: str) -> str:
+    """``text`` on one line, truncated, without markup, keys or anything like one: servers echo keys in errors."""
+    line = " ".join(_TAG.sub(" ", without_keys(text)).split())
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 
-def without_key(text: str, key: str | None) -> str:
-    """``text`` without the key, and without what looks like one."""
-    for written in {key, quote(key, safe="")} if key else ():
-        text = text.replace(written, "[key]")
+def without_keys(text: str) -> str:
+    """``text`` without the keys that this process knows, and without what looks like one."""
+    for key in _keys:
+        for written in (key, quote(key, safe="")):
+            text = text.replace(written, "[key]")
     return _LOOKS_LIKE_A_KEY.sub("[key]", text)
 
 
@@ -122,7 +131,7 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
     answered = f"HTTP {status}{f' ({message})' if message else ''}"
     said = f"{place}: {answered}"
     if status < 400:
-        to = redacted(headers.get("Location", "nowhere"), None)
+        to = _server_of(headers.get("Location", ""))
         raise ApiError(f"{said}: sent on to {to}, where nothing is sent. Write the address that answers.")
     if status in _NO_SUCH_ADDRESS:
         raise ApiError(f"{said}. There is nothing to ask: correct address and model.")
@@ -133,6 +142,13 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
     if status in (408, 409, 429) or status >= 500:
         raise Transient(answered, _retry_after(headers.get("Retry-After")))
     raise Refused(said)
+
+
+def _server_of(address: str) -> str:
+    """Scheme and host of an address, of which the rest may hold the key."""
+    scheme, _, rest = address.partition("://")
+    host = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
+    return redacted(f"{scheme}://{host}") if host else "another path"
 
 
 def _retry_after(header: str | None) -> float | None:
@@ -170,8 +186,8 @@ class Caller:
 
         Raises:
             Refused: if ``ask`` raises it.
-            Unusable: if the last attempt gives no answer.
-            ApiError: if ``ask`` raises it, or the last attempt fails.
+            Unusable: likewise.
+            ApiError: likewise, or if the last attempt fails, or all together take longer than ``longest_seconds``.
         """
         attempts = Retrying(
             stop=stop_after_attempt(self._calls.attempts),
@@ -179,12 +195,42 @@ class Caller:
             retry=retry_if_exception_type(Transient),
             retry_error_callback=self._give_up,
         )
-        result: T = attempts(self._spaced, ask)
+        ends = time.monotonic() + self._calls.longest_seconds
+
+        def attempt() -> T:
+            nonlocal ends
+            turn = self._turn()
+            time.sleep(turn)
+            ends += turn
+            return self._before(ends, ask)
+
+        result: T = attempts(attempt)
         return result
 
-    def _spaced(self, ask: Callable[[], T]) -> T:
-        time.sleep(self._turn())
-        return ask()
+    def _before(self, ends: float, ask: Callable[[], T]) -> T:
+        """The result of ``ask``, in a thread that is left behind at the time ``ends``.
+
+        Clients end a silence alone: of a server that sends a byte now and then they read for ever.
+        """
+        answer: Future[T] = Future()
+
+        def settle() -> None:
+            try:
+                answer.set_result(ask())
+            except BaseException as error:  # it is raised where the result is waited for
+                answer.set_exception(error)
+
+        threading.Thread(target=settle, daemon=True).start()
+        try:
+            return answer.result(max(0.0, ends - time.monotonic()))
+        except TimeoutError:
+            if answer.done():  # a TimeoutError of ``ask`` itself
+                raise
+            allowed = "the most that attempts, timeout_seconds and longest_wait_seconds allow"
+            found = f"no whole answer within {self._calls.longest_seconds:g} s, {allowed}"
+            raise ApiError(
+                f"{self._place}: {found}. Finished answers are kept; run again when the server is well."
+            ) from None
 
     def _wait(self, state: RetryCallState) -> float:
         failure = state.outcome.exception() if state.outcome else None
@@ -197,8 +243,6 @@ class Caller:
 
     def _give_up(self, state: RetryCallState) -> NoReturn:
         failure = state.outcome.exception() if state.outcome else None
-        if isinstance(failure, Unusable):
-            raise failure
         found = f"{failure}, {state.attempt_number} attempts in a row"
         raise ApiError(
             f"{self._place}: {found}. Finished answers are kept; run again when the server is back."

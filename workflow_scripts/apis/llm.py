@@ -16,7 +16,7 @@ from workflow_scripts.apis.calls import (
     key_from,
     raise_for_status,
     redacted,
-    without_key,
+    without_keys,
 )
 from workflow_scripts.apis.door import completion_fault
 from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
@@ -67,10 +67,15 @@ class Completion(Settings):
     """What a model answered."""
 
     model: str = Field(description="Model id given by the server.")
-    text: str = Field(description="Empty if the model returned no text.")
+    text: str = Field(
+        description="Empty if the model returned no text; where there is a fault, what was sent."
+    )
     finish_reason: str = Field(description="stop; length: truncated; content_filter, refusal: no answer.")
     prompt_tokens: int | None = Field(description="None if the server does not say.")
     completion_tokens: int | None = Field(description="None if the server does not say.")
+    fault: str = Field(
+        "", description="Why there is no text in an answer that is paid all the same.", exclude=True
+    )
 
 
 class Usage(Settings):
@@ -90,6 +95,7 @@ class Llm:
     """One model on one server (``asking.Engine``)."""
 
     at_once = 1
+    tries = 2
 
     def __init__(self, block: LlmBlock, place: str, ledger: Ledger) -> None:
         """Prepare a client; the key is looked up at the first call.
@@ -104,13 +110,13 @@ class Llm:
         self.model = block.model
         self.workers = block.calls.workers
         self.longest_seconds = block.calls.longest_seconds
+        self.pause_seconds = block.calls.first_wait_seconds
         self.settings = json.dumps(
             block.model_dump(include={"temperature", "seed", "max_completion_tokens"}), sort_keys=True
         )
         calls = block.calls
         self._caller = Caller(calls, place, lambda: ledger.turn(place, calls.per_second, calls.per_day))
         self._client: Any = None
-        self._key: str | None = None
 
     def request(self, prompt: str) -> Request:
         """The request for the completion of ``prompt``."""
@@ -125,7 +131,7 @@ class Llm:
         try:
             completion = self._caller.call(lambda: self._ask(prompt))
         except Refused as error:
-            return Row(request, None, "refused", redacted(str(error), self._key))
+            return Row(request, None, "refused", redacted(str(error)))
         except Unusable as error:
             return Row(request, error.answer, "failed", error.reason)
         return self._row(request, completion, prompt)
@@ -136,7 +142,7 @@ class Llm:
             "client": f"openai {version('openai')}",
         }
         text = completion.text.encode("utf-8", "backslashreplace").decode()  # what no file can hold
-        fault = completion_fault(completion.text, completion.finish_reason, prompt)
+        fault = completion.fault or completion_fault(completion.text, completion.finish_reason, prompt)
         status: Literal["rejected", "usable"] = "rejected" if fault else "usable"
         noted = json.dumps(attributes, sort_keys=True)
         return Row(request, text, status, fault or "", _cost(completion, self._block.price), noted)
@@ -155,7 +161,7 @@ class Llm:
         import openai  # slow to import, and not needed if all answers are kept
 
         try:
-            answer = self._connected().chat.completions.create(
+            answer = self._connected().chat.completions.with_raw_response.create(
                 model=self._block.model,
                 messages=[{"role": "user", "content": prompt}],
                 **{self._block.tokens_parameter: self._block.max_completion_tokens},
@@ -163,22 +169,20 @@ class Llm:
                 **({} if self._block.seed is None else {"seed": self._block.seed}),
             )
         except openai.APIStatusError as error:
-            said = redacted(f"{error.code or ''} {error.response.text}", self._key)
+            said = redacted(f"{error.code or ''} {error.response.text}")
             raise_for_status(error.status_code, error.response.headers, said, self.place)
             raise Transient(f"HTTP {error.status_code}") from None
         except openai.APIConnectionError as error:  # includes timeouts
             raise Transient(type(error).__name__) from None
-        except ValueError as error:  # an answer that is not JSON or not UTF-8
-            raise Unusable(f"garbled ({type(error).__name__})") from None
-        return self._checked(answer)
+        return self._read(answer.http_response.text)
 
     def _connected(self) -> Any:
         import openai
 
         if self._client is None:
-            self._key = key_from(self._block.key_variable, self.place)
+            key = key_from(self._block.key_variable, self.place)
             self._client = openai.OpenAI(
-                api_key=self._key or "none",  # the client requires one
+                api_key=key or "none",  # the client requires one
                 base_url=self._block.base_url,
                 timeout=self._block.calls.timeout_seconds,
                 max_retries=0,  # ``Caller`` retries; it can tell an exhausted quota from a busy server
@@ -186,26 +190,72 @@ class Llm:
             )
         return self._client
 
-    def _checked(self, answer: Any) -> Completion:
-        """The parts of an answer that are used; the client does not validate what comes with status 200."""
-        choices = getattr(answer, "choices", None)
-        if not isinstance(choices, list) or not choices:
-            error = redacted(str(getattr(answer, "error", None) or answer), self._key)
-            raise Unusable("no completion", error)
-        model = redacted(str(getattr(answer, "model", None) or "unnamed"), self._key)
+    def _read(self, body: str) -> Completion:
+        """The parts of an answer that are used: servers that call themselves compatible send all kinds.
+
+        Raises:
+            Unusable: if it is a page, or says that it is an error; nothing of a model is in it.
+            ApiError: if another model answered than may.
+        """
+        if not body.lstrip().startswith("{"):
+            raise Unusable("garbled", redacted(body))
+        try:
+            answer = json.loads(body)
+        except (ValueError, RecursionError):
+            return self._completion({}, without_keys(body), "garbled")
+        choice = _first(answer.get("choices"))
+        if answer.get("error") and not choice:
+            raise Unusable("no completion", redacted(str(answer["error"])))
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            return self._completion(answer, without_keys(body), "no completion")
+        text = _text_of(message.get("content"))
+        if text is None:
+            return self._completion(answer, without_keys(body), "no text")
+        if message.get("refusal"):
+            choice = choice | {"finish_reason": "refusal"}
+        completion = self._completion(answer, without_keys(text), finish_reason=choice.get("finish_reason"))
         allowed = self._block.answers_as
-        if allowed is not None and model not in allowed:
-            found = f"asked {self._block.model}, answered by {model}"
+        if allowed is not None and completion.model not in allowed:
+            found = f"asked {self._block.model}, answered by {completion.model}"
             raise ApiError(f"{self.place}: {found}. Add it to answers_as, or correct base_url and model.")
-        message, usage = choices[0].message, getattr(answer, "usage", None)
-        refusal = getattr(message, "refusal", None)
+        return completion
+
+    def _completion(
+        self, answer: dict[str, Any], text: str, fault: str = "", finish_reason: object = None
+    ) -> Completion:
+        """A completion with what an answer says of it."""
         return Completion(
-            model=model,
-            text=without_key(str(getattr(message, "content", None) or ""), self._key),
-            finish_reason="refusal" if refusal else str(choices[0].finish_reason or "unknown"),
-            prompt_tokens=getattr(usage, "prompt_tokens", None),
-            completion_tokens=getattr(usage, "completion_tokens", None),
+            model=redacted(str(answer.get("model") or "unnamed")),
+            text=text,
+            finish_reason=str(finish_reason or "unknown"),
+            prompt_tokens=_tokens(answer, "prompt_tokens"),
+            completion_tokens=_tokens(answer, "completion_tokens"),
+            fault=fault,
         )
+
+
+def _first(choices: object) -> dict[str, Any]:
+    """The first of an answer's choices; nothing where it has none that is an object."""
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def _text_of(content: object) -> str | None:
+    """The text of a message, which may come in parts, some of them no text; None if none of them is."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    read = [text for text in texts if isinstance(text, str)]
+    return "".join(read) if read and len(read) == len(texts) else None
+
+
+def _tokens(answer: dict[str, Any], name: str) -> int | None:
+    """A number of tokens, where the server says it."""
+    usage = answer.get("usage")
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) else None
 
 
 def _cost(completion: Completion, price: Price | None) -> float | None:

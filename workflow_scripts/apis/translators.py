@@ -32,7 +32,7 @@ from workflow_scripts.apis.calls import (
     key_from,
     raise_for_status,
     redacted,
-    without_key,
+    without_keys,
 )
 from workflow_scripts.apis.door import error_text, repeated, translation_fault, without_thinking
 from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
@@ -120,6 +120,8 @@ class Translator:
     workers = 1
     at_once = 1
     longest_seconds = 600.0
+    tries = 1
+    pause_seconds = 0.0
     name = ""
     """The engine's, in requests."""
     model = ""
@@ -277,7 +279,7 @@ class Apertium(Translator):
                 f"{self.place}: {found}. Raise timeout_seconds, or lower batch_sentences."
             ) from None
         if run.returncode:
-            said = redacted(run.stderr.decode("utf-8", "replace"), None) or "no message"
+            said = redacted(run.stderr.decode("utf-8", "replace")) or "no message"
             raise ApiError(f"{self.place}: apertium {self._pair} ended with code {run.returncode} ({said}).")
         return run.stdout.decode("utf-8", "replace")
 
@@ -306,11 +308,10 @@ def _steps_of(mode: str) -> list[tuple[str, bool]]:
 class _Session(requests.Session):
     """A session with a timeout that sends nothing on; failures are sorted into the three kinds."""
 
-    def __init__(self, calls: Calls, place: str, key: str | None) -> None:
+    def __init__(self, calls: Calls, place: str) -> None:
         super().__init__()
         self._timeout = calls.timeout_seconds
         self._place = place
-        self._key = key
         for scheme in ("http://", "https://"):
             self.mount(scheme, requests.adapters.HTTPAdapter(pool_maxsize=calls.workers))
 
@@ -321,7 +322,7 @@ class _Session(requests.Session):
             response = super().request(*arguments, **settings)
         except requests.RequestException as error:  # its text may contain the URL
             raise Transient(type(error).__name__) from None
-        said = "" if response.ok and not response.is_redirect else redacted(response.text, self._key)
+        said = "" if response.ok and not response.is_redirect else redacted(response.text)
         raise_for_status(response.status_code, response.headers, said, self._place)
         return response
 
@@ -329,30 +330,30 @@ class _Session(requests.Session):
 class _Web(Translator):
     """An engine that is asked over the network."""
 
+    tries = 2
+
     def __init__(self, calls: Calls, direction: Direction, ledger: Ledger, key_variable: str | None) -> None:
         super().__init__(direction)
         self.workers = calls.workers
         self.longest_seconds = calls.longest_seconds
+        self.pause_seconds = calls.first_wait_seconds
         self._key = key_from(key_variable, direction.place)
         self._caller = Caller(
             calls, direction.place, lambda: ledger.turn(direction.place, calls.per_second, calls.per_day)
         )
-        self.session = _Session(calls, direction.place, self._key)
+        self.session = _Session(calls, direction.place)
 
-    def _without(self, request: Request, error: Refused | Unusable) -> Row:
-        """A row for a request that got no answer."""
-        if isinstance(error, Refused):
-            return Row(request, None, "refused", redacted(str(error), self._key))
-        answer = None if error.answer is None else redacted(error.answer, self._key)
-        return Row(request, answer, "failed", error.reason)
-
-    def _said(self, answer: object, text: str) -> str:
-        """A translation, if the server gave one."""
+    def _said(self, request: Request, answer: object, attributes: dict[str, Any]) -> Row:
+        """A row with what the server gave as a translation."""
         if not isinstance(answer, str):
-            raise Unusable("no translation", redacted(str(answer), self._key))
-        if fault := error_text(answer, text):
-            raise Unusable(fault, answer)
-        return without_key(answer, self._key)
+            return _failed(request, "no translation", str(answer))
+        if fault := error_text(answer, request.text):
+            return _failed(request, fault, answer)
+        return self.row(request, without_keys(answer), attributes)
+
+
+def _failed(request: Request, reason: str, said: str | None) -> Row:
+    return Row(request, None if said is None else redacted(said), "failed", reason)
 
 
 class Google(_Web):
@@ -365,6 +366,7 @@ class Google(_Web):
         from deep_translator.exceptions import BaseError, NotValidLength
 
         super().__init__(block.calls, direction, ledger, None)
+        self.tries = block.calls.attempts  # nobody pays for them
         self._too_long = NotValidLength
         self._unusable = (ValueError, KeyError, TypeError, BaseError)
         self._module = import_module("deep_translator.google")
@@ -373,7 +375,7 @@ class Google(_Web):
         try:
             self._engine()
         except BaseError as error:
-            found = f"{direction.source} to {direction.target}: {redacted(str(error), None)}"
+            found = f"{direction.source} to {direction.target}: {redacted(str(error))}"
             raise ApiError(f"{self.place}: {found}. Name languages it supports.") from None
 
     def _engine(self) -> Any:
@@ -386,11 +388,14 @@ class Google(_Web):
 
     def _row(self, request: Request) -> Row:
         try:
-            return self.row(request, self._caller.call(lambda: self._ask(request.text)), self._attributes)
-        except (Refused, Unusable) as error:
-            return self._without(request, error)
+            answer = self._caller.call(lambda: self._ask(request.text))
+        except Refused as error:
+            return Row(request, None, "refused", redacted(str(error)))
+        except Unusable as error:
+            return _failed(request, error.reason, error.answer)
+        return self._said(request, answer, self._attributes)
 
-    def _ask(self, text: str) -> str:
+    def _ask(self, text: str) -> object:
         try:
             answer = self._engine().translate(text)
         except self._too_long as error:
@@ -399,7 +404,7 @@ class Google(_Web):
             raise Unusable(f"no translation ({type(error).__name__})") from None
         if answer is None and not any(map(str.isalpha, text)):
             return text  # deep-translator's answer if Google returns a text without letters
-        return self._said(answer, text)
+        return answer
 
     def earlier(self, request: Request) -> bytes | None:
         """The key of version 0.1."""
@@ -419,20 +424,21 @@ class LibreTranslate(_Web):
         self._url = block.url.rstrip("/")
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of each request; those of a list that the server refuses, or garbles, are asked one by one."""
-        texts = [request.text for request in requests]
+        """What came of each request; a list that the server refuses may hold one text that it would not take."""
         try:
-            answers = self._caller.call(lambda: self._ask(texts))
-        except (Refused, Unusable) as error:
+            answers = self._caller.call(lambda: self._ask([request.text for request in requests]))
+        except Refused as error:
             if len(requests) > 1:
-                return [row for request in requests for row in self.ask([request])]
-            return [self._without(requests[0], error)]
+                return [_failed(request, str(error), None) for request in requests]
+            return [Row(requests[0], None, "refused", redacted(str(error)))]
+        except Unusable as error:
+            return [_failed(request, error.reason, error.answer) for request in requests]
         attributes = {"endpoint": self._url}
         return [
-            self.row(request, answer, attributes) for request, answer in zip(requests, answers, strict=True)
+            self._said(request, answer, attributes) for request, answer in zip(requests, answers, strict=True)
         ]
 
-    def _ask(self, texts: list[str]) -> list[str]:
+    def _ask(self, texts: list[str]) -> list[object]:
         asked: dict[str, Any] = {
             "source": self.direction.source,
             "target": self.direction.target,
@@ -445,16 +451,15 @@ class LibreTranslate(_Web):
         try:
             answer = response.json()
         except ValueError:
-            raise Unusable("no JSON", redacted(response.text, self._key)) from None
+            raise Unusable("no JSON", response.text) from None
         found = answer.get("translatedText") if isinstance(answer, dict) else None
+        if found is None:
+            raise Unusable("no translation", response.text)
         answers = found if isinstance(found, list) and len(texts) > 1 else [found]
         if len(answers) != len(texts):
-            raise Unusable(
-                f"{len(answers)} translations of {len(texts)} texts", redacted(response.text, self._key)
-            )
-        if found is None:
-            raise Unusable("no translation", redacted(response.text, self._key))
-        return [self._said(one, text) for one, text in zip(answers, texts, strict=True)]
+            self.at_once = 1  # nobody can tell whose they are; lists would be paid for nothing
+            raise Unusable(f"{len(answers)} translations of {len(texts)} texts", response.text)
+        return answers
 
     def earlier(self, request: Request) -> bytes | None:
         """The key of version 0.1."""
@@ -480,6 +485,7 @@ class LlmTranslator(Translator):
         super().__init__(direction)
         self._llm = llm
         self.workers, self.longest_seconds, self.model = llm.workers, llm.longest_seconds, llm.model
+        self.tries, self.pause_seconds = llm.tries, llm.pause_seconds
         languages = {"source": direction.source, "target": direction.target}
         try:
             self._prompt = Template(prompt.strip()).substitute(languages | {"text": "$text"})
@@ -553,22 +559,31 @@ def translate_all(
         ledger,
     )
     direction = f"{translator.direction.source} to {translator.direction.target}"
-    with Progress(len(asked), direction, "sentence") as progress:
-        watch = Watch(translator.place, most_without)
+    watch = Watch(translator.place, most_without)
+    with watch, Progress(len(asked), direction, "sentence") as progress:
         rows = settled(asked.values(), ledger, translator, watch, offline=offline, tell=progress.update)
+        rows |= _without_repeated(rows, translator, ledger, watch, most_without)
+    return [None if request is None else rows[request.key] for request in requests]
+
+
+_REPEATED = "given to several different sentences"
+
+
+def _without_repeated(
+    rows: dict[bytes, Row], translator: Translator, ledger: Ledger, watch: Watch, most_without: int
+) -> dict[bytes, Row]:
+    """Those of ``rows`` whose answer was given to several different sentences, rejected; here and in the ledger."""
     same = repeated((row.request.text, row.answer or "") for row in rows.values() if row.status == "usable")
     late = {key: row for key, row in rows.items() if row.status == "usable" and row.answer in same}
     if late and not ledger.read_only:
         ledger.reject(late.values(), _REPEATED)
-    rows |= {key: row._replace(status="rejected", reason=_REPEATED) for key, row in late.items()}
-    without = sum(row.status != "usable" for row in rows.values())
+    rejected = {key: row._replace(status="rejected", reason=_REPEATED) for key, row in late.items()}
+    watch.waste(rejected.values())
+    without = len(late) + sum(row.status != "usable" for row in rows.values())
     if late and without > most_without:
         shown = next(iter(late.values())).answer
         found = f"{without} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one: {shown!r}"
         raise ApiError(
             f"{translator.place}: {found}. Usable answers are kept; forget those when it answers again."
         )
-    return [None if request is None else rows[request.key] for request in requests]
-
-
-_REPEATED = "given to several different sentences"
+    return rejected

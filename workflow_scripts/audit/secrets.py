@@ -1,8 +1,9 @@
 """Search everything that runs wrote for secrets: results, records, logs, measurements, crates, answers.
 
-Looks for the values of environment variables that hold keys (by their names: ..._KEY, ..._TOKEN and the like),
-and for what has the form of a well-known key. Tables are searched as they are read, not as they are packed; of
-weights only the header can hold text. What is found is never printed. Exit code 1 where anything is found.
+Looks for the values of environment variables that hold keys (by their names: ..._KEY, ..._TOKEN and the like, and
+those that a configuration here or a job of Snakemake names as key_variable), and for what has the form of a well-known
+key. Tables are searched as they are read, not as they are packed; of weights only the header can hold text. What is
+found is never printed. Exit code 1 where anything is found.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from workflow_scripts.errors import DataError
 PLACES = ("results", "logs", "benchmarks", "crates", "answers", ".snakemake")
 """Folders that runs write to, below the folder where snakemake ran."""
 _HOLDS_A_KEY = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)S?$")
+_KEY_VARIABLE = re.compile(rb"key_variable\W{1,8}([A-Z][A-Z0-9_]*)")  # in YAML, or JSON quoted once or twice
 _SHORTEST_KEY = 8  # a shorter value would match by chance
 _FORMS = {
     "OpenAI or Anthropic key": rb"\bsk-[A-Za-z0-9_-]{20,}",
@@ -69,8 +71,17 @@ def secrets(
     return len(files), found
 
 
-def keys_of(environment: Mapping[str, str], named: Iterable[str]) -> dict[str, str]:
-    """Variables that hold keys, to judge by their names, and those in ``named``.
+def key_variables(root: Path) -> set[str]:
+    """Variables that hold keys by what configurations and jobs below ``root`` say."""
+    files = [*root.glob("*.y*ml"), *root.glob("config/**/*.y*ml"), *root.glob(".snakemake/metadata/**/*")]
+    contents = (path.read_bytes() for path in files if path.is_file())
+    return {name.decode() for content in contents for name in _KEY_VARIABLE.findall(content)}
+
+
+def keys_of(
+    environment: Mapping[str, str], named: Iterable[str], configured: Iterable[str] = ()
+) -> dict[str, str]:
+    """Variables that hold keys, to judge by their names, those in ``named``, and those ``configured`` that are set.
 
     Raises:
         DataError: if one of ``named`` is not set, so that its value cannot be searched for.
@@ -80,8 +91,8 @@ def keys_of(environment: Mapping[str, str], named: Iterable[str]) -> dict[str, s
             raise DataError(
                 f"{name}: not set, or shorter than {_SHORTEST_KEY} characters. Set it, or omit --variable {name}."
             )
-    names = {*named, *(name for name in environment if _HOLDS_A_KEY.search(name.upper()))}
-    return {name: environment[name] for name in names if len(environment[name]) >= _SHORTEST_KEY}
+    names = {*named, *configured, *(name for name in environment if _HOLDS_A_KEY.search(name.upper()))}
+    return {name: environment[name] for name in names if len(environment.get(name, "")) >= _SHORTEST_KEY}
 
 
 class Searcher:
@@ -142,7 +153,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search and print; exit code 1 if anything was found."""
-    variables = keys_of(os.environ, args.variable)
+    variables = keys_of(os.environ, args.variable, key_variables(args.root))
     files, found = secrets(args.root, variables)
     if not files:
         raise DataError(f"{args.root}: no files written by runs. Run the pipeline first: snakemake.")

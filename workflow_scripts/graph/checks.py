@@ -19,7 +19,12 @@ from workflow_scripts.graph.references import (
     grid_findings,
     reference_findings,
 )
-from workflow_scripts.graph.resources import data_root_findings, published_findings, resource_findings
+from workflow_scripts.graph.resources import (
+    data_root_findings,
+    folder_findings,
+    published_findings,
+    resource_findings,
+)
 from workflow_scripts.graph.rules import adapting_rules
 from workflow_scripts.graph.run_checks import RunChecks
 from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, paper_of, runs_of
@@ -183,15 +188,20 @@ def _of_runs(
         named.add(encoder)
         size = sizes.of(encoder)
         yield from block_findings(config["extraction"], size and size.layers)
+        suites = {kind: [suite] for kind, suite in config["extraction"]["suites"].items() if suite}
+        yield from checks.length_findings("extraction", suites, [encoder])
     for name, grid in grids.items():
         if not any(_of_axes(config, grid, name)):
             runs, _ = _of_expanded(grid, name)
             yield from checks.findings(f"experiments/{name}.yaml", runs)
+            evaluated = (run.encoder for run in runs.values())
+            yield from checks.length_findings(f"experiments/{name}.yaml", grid["suites"], evaluated)
             yield from checks.attention_findings(f"experiments/{name}.yaml", grid, runs)
             yield from checks.similarity_findings(f"experiments/{name}.yaml", grid, runs)
             for run in runs.values():
                 named |= {run.encoder, run.teacher} - {None}
     reached = sorted(encoders_reached(encoders, named))
+    yield from folder_findings(config, reached, data_root)
     for encoder in reached:
         if "runs" in encoders[encoder]:
             yield from checks.findings(f"encoders.{encoder}.runs", members_of(encoders, encoder, (0,)))

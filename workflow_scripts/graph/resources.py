@@ -13,6 +13,8 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.grid_columns import numbered_columns
 from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.graph.sizes import folder_of
+from workflow_scripts.models.folders import TOKENISER_FILES
 from workflow_scripts.reporting.published import read_published
 
 
@@ -58,6 +60,30 @@ def _missing(folder: Path, ending: str, name: str, place: str) -> Iterator[str]:
     if not (folder / f"{name}.{ending}").exists():
         known = sorted(file.stem for file in folder.glob(f"*.{ending}"))
         yield f"{place}: no file resources/{folder.name}/{name}.{ending}. {advice(name, known)}"
+
+
+_OF_AN_ENCODER = (("model.safetensors",), ("config.json",), TOKENISER_FILES)
+"""Files of which a folder has to have one each."""
+
+
+def folder_findings(
+    config: Mapping[str, Any], encoders: Iterable[str], data_root: Path | None
+) -> Iterator[str]:
+    """Folders on this machine that encoders would be fetched from and that lack what every encoder has.
+
+    One that was fetched and whose weights are gone is not read again.
+    """
+    for name in encoders:
+        sources = config["encoders"][name].get("fetch", {}).get("sources", [])
+        folders = (folder_of(source, data_root) for source in sources)
+        folder = next((folder for folder in folders if folder and folder.is_dir()), None)
+        if folder is None:
+            continue
+        lacking = [files for files in _OF_AN_ENCODER if not any((folder / file).exists() for file in files)]
+        fetched = Path("results", config["name"], "encoders", name).is_dir()
+        if lacking and not (fetched and _OF_AN_ENCODER[0] in lacking):
+            found = f"{folder} has no {' or '.join(lacking[0])}"
+            yield f"encoders.{name}: {found}. Get the model again, with weights in safetensors and its tokeniser."
 
 
 def data_root_findings(config: Mapping[str, Any], data_root: Path | None) -> Iterator[str]:

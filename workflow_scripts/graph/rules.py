@@ -8,7 +8,7 @@ started by hand is no less safe; a test holds both against each other.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from workflow_scripts.graph.sizes import Size
+from workflow_scripts.graph.sizes import BUILT_AS_BERT, Size
 
 Settings = Mapping[str, Any]
 
@@ -62,6 +62,8 @@ class Start(NamedTuple):
     """Of the pool of exemplars that the method names, if it is defined."""
     alike: Sequence[str] = ()
     """Two members that are trained as one model, if there are such."""
+    frozen: Sequence[str] = ()
+    """Members that are not trained."""
 
     @property
     def depths(self) -> list[int]:
@@ -122,6 +124,8 @@ def run_rules(method: Settings, start: Start) -> Iterator[str]:
 def _inner(method: Settings, needs: Needs, start: Start) -> Iterator[str]:
     """Rules of one module, whether another one is around it or not."""
     yield from OF_METHOD.get(method["module"], _nothing)(method, start)
+    if needs.columns and method["module"] not in ("jtcse", "distil"):
+        yield from _dropout(method, start)
     if readout := method.get("readout"):
         prompted = needs.has_template or bool(method.get("template"))
         yield from _readout(readout, needs._replace(has_template=prompted), start)
@@ -202,8 +206,26 @@ def threshold_rules(threshold: Settings) -> Iterator[str]:
         yield f"method.threshold.travel: {found}. A frozen threshold has 0, and no other has."
 
 
+def _dropout(method: Settings, start: Start) -> Iterator[str]:
+    """Two views of a sentence that would be one; what a run's model drops is what it was trained with."""
+    if (
+        method["dropout"] is None
+        and start.members is None
+        and any(size and size.drops is False for size in start.sizes)
+    ):
+        yield f"method.dropout: null; {start.encoder} drops nothing of its own. Give a number."
+
+
 def _jtcse(method: Settings, start: Start) -> Iterator[str]:
-    if len({size for size in start.sizes if size}) > 1:
+    for kind in dict.fromkeys(
+        size.kind for size in start.sizes if size and size.kind not in (None, *BUILT_AS_BERT)
+    ):
+        found = f"jtcse attends across encoders built as BERT or RoBERTa; {start.encoder} has one of {kind}"
+        yield f"encoder: {found}. Name others."
+    if start.frozen:
+        found = f"jtcse joins trained runs; {start.frozen[0]} trains nothing"
+        yield f"encoder: {found}. Name another in `runs` of {start.encoder}."
+    if len({size[:2] for size in start.sizes if size}) > 1:
         found = ", ".join(f"{size.layers} layers of {size.width}" for size in start.sizes if size)
         yield f"encoder: the runs of {start.encoder} have encoders of several sizes: {found}. Name others."
     every, last = method["cross_every"], method["bypassed_layernorms"]

@@ -6,7 +6,7 @@ most of their settings; each distinct part is held to its schema once.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -50,6 +50,26 @@ class RunChecks:
         for finding, names in found.items():
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             yield f"{place}: run {', '.join(names[:_SHOWN])}{more}: {finding}"
+
+    def length_findings(
+        self, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
+    ) -> Iterator[str]:
+        """Suites whose sentences may be longer than one of the encoders takes that they evaluate."""
+        encoders = set(encoders)
+        for kind, names in suites.items():
+            for suite in names:
+                block = self._config["suites"].get(kind, {}).get(suite, {})
+                yield from self._too_long(block, f"{place}: suites.{kind}.{suite}", encoders)
+
+    def _too_long(self, block: Mapping[str, Any], place: str, encoders: Iterable[str]) -> Iterator[str]:
+        """Settings of a length, anywhere in a block, above what one of the encoders takes."""
+        known = [(size.positions, name) for name in encoders for size in self._sizes_of(name) if size]
+        most, encoder = min((one for one in known if one[0]), default=(None, ""))
+        for key, value in block.items():
+            if isinstance(value, Mapping):
+                yield from self._too_long(value, f"{place}.{key}", encoders)
+            elif most and key in ("max_tokens", "tokens") and value > most:
+                yield f"{place}.{key}: {value}; {encoder} takes {most}. Lower it."
 
     def attention_findings(
         self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]
@@ -114,12 +134,10 @@ class RunChecks:
     def _trained(self, run: Run, settings: Config) -> Iterator[str]:
         """What is wrong with a training, which has to choose a checkpoint."""
         yield from training_rules(settings["training"])
-        positions = [size.positions for size in self._sizes_of(run.encoder) if size and size.positions]
         for section in ("training", "development"):
-            most = settings[section]["max_tokens"]
-            if positions and most > min(positions):
-                found = f"{most}; {run.encoder} takes {min(positions)}"
-                yield f"{section}.max_tokens: {found}. Lower it."
+            yield from self._too_long(settings[section], section, [run.encoder])
+        if run.teacher:
+            yield from self._too_long(self._config["teacher"], "teacher", [run.teacher])
         corpus = base_of(self._config, str(run.corpus))
         if (
             not self._config["development"]["dataset"]
@@ -177,6 +195,7 @@ class RunChecks:
             teacher_sizes=self._sizes_of(run.teacher) if run.teacher else (),
             pool_sentences=self._config["exemplars"][pool]["sentences"] if pool else None,
             alike=self._alike(run.encoder),
+            frozen=[name for name, member in (members or {}).items() if not member.corpus],
         )
 
     def _alike_in(self, encoder: str) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Depth and width of an encoder, known before it is fetched: from its own config.json, or from config/rates.yaml."""
+"""What is known of an encoder before it is fetched: from its own config.json, or from config/rates.yaml."""
 
 import json
 from collections.abc import Mapping
@@ -14,6 +14,16 @@ from workflow_scripts.graph.runs import members_of
 VOCABULARY = 65_536
 """Tokens of an encoder, rather too many."""
 
+BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
+"""Model types of ``models.packed``, whose layers can attend across to another encoder's."""
+
+_TWO = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
+_DROPOUT: Mapping[str, Mapping[str, float]] = dict.fromkeys((*BUILT_AS_BERT, "mpnet"), _TWO) | {
+    "distilbert": {"dropout": 0.1, "attention_dropout": 0.1},
+    "modernbert": {"embedding_dropout": 0.0, "attention_dropout": 0.0, "mlp_dropout": 0.0},
+}
+"""Model type to its settings of dropout, and what Transformers takes where config.json has none."""
+
 
 class Size(NamedTuple):
     """Of an encoder."""
@@ -22,6 +32,10 @@ class Size(NamedTuple):
     width: int
     positions: int | None = None
     """Tokens of a sentence at most; None where there is no such limit, or nobody can say."""
+    kind: str | None = None
+    """Its model type in Transformers; None where nobody can say."""
+    drops: bool | None = None
+    """Whether it drops anything of its own in training; None where nobody can say."""
 
     @property
     def parameters(self) -> int:
@@ -46,7 +60,9 @@ class Sizes:
         """The size of an encoder that is fetched or adapted; None where nobody can say before it is fetched."""
         block = self._encoders.get(encoder, {})
         if afresh := block.get("adapt", {}).get("afresh"):
-            return Size(afresh["layers"], afresh["width"])
+            return (self.of(block["adapt"]["base"]) or Size(0, 0))._replace(
+                layers=afresh["layers"], width=afresh["width"]
+            )
         if "adapt" in block:
             return self.of(block["adapt"]["base"])
         places = [folder_of(source, self._data_root) for source in block.get("fetch", {}).get("sources", [])]
@@ -90,15 +106,21 @@ def folder_of(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
 def _read(file: Path) -> Size | None:
     try:
         found = json.loads(file.read_text("utf-8"))
-        return Size(int(found["num_hidden_layers"]), int(found["hidden_size"]), _positions(found))
+        layers, width = int(found["num_hidden_layers"]), int(found["hidden_size"])
+        return Size(layers, width, _positions(found), found.get("model_type"), _drops(found))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def _positions(found: Mapping[str, Any]) -> int | None:
-    """Of BERT's kind, all; RoBERTa's count from one past their padding."""
+    """Of BERT's kind, all; RoBERTa's and MPNet's count from one past their padding."""
     if found.get("model_type") == "bert":
         return int(found["max_position_embeddings"])
-    if found.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+    if found.get("model_type") in (*BUILT_AS_BERT, "mpnet"):
         return int(found["max_position_embeddings"]) - int(found.get("pad_token_id", 1)) - 1
     return None
+
+
+def _drops(found: Mapping[str, Any]) -> bool | None:
+    known = _DROPOUT.get(found.get("model_type", ""))
+    return None if known is None else any(found.get(name, usual) for name, usual in known.items())

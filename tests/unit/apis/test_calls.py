@@ -1,3 +1,4 @@
+import threading
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -12,7 +13,7 @@ from workflow_scripts.apis.calls import (
     key_from,
     raise_for_status,
     redacted,
-    without_key,
+    without_keys,
 )
 from workflow_scripts.errors import ApiError
 
@@ -55,19 +56,35 @@ def test_attempts_are_bounded_and_the_line_says_how_many():
     assert ask.calls == 3
 
 
-def test_an_answer_that_stays_unusable_counts_against_the_one_request():
-    ask = Script(*[Unusable("no choices")] * 9)
-    with pytest.raises(Unusable, match="no choices"):
-        caller().call(ask)
-    assert ask.calls == 3
-
-
-@pytest.mark.parametrize("failure", [Refused("too long"), ApiError("wrong key"), KeyError("a bug")])
+@pytest.mark.parametrize(
+    "failure",
+    [Refused("too long"), Unusable("no choices"), ApiError("wrong key"), KeyError("a bug"), TimeoutError()],
+)
 def test_nothing_else_is_asked_again(failure):
     ask = Script(failure)
     with pytest.raises(type(failure)):
         caller().call(ask)
     assert ask.calls == 1
+
+
+def test_an_answer_without_an_end_ends_the_job(monkeypatch):
+    """The turn that a request waits for is not counted; the first attempt is."""
+    monkeypatch.setattr(Calls, "longest_seconds", 0.2)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    limited = Caller(Calls.parse(CALLS, "calls"), "llms.toy", lambda: 0.0)
+    never = threading.Event()
+    attempts = iter([Transient("HTTP 503")])
+
+    def ask():
+        for failure in attempts:
+            raise failure
+        return never.wait()
+
+    with pytest.raises(
+        ApiError, match=r"llms\.toy: no whole answer within 0\.2 s, .* Finished answers are kept"
+    ):
+        limited.call(ask)
+    never.set()
 
 
 @pytest.fixture
@@ -129,15 +146,29 @@ def test_an_address_that_is_none_ends_the_job(status):
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirection_ends_the_job(status):
-    with pytest.raises(ApiError, match=r"sent on to https://elsewhere\.example/, where nothing is sent"):
-        raise_for_status(status, {"Location": "https://elsewhere.example/"}, "", "llms.toy")
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("https://elsewhere.example/", "https://elsewhere.example"),
+        (f"http://me:{KEY}@elsewhere.example:81/{KEY}?api_key={KEY}#{KEY}", "http://elsewhere.example"),
+        (f"http://elsewhere.example?api_key={KEY}", "http://elsewhere.example"),
+        (f"/login?api_key={KEY}", "another path"),
+        (f"//elsewhere.example/{KEY}", "another path"),
+        ("", "another path"),
+    ],
+)
+def test_a_redirection_ends_the_job_and_shows_scheme_and_host_alone(status, location, shown):
+    with pytest.raises(ApiError) as stopped:
+        raise_for_status(status, {"Location": location}, "", "llms.toy")
+    assert str(stopped.value) == (
+        f"llms.toy: HTTP {status}: sent on to {shown}, where nothing is sent. Write the address that answers."
+    )
 
 
 def test_what_a_page_says_is_shown_without_its_markup():
     page = "<!DOCTYPE html><html><style>p {color: red}</style><h1>Not found</h1>\n<p>Nothing here.</p></html>"
-    assert redacted(page, None) == "Not found Nothing here."
-    assert redacted("x" * 500, None).endswith("...")
+    assert redacted(page) == "Not found Nothing here."
+    assert redacted("x" * 500).endswith("...")
 
 
 def test_retry_after_is_read_as_seconds_and_as_a_date():
@@ -151,14 +182,13 @@ def test_retry_after_is_read_as_seconds_and_as_a_date():
     assert failure.value.retry_after is None
 
 
-def test_a_key_that_a_server_echoes_is_taken_out(monkeypatch):
-    assert KEY not in redacted(f"Incorrect API key provided: {KEY}", KEY)
-    assert KEY not in redacted(f"Incorrect API key provided: {KEY}", None)
-    assert without_key("k=a%2Fb+, a/b+", "a/b+") == "k=a%2Fb+, [key]"
-    assert without_key("k=a%2Fb%2B", "a/b+") == "k=[key]"
-    assert "\n" not in redacted("two\nlines", None)
-    monkeypatch.setenv("TOY_KEY", f" {KEY}\n")
-    assert key_from("TOY_KEY", "llms.toy") == KEY
+def test_a_key_that_a_server_echoes_is_taken_out_whatever_its_variable_is_called(monkeypatch):
+    assert KEY not in redacted(f"Incorrect API key provided: {KEY}")  # it looks like one
+    monkeypatch.setenv("TOY_ENTRY", " q/w+e-rty\n")
+    assert without_keys("q/w+e-rty") == "q/w+e-rty"
+    assert key_from("TOY_ENTRY", "llms.toy") == "q/w+e-rty"
+    assert without_keys("k=q/w+e-rty, k=q%2Fw%2Be-rty, k=q%2Fw+e") == "k=[key], k=[key], k=q%2Fw+e"
+    assert redacted("two\nlines with q/w+e-rty") == "two lines with [key]"
 
 
 def test_a_missing_key_is_named_by_its_variable(monkeypatch):

@@ -10,7 +10,8 @@ import urllib.request
 import pytest
 
 from tests import fault_server
-from tests.fault_server import HANG, RESET, SHORT, FaultServer, fault, patience
+from tests.fault_server import DRIP, DRIPPING_HEADERS, HANG, RESET, SHORT, FaultServer, fault, patience
+from workflow_scripts.apis import calls
 from workflow_scripts.apis.asking import Watch, adopt, settled
 from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
 from workflow_scripts.apis.llm import Llm, LlmBlock, usage_of
@@ -50,7 +51,8 @@ def llm(monkeypatch, ledger):
 def complete(llm, ledger, *prompts, offline=False):
     """The rows of some prompts, in order; the last one's alone where there is one."""
     requests = [llm.request(prompt) for prompt in prompts or ["Write."]]
-    rows = settled(requests, ledger, llm, Watch(llm.place, 1000), offline=offline)
+    with Watch(llm.place, 1000) as watch:
+        rows = settled(requests, ledger, llm, watch, offline=offline)
     found = [rows[request.key] for request in requests]
     return found if len(found) > 1 else found[0]
 
@@ -106,19 +108,19 @@ def test_newer_models_are_asked_with_the_parameters_that_they_know(llm, ledger):
 
 
 @pytest.mark.parametrize(
-    "step",
+    "script",
     [
-        fault(429), fault(429, Retry_After="0"), fault(500), fault(503, HTML), RESET, HANG, SHORT, fault(200, HTML, Content_Type="text/html"),
-        fault(200, '{"choices": [{"mess'), fault(200, '{"error": {"message": "busy"}}'), fault(200, '{"choices": []}'),
+        [fault(429)] * 2, [fault(429, Retry_After="0")] * 2, [fault(500)] * 2, [fault(503, HTML)] * 2, [RESET] * 2, [HANG] * 2,
+        [SHORT] * 2, [fault(200, HTML, Content_Type="text/html")], [fault(200, HTML)], [fault(200, '{"error": {"message": "busy"}}')],
     ],
     ids=str,
 )  # fmt: skip
-def test_a_fault_that_passes_leaves_no_trace(llm, ledger, step):
-    with FaultServer(fault_server.chat(), [step, step]) as server:
-        client = llm(server, calls=BLOCK["calls"] | patience(step))
+def test_a_fault_that_passes_leaves_no_trace(llm, ledger, script):
+    with FaultServer(fault_server.chat(), script) as server:
+        client = llm(server, calls=BLOCK["calls"] | patience(script[0]))
         assert complete(client, ledger).answer == "The old town is on the river."
-        assert len(server.requests) == 3
-    assert len(ledger) == 1
+        assert len(server.requests) == len(script) + 1
+    assert [row.status for row in ledger.rows()] == ["usable"]
 
 
 @pytest.mark.parametrize("step", [fault(429), fault(502), RESET, HANG], ids=str)
@@ -130,16 +132,87 @@ def test_a_fault_that_stays_ends_the_job(llm, ledger, step):
     assert len(ledger) == 0
 
 
-@pytest.mark.parametrize(
-    "body", [HTML, '{"choices": [{"mess', '{"choices": []}', '{"error": {"message": "busy"}}']
-)
-def test_an_answer_that_stays_unusable_is_a_failure_that_is_asked_again(llm, ledger, body):
+@pytest.mark.parametrize("body", [HTML, '{"error": {"message": "busy"}}', '{"error": "busy", "choices": []}'])
+def test_a_page_or_an_error_that_stays_is_a_failure_that_the_next_job_asks_again(llm, ledger, body):
     with FaultServer(lambda asked: body) as server:
         row = complete(llm(server), ledger)
-        assert (row.status, len(server.requests)) == ("failed", 3)
-    assert row.reason.startswith(("no completion", "garbled"))
+        assert (row.status, len(server.requests)) == ("failed", 2)
+    assert row.reason in ("no completion", "garbled")
     with FaultServer(fault_server.chat()) as server:
         assert complete(llm(server), ledger).status == "usable"
+
+
+MESSAGE = {"role": "assistant", "content": "The old town."}
+
+
+@pytest.mark.parametrize(
+    ("choices", "reason"),
+    [
+        ([], "no completion"), (None, "no completion"), ("The old town.", "no completion"), ({"0": MESSAGE}, "no completion"),
+        (["The old town."], "no completion"), ([None], "no completion"), ([{"message": "The old town."}], "no completion"),
+        ([{"text": "The old town."}], "no completion"), ([{"message": MESSAGE | {"content": 7}}], "no text"),
+        ([{"message": MESSAGE | {"content": {"text": "The old town."}}}], "no text"),
+        ([{"message": MESSAGE | {"content": ["The old town."]}}], "no text"),
+        ([{"message": MESSAGE | {"content": []}}], "no text"),
+        ([{"message": MESSAGE | {"content": [{"type": "text", "text": None}]}}], "no text"),
+        ([{"message": MESSAGE | {"content": [{"type": "image_url", "image_url": {"url": "x"}}]}}], "no text"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_paid_answer_that_cannot_be_read_is_paid_once_and_stands_in_the_ledger(
+    llm, ledger, capsys, choices, reason
+):
+    usage = {"prompt_tokens": 100, "completion_tokens": 50}
+    body = json.dumps({"id": "1", "model": "deepseek-chat", "choices": choices, "usage": usage})
+    price = {"input_usd_per_million": 1, "output_usd_per_million": 2, "as_of": "2026-01-01"}
+    with FaultServer(lambda asked: body) as server:
+        row = complete(llm(server, price=price), ledger)
+        assert (row.status, row.reason, row.answer) == ("rejected", reason, body)
+        assert row.cost_usd == pytest.approx((100 + 2 * 50) / 1e6)
+        assert complete(llm(server), ledger) == row
+        assert len(server.requests) == 1
+    (counted,) = usage_of([row])
+    assert (counted.calls, counted.prompt_tokens, counted.completion_tokens) == (1, 100, 50)
+    assert capsys.readouterr().out == (
+        f"llms.toy: 1 requests sent; 1 answers, perhaps paid, are not used (rejected, {reason} 1)\n"
+    )
+
+
+def test_an_answer_that_breaks_off_is_paid_once(llm, ledger):
+    with FaultServer(lambda asked: '{"choices": [{"mess') as server:
+        row = complete(llm(server), ledger)
+        assert (row.status, row.reason, len(server.requests)) == ("rejected", "garbled", 1)
+    assert usage_of([row])[0].cost_usd is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "text", "text": "The old town "}, {"type": "text", "text": "is on the river."}],
+        [
+            {"type": "thinking", "thinking": "A town?"},
+            {"type": "text", "text": "The old town is on the river."},
+        ],
+        {"type": "text", "text": "The old town is on the river."},
+    ],
+)
+def test_a_text_in_parts_is_read(llm, ledger, content):
+    with FaultServer(fault_server.chat(lambda asked: content)) as server:
+        row = complete(llm(server), ledger)
+    assert (row.status, row.answer) == ("usable", "The old town is on the river.")
+
+
+@pytest.mark.parametrize("step", [DRIP, DRIPPING_HEADERS])
+def test_an_answer_without_an_end_ends_the_job(llm, ledger, monkeypatch, step):
+    with FaultServer(fault_server.chat(), [None, step]) as server:
+        client = llm(server)
+        assert complete(client, ledger, "a").status == "usable"
+        monkeypatch.setattr(calls.Calls, "longest_seconds", 0.5)
+        began = time.monotonic()
+        with pytest.raises(ApiError, match=r"llms\.toy: no whole answer within 0\.5 s"):
+            complete(client, ledger, "b")
+        assert time.monotonic() - began < 20
+        assert complete(client, ledger, "b").status == "usable"
 
 
 def test_a_wrong_key_stops_at_once_and_is_not_shown(llm, ledger):
@@ -245,7 +318,7 @@ def test_a_redirection_to_another_server_carries_no_key(llm, ledger, status):
 def test_a_key_that_a_server_echoes_is_in_no_column(llm, ledger, tmp_path):
     echoed = fault_server.chat(lambda asked: f"The key {KEY} is on the river.", model=f"m-{KEY}")
     body = json.dumps({"error": {"message": f"no {KEY}"}})
-    with FaultServer(echoed, [None, fault(400, body), *[fault(200, body)] * 3]) as server:
+    with FaultServer(echoed, [None, fault(400, body), *[fault(200, body)] * 2]) as server:
         complete(llm(server, answers_as=None), ledger, "a", "b", "c")
     ledger.close()
     assert b"on the river" in (tmp_path / "answers.sqlite").read_bytes()

@@ -104,6 +104,27 @@ def test_variables_are_chosen_by_their_names():
         keys_of(environment, ["B_KEY"])
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("mine.yaml", "llms: {a: {key_variable: TOY_ENTRY}}"),
+        ("config/sub/mine.yml", 'key_variable: "TOY_ENTRY"  # ours'),
+        (
+            ".snakemake/metadata/x",
+            json.dumps({"shellcmd": json.dumps({"llm": {"key_variable": "TOY_ENTRY"}})}),
+        ),
+    ],
+)
+def test_a_key_is_searched_for_whatever_its_variable_is_called(root, monkeypatch, capsys, file, text):
+    for name, content in ((file, text), ("logs/job.log", f"sent {CANARY}")):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(content)
+    monkeypatch.setenv("TOY_ENTRY", CANARY)
+    monkeypatch.setattr(sys, "argv", ["audit", "secrets", "--json"])
+    assert main() == 1
+    assert "value of TOY_ENTRY" in capsys.readouterr().out
+
+
 def test_the_command_fails_and_prints_where_but_not_what(root, monkeypatch, capsys):
     Path("logs").mkdir()
     Path("logs/job.log").write_text(CANARY)

@@ -228,9 +228,13 @@ def test_kill_9_costs_at_most_the_call_in_flight(shop):
         ([fault(500)] * 3, "HTTP 500, 3 attempts in a row"),
         ([HANG] * 3, "APITimeoutError, 3 attempts in a row"),
         ([fault(200, "<html>Log in.</html>")] * 99, "5 of them in a row; the last was failed, garbled"),
-        ([fault(200, '{"choices": [{"mess')] * 99, "5 of them in a row; the last was failed, garbled"),
+        ([fault(200, '{"choices": [{"mess')] * 99, "5 of them in a row; the last was rejected, garbled"),
+        (
+            [fault(200, '{"choices": ["text"]}')] * 99,
+            "5 of them in a row; the last was rejected, no completion",
+        ),
     ],
-    ids=["key", "quota", "500", "hang", "portal", "cut"],
+    ids=["key", "quota", "500", "hang", "portal", "cut", "text for a choice"],
 )
 def test_a_fault_is_one_line_calls_are_kept_and_the_key_is_nowhere(shop, script, message):
     with FaultServer(fault_server.chat(obedient), [None] * 4 + script) as server:

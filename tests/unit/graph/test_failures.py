@@ -1,0 +1,59 @@
+"""A failed job leaves one sentence on the terminal, and it is the last."""
+
+import pytest
+
+from tests.planning import ROOT, run
+
+SNAKEFILE = """
+from workflow_scripts.graph.failures import report_failures
+
+report_failures()
+
+rule all:
+    input: ["one.txt", "two.txt"]
+
+rule fails:
+    output: "{name}.txt"
+    log: "logs/{name}.log"
+    shell: {command!r}
+"""
+RAISES = "python -c 'import sys; print(1); sys.exit(\"DataError: {wildcards.name} is empty. Fill it.\")' >{log} 2>&1"
+
+
+def end_of_run(folder, command, *arguments):
+    """What a run prints whose job has this command."""
+    (folder / "Snakefile").write_text(SNAKEFILE.replace("{command!r}", repr(command)))
+    options = ("--cores", "1", "--keep-going", *arguments)
+    ended = run(folder, "-m", "snakemake", *options, PYTHONPATH=str(ROOT))
+    assert ended.returncode == 1
+    return ended.stderr
+
+
+@pytest.mark.parametrize("quiet", [(), ("--quiet", "host", "reason"), ("--quiet", "rules")])
+def test_the_sentence_of_each_failed_job_comes_last_and_once(tmp_path, quiet):
+    printed = end_of_run(tmp_path, RAISES, *quiet)
+    last = printed.splitlines()[-4:]
+    assert sorted([tuple(last[:2]), tuple(last[2:])]) == [
+        ("DataError: one is empty. Fill it.", "    log: logs/one.log"),
+        ("DataError: two is empty. Fill it.", "    log: logs/two.log"),
+    ]
+    assert printed.count("is empty") == 2 and "python -c" not in printed
+    assert "Failed: fails, log logs/one.log\n" in printed
+
+
+def test_a_job_that_says_nothing_is_told_from_one_that_does(tmp_path):
+    printed = end_of_run(tmp_path, "echo step 12 >{log}; exit 9")
+    assert (
+        "The job was ended from outside, or says nothing of what went wrong.\n    log: logs/one.log"
+        in printed
+    )
+
+
+def test_a_job_that_succeeds_when_it_is_tried_again_is_named_when_it_fails_alone(tmp_path):
+    (tmp_path / "two.txt").touch()
+    tries = 'echo "DataError: no" >{log}; test -e tried && touch {output} || {{ touch tried; exit 1; }}'
+    (tmp_path / "Snakefile").write_text(SNAKEFILE.replace("{command!r}", repr(tries)))
+    options = ("--cores", "1", "--retries", "1")
+    ended = run(tmp_path, "-m", "snakemake", *options, PYTHONPATH=str(ROOT))
+    assert ended.returncode == 0 and "Failed: fails, log logs/one.log" in ended.stderr
+    assert "DataError" not in ended.stderr

@@ -1,0 +1,72 @@
+"""Failed jobs on the terminal: the sentence that each left in its log, when it fails and once more at the very end.
+
+Snakemake prints a failed job's command twice, and all of its log. Both stand in the run's own log, which is left as it
+is.
+"""
+
+import logging
+import re
+import sys
+from pathlib import Path
+
+from snakemake.logging import logger
+from snakemake_interface_logger_plugins.common import LogEvent
+
+_SENTENCE = re.compile(r"^(\w*(?:Error|Exception|Warning|Exit)|Preempted|Interrupted)\b")
+_NOT_SAID_TWICE = (
+    "Exiting because a job execution failed",
+    "WorkflowError:\nAt least one job did not complete",
+)
+
+
+class Failures(logging.Filter):
+    """What is printed in the place of Snakemake's messages about failed jobs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._failed: dict[int, str] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Print a failed job's log, or all sentences at the end; whether Snakemake prints ``record`` itself."""
+        event, text = getattr(record, "event", None), str(record.msg)
+        if event == LogEvent.JOB_FINISHED:
+            self._failed.pop(vars(record)["job_id"], None)  # it was tried again
+        elif event == LogEvent.JOB_ERROR:
+            job = vars(record)
+            self._failed[job["jobid"]] = _sentence(job["log"], job["rule_msg"])
+            _say(f"Failed: {job['rule_name']}, log {' '.join(job['log'])}")
+            return False
+        elif text.startswith(_NOT_SAID_TWICE[1]) and self._failed:
+            _say("\n".join(dict.fromkeys(self._failed.values())))
+            return False
+        return event != LogEvent.GROUP_ERROR and not (
+            text.startswith(_NOT_SAID_TWICE[0]) or "\nCalledProcessError" in text
+        )
+
+
+def report_failures() -> None:
+    """Have failed jobs named by a sentence on the terminal of this run."""
+    for handler in logger.handlers:
+        if handler.name == "DefaultStreamHandler":
+            handler.filters.insert(0, Failures())  # before the one that hides failures from who hides rules
+
+
+def _sentence(logs: list[str], cause: str | None) -> str:
+    """The last line of a job's log, if it tells what went wrong, what the cluster says, and where the log is."""
+    lines = [
+        line
+        for log in logs
+        if Path(log).exists()
+        for line in Path(log).read_text("utf-8", "replace").splitlines()
+    ]
+    told = next((line for line in reversed(lines) if line.strip()), "")
+    said = (
+        told
+        if _SENTENCE.match(told)
+        else "The job was ended from outside, or says nothing of what went wrong."
+    )
+    return "\n".join([said, *([f"    {cause}"] if cause else []), f"    log: {' '.join(logs)}"])
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
