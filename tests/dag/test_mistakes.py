@@ -252,6 +252,46 @@ MISTAKES = {
         put("encoders/minilm_mlm/adapt/training", {"epochs": 1}),
         "encoders.minilm_mlm.adapt.training.epochs: 1 with training.max_steps 120, after merging.",
     ),
+    "a batch of more sentences than the corpus has": (
+        both(
+            put("corpora/few", {"dataset": "wiki_extract", "dev_sentences": 50, "max_sentences": 31}),
+            run("simcse", corpus="few"),
+        ),
+        "training.batch_size: 32; few has 31 rows at most. Lower it, or take more text.",
+    ),
+    "a batch of more sentences than are translated": (
+        both(
+            put("corpora/wiki_spa/round_trip/max_sentences", 31),
+            run("simcse_round_trips", corpus="wiki_spa"),
+            HELD_OUT,
+        ),
+        "training.batch_size: 32; wiki_spa has 31 rows at most. Lower it, or take more text.",
+    ),
+    "more sentences held out than there are": (
+        put("corpora/nli_sample/dev_sentences", 9986),
+        "corpora.nli_sample.dev_sentences: 9986; nli_sample has 9986 sentences. Lower it, or take more text.",
+    ),
+    "a warm-up that outlasts the training": (
+        training_of("simcse", warmup_steps=17),
+        "training.warmup_steps: 17 of 16 steps. Lower it.",
+    ),
+    "a warm-up that outlasts the epochs": (  # 9,986 triples are 312 batches of 32
+        both(
+            run(
+                "supervised_simcse",
+                corpus="nli_sample",
+                overrides={
+                    "training": {"epochs": 2, "max_steps": None, "batch_size": 32, "warmup_steps": 625}
+                },
+            ),
+            HELD_OUT,
+        ),
+        "training.warmup_steps: 625 of 624 steps. Lower it.",
+    ),
+    "a warm-up that outlasts the masked words": (
+        put("continue_mlm/training/warmup_steps", 121),
+        "encoders.minilm_mlm.adapt.training.warmup_steps: 121 of 120 steps. Lower it.",
+    ),
     "masked words on several GPUs": (
         put("continue_mlm/training/gpus", 2),
         "encoders.minilm_mlm.adapt.training.gpus: 2; processes choose different numbers of tokens. Set it to 1.",
@@ -977,6 +1017,31 @@ def test_a_folder_that_lacks_a_part_of_an_encoder_is_one_line(folder, file):
     (found,) = findings(used, data_root=folder)
     assert found.startswith(f"encoders.mine: {folder}/mine has no {file}")
     assert findings(FETCHED, data_root=folder) == []  # which nothing is made from
+
+
+def test_a_small_file_is_counted_and_a_large_one_left_alone(folder):
+    text = folder / "mine.txt"
+    block = study()[0]["datasets"]["wiki_sentences"] | {
+        "sources": [
+            {"kind": "local", "files": {"text": {"path": "mine.txt", "sha256": None}}, "reader": "lines"}
+        ],
+        "contract": {"min_rows": 10},
+    }
+    change = both(
+        put("datasets/mine", block),
+        put("corpora/mine", {"dataset": "mine", "dev_sentences": 0, "max_sentences": None}),
+        run("simcse", corpus="mine"),
+        HELD_OUT,
+    )
+    lines = [f"This is the sentence of number {number}.\n" for number in range(31)]
+    assert findings(change, data_root=folder) == []  # it is not there yet
+    text.write_text("".join(lines))
+    (found,) = findings(change, data_root=folder)
+    assert "training.batch_size: 32; mine has 31 rows at most." in found
+    text.write_text("".join(lines) + "And this is one more.\n")
+    assert findings(change, data_root=folder) == []
+    text.write_text("".join(lines) * 200)  # of which 31 would be kept
+    assert text.stat().st_size > 200_000 and findings(change, data_root=folder) == []
 
 
 def test_all_mistakes_are_found_at_once():

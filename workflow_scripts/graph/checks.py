@@ -25,6 +25,7 @@ from workflow_scripts.graph.resources import (
     published_findings,
     resource_findings,
 )
+from workflow_scripts.graph.rows import corpus_findings
 from workflow_scripts.graph.rules import adapting_rules
 from workflow_scripts.graph.run_checks import RunChecks
 from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, paper_of, runs_of
@@ -180,7 +181,7 @@ def _of_runs(
     config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
 ) -> Iterator[str]:
     sizes = sizes_of(config, root, data_root)
-    checks = RunChecks(config, read_schema(root / "config" / SCHEMA), sizes)
+    checks = RunChecks(config, read_schema(root / "config" / SCHEMA), sizes, data_root)
     encoders = config["encoders"]
     named = {pool["encoder"] for pool in config["exemplars"].values()}
     if EXTRACTION in config["experiments"]:
@@ -202,10 +203,12 @@ def _of_runs(
                 named |= {run.encoder, run.teacher} - {None}
     reached = sorted(encoders_reached(encoders, named))
     yield from folder_findings(config, reached, data_root)
+    yield from corpus_findings(config, data_root)
     for encoder in reached:
         if "runs" in encoders[encoder]:
             yield from checks.findings(f"encoders.{encoder}.runs", members_of(encoders, encoder, (0,)))
     for encoder in reached:
         if adapt := encoders[encoder].get("adapt"):
-            for finding in adapting_rules(adapt, adapting_training(config, adapt)):
+            training, rows = adapting_training(config, adapt), checks.rows(adapt["corpus"])
+            for finding in adapting_rules(adapt, training, rows):
                 yield f"encoders.{encoder}.adapt.{finding}"

@@ -76,9 +76,15 @@ class Start(NamedTuple):
         return sorted({size.width for size in self.sizes if size})
 
 
-def training_rules(training: Settings) -> Iterator[str]:
-    """Settings of the training that exclude each other."""
-    yield from _length(training)
+def training_rules(training: Settings, corpus: str = "", rows: int | None = None) -> Iterator[str]:
+    """Settings of the training that exclude each other, or that its corpus is too small for.
+
+    Args:
+        training: After merging.
+        corpus: What it trains on.
+        rows: That the corpus has at most; None where nobody can say.
+    """
+    yield from _length(training, corpus, rows)
     if training["batch_size"] % training["gpus"]:
         found = f"{training['batch_size']} sentences for {training['gpus']} GPUs"
         yield f"training.batch_size: {found}. Make it a multiple."
@@ -87,18 +93,30 @@ def training_rules(training: Settings) -> Iterator[str]:
         yield f"training.together: {found}. Set it or training.gpus to 1."
 
 
-def _length(training: Settings) -> Iterator[str]:
-    epochs, steps = training["epochs"], training["max_steps"]
+def _length(training: Settings, corpus: str, rows: int | None) -> Iterator[str]:
+    epochs, steps, batch = (training[key] for key in ("epochs", "max_steps", "batch_size"))
     if (epochs is None) == (steps is None):
         yield (
             f"training.epochs: {epochs} with training.max_steps {steps}, after merging. "
             "Give one of them, and null for the other."
         )
+    elif rows is not None and batch > rows:
+        yield f"training.batch_size: {batch}; {corpus} has {rows} rows at most. Lower it, or take more text."
+    elif (most := training.get("restart_every") or steps or (rows and epochs * (rows // batch))) and training[
+        "warmup_steps"
+    ] > most:
+        yield f"training.warmup_steps: {training['warmup_steps']} of {most} steps. Lower it."
 
 
-def adapting_rules(adapt: Settings, training: Settings) -> Iterator[str]:
-    """Settings of an adapted encoder, and of its training after merging, that exclude each other."""
-    yield from _length(training)
+def adapting_rules(adapt: Settings, training: Settings, rows: int | None = None) -> Iterator[str]:
+    """Settings of an adapted encoder, and of its training after merging, that exclude each other.
+
+    Args:
+        adapt: The encoder's block.
+        training: After merging.
+        rows: That its corpus has at most; None where nobody can say.
+    """
+    yield from _length(training, adapt["corpus"], rows)
     if training["gpus"] != 1:
         yield f"training.gpus: {training['gpus']}; processes choose different numbers of tokens. Set it to 1."
     sizes = adapt.get("afresh")

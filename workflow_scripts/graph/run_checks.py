@@ -7,13 +7,15 @@ most of their settings; each distinct part is held to its schema once.
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
 from workflow_scripts.graph.findings import advice, unknown
 from workflow_scripts.graph.references import base_of, columns_of
+from workflow_scripts.graph.rows import most_rows
 from workflow_scripts.graph.rules import NEEDS, Start, run_rules, training_rules
 from workflow_scripts.graph.runs import OF_A_RUN, Run, identity, members_of, run_settings
 from workflow_scripts.graph.schema import schema_findings, validator_of
@@ -27,8 +29,11 @@ _SHOWN = 2
 class RunChecks:
     """Checks of runs, whose names have all been found to be defined."""
 
-    def __init__(self, config: Config, schema: Mapping[str, Any], sizes: Sizes) -> None:
+    def __init__(
+        self, config: Config, schema: Mapping[str, Any], sizes: Sizes, data_root: Path | None
+    ) -> None:
         self._config = config
+        self.rows = cache(partial(most_rows, config, data_root=data_root))
         self._schema = schema
         self._method_findings = cache(self._of_method)
         self._training_findings = cache(self._of_training)
@@ -133,12 +138,13 @@ class RunChecks:
 
     def _trained(self, run: Run, settings: Config) -> Iterator[str]:
         """What is wrong with a training, which has to choose a checkpoint."""
-        yield from training_rules(settings["training"])
+        corpus = str(run.corpus)
+        yield from training_rules(settings["training"], corpus, self.rows(corpus))
         for section in ("training", "development"):
             yield from self._too_long(settings[section], section, [run.encoder])
         if run.teacher:
             yield from self._too_long(self._config["teacher"], "teacher", [run.teacher])
-        corpus = base_of(self._config, str(run.corpus))
+        corpus = base_of(self._config, corpus)
         if (
             not self._config["development"]["dataset"]
             and not self._config["corpora"][corpus]["dev_sentences"]
