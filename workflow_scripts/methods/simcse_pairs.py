@@ -2,7 +2,7 @@
 
 EDFSE and the sub-encoders of TNCSE and JTCSE (their first stage): the loss and head of unsupervised SimCSE, the
 second view made of another text. Both texts are seen under dropout and go through the encoder in one call.
-A corpus of the form sentences, round trips alone, is for ``simcse`` itself.
+A corpus of the form sentences, round trips alone or beside what they came from, is for ``simcse`` itself.
 """
 
 from typing import Literal
