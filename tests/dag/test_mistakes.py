@@ -16,6 +16,7 @@ from workflow_scripts.data.hub import snapshot
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import content_findings, read_files, study_findings
 from workflow_scripts.graph.needs import Needed, need_findings
+from workflow_scripts.graph.resources import published_findings
 from workflow_scripts.graph.targets import target_findings
 from workflow_scripts.graph.yaml_files import read_yaml
 
@@ -664,6 +665,22 @@ MISTAKES = {
         put("report/alignment_uniformity/task", "documents"),
         "report.alignment_uniformity.task: documents is not defined. Known: lee.",
     ),
+    "positive pairs above every score": (
+        put("suites/geometry/lee_space/positives/lee/threshold", 4),
+        "suites.geometry.lee_space.positives.lee.threshold: at_least 4; scores of lee reach from 0 to 1. Choose one",
+    ),
+    "positive pairs above the highest score": (
+        put(
+            "suites/geometry/lee_space/positives/lee",
+            {
+                "dataset": "lee",
+                "comparison": "above",
+                "threshold": 1,
+                "normalise": True,
+            },
+        ),
+        "suites.geometry.lee_space.positives.lee.threshold: above 1; scores of lee reach from 0 to 1. Choose one",
+    ),
     "densities of a task that is not there": (
         put("report/cosine_density/task", "leee"),
         "report.cosine_density.task: leee is not defined. Did you mean lee?",
@@ -1017,6 +1034,20 @@ def test_a_folder_that_lacks_a_part_of_an_encoder_is_one_line(folder, file):
     (found,) = findings(used, data_root=folder)
     assert found.startswith(f"encoders.mine: {folder}/mine has no {file}")
     assert findings(FETCHED, data_root=folder) == []  # which nothing is made from
+
+
+def test_a_printed_number_of_no_grid_is_one_line(tmp_path):
+    config, grids = study()
+    (tmp_path / "config/experiments").mkdir(parents=True)
+    (tmp_path / "config/experiments/s2sent_table2.yaml").write_text("")
+    (tmp_path / "resources/published").mkdir(parents=True)
+    rows = ["s2sent_table2,a,Avg.,1", "extraction_table1,b,STS,2", ",left out,,", "76.25,s2sent_table2,a,1"]
+    (tmp_path / "resources/published/mine.csv").write_text(
+        "\n".join(["grid,run,heading,value,source", *(f"{row},x" for row in rows), ""])
+    )
+    asked = {"demo": grids["demo"] | {"published": ["mine"]}}
+    (found,) = published_findings(config, asked, tmp_path)
+    assert found.startswith("resources/published/mine.csv: row 4: grid: 76.25 is not defined. Known: ")
 
 
 def test_a_small_file_is_counted_and_a_large_one_left_alone(folder):

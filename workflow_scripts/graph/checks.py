@@ -171,7 +171,7 @@ def study_findings(
     yield from in_grids
     yield from resource_findings(config, grids, root)
     if not in_grids:  # whose runs and columns printed numbers and claims name
-        yield from published_findings(grids, root)
+        yield from published_findings(config, grids, root)
         yield from claim_findings(config, grids, root)
     if not references:  # what a run is merged from is all there
         yield from _of_runs(config, grids, root, data_root)

@@ -192,6 +192,7 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
                 yield from dataset_of(config, dataset, f"{place}.datasets", *forms)
             for task, one in suite.get("positives", {}).items():
                 yield from dataset_of(config, one["dataset"], f"{place}.positives.{task}.dataset", "pairs")
+                yield from _of_threshold(config, one, f"{place}.positives.{task}.threshold")
             for task, one in suite.get("samples", {}).items():
                 yield from dataset_of(config, one["dataset"], f"{place}.samples.{task}.dataset", *TEXTS)
             if "energy" in suite:
@@ -202,6 +203,17 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
                 yield from unknown(tasks, config["mteb"]["lists"], f"{place}.lists")
             for task in sorted(suite.get("positives", {}).keys() & suite.get("samples", {}).keys()):
                 yield f"{place}.samples.{task}: positives has that name too. Rename one."
+
+
+def _of_threshold(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:
+    """A threshold outside the range of scores, which no pair or every pair passes."""
+    judged = config["datasets"].get(measure["dataset"], {}).get("contract", {}).get("score_range")
+    threshold, above = measure["threshold"], measure["comparison"] == "above"
+    if judged and not (judged[0] <= threshold < judged[1] or (threshold == judged[1] and not above)):
+        found = (
+            f"{measure['comparison']} {threshold:g}; scores of {measure['dataset']} reach from {judged[0]:g}"
+        )
+        yield f"{place}: {found} to {judged[1]:g}. Choose one of them."
 
 
 def _of_report(config: Mapping[str, Any]) -> Iterator[str]:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.findings import advice
+from workflow_scripts.graph.findings import advice, unknown
 from workflow_scripts.graph.grid_columns import numbered_columns
-from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.graph.runs import EXTRACTION, runs_of
 from workflow_scripts.graph.sizes import folder_of
 from workflow_scripts.models.folders import TOKENISER_FILES
-from workflow_scripts.reporting.published import read_published
+from workflow_scripts.reporting.published import read_published, read_rows
 
 
 def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
@@ -33,18 +33,24 @@ def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root:
             yield from _missing(folder / "published", "csv", table, f"experiments/{name}.yaml: published")
 
 
-def published_findings(grids: Mapping[str, Any], root: Path) -> Iterator[str]:
-    """Printed numbers that belong to no cell of their grid, or are none: its table could not be made.
+def published_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
+    """Printed numbers that belong to no cell of their grid, or to no grid, or are none: a table would lack them.
 
     Args:
+        config: The configuration.
         grids: By name; their runs and columns are sound.
         root: Folder of the Snakefile.
     """
+    extraction = (EXTRACTION, *config["extraction"]["tables"], *config["extraction"]["statistics"])
+    known = {"", *extraction, *(file.stem for file in (root / "config/experiments").glob("*.yaml"))}
     for name, grid in grids.items():
         files = [root / f"resources/published/{table}.csv" for table in grid.get("published", [])]
         contents = {f"resources/published/{file.name}": file.read_bytes() for file in files if file.exists()}
         headings = [column["heading"] for _, column in numbered_columns(grid)]
         try:
+            for place, content in contents.items():
+                for number, row in enumerate(read_rows(content, place, ("grid", "value")), start=1):
+                    yield from unknown(row["grid"], known, f"{place}: row {number}: grid")
             read_published(contents, set(product(runs_of(grid), headings)), name)
         except DataError as error:
             yield str(error)

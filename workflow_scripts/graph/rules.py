@@ -102,10 +102,10 @@ def _length(training: Settings, corpus: str, rows: int | None) -> Iterator[str]:
         )
     elif rows is not None and batch > rows:
         yield f"training.batch_size: {batch}; {corpus} has {rows} rows at most. Lower it, or take more text."
-    elif (most := training.get("restart_every") or steps or (rows and epochs * (rows // batch))) and training[
-        "warmup_steps"
-    ] > most:
-        yield f"training.warmup_steps: {training['warmup_steps']} of {most} steps. Lower it."
+    else:
+        most = training.get("restart_every") or steps or (rows and epochs * (rows // batch))
+        if most and training["warmup_steps"] > most:
+            yield f"training.warmup_steps: {training['warmup_steps']} of {most} steps. Lower it."
 
 
 def adapting_rules(adapt: Settings, training: Settings, rows: int | None = None) -> Iterator[str]:

@@ -39,6 +39,8 @@ def read_rows(content: bytes, place: str, columns: Sequence[str]) -> list[dict[s
         if missing := [name for name in columns if row.get(name) is None]:
             found = f"row {number} has no {', '.join(missing)}"
             raise DataError(f"{place}: {found}. Give the columns {', '.join(columns)}.")
+        if None in row:  # the header's cells are all taken
+            raise DataError(f"{place}: row {number} has more cells than the header. Quote text with commas.")
     return [
         {name: row[name] for name in columns} | {"value": _value(row["value"], f"{place}: row {number}")}
         for number, row in enumerate(rows, start=1)

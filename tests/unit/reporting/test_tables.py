@@ -441,6 +441,7 @@ def test_published_numbers_stand_in_their_cells():
         (f"grid,run,heading,value,source\nt,{OURS},A,n/a?,x\n", "row 1: value n/a? is no number"),
         ("grid,run,heading,value,source\nt,\u00e9,A,1,x\n".encode("latin-1"), "no CSV in UTF-8"),
         (f"grid,run,heading,value,source\nt,{OURS},A,,x\n", "heading A: has no value"),
+        (f"grid,run,heading,value,source\n,t,{OURS},A,1,x\n", "row 1 has more cells than the header"),
     ],
 )
 def test_published_files_that_do_not_fit_are_refused(content, message):
