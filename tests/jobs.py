@@ -27,6 +27,7 @@ _TRAINING = {
     "epochs": None,
     "max_steps": STEPS,
     "batch_size": 8,
+    "last_batch": "drop",
     "max_tokens": 16,
     "learning_rate": 0.003,
     "schedule": "linear",

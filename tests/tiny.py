@@ -51,6 +51,7 @@ TRAINING = {
     "epochs": None,
     "max_steps": 10,
     "batch_size": 4,
+    "last_batch": "drop",
     "max_tokens": 16,
     "learning_rate": 0.01,
     "schedule": "linear",

@@ -177,7 +177,7 @@ def _plain_encoders(folder: Path, count: int) -> list[SentenceEncoder]:
 # Effects
 
 
-def objective_of(folder: Path, block: Block) -> tuple[Any, Any]:
+def objective_of(folder: Path, block: Block, sampler: Sampler | None = None) -> tuple[Any, Any]:
     """The encoder of a block, and its objective."""
     method = load_method(block["module"])
     config = method.Config.parse(block, "methods")
@@ -189,7 +189,8 @@ def objective_of(folder: Path, block: Block) -> tuple[Any, Any]:
     set_mask_token(encoder, tokenizer)
     vectors = np.random.default_rng(0).normal(size=(len(TEXTS), tiny.WIDTH)).astype(np.float32)
     words = COLUMNS["word"][: block.get("words")]
-    data = TrainingData(COLUMNS | {"word": words}, tokenizer, TOKENS, Sampler(24, 8, 3), Teacher(vectors, 2))
+    sampler = sampler or Sampler(24, 8, 3)
+    data = TrainingData(COLUMNS | {"word": words}, tokenizer, TOKENS, sampler, Teacher(vectors, 2))
     return encoder, method.Objective(config, encoder, data)
 
 

@@ -250,6 +250,7 @@ OTHER_VALUES: dict[str, Any] = {
     "divisor": "none",
     "projector": "head",
     "masking": "mask",
+    "last_batch": "keep",
     "filled": "chosen",
     "cut": "with_specials",
     "bias_positions": "zero",

@@ -42,7 +42,7 @@ def main() -> None:
         tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens
     )
     model = MaskedLanguageModel(_backbone(base, job.settings["adapt"])).to(device)
-    sampler = Sampler(len(text), training.batch_size, settings.seed)
+    sampler = Sampler(len(text), training.batch_size, settings.seed, training.last_batch)
     checkpoints = folder.with_name(f"{folder.name}.checkpoints")
     outcome = train(
         Objective(model, text, sampler, tokenizer, settings),

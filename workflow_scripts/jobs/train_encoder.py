@@ -56,7 +56,7 @@ def main() -> None:
     development = Development.parse(job.settings["development"], "development")
     pairs = read_table(job.inputs["dev"], PAIRS)
     checkpoints = place.with_name(f"{place.name}.checkpoints")
-    sampler = Sampler(rows, training.batch_size, seed)
+    sampler = Sampler(rows, training.batch_size, seed, training.last_batch)
     teacher = read_teacher(job.many("teacher"), rows)
     objective = method.Objective(
         config, encoder, TrainingData(columns, tokenizer, training.max_tokens, sampler, teacher)

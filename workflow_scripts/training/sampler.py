@@ -5,14 +5,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_scripts.errors import TrainingError
+from workflow_scripts.errors import ConfigError, TrainingError
 from workflow_scripts.training import ranks
+from workflow_scripts.training.settings import LastBatch, batches
 
 
 class Sampler:
     """Shuffled batches of row numbers, in a new order in every epoch."""
 
-    def __init__(self, rows: int, batch_size: int, seed: int) -> None:
+    def __init__(self, rows: int, batch_size: int, seed: int, last_batch: LastBatch = "drop") -> None:
         if rows < batch_size:
             raise TrainingError(
                 f"training: {rows} rows, fewer than a batch of {batch_size}. Lower batch_size."
@@ -20,15 +21,20 @@ class Sampler:
         self.seed = seed
         self._rows = rows
         self._batch_size = batch_size
-        self._per_epoch = rows // batch_size
+        self._per_epoch = batches(rows, batch_size, last_batch)
         self._share = ranks.share(batch_size)
+        left = rows % batch_size
+        if self._per_epoch > rows // batch_size and left % ranks.world():
+            raise ConfigError(
+                f"training.last_batch: keep leaves {left} of {rows} rows for {ranks.world()} processes. Set it to drop."
+            )
         self._order = lru_cache(maxsize=1)(self._shuffle)
 
     def _shuffle(self, epoch: int) -> NDArray[np.int64]:
         return np.random.default_rng([self.seed, epoch]).permutation(self._rows)
 
     def rows_of(self, step: int) -> NDArray[np.int64]:
-        """This rank's rows of ``step`` (from 1), or all rows of the step if it is the only rank."""
+        """This rank's rows of ``step`` (from 1), or all rows of the step if it is the only rank; never just one."""
         epoch, batch = divmod(step - 1, self._per_epoch)
         start = batch * self._batch_size
         return self._order(epoch)[start : start + self._batch_size][self._share]

@@ -62,7 +62,7 @@ def development_score(
 
 
 def write_speed(path: Path, seconds: dict[int, float], batch_size: int) -> None:
-    """Write the sentences per second of each step; not an artefact, since they differ from run to run."""
+    """Write the sentences per second of each step, as if all batches had one size; not an artefact: runs differ."""
     path.parent.mkdir(parents=True, exist_ok=True)
     speed = [batch_size / s for s in seconds.values()]
     pq.write_table(pa.table({"step": list(seconds), "sentences_per_second": speed}), path)

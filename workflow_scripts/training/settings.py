@@ -15,6 +15,19 @@ class Development(Settings):
     max_tokens: int = Field(gt=2, description="Longer sentences of the development set are truncated.")
 
 
+LastBatch = Literal["keep", "drop"]
+
+
+def batches(rows: int, batch_size: int, last_batch: LastBatch) -> int:
+    """Steps of an epoch over ``rows`` sentences.
+
+    ASSUME: a single sentence that is left is never a batch. Nothing is contrasted with anything there: the loss is 0
+    without a gradient, and a step would only go on as the last ones went.
+    """
+    whole, left = divmod(rows, batch_size)
+    return whole + (last_batch == "keep" and left > 1)
+
+
 class Training(Settings):
     """Length, batch size, learning rate and intervals of a training."""
 
@@ -24,7 +37,10 @@ class Training(Settings):
     max_steps: int | None = Field(
         gt=0, le=1_000_000_000, description="Optimiser steps; null if epochs is given."
     )
-    batch_size: int = Field(gt=1, description="Sentences per step; the last incomplete batch is dropped.")
+    batch_size: int = Field(gt=1, description="Sentences per step.")
+    last_batch: LastBatch = Field(
+        description="Whether an epoch keeps or drops its last batch where that is smaller than the others."
+    )
     max_tokens: int = Field(gt=2, description="Longer sentences are truncated; special tokens count.")
     learning_rate: float = Field(gt=0, lt=1, description="Peak learning rate of AdamW.")
     schedule: Literal["linear", "constant"] = Field(
@@ -61,7 +77,7 @@ class Training(Settings):
         if self.max_steps is not None:
             return self.max_steps
         assert self.epochs is not None
-        return self.epochs * (rows // self.batch_size)
+        return self.epochs * batches(rows, self.batch_size, self.last_batch)
 
     def cycle(self, steps: int) -> int:
         """Steps of one schedule in a training of ``steps``."""

@@ -12,9 +12,21 @@ import torch
 from tests import tiny, walk
 from workflow_scripts import methods
 from workflow_scripts.graph.inert import inert_settings
+from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.training.loop import train
+from workflow_scripts.training.sampler import Sampler
+
+
+class Pair:
+    """A sampler whose every step has the same rows."""
+
+    seed = 3
+
+    def __init__(self, rows):
+        self.rows_of = lambda _step: rows
+
 
 BLOCKS = walk.blocks()
 TRAINED = [name for name, block in BLOCKS.items() if walk.is_trained(block)]
@@ -72,6 +84,28 @@ def test_every_setting_matters_or_is_known_not_to(folder, name):
 def test_a_gradient_reaches_every_parameter_that_is_meant_to_learn(folder, name):
     still = walk.effect(folder, walk.with_members(folder, BLOCKS[name])).still
     assert {parameter for parameter in still if not any(part in parameter for part in STILL)} == set()
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
+    """Nothing remembers how large the batches before it were; what is drawn is a function of seed and step."""
+    losses = []
+    for sampler in (Sampler(24, 22, 3, "keep"), Pair(Sampler(24, 22, 3, "keep").rows_of(2))):
+        _, objective = walk.objective_of(folder, BLOCKS[name], sampler)
+        objective.module.train()
+        torch.manual_seed(2)
+        if isinstance(sampler, Sampler):
+            objective.loss(1).backward()
+            objective.module.zero_grad()
+            assert len(sampler.rows_of(2)) == 2
+        torch.manual_seed(3)
+        with keyed(3, 2):
+            loss = objective.loss(2)
+        loss.backward()
+        assert all(p.grad.isfinite().all() for p in objective.module.parameters() if p.grad is not None)
+        losses.append(loss.item())
+    assert math.isfinite(losses[0])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
 @pytest.mark.parametrize("name", BLOCKS)

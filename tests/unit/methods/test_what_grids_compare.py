@@ -19,6 +19,18 @@ def paper():
     return config, read_files(config, [], ROOT / "config")[0]
 
 
+@pytest.mark.parametrize(("overlay", "expected"), [*zip(STUDIES, ("keep", "drop", "drop"), strict=True)])
+def test_the_papers_scale_keeps_the_last_batch_and_what_was_measured_without_does_not(overlay, expected):
+    config = merged_config(ROOT, overlay)
+    grids = read_files(config, [], ROOT / "config")[0]
+    runs = [run for grid in grids.values() for run in runs_of(grid).values()]
+    trained = [training for run in runs if (training := run_settings(config, run).get("training"))]
+    assert len(trained) > 4
+    assert {training["last_batch"] for training in [*trained, config["continue_mlm"]["training"]]} == {
+        expected
+    }
+
+
 @pytest.mark.parametrize("overlay", STUDIES)
 def test_a_selector_that_is_the_identity_is_a_control_by_name(overlay):
     """Equation 4 of S2Sent with one branch: what is called so, in every grid, and nothing else."""

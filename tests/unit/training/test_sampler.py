@@ -3,7 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.errors import TrainingError
+from tests.tiny import training as settings
+from workflow_scripts.errors import ConfigError, TrainingError
+from workflow_scripts.training import ranks
 from workflow_scripts.training.sampler import Sampler
 
 
@@ -24,9 +26,62 @@ def test_no_row_comes_twice_in_an_epoch_and_none_is_made_up(rows, batch_size, se
     assert set(drawn.tolist()) <= set(range(rows))
 
 
-def test_a_batch_is_a_function_of_seed_and_step_alone():
-    asked_in_order = [Sampler(50, 8, seed=3).rows_of(step).tolist() for step in range(1, 30)]
-    sampler = Sampler(50, 8, seed=3)
+@given(
+    rows=st.integers(2, 60),
+    batch_size=st.integers(2, 20),
+    seed=st.integers(0, 2**32),
+    epoch=st.integers(0, 4),
+)
+def test_every_row_comes_once_in_an_epoch_that_keeps_its_last_batch(rows, batch_size, seed, epoch):
+    """But for one row that would be a batch of its own; steps as the settings count them, batches whole but the last."""
+    batch_size = min(rows, batch_size)
+    epochs = [
+        settings(epochs=number, max_steps=None, batch_size=batch_size, last_batch="keep").steps(rows)
+        for number in (epoch, epoch + 1)
+        if number
+    ]
+    first = epochs[0] if epoch else 0
+    sampler = Sampler(rows, batch_size, seed, "keep")
+    drawn = [sampler.rows_of(step) for step in range(first + 1, epochs[-1] + 1)]
+    assert [len(batch) for batch in drawn[:-1]] == [batch_size] * (len(drawn) - 1)
+    assert 2 <= len(drawn[-1]) <= batch_size
+    seen = np.concatenate(drawn).tolist()
+    assert len(set(seen)) == len(seen) == rows - (rows % batch_size == 1)
+
+
+def test_the_last_batch_is_what_a_dropped_one_leaves_out():
+    """Eleven rows by four, by hand: 4, 4 and 3 an epoch, in the order that dropping has too."""
+    kept, dropped = Sampler(11, 4, 7, "keep"), Sampler(11, 4, 7)
+    assert [len(kept.rows_of(step)) for step in range(1, 8)] == [4, 4, 3, 4, 4, 3, 4]
+    for ours, theirs in ((1, 1), (2, 2), (4, 3), (5, 4)):
+        assert kept.rows_of(ours).tolist() == dropped.rows_of(theirs).tolist()
+    left = set(range(11)) - {row for step in (1, 2) for row in dropped.rows_of(step).tolist()}
+    assert set(kept.rows_of(3).tolist()) == left
+
+
+@pytest.mark.parametrize(("rows", "sizes"), [(9, [4, 4]), (10, [4, 4, 2]), (11, None)])
+def test_a_last_batch_is_divided_among_processes_or_refused(monkeypatch, rows, sizes):
+    """Two processes: a single row is left out, two are one each, three cannot be shared."""
+    shares = []
+    for rank in (0, 1):
+        monkeypatch.setattr(ranks, "world", lambda: 2)
+        monkeypatch.setattr(ranks, "rank", lambda rank=rank: rank)
+        if sizes is None:
+            with pytest.raises(ConfigError, match="last_batch: keep leaves 3 of 11 rows for 2 processes"):
+                Sampler(rows, 4, 7, "keep")
+            continue
+        sampler = Sampler(rows, 4, 7, "keep")
+        shares.append([sampler.rows_of(step).tolist() for step in range(1, len(sizes) + 1)])
+    if sizes is not None:
+        ours, theirs = shares
+        assert [[len(part) for part in share] for share in shares] == [[size // 2 for size in sizes]] * 2
+        assert len({row for part in (*ours, *theirs) for row in part}) == sum(sizes)
+
+
+@pytest.mark.parametrize("last_batch", ["drop", "keep"])
+def test_a_batch_is_a_function_of_seed_and_step_alone(last_batch):
+    asked_in_order = [Sampler(50, 8, 3, last_batch).rows_of(step).tolist() for step in range(1, 30)]
+    sampler = Sampler(50, 8, 3, last_batch)
     backwards = [sampler.rows_of(step).tolist() for step in reversed(range(1, 30))]
     assert asked_in_order == backwards[::-1]
 
