@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from workflow_scripts.models.packed import PackedEncoder
-from workflow_scripts.training.settings import Training
+from workflow_scripts.settings.training import Training
 
 KINDS = ("bert", "roberta", "modernbert")
 WIDTH = 32

@@ -22,16 +22,18 @@ from pydantic import TypeAdapter
 from transformers import LlamaConfig, LlamaModel
 
 from tests import tiny
-from workflow_scripts.config import Settings
+from workflow_scripts.config import Settings, names_in
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import deviation
-from workflow_scripts.methods import load_method, method_names
+from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import AnyReadout, readout_kinds, set_mask_token
-from workflow_scripts.models.readouts.pooling import Config as Pooling
-from workflow_scripts.models.templates import Template, tokenise_in
+from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.readouts import AnyReadout
+from workflow_scripts.settings.readouts.pooling import Config as Pooling
+from workflow_scripts.settings.templates import Template
 from workflow_scripts.training.data import Teacher, TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel
 from workflow_scripts.training.mlm_head import save_head
@@ -111,8 +113,8 @@ def without_a_block() -> list[str]:
     """Methods, and kinds of readouts, that no block names: nothing would walk them."""
     used = {block["module"] for block in blocks().values()}
     read = {readout["kind"] for readout in readouts().values()}
-    return [name for name in method_names() if name not in used] + [
-        kind for kind in readout_kinds() if kind not in read
+    return [name for name in names_in("workflow_scripts.settings.methods") if name not in used] + [
+        kind for kind in names_in("workflow_scripts.settings.readouts") if kind not in read
     ]
 
 

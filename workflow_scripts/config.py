@@ -1,16 +1,20 @@
-"""Base of the typed configuration slices; each one is next to the code that reads it."""
+"""Base of the typed configuration slices, and how a section finds the class that reads it."""
 
+import importlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from textwrap import shorten
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError, model_validator
 
 from workflow_scripts.errors import ConfigError
 
 OPERATIONAL: dict[str, JsonValue] = {"operational": True}
 """Mark of a field that decides no result: ``Field(json_schema_extra=OPERATIONAL)``.
 
-The graph reads it in the schema, and leaves the field out of what Snakemake compares and of the job's key.
+The graph leaves the field out of what Snakemake compares and of the job's key.
 """
 
 
@@ -23,6 +27,30 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
+    def class_of(cls, section: Any) -> type[Self]:
+        """The class that reads ``section``: this one, unless a key of the section names another."""
+        return cls
+
+    def conflicts(self) -> Iterator[str]:
+        """Values that exclude each other, a line each: the key, what was found, and what to do."""
+        return iter(())
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if found := [*self.conflicts()]:
+            raise ValueError("\n".join(found))
+        return self
+
+    @classmethod
+    def strictly(cls, section: Any) -> Self:
+        """Read ``section`` as JSON is read: a text is no number, and a number no text.
+
+        Raises:
+            ValidationError: with everything that is wrong in it.
+        """
+        return cls.class_of(section).model_validate_json(json.dumps(section, default=str), strict=True)
+
+    @classmethod
     def parse(cls, section: dict[str, Any], place: str) -> Self:
         """Read ``section``, the configuration found at ``place``.
 
@@ -30,9 +58,41 @@ class Settings(BaseModel):
             ConfigError: naming the first key that is wrong and what is wrong with it.
         """
         try:
-            return cls.model_validate(section)
+            return cls.class_of(section).model_validate(section)
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join([place, *map(str, first["loc"])])
-            what = first["msg"].removeprefix("Value error, ")  # of our own validators
+            if first["type"] == "value_error":  # conflicts, whose lines begin with the key
+                raise ConfigError(f"{key}.{str(first['ctx']['error']).splitlines()[0]}") from error
+            what = first["msg"]
             raise ConfigError(f"{key}: {what}; found {shorten(repr(first['input']), _SHOWN)}.") from error
+
+
+def names_in(package: str) -> list[str]:
+    """Modules of a package of settings, each of which has a ``Config``."""
+    folders = importlib.import_module(package).__path__
+    return sorted(file.stem for folder in folders for file in Path(folder).glob("[a-z]*.py"))
+
+
+def named_class(package: str, key: str, section: Any, otherwise: type[Settings]) -> Any:
+    """``Config`` of the module that ``key`` of a section names; ``otherwise`` where the section names none.
+
+    Raises:
+        ValidationError: if there is no such module.
+    """
+    if not isinstance(section, Mapping) or key not in section:
+        return otherwise
+    name = f"{package}.{section[key]}"
+    try:
+        return importlib.import_module(name).Config
+    except ModuleNotFoundError as error:
+        if error.name != name:  # something that the module imports
+            raise
+        known = " or ".join(repr(one) for one in names_in(package))
+        mistake: Any = {
+            "type": "literal_error",
+            "loc": (key,),
+            "input": section[key],
+            "ctx": {"expected": known},
+        }
+        raise ValidationError.from_exception_data(otherwise.__name__, [mistake]) from error

@@ -17,12 +17,11 @@ from email.utils import parsedate_to_datetime
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
-from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ApiError
+from workflow_scripts.settings.calls import Calls
 
 T = TypeVar("T")
 _QUOTA = re.compile(
@@ -35,33 +34,6 @@ _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^<>]*>", re.IGNORECASE | re.DOTA
 _SHOWN = 200  # characters of a server's message
 _keys: set[str] = set()
 """Keys that this process has read from the environment, whatever their variables are called: none is ever shown."""
-
-
-class Calls(Settings):
-    """How an API is called; none of it decides an answer."""
-
-    timeout_seconds: float = Field(gt=0, description="Longest silence of the server.")
-    attempts: int = Field(
-        ge=1, description="Attempts at one request that gets no answer, including the first."
-    )
-    first_wait_seconds: float = Field(
-        ge=0, description="Upper limit of the random wait before the second attempt; doubles each time."
-    )
-    longest_wait_seconds: float = Field(
-        gt=0, description="Longest wait between attempts; a server that asks for more ends the job."
-    )
-    workers: int = Field(ge=1, le=256, description="Requests of one job that are under way at the same time.")
-    per_second: float | None = Field(
-        gt=0, description="Most requests per second of all jobs together; null: no limit."
-    )
-    per_day: int | None = Field(
-        gt=0, description="Most requests a day (UTC) of all jobs together; null: no limit."
-    )
-
-    @property
-    def longest_seconds(self) -> float:
-        """No request takes longer than this, with all its attempts; waiting for its turn is not counted."""
-        return self.attempts * (self.timeout_seconds + self.longest_wait_seconds) + 60
 
 
 class Transient(Exception):  # noqa: N818  (a state of the server)

@@ -17,15 +17,13 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from string import Template
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import requests
-from pydantic import Field
 
 from workflow_scripts.apis.asking import Watch, adopt, settled
 from workflow_scripts.apis.calls import (
     Caller,
-    Calls,
     Refused,
     Transient,
     Unusable,
@@ -36,66 +34,18 @@ from workflow_scripts.apis.calls import (
 )
 from workflow_scripts.apis.door import error_text, repeated, translation_fault, without_thinking
 from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
-from workflow_scripts.apis.llm import Llm, LlmBlock
-from workflow_scripts.config import OPERATIONAL, Settings
+from workflow_scripts.apis.llm import Llm
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.progress import Progress
-
-
-class ApertiumBlock(Settings):
-    """Apertium, a rule-based engine, as commands on this machine."""
-
-    engine: Literal["apertium"]
-    batch_sentences: int = Field(
-        gt=0, description="Sentences after which answers are kept.", json_schema_extra=OPERATIONAL
-    )
-    timeout_seconds: float = Field(
-        gt=0, description="Longest time for one batch.", json_schema_extra=OPERATIONAL
-    )
-
-
-class GoogleBlock(Settings):
-    """Google Translate's page for mobile phones, through deep-translator; needs no key."""
-
-    engine: Literal["google"]
-    calls: Calls = Field(json_schema_extra=OPERATIONAL)
-
-
-class LibreTranslateBlock(Settings):
-    """A LibreTranslate server, with any languages that it has."""
-
-    engine: Literal["libretranslate"]
-    url: str = Field(
-        pattern=r"^https?://[^\s@?#]+$", description="URL of the server.", json_schema_extra=OPERATIONAL
-    )
-    key_variable: str | None = Field(
-        pattern=r"^[A-Z][A-Z0-9_]*$",
-        description="Environment variable that holds the key; null: no key.",
-        json_schema_extra=OPERATIONAL,
-    )
-    batch_sentences: int = Field(
-        gt=0, description="Sentences in one request, as a list.", json_schema_extra=OPERATIONAL
-    )
-    calls: Calls = Field(json_schema_extra=OPERATIONAL)
-
-
-class LlmTranslatorBlock(Settings):
-    """A language model as a translator, one sentence a request."""
-
-    engine: Literal["llm"]
-    llm: str = Field(pattern="^[a-z0-9_]+$", description="Block of llms.")
-    prompt: str = Field(pattern="^[a-z0-9_]+$", description="File in resources/prompts, without suffix.")
-
-
-TranslatorBlock = Annotated[
-    ApertiumBlock | GoogleBlock | LibreTranslateBlock | LlmTranslatorBlock, Field(discriminator="engine")
-]
-
-
-class TranslatorSlice(Settings):
-    """One block of ``translators``."""
-
-    translator: TranslatorBlock
+from workflow_scripts.settings.calls import Calls
+from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.translators import (
+    ApertiumBlock,
+    GoogleBlock,
+    LibreTranslateBlock,
+    TranslatorBlock,
+)
 
 
 class Direction(Settings):

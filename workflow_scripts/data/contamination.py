@@ -18,10 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from workflow_scripts.columns.corpora import CONTAMINATION
-from workflow_scripts.config import Settings
 from workflow_scripts.data.tables import TEXT_COLUMNS
 
 _NO_WORDS = dict.fromkeys(
@@ -30,12 +28,6 @@ _NO_WORDS = dict.fromkeys(
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 _WORD = re.compile(r"[^\W_]+")
 _LEAST_WORDS = 5  # of a text that is looked for in others: fewer occur in a row by chance
-
-
-class Config(Settings):
-    """What a contamination table shows."""
-
-    examples: int = Field(ge=0, description="Shared texts to list for each task and kind of match.")
 
 
 def contamination(

@@ -5,49 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
-from workflow_scripts.config import Settings
-from workflow_scripts.data.round_trip_settings import RoundTrip
 from workflow_scripts.errors import ConfigError, DataError
-
-
-class Corpus(Settings):
-    """A block of ``corpora`` that is taken from a dataset."""
-
-    dataset: str = Field(description="Dataset of the form sentences or triples.")
-    dev_sentences: int = Field(
-        ge=0,
-        description="Sentences to hold out, as whole documents from the end; 0 for none, and for triples.",
-    )
-    max_sentences: int | None = Field(gt=0, description="Train on the first so many rows; null for all.")
-    also: str | None = Field(
-        default=None,
-        description="Dataset of pairs whose sentences are added, without their scores; omit for none.",
-    )
-    label: str | None = Field(
-        default=None, description="Substitution to print wherever this corpus is used; omit for none."
-    )
-
-    @property
-    def labels(self) -> list[str]:
-        """Labels for every number of a run on this corpus."""
-        labels = [self.label] if self.label else []
-        if self.also:
-            labels.append(
-                f"trained on the unlabelled sentences of {self.also} too: transductive where it is tested on"
-            )
-        return labels
-
-
-class RoundTripCorpus(Settings):
-    """A block of ``corpora`` made from another corpus by translating it into another language and back."""
-
-    round_trip: RoundTrip
-    label: str | None = Field(
-        description="Substitution to print, where engine or language are not those of the paper; null: none."
-    )
+from workflow_scripts.settings.corpora import Corpus
 
 
 class Split(NamedTuple):

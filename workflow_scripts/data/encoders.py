@@ -2,16 +2,19 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated, Literal
 
-from pydantic import Field
-
-from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.data.hub import download
 from workflow_scripts.data.planned import ON_HUB
-from workflow_scripts.data.sources import Commit, Repository, local_root, package_root
+from workflow_scripts.data.sources import local_root, package_root
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
+from workflow_scripts.settings.encoders import (
+    EncoderSource,
+    Fetch,
+    HubEncoder,
+    LocalEncoder,
+    PackageEncoder,
+)
 
 WEIGHTS = "model.safetensors"
 FILES = (
@@ -25,60 +28,6 @@ FILES = (
     "merges.txt",
 )
 """The files that are copied: weights in safetensors, configuration and tokeniser, but no pickles and no code."""
-
-
-Folder = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
-
-class _Source(Settings):
-    sha256: dict[str, Sha256] | None = Field(
-        default=None,
-        description="Of each file that is taken, by its name; null where a commit pins them, or nothing.",
-    )
-
-
-class LocalEncoder(_Source):
-    """A folder below the data root."""
-
-    kind: Literal["local"]
-    path: Folder
-
-
-class PackageEncoder(_Source):
-    """A folder in an installed Python package."""
-
-    kind: Literal["package"]
-    package: str = Field(description="Import name.")
-    path: Folder
-
-
-class HubEncoder(_Source):
-    """A repository of the Hugging Face Hub at one commit."""
-
-    kind: Literal["hub"]
-    repository: Repository
-    revision: Commit | None = Field(
-        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
-    )
-
-
-EncoderSource = Annotated[LocalEncoder | PackageEncoder | HubEncoder, Field(discriminator="kind")]
-
-
-class Fetch(Settings):
-    """What decides which encoder is fetched."""
-
-    sources: list[EncoderSource] = Field(min_length=1)
-    label: str | None = Field(
-        default=None, description="Substitution to print, where this encoder is used in place of another."
-    )
-
-
-class EncoderBlock(Fetch):
-    """A block of ``encoders`` that is fetched, not trained here."""
-
-    licence: str = Field(json_schema_extra=OPERATIONAL)
 
 
 def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[str, Input]]:

@@ -15,15 +15,10 @@ from workflow_scripts.apis.asking import Watch, adopt, settled
 from workflow_scripts.apis.door import is_in, language_of, text_fault, without_thinking
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.llm import Llm
-from workflow_scripts.data.exemplars import (
-    Candidate,
-    LlmPool,
-    Validator,
-    greedy_cover,
-    lacks,
-)
+from workflow_scripts.data.exemplars import Candidate, Validator, greedy_cover, lacks
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.progress import Progress
+from workflow_scripts.settings.exemplars import LlmPool
 
 _ITEM = re.compile(
     r"^\s*(?:[-*•\u2013+]\s+|\(?\d{1,3}\s*[.):\]]\s*|(?:sentence|s)\s*\d{1,3}\s*[.):\u2013-]\s*)",

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from workflow_scripts.apis.door import repeated
 from workflow_scripts.apis.ledger import Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
-from workflow_scripts.data.round_trip_settings import Limits, Shape
+from workflow_scripts.settings.round_trips import Limits, Shape
 
 
 def outcome_of(sentence: str, pivot: Row, back: Row | None, limits: Limits) -> str:

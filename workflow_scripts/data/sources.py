@@ -15,132 +15,30 @@ from collections import Counter
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.data.hub import at_commit, download, find, persistently, reaching
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, check_planned, is_here
 from workflow_scripts.data.readers.base import Reader, Rows
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
+from workflow_scripts.settings.datasets import (
+    Dataset,
+    FileSource,
+    HubFiles,
+    HubSource,
+    LocalFiles,
+    PackageFiles,
+)
 
 _DAMAGE = (pa.ArrowException, UnicodeError, EOFError, lzma.LZMAError, zlib.error)
 """What readers and the libraries below them raise of files that are cut, of another format, or no text."""
 _LONGEST = 500_000  # characters of a text: a longer one is a file without line ends, or of another kind
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")
-
-
-class File(Settings):
-    """A file with a pinned hash, or one that only its user can obtain."""
-
-    path: str = Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", description="Below the data root or the package.")
-    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
-        description="null where the file was not at hand when this was written; only the contract checks it."
-    )
-    size: int | None = Field(default=None, ge=0, description="Bytes; a download that was cut off has fewer.")
-
-
-Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")]
-Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
-
-
-class _Files(Settings):
-    files: dict[str, File] = Field(min_length=1, description="Files by role, as the reader names them.")
-    reader: str = Field(pattern="^[a-z0-9_]+$", description="Module in workflow_scripts/data/readers.")
-    options: dict[str, Any] = Field(default={}, description="Keyword arguments of the reader.")
-
-
-class LocalFiles(_Files):
-    """Files below the data root."""
-
-    kind: Literal["local"]
-
-
-class PackageFiles(_Files):
-    """Files in an installed Python package."""
-
-    kind: Literal["package"]
-    package: str = Field(description="Import name.")
-
-
-class HubFiles(_Files):
-    """Files of a dataset of the Hugging Face Hub at one commit."""
-
-    kind: Literal["hub_files"]
-    repository: Repository
-    revision: Commit | None = Field(
-        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
-    )
-
-
-FileSource = LocalFiles | PackageFiles | HubFiles
-
-
-class HubSource(Settings):
-    """A dataset of the Hugging Face Hub at one commit."""
-
-    kind: Literal["hub"]
-    repository: Repository
-    revision: Commit = Field(description="Commit; a branch would move.")
-    name: str | None = Field(default=None, description="Configuration of the dataset, where it has several.")
-    splits: list[str] = Field(min_length=1, description="Splits to read, one after the other.")
-    split_names: dict[str, str] = Field(default={}, description="Hub's split to ours, for the column split.")
-    where: dict[str, str] = Field(
-        default={}, description="Keep only rows with this value in a column of the Hub's table."
-    )
-    columns: dict[str, str] = Field(description="Column of the form to column of the Hub's table.")
-    constants: dict[str, str] = Field(default={}, description="Columns of the form with a constant value.")
-
-
-class Contract(Settings):
-    """What a dataset must contain to be accepted under its name."""
-
-    rows: int | None = Field(default=None, ge=0, description="Exact number of rows.")
-    min_rows: int = Field(
-        default=1,
-        ge=0,
-        description="At least so many rows; what was read already and has them is not read again.",
-        json_schema_extra=OPERATIONAL,
-    )
-    groups: dict[str, int] = Field(
-        default={}, description="Exact rows per subset (pairs, if the source has them) or split (labelled)."
-    )
-    labels: int | None = Field(default=None, ge=2, description="Exact number of classes.")
-    score_range: tuple[float, float] | None = Field(
-        default=None, description="Lowest and highest possible score."
-    )
-
-
-class Dataset(Settings):
-    """What reading a dataset depends on: a block of ``datasets`` without what it says for people."""
-
-    form: Literal["sentences", "pairs", "labelled", "triples"]
-    sources: list[Annotated[FileSource | HubSource, Field(discriminator="kind")]] = Field(min_length=1)
-    contract: Contract
-    optional: bool = Field(
-        default=False, description="Whether missing data is a gap in tables instead of an error."
-    )
-
-
-class About(Settings):
-    """What a person who uses a dataset should know. Cards of models alone read it: no change of it reruns a number."""
-
-    origin: str = Field(min_length=1, description="Which part of which publication the rows are.")
-    url: str = Field(pattern=r"^(https://\S+|not stated)$", description="Page where the data can be had.")
-    language: str = Field(pattern="^[a-z]{2,3}$", description="ISO 639 code.")
-    licence: str = Field(min_length=1, description="Licence or terms of use, or where none is stated.")
-    citation: str = Field(min_length=1, description="What users of the data cite.")
-
-
-class DatasetBlock(Dataset):
-    """One block of ``datasets`` in the configuration."""
-
-    about: About
 
 
 def data_root() -> Path | None:

@@ -6,22 +6,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
 
 from workflow_scripts.columns.corpora import WORD_COUNTS
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.words import Words
 
 _AROUND_WORDS = re.compile(r"^[\W_]+|[\W_]+$")
-
-
-class Words(Settings):
-    """How word frequencies are analysed."""
-
-    peak_window: int = Field(
-        gt=0,
-        description="Number of ranks on either side among which a peak of the change rate is the highest.",
-    )
 
 
 def count_words(sentences: Iterable[str], words: Words) -> pa.Table:

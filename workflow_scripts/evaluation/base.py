@@ -5,31 +5,14 @@ whose jobs read or write more than datasets and scores (``sts``, ``geometry``, `
 ``mteb``) have rules of their own, and no ``FORM``.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import pyarrow as pa
-from pydantic import Field
 
-from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.scores import Score
-
-
-class SuiteConfig(Settings):
-    """Settings of a suite: every field is a key of its block."""
-
-    datasets: list[str] = Field(min_length=1, description="Datasets, one task each.")
-    max_tokens: int = Field(gt=2, description="Longer texts are cut; [CLS] and [SEP] count.")
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """Substitutions to print with the scores."""
-        return ()
-
-    def of_task(self, task: str) -> Self:
-        """What decides the scores of one task: all but what is about others."""
-        return self.model_copy(update={"datasets": [task]})
+from workflow_scripts.settings.suites import SuiteConfig
 
 
 class Evaluator(Protocol):

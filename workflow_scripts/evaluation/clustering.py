@@ -22,48 +22,27 @@ scikit-learn (4848, in 1.3 s), so that its speed is no advantage; parallel ``job
 Shape suffixes: N texts, D width, C clusters or classes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from pydantic import Field
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score, v_measure_score
 from threadpoolctl import threadpool_limits
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.base import SuiteConfig
 from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
 from workflow_scripts.evaluation.scores import Score, gap
+from workflow_scripts.settings.suites.clustering import Config
 
 FORM = "labelled"
 
 Labels = NDArray[np.intp]
 METRICS = ("accuracy", "nmi", "v_measure")
-
-
-class Config(SuiteConfig):
-    """A suite of clustering tasks."""
-
-    seeds: int = Field(ge=2, description="Runs of k-means, with seeds 0, 1, ...")
-    n_init: int = Field(ge=1, description="Starts of each run, of which the best is used.")
-    max_texts: int | None = Field(
-        default=None,
-        gt=0,
-        description="Number of texts drawn from a larger set, the same for all runs; omit for all texts.",
-    )
-    label: str | None = Field(
-        description="Substitution to print, where fewer runs or texts stand in for a paper's."
-    )
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """That of the settings, if there is one."""
-        return [self.label] if self.label else []
 
 
 def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, jobs: int = 1) -> list[Score]:

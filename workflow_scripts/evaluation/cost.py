@@ -17,28 +17,18 @@ from statistics import median
 from typing import NamedTuple
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.attention import context_projections
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.packed import unpacked
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.suites.cost import Config as Config
 
 Forward = Callable[[Tensor, Tensor], object]
 """One complete pass from token ids and mask, both of shape (B, T), to sentence vectors; the result is not used."""
-
-
-class Config(Settings):
-    """Lengths, batches and repeats."""
-
-    tokens: int = Field(gt=0, description="Tokens per sentence T, for counting and for timing; no padding.")
-    batch_sizes: list[int] = Field(min_length=1, description="Batch sizes that are timed.")
-    repeats: int = Field(gt=0, description="Timed passes of each encoder per batch size; the median counts.")
-    warmup: int = Field(ge=0, description="Passes before the first timed one.")
 
 
 class Operations(NamedTuple):

@@ -16,78 +16,26 @@ Shape suffixes: N sentences, P pairs, D width, B rows of a block.
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
-from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
 from workflow_scripts.evaluation.scores import Score, gap
+from workflow_scripts.settings.suites.geometry import Config as Config
+from workflow_scripts.settings.suites.geometry import Positives as Positives
+from workflow_scripts.settings.suites.geometry import Sample
 
 Floats = NDArray[np.float64]
 
 _BLOCK_ROWS = 512
 """Rows of the distance matrix in memory at once: 80 MB at 20,000 sentences."""
 
-_SIGNS: dict[str, tuple[str, Callable[[Floats, float], NDArray[np.bool_]]]] = {
-    "above": (">", operator.gt),
-    "at_least": (">=", operator.ge),
+_COMPARISONS: dict[str, Callable[[Floats, float], NDArray[np.bool_]]] = {
+    "above": operator.gt,
+    "at_least": operator.ge,
 }
-
-
-class Positives(Settings):
-    """One measurement of alignment and uniformity."""
-
-    dataset: str = Field(description="Dataset of the form pairs.")
-    comparison: Literal["above", "at_least"] = Field(
-        description="How the score of positive pairs compares with the threshold."
-    )
-    threshold: float = Field(description="Threshold on the dataset's own scale.")
-    normalise: bool = Field(description="Whether vectors are scaled to length 1 first.")
-
-    def describe(self) -> str:
-        """A description of the measurement for tables."""
-        form = "normalised" if self.normalise else "not normalised"
-        return f"{self.dataset}, score {_SIGNS[self.comparison][0]} {self.threshold:g}, {form}"
-
-
-class Sample(Settings):
-    """A sample of sentences, on which isotropy, modulus and mean cosine are measured."""
-
-    dataset: str = Field(description="Dataset of sentences or pairs; each distinct sentence counts once.")
-    min_characters: int = Field(ge=0, description="Shorter sentences are left out.")
-    max_sentences: int = Field(gt=1, description="Use the first so many sentences.")
-
-
-class Config(Settings):
-    """Measurements by name; the name is also the task in their scores."""
-
-    positives: dict[str, Positives]
-    samples: dict[str, Sample]
-    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
-
-    @model_validator(mode="after")
-    def _one_name_each(self) -> Self:
-        if shared := set(self.positives) & set(self.samples):
-            raise ValueError(f"{sorted(shared)} name both positives and a sample; rename one")
-        return self
-
-    @property
-    def measures(self) -> dict[str, Positives | Sample]:
-        """All of them by name."""
-        return {**self.positives, **self.samples}
-
-    def of_task(self, task: str) -> Self:
-        """What decides the scores of one measure."""
-        positives, samples = _only(task, self.positives), _only(task, self.samples)
-        return self.model_copy(update={"positives": positives, "samples": samples})
-
-
-def _only(task: str, measures: Mapping[str, Settings]) -> dict[str, Settings]:
-    return {name: measure for name, measure in measures.items() if name == task}
 
 
 def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config) -> list[Score]:
@@ -115,7 +63,7 @@ def _align_and_spread(name: str, positives: Positives, table: pa.Table, encode: 
     left, right = (embeddings[side].astype(np.float64) for side in texts)
     if positives.normalise:
         left, right = _normalised(left), _normalised(right)
-    chosen = _SIGNS[positives.comparison][1](table["score"].to_numpy(), positives.threshold)
+    chosen = _COMPARISONS[positives.comparison](table["score"].to_numpy(), positives.threshold)
     note = positives.describe()
     if not chosen.any():
         return [gap(name, f"no pair of {note}")]

@@ -26,11 +26,9 @@ import pyarrow as pa
 from mteb import ResultCache, TaskResult
 from mteb.abstasks import AbsTask
 from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
-from pydantic import Field
 from sentence_transformers import SentenceTransformer
 
 from workflow_scripts.columns.tasks import TASKS
-from workflow_scripts.config import Settings
 from workflow_scripts.data.hub import at_commit, find, snapshot
 from workflow_scripts.errors import ConfigError, DataError, MissingError
 from workflow_scripts.evaluation.scores import Score, gap
@@ -38,31 +36,8 @@ from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folde
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.record import sha256_of
-
-
-class Lists(Settings):
-    """Content of config/mteb.yaml."""
-
-    lists: dict[str, dict[str, str]] = Field(
-        description="Lists by name; each maps names of tasks in a paper to their names in mteb."
-    )
-    not_in_this_mteb: dict[str, str] = Field(description="Tasks of papers that the lists lack, and why.")
-
-
-class Config(Settings):
-    """One evaluation through mteb."""
-
-    lists: list[str] = Field(min_length=1, description="Lists of config/mteb.yaml.")
-    max_tokens: int = Field(gt=2, description="Longer texts are truncated; [CLS] and [SEP] count.")
-    batch_size: int = Field(gt=0, description="Texts per forward pass.")
-    device: Literal["cpu", "cuda", "auto"]
-    metrics: list[str] = Field(
-        description="Metrics to keep in addition to main_score, if a task has them, such as map_at_10."
-    )
-    missing_data: Literal["gap", "stop"] = Field(description="What to do if a task's dataset is unavailable.")
-    label: str | None = Field(
-        default=None, description="Substitution to print, where other tasks stand in for those of a paper."
-    )
+from workflow_scripts.settings.suites.mteb import Config as Config
+from workflow_scripts.settings.suites.mteb import Lists as Lists
 
 
 def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:

@@ -8,8 +8,8 @@ from workflow_scripts.evaluation.embeddings import Encode, Vectors
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
-from workflow_scripts.models.readouts import ReadoutConfig
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.readouts import ReadoutConfig
 
 _REMEMBERED_BYTES = 1 << 26
 """Vectors that are kept for the next job of the same process: 40,000 of width 384."""

@@ -24,18 +24,16 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import faiss
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field
 
-from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.embeddings import Embeddings, Encode, Vectors, embed
 from workflow_scripts.evaluation.scores import Score, gap
-from workflow_scripts.models.readouts.pooling import Config as Pooling
+from workflow_scripts.settings.suites.search import Config as Config
 
 HITS = 10
 TEXTS_PER_LIST = 39
@@ -43,30 +41,6 @@ TEXTS_PER_LIST = 39
 
 _FLOAT_BYTES, _ID_BYTES = 4, 8
 _TRAINING_SEED = 0
-
-
-class Config(Settings):
-    """A suite of search tasks."""
-
-    datasets: list[str] = Field(
-        min_length=1, description="Datasets of the form labelled: label 1 for a duplicate."
-    )
-    max_tokens: int = Field(
-        gt=2, description="Longer texts are truncated to this many tokens, including [CLS] and [SEP]."
-    )
-    corpus: Literal["question2", "all"] = Field(
-        description="What is searched: every question2, or every question."
-    )
-    max_pairs: int | None = Field(ge=1, description="Read the first so many pairs; null for all.")
-    nlist: int = Field(ge=1, description="Lists of the inverted file.")
-    nprobe: int = Field(ge=1, description="Lists that a search probes.")
-    readout: Pooling | None = Field(
-        description="Readout to use with every run's backbone, without its own readout and head; null for its own."
-    )
-
-    def of_task(self, task: str) -> Self:
-        """What decides the scores of one task: all but the list of others."""
-        return self.model_copy(update={"datasets": [task]})
 
 
 class Task(NamedTuple):

@@ -8,37 +8,19 @@ Shape suffixes: R resamples, N sentence pairs, S seeds, G groups of tied values.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field, model_validator
 from scipy import special
 
-from workflow_scripts.config import Settings
+from workflow_scripts.settings.significance import Config
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _BLOCK_CELLS = 1 << 21
 """Entries of the matrix of resamples x pairs in memory at once: 16 MB per array."""
-
-
-class Config(Settings):
-    """How differences are tested."""
-
-    alpha: float = Field(gt=0, lt=1, description="Two-sided level of significance.")
-    power: float = Field(
-        gt=0, lt=1, description="Probability of detecting the minimum detectable difference."
-    )
-    resamples: int = Field(gt=0, description="Bootstrap samples of a task's pairs.")
-    seed: int = Field(ge=0, description="Seed for drawing bootstrap samples.")
-
-    @model_validator(mode="after")
-    def _more_power_than_chance(self) -> Self:
-        if self.power <= self.alpha:
-            raise ValueError(f"power {self.power:g} is not above alpha {self.alpha:g}; raise it")
-        return self
 
 
 class Summary(NamedTuple):

@@ -5,56 +5,19 @@ A task with several subsets is summarised in three ways, which differ by points 
 their average weighted by the number of pairs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field
 
 from workflow_scripts.columns.scores import SIMILARITIES
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.correlation import cosine, pearson, ranks
 from workflow_scripts.evaluation.embeddings import Embeddings, Encode, embed
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.evaluation.senteval_text import as_fed
-
-SENTEVAL = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick")
-"""How the names of its sets begin."""
-RELEASED = (
-    "STS sentences as released, while the numbers beside them are of SentEval's, lower-cased and tokenised, "
-    "which a cased tokeniser sees"
-)
-
-
-class Config(Settings):
-    """A suite of scored pairs."""
-
-    datasets: list[str] = Field(min_length=1, description="Datasets of the form pairs, one task each.")
-    max_tokens: int = Field(
-        gt=2, description="Longer sentences are truncated to this many tokens, including [CLS] and [SEP]."
-    )
-    text: Literal["release", "senteval"] = Field(
-        default="release",
-        description="Sentences as released, or tokenised and lower-cased as SentEval has them.",
-    )
-
-    def labels(self, pieces: Callable[[str], object]) -> Sequence[str]:
-        """That a tokeniser sees other words of SentEval's sets than their published numbers are computed on.
-
-        Args:
-            pieces: Cuts a text into tokens.
-        """
-        cased = pieces("Town") != pieces("town")
-        of_senteval = any(name.startswith(SENTEVAL) for name in self.datasets)
-        return [RELEASED] if cased and of_senteval and self.text == "release" else []
-
-    def of_task(self, task: str) -> Self:
-        """What decides the scores of one task: all but the list of others."""
-        return self.model_copy(update={"datasets": [task]})
 
 
 def in_text(task: str, table: pa.Table, text: str) -> pa.Table:

@@ -14,14 +14,15 @@ from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.scores import gap
 from workflow_scripts.evaluation.task_by_task import Task
 from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.settings.suites.sts import Config
 
 
-def tasks_of(config: sts.Config, datasets: Iterable[Path]) -> dict[str, Task]:
+def tasks_of(config: Config, datasets: Iterable[Path]) -> dict[str, Task]:
     """Tasks of a suite by name, each with its scores and the similarities of its pairs."""
     return {path.stem: _task(path, read_table(path, PAIRS), config) for path in datasets}
 
 
-def _task(path: Path, table: pa.Table, config: sts.Config) -> Task:
+def _task(path: Path, table: pa.Table, config: Config) -> Task:
     return Task(path, config.of_task(path.stem), partial(_evaluate, path.stem, table, config.text))
 
 

@@ -30,22 +30,21 @@ Shape suffixes: N rows, D features, C classes, P problems, S penalties.
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import logistic, senteval_classifier
-from workflow_scripts.evaluation.base import SuiteConfig
 from workflow_scripts.evaluation.correlation import pearson, spearman
 from workflow_scripts.evaluation.embeddings import Encode, embed
 from workflow_scripts.evaluation.scores import Score, gap
+from workflow_scripts.settings.suites.transfer import Config
 
 FORM = "labelled"
 
@@ -57,27 +56,6 @@ _RECIPES = {"senteval": senteval_classifier.FULL, "senteval_fast": senteval_clas
 _DECAYS = [1e-5, 1e-4, 1e-3, 1e-2]
 _STRENGTHS = [2.0**power for power in range(-2, 4)]
 _STRENGTHS_WITHOUT_DEV = [2.0**power for power in range(-1, 6)]
-
-
-class Config(SuiteConfig):
-    """A suite of transfer tasks."""
-
-    graded: list[str] = Field(description="Those datasets whose labels are scores.")
-    grades: tuple[int, int] = Field(description="First and last class of a graded task; SentEval 1 and 5.")
-    classifier: Literal["exact", "senteval", "senteval_fast"]
-    folds: int = Field(ge=2, description="Folds of every cross-validation; SentEval 10, its fast form 5.")
-    seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval 1111.")
-    standardise: bool = Field(
-        description="Whether features get mean 0 and sd 1, over all but a test split's rows; SentEval no."
-    )
-
-    def of_task(self, task: str) -> Self:
-        """What decides the scores of one task; of the graded ones, whether it is among them."""
-        return (
-            super()
-            .of_task(task)
-            .model_copy(update={"graded": [name for name in self.graded if name == task]})
-        )
 
 
 class Problem(NamedTuple):

@@ -16,13 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from workflow_scripts.evaluation.significance import (
-    Config,
-    compare,
-    holm,
-    percentile_interval,
-    share,
-)
+from workflow_scripts.evaluation.significance import compare, holm, percentile_interval, share
+from workflow_scripts.settings.significance import Config
 
 Floats = NDArray[np.float64]
 Expects = Literal["higher", "lower", "same"]

@@ -39,8 +39,8 @@ from workflow_scripts.columns.extraction import TOKEN_AVERAGES, TOKEN_SUMS
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.forward import passes
-from workflow_scripts.models.precision import PRECISION, Precision
 from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.settings.precision import PRECISION, Precision
 
 STEP = 2.0**-24
 LIMIT = 2.0**29

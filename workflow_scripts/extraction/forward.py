@@ -15,8 +15,9 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.encoding import batches_by_length
-from workflow_scripts.models.precision import Precision, mixed_precision
+from workflow_scripts.models.precision import mixed_precision
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
+from workflow_scripts.settings.precision import Precision
 
 
 class States(NamedTuple):

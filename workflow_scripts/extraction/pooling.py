@@ -21,8 +21,8 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.extraction.forward import passes
 from workflow_scripts.extraction.layers import STATIC, parse_layers
-from workflow_scripts.models.precision import Precision
 from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.settings.precision import Precision
 
 Vectors = NDArray[np.float32]
 Kept = tuple[str, str]

@@ -25,9 +25,10 @@ from workflow_scripts.extraction.layers import STATIC, parse_layers
 from workflow_scripts.extraction.pooling import input_table, mean_of, mixed, pool_layers, static_vectors
 from workflow_scripts.extraction.weighting import Vocabulary, Weights
 from workflow_scripts.models.encoder import max_position_embeddings
-from workflow_scripts.models.precision import PRECISION, Precision
-from workflow_scripts.models.templates import PLAIN, Template, cut, fill, most_tokens
+from workflow_scripts.models.templates import PLAIN, cut, fill, most_tokens
 from workflow_scripts.models.tokens import TokenisedText, tokenise
+from workflow_scripts.settings.precision import PRECISION, Precision
+from workflow_scripts.settings.templates import Template
 
 Vectors = NDArray[np.float32]
 

@@ -15,10 +15,10 @@ from workflow_scripts.extraction.weighting import Weighting
 from workflow_scripts.extraction.wikitext import Wikitext
 from workflow_scripts.figures.base import load_figure
 from workflow_scripts.graph.figures import declared_figures
-from workflow_scripts.models.templates import Template
 from workflow_scripts.reporting.dataset_statistics import Statistics
 from workflow_scripts.reporting.extraction_cells import Measure, Model
 from workflow_scripts.reporting.extraction_tables import ExtractionTable
+from workflow_scripts.settings.templates import Template
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
 _KINDS: list[Any] = [

@@ -40,7 +40,7 @@ from workflow_scripts.extraction.weighting import (
     weigh,
     weight_tables,
 )
-from workflow_scripts.models.templates import Template
+from workflow_scripts.settings.templates import Template
 
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]

@@ -33,7 +33,8 @@ from workflow_scripts.figures.style import (
 )
 from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.experiment import Experiment, Place, experiment_of, is_measured
+from workflow_scripts.reporting.experiment import Experiment, experiment_of, is_measured
+from workflow_scripts.settings.names import Place
 
 NEEDS = Needs(
     inputs={"table": "<results>/tables/{experiment}.parquet"},

@@ -13,6 +13,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.claim_checks import claim_findings
 from workflow_scripts.graph.extraction_checks import block_findings, extraction_findings
 from workflow_scripts.graph.findings import advice, refuse
+from workflow_scripts.graph.mistakes import mistakes, read
 from workflow_scripts.graph.references import (
     axis_findings,
     encoders_reached,
@@ -26,13 +27,13 @@ from workflow_scripts.graph.resources import (
     resource_findings,
 )
 from workflow_scripts.graph.rows import corpus_findings
-from workflow_scripts.graph.rules import adapting_rules
 from workflow_scripts.graph.run_checks import RunChecks
 from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, paper_of, runs_of
 from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA, read_schema, schema_findings, validator_of
 from workflow_scripts.graph.sizes import sizes_of
 from workflow_scripts.graph.yaml_files import not_finite, read_yaml, reading_findings
 from workflow_scripts.planning.rates import read_rates
+from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 
 
 def check(value: Any, schema: Mapping[str, Any], place: str) -> None:
@@ -181,7 +182,7 @@ def _of_runs(
     config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
 ) -> Iterator[str]:
     sizes = sizes_of(config, root, data_root)
-    checks = RunChecks(config, read_schema(root / "config" / SCHEMA), sizes, data_root)
+    checks = RunChecks(config, sizes, data_root)
     encoders = config["encoders"]
     named = {pool["encoder"] for pool in config["exemplars"].values()}
     if EXTRACTION in config["experiments"]:
@@ -209,6 +210,12 @@ def _of_runs(
             yield from checks.findings(f"encoders.{encoder}.runs", members_of(encoders, encoder, (0,)))
     for encoder in reached:
         if adapt := encoders[encoder].get("adapt"):
-            training, rows = adapting_training(config, adapt), checks.rows(adapt["corpus"])
-            for finding in adapting_rules(adapt, training, rows):
-                yield f"encoders.{encoder}.adapt.{finding}"
+            place = f"encoders.{encoder}.adapt."
+            block = config["continue_mlm"] | {"training": adapting_training(config, adapt)}
+            masked, found = read(ContinueMlm, block, place)
+            yield from found
+            if adapt.get("afresh"):
+                yield from mistakes(Sizes, adapt["afresh"], f"{place}afresh.")
+            if masked:
+                misfits = masked.training.misfits(adapt["corpus"], checks.rows(adapt["corpus"]))
+                yield from (f"{place}{line}" for line in misfits)

@@ -2,20 +2,15 @@
 
 from pathlib import Path
 
+from workflow_scripts.config import Settings
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.references import base_of
-from workflow_scripts.graph.schema import SCHEMA, read_schema
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Study
-
-CLASSES = {
-    "apertium": "ApertiumBlock",
-    "google": "GoogleBlock",
-    "libretranslate": "LibreTranslateBlock",
-    "llm": "LlmTranslatorBlock",
-}
-"""Engine to the class of its blocks, by name: the modules of the engines take long to import."""
+from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.round_trips import Limits
+from workflow_scripts.settings.translators import TranslatorSlice
 
 
 class Corpora:
@@ -24,7 +19,6 @@ class Corpora:
     def __init__(self, study: Study) -> None:
         self._config = study.config
         self._study = study
-        self._schema = read_schema(study.root / "config" / SCHEMA)
         blocks = study.config["corpora"]
         self.cut = [name for name, block in blocks.items() if "dataset" in block]
         self.round_trips = [name for name, block in blocks.items() if "round_trip" in block]
@@ -84,9 +78,7 @@ class Corpora:
         trip = self._config["corpora"][wildcards.corpus]["round_trip"]
         translation = {key: trip[key] for key in ("corpus", "translator", "source", "via", "max_sentences")}
         blocks = self._blocks(trip["translator"])
-        parts = {
-            name: deciding(block, self._schema, definition) for name, (block, definition) in blocks.items()
-        }
+        parts = {name: deciding(block, kind) for name, (block, kind) in blocks.items()}
         return as_json({"translation": translation, **parts})
 
     def translation_service(self, wildcards: Wildcards) -> str:
@@ -101,12 +93,13 @@ class Corpora:
         ]
         return [f"resources/prompts/{translator['prompt']}.txt"] if "prompt" in translator else []
 
-    def _blocks(self, translator: str) -> dict[str, tuple[Config, str]]:
+    def _blocks(self, translator: str) -> dict[str, tuple[Config, type[Settings]]]:
         """The blocks behind a translation, with their classes."""
         block = self._config["translators"][translator]
-        llm = {"llm": (self._config["llms"][block["llm"]], "LlmBlock")} if "llm" in block else {}
-        limits = (self._config["round_trip"], "Limits")
-        return {"translator": (block, CLASSES[block["engine"]]), "limits": limits, **llm}
+        llm = {"llm": (self._config["llms"][block["llm"]], LlmBlock)} if "llm" in block else {}
+        limits = (self._config["round_trip"], Limits)
+        kind = type(TranslatorSlice.parse({"translator": block}, translator).translator)
+        return {"translator": (block, kind), "limits": limits, **llm}
 
     def round_trip_form(self, wildcards: Wildcards) -> str:
         """Settings of what is made of a translation."""
@@ -139,7 +132,7 @@ class Corpora:
     def written_pool(self, wildcards: Wildcards) -> str:
         """Settings of a pool that a language model writes."""
         pool = self.pool(wildcards)
-        llm = deciding(self._config["llms"][pool["llm"]], self._schema, "LlmBlock")
+        llm = deciding(self._config["llms"][pool["llm"]], LlmBlock)
         return as_json({"pool": pool, "llm": llm})
 
     def pool_service(self, wildcards: Wildcards) -> str:

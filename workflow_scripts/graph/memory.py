@@ -8,10 +8,10 @@ from math import ceil
 from typing import Protocol
 
 from workflow_scripts.graph.retries import killed_for_memory
-from workflow_scripts.graph.sizes import VOCABULARY
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
 from workflow_scripts.graph.workloads import Suite, Workloads
+from workflow_scripts.settings.start import VOCABULARY
 
 _READ_BYTES = 4
 """A parameter in float32."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.errors import SemblanceError
+from workflow_scripts.settings.datasets import Dataset
 
 Config = Mapping[str, Any]
 
@@ -24,7 +25,7 @@ def rows_of(config: Config, dataset: str, data_root: Path | None) -> int | None:
     files = [data_root / file["path"] for file in source["files"].values()]
     if not all(file.is_file() for file in files) or sum(file.stat().st_size for file in files) > _SMALL:
         return None
-    from workflow_scripts.data.sources import Dataset, load  # slow to import, and mostly not needed
+    from workflow_scripts.data.sources import load  # slow to import, and mostly not needed
 
     with suppress(SemblanceError):  # which the job that reads it will say
         read = {key: value for key, value in block.items() if key != "about"}

@@ -1,7 +1,7 @@
 """The check of every run that a study asks for: its merged settings, and what they make of what it starts from.
 
 Overrides, readings and sweeps can name any setting, so that only what they are merged to can be checked. Runs share
-most of their settings; each distinct part is held to its schema once.
+most of their settings; each distinct part is read by its class once.
 """
 
 import json
@@ -11,16 +11,16 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
 from workflow_scripts.graph.findings import advice, unknown
+from workflow_scripts.graph.mistakes import mistakes, read
 from workflow_scripts.graph.references import base_of, columns_of
 from workflow_scripts.graph.rows import most_rows
-from workflow_scripts.graph.rules import NEEDS, Start, run_rules, training_rules
 from workflow_scripts.graph.runs import OF_A_RUN, Run, identity, members_of, run_settings
-from workflow_scripts.graph.schema import schema_findings, validator_of
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.graph.slices import Config, as_json, deciding
+from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.start import Start
+from workflow_scripts.settings.training import Development, TrainingBlock
 
 _SHOWN = 2
 """Runs that a line names; of more it gives the number."""
@@ -29,15 +29,12 @@ _SHOWN = 2
 class RunChecks:
     """Checks of runs, whose names have all been found to be defined."""
 
-    def __init__(
-        self, config: Config, schema: Mapping[str, Any], sizes: Sizes, data_root: Path | None
-    ) -> None:
+    def __init__(self, config: Config, sizes: Sizes, data_root: Path | None) -> None:
         self._config = config
         self.rows = cache(partial(most_rows, config, data_root=data_root))
-        self._schema = schema
-        self._method_findings = cache(self._of_method)
-        self._training_findings = cache(self._of_training)
-        self._development_findings = cache(self._of_development)
+        self._method = cache(lambda text: read(MethodConfig, json.loads(text), "method."))
+        self._training = cache(lambda text: read(TrainingBlock, json.loads(text), "training."))
+        self._development = cache(_of_development)
         self._alike = cache(self._alike_in)
         self._sizes_of = sizes.behind
 
@@ -107,11 +104,9 @@ class RunChecks:
 
     def _joins(self, run: Run) -> bool:
         """Whether a run's model consists of several encoders."""
-        methods = self._config["methods"]
-        method = methods[run.method]
-        needs = NEEDS.get(methods[method["base"]]["module"] if "base" in method else method["module"])
+        method, _ = self._method(as_json(run_settings(self._config, run)["method"]))
         members = members_of(self._config["encoders"], run.encoder, (0,)).values()
-        return bool(needs and needs.starts_from in ("pair", "runs")) or any(map(self._joins, members))
+        return bool(method and method.starts_from in ("pair", "runs")) or any(map(self._joins, members))
 
     def _of_run(self, run: Run) -> Sequence[str]:
         readings = self._config["methods"][run.method].get("readings", {})
@@ -120,26 +115,27 @@ class RunChecks:
                 f"reading: {run.reading} is no reading of methods.{run.method}. {advice(run.reading, readings)}"
             ]
         settings = run_settings(self._config, run)
+        method, in_method = self._method(as_json(settings["method"]))
+        training, in_training = self._training(as_json(settings["training"]))
         found = [
             *_strange_sections(settings),
-            *self._method_findings(as_json(settings["method"])),
-            *self._training_findings(as_json(settings["training"])),
-            *self._development_findings(as_json(settings["development"])),
+            *in_method,
+            *in_training,
+            *self._development(as_json(settings["development"])),
         ]
-        if found:
+        if found or not method or not training:
             return found
-        method = settings["method"]
-        if method.get("pool") and (
-            found := [*unknown(method["pool"], self._config["exemplars"], "method.pool")]
-        ):
+        pool = getattr(method, "pool", None)
+        if pool and (found := [*unknown(pool, self._config["exemplars"], "method.pool")]):
             return found
-        trained = self._trained(run, settings) if run.corpus else ()
-        return [*trained, *run_rules(method, self._start(run, method))]
+        start = self._start(run, pool)
+        trained = self._trained(run, settings, training) if run.corpus else ()
+        return [*trained, *self._origin(run, method), *method.misfits(start)]
 
-    def _trained(self, run: Run, settings: Config) -> Iterator[str]:
+    def _trained(self, run: Run, settings: Config, training: TrainingBlock) -> Iterator[str]:
         """What is wrong with a training, which has to choose a checkpoint."""
         corpus = str(run.corpus)
-        yield from training_rules(settings["training"], corpus, self.rows(corpus))
+        yield from training.misfits(corpus, self.rows(corpus))
         for section in ("training", "development"):
             yield from self._too_long(settings[section], section, [run.encoder])
         if run.teacher:
@@ -152,57 +148,59 @@ class RunChecks:
             found = "null, and no sentence of the corpus is held out"
             yield f"development.dataset: {found}. Name one, or set corpora.{corpus}.dev_sentences."
 
-    def _of_method(self, text: str) -> list[str]:
-        """Mistakes in keys, types and ranges of a method's settings."""
-        return [*self._of_block(json.loads(text), "method.")]
-
-    def _of_training(self, text: str) -> list[str]:
-        """Mistakes in keys, types and ranges of a training's settings."""
-        return [*schema_findings(json.loads(text), self._validator("TrainingBlock"), "training.")]
-
-    def _of_development(self, text: str) -> list[str]:
-        """Mistakes in those of its choice of checkpoints; the development set is the same for all runs."""
-        settings = json.loads(text)
-        if "dataset" in settings:
-            return ["development.dataset: one for all runs of a study. Leave it out here."]
-        whole = settings | {"dataset": None}
-        return [*schema_findings(whole, self._validator("DevelopmentBlock"), "development.")]
-
-    def _of_block(self, method: Any, place: str) -> Iterator[str]:
-        if not isinstance(method, dict):
-            yield f"{place.rstrip('.')}: {method!r} is no block of settings. Give a mapping."
-            return
-        module = method.get("module")
-        modules = [
-            name.removeprefix("Method_") for name in self._schema["$defs"] if name.startswith("Method_")
-        ]
-        if module not in modules:
-            yield f"{place}module: {module} is not defined. {advice(str(module), sorted(modules))}"
-            return
-        if "base" in method:
-            yield from self._of_block(method["base"], f"{place}base.")
-            method = method | {"base": "checked_by_itself"}
-        yield from schema_findings(method, self._validator(f"Method_{module}"), place)
-
-    def _validator(self, definition: str) -> Draft202012Validator:
-        return validator_of(self._schema, definition)
-
-    def _start(self, run: Run, method: Config) -> Start:
-        """What the rules of a run read of the rest of the configuration."""
-        encoders, pool = self._config["encoders"], method.get("pool")
-        members = members_of(encoders, run.encoder, (0,)) if "runs" in encoders[run.encoder] else None
+    def _start(self, run: Run, pool: str | None) -> Start:
+        """What a method's settings are held against."""
+        members = members_of(self._config["encoders"], run.encoder, (0,))
         return Start(
             encoder=run.encoder,
-            members=list(members) if members is not None else None,
-            sizes=self._sizes_of(run.encoder),
-            corpus=run.corpus,
-            columns=columns_of(self._config, run.corpus) if run.corpus else (),
-            teacher=run.teacher,
-            teacher_sizes=self._sizes_of(run.teacher) if run.teacher else (),
+            sizes=[size for size in self._sizes_of(run.encoder) if size],
+            members=len(members) if "runs" in self._config["encoders"][run.encoder] else None,
+            frozen=[name for name, member in members.items() if not member.corpus],
+            teacher=run.teacher or "",
+            teacher_sizes=[size for size in self._sizes_of(run.teacher) if size] if run.teacher else [],
             pool_sentences=self._config["exemplars"][pool]["sentences"] if pool else None,
-            alike=self._alike(run.encoder),
-            frozen=[name for name, member in (members or {}).items() if not member.corpus],
         )
+
+    def _origin(self, run: Run, method: MethodConfig) -> Iterator[str]:
+        """Encoder, corpus and teacher of a run against what its method starts from."""
+        inner = getattr(method, "base", method)
+        module, encoder = method.module, run.encoder
+        is_made = "runs" in self._config["encoders"][encoder]
+        members = list(members_of(self._config["encoders"], encoder, (0,)))
+        count = f"{len(members)} run{'s' if len(members) != 1 else ''}" if is_made else "no runs"
+        match inner.starts_from:
+            case "pair" if len(members) != 2:
+                found = f"{module} joins two different runs; {encoder} consists of {count}"
+                yield f"encoder: {found}. Name two in its `runs`."
+            case "pair" if alike := self._alike(encoder):
+                same = f"{' and '.join(alike)} differ in nothing that decides a model"
+                found = f"{module} joins two different runs; {same}"
+                yield f"encoder: {found}. Change one in `runs` of {encoder}."
+            case "runs" if not is_made:
+                found = f"{module} adds up runs; {encoder} consists of none"
+                yield f"encoder: {found}. Name an encoder with `runs`."
+            case "run" if len(members) != 1:
+                found = f"{module} reads one run anew; {encoder} consists of {count}"
+                yield f"encoder: {found}. Name an encoder with one in `runs`."
+            case "encoder" if is_made and (len(members) != 1 or not inner.columns):
+                yield f"encoder: {module} starts from one encoder; {encoder} consists of {count}. Name another."
+        yield from self._corpus(run, method)
+        if method.has_teacher and not run.teacher:
+            found = f"{module} learns the vectors of a teacher, and none is named"
+            yield f"teacher: {found}. Name an encoder with one run."
+        if run.teacher and not method.has_teacher:
+            yield f"teacher: {module} learns from no teacher; {run.teacher} is named. Leave it out, or name distil."
+
+    def _corpus(self, run: Run, method: MethodConfig) -> Iterator[str]:
+        module, corpus, wanted = method.module, run.corpus, method.read_columns
+        if wanted and corpus is None:
+            yield f"corpus: {module} trains, and no corpus is named. Name one."
+        if not wanted and corpus is not None:
+            yield f"corpus: {module} trains nothing; {corpus} is named. Leave it out, or name another method."
+        has = columns_of(self._config, corpus) if corpus else wanted
+        if missing := [column for column in wanted if column not in has]:
+            found = f"{module} reads the column {missing[0]}; {corpus} has {', '.join(has)}"
+            yield f"corpus: {found}. Name another corpus, or another method."
 
     def _alike_in(self, encoder: str) -> Sequence[str]:
         """Two of an encoder's runs that differ in nothing that decides a model, where all of its runs are sound."""
@@ -212,11 +210,19 @@ class RunChecks:
             if self._of_run(run):
                 return ()
             settings = run_settings(self._config, run)
-            settings["training"] = deciding(settings["training"], self._schema, "TrainingBlock")
+            settings["training"] = deciding(settings["training"], TrainingBlock)
             other = first.setdefault(identity(run, settings), name)
             if other != name:
                 return (other, name)
         return ()
+
+
+def _of_development(text: str) -> list[str]:
+    """Mistakes in the choice of checkpoints; the development set is the same for all runs."""
+    settings = json.loads(text)
+    if "dataset" in settings:
+        return ["development.dataset: one for all runs of a study. Leave it out here."]
+    return mistakes(Development, settings, "development.")
 
 
 def _strange_sections(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -5,17 +5,12 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
 from workflow_scripts.graph.runs import members_of
-
-VOCABULARY = 65_536
-"""Tokens of an encoder, rather too many."""
-
-BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
-"""Model types of ``models.packed``, whose layers can attend across to another encoder's."""
+from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
 _TWO = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
 _DROPOUT: Mapping[str, Mapping[str, float]] = dict.fromkeys((*BUILT_AS_BERT, "mpnet"), _TWO) | {
@@ -23,24 +18,6 @@ _DROPOUT: Mapping[str, Mapping[str, float]] = dict.fromkeys((*BUILT_AS_BERT, "mp
     "modernbert": {"embedding_dropout": 0.0, "attention_dropout": 0.0, "mlp_dropout": 0.0},
 }
 """Model type to its settings of dropout, and what Transformers takes where config.json has none."""
-
-
-class Size(NamedTuple):
-    """Of an encoder."""
-
-    layers: int
-    width: int
-    positions: int | None = None
-    """Tokens of a sentence at most; None where there is no such limit, or nobody can say."""
-    kind: str | None = None
-    """Its model type in Transformers; None where nobody can say."""
-    drops: bool | None = None
-    """Whether it drops anything of its own in training; None where nobody can say."""
-
-    @property
-    def parameters(self) -> int:
-        """About as many as an encoder of this size has: twelve squares a layer, and a vector a token."""
-        return 12 * self.layers * self.width**2 + VOCABULARY * self.width
 
 
 class Sizes:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
+from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.key import canonical
 
@@ -47,16 +48,10 @@ def as_json(value: Any) -> str:
     return json.dumps(canonical(value), sort_keys=True)
 
 
-def deciding(block: Mapping[str, Any], schema: Mapping[str, Any], definition: str) -> Config:
-    """A block without the settings that its class marks as deciding no result (``config.OPERATIONAL``).
-
-    Args:
-        block: A part of the configuration.
-        schema: Of the whole configuration.
-        definition: Name of the block's class in it.
-    """
-    fields = schema["$defs"][definition]["properties"]
-    return {name: value for name, value in block.items() if not fields[name].get("operational")}
+def deciding(block: Mapping[str, Any], kind: type[Settings]) -> Config:
+    """A block without the settings that its class marks as deciding no result (``config.OPERATIONAL``)."""
+    decides = {name for name, field in kind.model_fields.items() if field.json_schema_extra != OPERATIONAL}
+    return {name: value for name, value in block.items() if name in decides}
 
 
 def at(config: Config, path: str) -> Any:

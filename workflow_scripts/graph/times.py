@@ -7,11 +7,11 @@ more than one alone.
 from collections.abc import Callable, Collection, Iterable
 from math import ceil
 
-from workflow_scripts.graph.sizes import Size
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
 from workflow_scripts.graph.workloads import Suite, Workloads
 from workflow_scripts.planning.rates import forward_flops
+from workflow_scripts.settings.start import Size
 
 MARGIN = 2
 """Requests, in estimates."""

@@ -8,10 +8,12 @@ from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.joint import Seeds
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.runs import Run
-from workflow_scripts.graph.schema import SCHEMA, read_schema
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Study
 from workflow_scripts.methods import method_modules
+from workflow_scripts.settings.encoders import EncoderBlock
+from workflow_scripts.settings.training import Training as TrainingSettings
+from workflow_scripts.settings.training import TrainingBlock
 
 BESIDE = "python -m workflow_scripts.jobs --beside seed record history metrics speed -m"
 """What starts the trainings of several seeds side by side, with the arguments in which they differ."""
@@ -23,7 +25,6 @@ class Training:
     def __init__(self, study: Study) -> None:
         self._study = study
         self._config = study.config
-        self._schema = read_schema(study.root / "config" / SCHEMA)
 
     def _run(self, wildcards: Wildcards) -> Run:
         return self._study.runs[wildcards.run]
@@ -83,7 +84,7 @@ class Training:
     def settings(self, wildcards: Wildcards) -> str:
         """Settings of a trained run."""
         settings = self._study.settings(wildcards.run)
-        training = deciding(settings["training"], self._schema, "TrainingBlock")
+        training = deciding(settings["training"], TrainingBlock)
         return as_json(settings | {"training": training} | self._made_of(wildcards))
 
     def checkpoint_minutes(self, wildcards: Wildcards) -> str:
@@ -93,7 +94,7 @@ class Training:
     def adapting_settings(self, wildcards: Wildcards) -> str:
         """Settings of an adapted encoder."""
         block = self._config["continue_mlm"]
-        training = deciding(self._study.adapting(wildcards.encoder), self._schema, "Training")
+        training = deciding(self._study.adapting(wildcards.encoder), TrainingSettings)
         adapt = {key: value for key, value in self._adapt(wildcards).items() if key != "training"}
         return as_json({"continue_mlm": block | {"training": training}, "adapt": adapt})
 
@@ -119,7 +120,7 @@ class Training:
         """Settings of a fetched encoder, and the source that it would be copied from now."""
         block = self._config["encoders"][wildcards.encoder]["fetch"]
         source = source_now(self._study, f"encoders/{wildcards.encoder}", block["sources"])
-        return as_json({"encoder": deciding(block, self._schema, "EncoderBlock"), "source": source})
+        return as_json({"encoder": deciding(block, EncoderBlock), "source": source})
 
     def frozen_settings(self, wildcards: Wildcards) -> str:
         """Settings of a run that is not trained: its method."""

@@ -4,10 +4,10 @@ from functools import cache, cached_property
 from math import inf
 from typing import Any
 
-from workflow_scripts.graph.sizes import Size
 from workflow_scripts.graph.study import Study
 from workflow_scripts.planning.evaluations import Work, work_of
 from workflow_scripts.planning.rates import Rates, read_rates
+from workflow_scripts.settings.start import Size
 
 Suite = tuple[str, str]
 """Kind and name."""

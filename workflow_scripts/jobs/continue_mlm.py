@@ -12,8 +12,9 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective, Sizes, afresh
+from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, afresh
 from workflow_scripts.training.mlm_head import save_head
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare, try_again_when_stopped, write_speed

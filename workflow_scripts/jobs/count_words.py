@@ -1,10 +1,11 @@
 """Count the words of one corpus (rule count_words)."""
 
 from workflow_scripts.data.tables import read_dataset_table, texts_of
-from workflow_scripts.data.words import Words, count_words
+from workflow_scripts.data.words import count_words
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.words import Words
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.training import TeacherEncoding
 from workflow_scripts.training.data import read_columns
-from workflow_scripts.training.settings import TeacherEncoding
 
 _GPUS = 1
 """That the rule asks for."""

@@ -10,6 +10,7 @@ from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.suites.cost import Config
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
         outputs=["scores"],
         timings=["times"],
     )
-    config = cost.Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
+    config = Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
     encoder, _ = load_encoder(job.inputs["model"].parent)
     record = job.record()
     backbone = load_backbone(job.inputs["base"].parent)

@@ -14,13 +14,15 @@ import pyarrow as pa
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.evaluation import geometry, sts
+from workflow_scripts.evaluation import geometry
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.opened import Opened, open_run
 from workflow_scripts.evaluation.sts_tasks import tasks_of
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks, shared_texts
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job, parse_job
+from workflow_scripts.settings.suites.geometry import Config
+from workflow_scripts.settings.suites.sts import Config as Pairs
 
 
 def main() -> None:
@@ -36,7 +38,7 @@ def main() -> None:
         operational=["gpus"],
         outputs=["scores"],
     )
-    config = geometry.Config.parse(job.settings["suite"], f"suites.geometry.{job.wildcards['suite']}")
+    config = Config.parse(job.settings["suite"], f"suites.geometry.{job.wildcards['suite']}")
     paths = {path.stem: path for path in job.many("datasets")}
     tables = {name: read_dataset_table(path) for name, path in paths.items()}
     found = {name: table for name, table in tables.items() if len(table)}
@@ -51,13 +53,13 @@ def _encoding(job: Job, run: Opened, max_tokens: int) -> Encode:
     encode = run.encoding(max_tokens)
     if "beside" not in job.settings:
         return encode
-    suite = sts.Config.parse(job.settings["beside"], "suites.sts")
+    suite = Pairs.parse(job.settings["beside"], "suites.sts")
     if suite.max_tokens != max_tokens:
         return encode
     return shared_texts(encode, tasks_of(suite, job.many("beside"))).beside()
 
 
-def _task(dataset: Path, found: Mapping[str, pa.Table], alone: geometry.Config) -> Task:
+def _task(dataset: Path, found: Mapping[str, pa.Table], alone: Config) -> Task:
     def evaluate(encode: Encode) -> dict[str, Any]:
         return {"scores": geometry.evaluate(found, encode, alone)}
 

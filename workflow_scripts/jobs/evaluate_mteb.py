@@ -7,6 +7,7 @@ from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.evaluation.scores import score_table
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.suites.mteb import Config, Lists
 
 
 def main() -> None:
@@ -18,8 +19,8 @@ def main() -> None:
         inputs=["model", "tasks"],
         outputs=["scores"],
     )
-    config = mteb_tasks.Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
-    lists = mteb_tasks.Lists.parse(job.settings["mteb"], "mteb")
+    config = Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
+    lists = Lists.parse(job.settings["mteb"], "mteb")
     failures = Failures(job)
     job.record()  # checks the model, which mteb would load unchecked
     fetched = read_table(job.inputs["tasks"], TASKS).to_pylist()

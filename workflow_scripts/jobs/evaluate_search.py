@@ -15,6 +15,7 @@ from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
 from workflow_scripts.evaluation.times import write_times
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.suites.search import Config
 
 
 def main() -> None:
@@ -29,7 +30,7 @@ def main() -> None:
         outputs=["scores"],
         timings=["times"],
     )
-    config = search.Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
+    config = Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
     tasks = {path.stem: _task(path, read_table(path, LABELLED), config) for path in job.many("datasets")}
     made = evaluate_tasks(
         job,
@@ -42,7 +43,7 @@ def main() -> None:
     write_times(job.timings["times"], made.tables["times"], record)
 
 
-def _task(path: Path, table: pa.Table, config: search.Config) -> Task:
+def _task(path: Path, table: pa.Table, config: Config) -> Task:
     alone = config.of_task(path.stem)
 
     def evaluate(encode: Encode) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from workflow_scripts.columns.scores import SCORES, SIMILARITIES
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.opened import open_run
 from workflow_scripts.evaluation.sts_tasks import tasks_of
 from workflow_scripts.evaluation.task_by_task import evaluate_tasks
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.suites.sts import Config
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
         operational=["gpus"],
         outputs=["scores", "pairs"],
     )
-    config = sts.Config.parse(job.settings["suite"], f"suites.sts.{job.wildcards['suite']}")
+    config = Config.parse(job.settings["suite"], f"suites.sts.{job.wildcards['suite']}")
     tasks = tasks_of(config, job.many("datasets"))
     run = open_run(job)
     columns = {"scores": SCORES, "pairs": SIMILARITIES}

@@ -9,13 +9,14 @@ import pyarrow as pa
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.evaluation.base import Evaluator, SuiteConfig
+from workflow_scripts.evaluation.base import Evaluator
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.opened import open_run
 from workflow_scripts.evaluation.scores import gap
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.suites import SuiteConfig
 
 
 def main() -> None:

@@ -1,11 +1,12 @@
 """Copy one published encoder from the first of its sources that is available (rule fetch_encoder)."""
 
-from workflow_scripts.data.encoders import Fetch, copy_files, locate
+from workflow_scripts.data.encoders import copy_files, locate
 from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.encoders import Fetch
 
 
 def main() -> None:

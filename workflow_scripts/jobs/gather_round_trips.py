@@ -3,11 +3,11 @@
 import pyarrow as pa
 
 from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES
-from workflow_scripts.data.round_trip_settings import Shape
 from workflow_scripts.data.round_trips import to_train_on
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.round_trips import Shape
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from workflow_scripts.evaluation.scores import gap, score_table
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.suites.attention import Config
 
 
 def main() -> None:
@@ -18,7 +19,7 @@ def main() -> None:
         inputs=["model", "dataset"],
         outputs=["scores", "maps"],
     )
-    config = attention.Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
+    config = Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
     record = job.record()
     if encoder.tokenizers:

@@ -1,10 +1,11 @@
 """Measure how much of the evaluation sets occurs in one corpus (rule measure_contamination)."""
 
-from workflow_scripts.data.contamination import Config, contamination
+from workflow_scripts.data.contamination import contamination
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.contamination import Config
 
 
 def main() -> None:

@@ -3,18 +3,12 @@
 import pyarrow as pa
 
 from workflow_scripts.columns.corpora import DROPPED, SENTENCES, WORD_COUNTS
-from workflow_scripts.data.exemplars import (
-    ExtractivePool,
-    Validator,
-    greedy_cover,
-    lacks,
-    pool_table,
-    token_counter,
-)
+from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
 from workflow_scripts.data.words import top_words
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.exemplars import ExtractivePool
 
 BATCH = 2000  # sentences checked at once; the first ones that qualify are enough
 

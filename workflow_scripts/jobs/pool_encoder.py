@@ -1,12 +1,13 @@
 """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.methods.frozen import Config, build
+from workflow_scripts.methods.frozen import build
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.methods.frozen import Config
 
 
 def main() -> None:

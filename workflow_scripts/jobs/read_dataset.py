@@ -3,10 +3,11 @@
 import pyarrow as pa
 
 from workflow_scripts.columns.corpora import DROPPED, FORMS
-from workflow_scripts.data.sources import Dataset, data_root, load_planned
+from workflow_scripts.data.sources import data_root, load_planned
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.datasets import Dataset
 
 
 def main() -> None:

@@ -1,10 +1,11 @@
 """Split one corpus into training text and pairs for choosing checkpoints (rule split_corpus)."""
 
-from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split, with_sentences_of
+from workflow_scripts.data.corpora import adjacency_pairs, split, with_sentences_of
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.corpora import Corpus
 
 DEV_SEED = 0  # the development set is the same for every run
 

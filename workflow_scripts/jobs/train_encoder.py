@@ -12,6 +12,7 @@ from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.training import Development, Training
 from workflow_scripts.training import ranks
 from workflow_scripts.training.data import TrainingData, read_auxiliary, read_columns, read_teacher
 from workflow_scripts.training.loop import train
@@ -22,7 +23,6 @@ from workflow_scripts.training.session import (
     try_again_when_stopped,
     write_speed,
 )
-from workflow_scripts.training.settings import Development, Training
 
 
 def main() -> None:

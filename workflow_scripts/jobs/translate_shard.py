@@ -4,21 +4,16 @@ import hashlib
 import json
 
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
-from workflow_scripts.apis.llm import LlmBlock
-from workflow_scripts.apis.translators import (
-    Direction,
-    Translator,
-    TranslatorSlice,
-    translate_all,
-    translator_of,
-)
+from workflow_scripts.apis.translators import Direction, Translator, translate_all, translator_of
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data.round_trip_settings import Limits, Translation
 from workflow_scripts.data.round_trips import round_trips, rows_of_shard, usable_answers
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import Job, parse_job
 from workflow_scripts.provenance.record import Input
+from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.round_trips import Limits, Translation
+from workflow_scripts.settings.translators import TranslatorSlice
 
 
 def main() -> None:

@@ -3,14 +3,16 @@
 import pyarrow as pa
 
 from workflow_scripts.apis.ledger import Ledger, is_offline, ledger_path
-from workflow_scripts.apis.llm import Llm, LlmBlock, usage_of
+from workflow_scripts.apis.llm import Llm, usage_of
 from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
 from workflow_scripts.data.exemplar_writing import ModelValidator, write_pool
-from workflow_scripts.data.exemplars import LlmPool, pool_table, token_counter
+from workflow_scripts.data.exemplars import pool_table, token_counter
 from workflow_scripts.data.words import top_words
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.exemplars import LlmPool
+from workflow_scripts.settings.llms import LlmBlock
 
 
 def main() -> None:

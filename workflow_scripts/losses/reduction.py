@@ -16,33 +16,10 @@ to treat it:
 Shape suffixes: V views, B sentences, D width.
 """
 
-from typing import Literal
-
 import torch
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from workflow_scripts.config import Settings
-
-
-class ThresholdConfig(Settings):
-    """The threshold c."""
-
-    surrogate: Literal["straight_through", "soft", "frozen"] = Field(description="How c gets a gradient.")
-    start: float | None = Field(
-        ge=0, description="First value; null draws it from U(0, 1) with the run's seed."
-    )
-    temperature: float = Field(gt=0, description="T of the surrogate, on the scale of the deviations.")
-    travel: float = Field(
-        ge=0,
-        description="How far c can move in one schedule: the sum of its learning rates; 0 if frozen.",
-    )
-
-    @model_validator(mode="after")
-    def _frozen_does_not_move(self) -> "ThresholdConfig":
-        if (self.surrogate == "frozen") != (self.travel == 0):
-            raise ValueError("a frozen threshold has travel 0, and no other has")
-        return self
+from workflow_scripts.settings.methods.three_r import ThresholdConfig
 
 
 class Threshold(nn.Module):

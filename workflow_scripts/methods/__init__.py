@@ -6,16 +6,9 @@ every old one. ``methods.base`` says what a method is.
 
 import importlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import ConfigError
-
-
-def method_names() -> list[str]:
-    """Names of all methods: the files of this folder but the contract."""
-    files = (file for folder in __path__ for file in Path(folder).glob("[a-z]*.py"))
-    return sorted(file.stem for file in files if file.stem != "base")
 
 
 def load_method(name: str) -> Any:

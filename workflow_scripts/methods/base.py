@@ -1,9 +1,9 @@
 """The whole contract of a method: what a file of this folder holds, and what the training loop asks of it.
 
-A method is a module with ``Config``, ``overrides``, ``build`` and ``Objective`` (``Method``); rule train_encoder
-imports it by the name that ``module`` of a block in config/methods.yaml gives. The smallest is ``simcse``. Two
-kinds of modules train nothing and have ``Config`` and ``build`` alone: ``frozen``, an encoder as it is, and those
-that start from finished runs (``JoiningMethod``).
+A method is a module with ``overrides``, ``build`` and ``Objective`` (``Method``); its ``Config`` is in the module of
+its name in ``settings/methods``. Rule train_encoder imports both by the name that ``module`` of a block in
+config/methods.yaml gives. The smallest is ``simcse``. Two kinds of modules train nothing and have ``Config`` and
+``build`` alone: ``frozen``, an encoder as it is, and those that start from finished runs (``JoiningMethod``).
 
 Every training imports this file, so an edit of it retrains everything: it is kept to declarations.
 """
@@ -16,27 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from workflow_scripts.config import Settings
-from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, has_dropout
+from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.start import Size, Start
 
 Metrics = Mapping[str, NDArray[np.float64]]
 """Name of a metric to its value at every step."""
-
-
-class MethodConfig(Settings):
-    """Settings of a method: every field is a key of its block in config/methods.yaml.
-
-    ``readout`` (``models.readouts.AnyReadout``) says how token states become a vector, ``base`` holds the settings
-    of a method underneath, ``pool`` and ``words`` ask for the columns ``exemplar`` and ``word``. Values that make no
-    sense together are refused by a pydantic validator.
-    """
-
-    module: str
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """Substitutions and warnings, printed with every number that these settings lead to."""
-        return ()
 
 
 class Objective(Protocol):
@@ -96,6 +82,20 @@ class ContrastiveObjective(Objective):
 
 
 AnyObjective = Objective
+
+
+def check_fit(config: MethodConfig, *backbones: PreTrainedModel) -> None:
+    """Refuse settings that ask for what the encoders lack.
+
+    Raises:
+        ConfigError: with the first such setting.
+    """
+    sizes = [
+        Size(one.config.num_hidden_layers, one.config.hidden_size, drops=has_dropout(one))
+        for one in backbones
+    ]
+    for misfit in config.misfits(Start(sizes=sizes)):
+        raise ConfigError(misfit)
 
 
 class Method(Protocol):

@@ -25,14 +25,11 @@ Shape suffixes: B sentences of both views, T tokens, D width, M masked tokens.
 """
 
 import copy
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from pydantic import Field
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -41,37 +38,15 @@ from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.methods.diffcse import Config
 from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import Contrastive, overrides
+from workflow_scripts.training.contrastive import overrides
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import corrupted
 from workflow_scripts.training.mlm_head import load_masked_language_model
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
-
-
-class Config(Contrastive):
-    """Settings of DiffCSE."""
-
-    module: Literal["diffcse"]
-    mlm_probability: float = Field(gt=0, lt=1, description="Of the tokens, masked for the generator.")
-    masking: Literal["bert", "mask"] = Field(
-        description="What chosen tokens become: 80% [MASK], 10% random and 10% unchanged, or all [MASK]."
-    )
-    filled: Literal["all", "chosen"] = Field(
-        description="Tokens that the generator rewrites: all but [CLS], as in the code, or the chosen ones."
-    )
-    generator_dropout: bool = Field(description="Whether the generator drops out as while training.")
-    weight: float = Field(gt=0, description="lambda, of the loss of replaced tokens.")
-    projector: Literal["head", "batch_norm"] = Field(
-        description="On top of the vector while training: SimCSE's MLP, or two layers with BatchNorm."
-    )
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The generator's, and the readout's."""
-        return [*self.readout.labels, "the base encoder itself stands in for DiffCSE's generator, DistilBERT"]
 
 
 class Projector(nn.Module):
@@ -126,12 +101,8 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     """The encoder that is trained, evaluated and saved.
 
     Raises:
-        ConfigError: as ``contrastive.build``; or if a projector with BatchNorm were kept at test.
+        ConfigError: as ``contrastive.build``.
     """
-    if config.projector == "batch_norm" and config.head_at_test:
-        raise ConfigError(
-            "methods: a projector with batch_norm is no part of an embedding. Set head_at_test: false."
-        )
     return contrastive.build(config, backbone, head=config.projector == "head")
 
 

@@ -10,39 +10,17 @@ corpus (rule encode_teacher), so a step costs one forward pass of the student, w
 Expected: JTCSE D on BERT-base 79.89 over seven STS tasks, 0.19 above its teacher (JTCSE, Table I).
 """
 
-from collections.abc import Sequence
-from typing import Literal
-
 import torch
 import torch.nn.functional as F  # noqa: N812
-from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.readouts import AnyReadout
+from workflow_scripts.settings.methods.distil import Config
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
-
-
-class Config(base.MethodConfig):
-    """Settings of distillation."""
-
-    module: Literal["distil"]
-    readout: AnyReadout
-    target: Literal["sum", "mean"] = Field(
-        description="The teacher's vector, or that over its encoders' number."
-    )
-    dropout: float | None = Field(
-        ge=0, lt=1, description="Of hidden states and attention; null keeps the model's."
-    )
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The readout's."""
-        return self.readout.labels
 
 
 def overrides(config: Config) -> dict[str, float | None]:

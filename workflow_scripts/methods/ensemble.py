@@ -11,20 +11,10 @@ Expected: EDFSE-BERT 79.04 over seven STS tasks, JTCSE-BERT + UC 80.60 (JTCSE, T
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
-from pydantic import Field
-
-from workflow_scripts.methods.base import MethodConfig
 from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.ensemble import Ensemble
-
-
-class Config(MethodConfig):
-    """Settings of an ensemble."""
-
-    module: Literal["ensemble"]
-    weights: tuple[float, ...] | None = Field(description="Of the runs, in their order; null: 1 each.")
+from workflow_scripts.settings.methods.ensemble import Config
 
 
 def build(config: Config, encoders: Sequence[TextEncoder]) -> Ensemble:

@@ -3,31 +3,10 @@
 Published checkpoints of other methods are read so as well, each by the readout, and in the prompt, of its authors.
 """
 
-from collections.abc import Sequence
-from typing import Literal
-
-from pydantic import Field
 from transformers import PreTrainedModel
 
-from workflow_scripts.methods.base import MethodConfig
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.readouts import AnyReadout
-from workflow_scripts.models.templates import Template
-
-
-class Config(MethodConfig):
-    """Settings of a frozen run."""
-
-    module: Literal["frozen"]
-    readout: AnyReadout
-    template: Template | None = Field(
-        default=None, description="Prompt that sentences are put into; left out for none."
-    )
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """What the readout declares."""
-        return self.readout.labels
+from workflow_scripts.settings.methods.frozen import Config
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:

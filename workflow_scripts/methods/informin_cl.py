@@ -9,25 +9,16 @@ trains the [CLS] state without a head, at batch size 128 and rate 5e-5.
 Expected: BERT-base 74.93 over seven STS tasks (as 3R reproduces it).
 """
 
-from typing import Literal
-
 import torch.nn.functional as F  # noqa: N812
-from pydantic import Field
 from torch import Tensor
 
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.training.contrastive import Contrastive, build, overrides
+from workflow_scripts.settings.methods.informin_cl import Config
+from workflow_scripts.training.contrastive import build, overrides
 from workflow_scripts.training.data import TrainingData
 
 __all__ = ["Config", "Objective", "build", "overrides"]
-
-
-class Config(Contrastive):
-    """Settings of InforMin-CL."""
-
-    module: Literal["informin_cl"]
-    reconstruction_weight: float = Field(ge=0, description="w; 0 is SimCSE.")
 
 
 class Objective(simcse.Objective):

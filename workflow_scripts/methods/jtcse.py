@@ -23,59 +23,24 @@ Expected: on BERT-base 79.70 over seven STS tasks (the paper, seeds 1 to 5 close
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
 from workflow_scripts.methods import base
-from workflow_scripts.models.cross_attention import CrossMode, check_sub_encoders, cross_layers, run_twin
+from workflow_scripts.models.cross_attention import check_sub_encoders, run_twin
 from workflow_scripts.models.encoder import SentenceEncoder, has_dropout
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.models.readouts import AnyReadout
+from workflow_scripts.settings.methods.jtcse import Config
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
-Term = Literal["nce", "icnce", "ictm"]
 UNTRAINED_POOLER = "JTCSE's modulus starts from a pooler that nobody trained"
-
-
-class Config(base.MethodConfig):
-    """Settings of JTCSE and TNCSE."""
-
-    module: Literal["jtcse"]
-    readout: AnyReadout = Field(description="Of each sub-encoder, at test.")
-    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
-    dropout: float | None = Field(
-        ge=0, lt=1, description="Of hidden states and attention; null keeps the encoders'."
-    )
-    terms: tuple[Term, ...] = Field(min_length=1, description="Terms of Eq. 15 that are added up (Table X).")
-    cross_every: int | None = Field(gt=0, description="k: every k-th layer attends across; null: none does.")
-    cross_mode: CrossMode = Field(description="Where the cross-attention goes.")
-    direction: Literal["random", "forward"] = Field(description="Of ICNCE: by a coin, or always I to II.")
-    modulus_weight: float = Field(gt=0, description="Of the modulus term; 0.5 in the code, 1 in Eq. 13.")
-    modulus_of: Literal["pooler", "cls"] = Field(description="What the modulus is taken of.")
-    bypassed_layernorms: int = Field(ge=0, description="Last layers whose LayerNorms are left out (Fig. 8).")
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The readout's."""
-        return self.readout.labels
-
-    @property
-    def reads_pooler(self) -> bool:
-        """Whether a modulus is taken of the poolers' output."""
-        return "ictm" in self.terms and self.modulus_of == "pooler"
-
-    @property
-    def reads_cross_streams(self) -> bool:
-        """Whether cross-attention reaches the loss."""
-        return "icnce" in self.terms or self.cross_mode == "feedback"
 
 
 def overrides(config: Config) -> dict[str, Any]:
@@ -92,8 +57,7 @@ def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
     if len(backbones) != 2:
         raise ConfigError(f"encoders: JTCSE joins two runs; there are {len(backbones)}. Name two in `runs`.")
     check_sub_encoders(backbones)
-    if config.cross_every is not None:
-        cross_layers(backbones[0].config.num_hidden_layers, config.cross_every)
+    base.check_fit(config, *backbones)
     if config.dropout is None and not has_dropout(backbones[0]):
         raise ConfigError(
             "methods: dropout is null, but the encoders drop nothing of their own. Give a number."

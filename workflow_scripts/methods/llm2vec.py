@@ -16,35 +16,21 @@ does, or pad: transformers' SDPA reads a batch without padding causally whatever
 Expected: LLaMA-2-7B 76.15 over seven STS tasks, 77.53 with 3R (as 3R reproduces it).
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
-from pydantic import Field
 from torch import nn
 from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways
+from workflow_scripts.settings.methods.llm2vec import Config
 from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import Contrastive
 
 __all__ = ["Config", "Objective", "build", "overrides"]
-
-
-class Config(Contrastive):
-    """Settings of LLM2Vec."""
-
-    module: Literal["llm2vec"]
-    bidirectional: bool = Field(description="Whether tokens attend to those after them.")
-    lora_rank: int = Field(gt=0, description="Rank r of the adapters.")
-    lora_alpha: int = Field(gt=0, description="Their scale is alpha / r.")
-    lora_dropout: float = Field(ge=0, lt=1, description="Of the adapters' inputs.")
-    weights: Literal["float32", "bfloat16"] = Field(
-        description="Precision of the frozen weights, and of the model that is saved."
-    )
 
 
 def overrides(config: Config) -> dict[str, Any]:

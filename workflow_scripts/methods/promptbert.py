@@ -28,10 +28,8 @@ Shape suffixes: B sentences, T tokens, L distinct lengths, W tokens of a templat
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -39,34 +37,16 @@ from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods.base import ContrastiveObjective
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, position_offset
 from workflow_scripts.models.packing import Packing
-from workflow_scripts.models.templates import Template, pieces
+from workflow_scripts.models.templates import pieces
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
+from workflow_scripts.settings.methods.promptbert import Config
+from workflow_scripts.settings.templates import Template
 from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import Contrastive, overrides, rows_of_all
+from workflow_scripts.training.contrastive import overrides, rows_of_all
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
-
-
-class Config(Contrastive):
-    """Settings of PromptBERT."""
-
-    module: Literal["promptbert"]
-    templates: tuple[Template, Template] = Field(description="One for each view while training.")
-    test_template: Template = Field(
-        description="At test; the code ends sentences in a full stop there alone."
-    )
-    denoise: bool = Field(description="Whether the templates' own vectors are subtracted while training.")
-    cut: Literal["sentence", "with_specials"] = Field(
-        description="What training.max_tokens counts: the sentence's own tokens, or [CLS] and [SEP] too."
-    )
-    bias_positions: Literal["own", "zero"] = Field(
-        description="First position of a bare template: the encoder's own first, or 0."
-    )
-    chosen_by: Literal["denoised", "test"] = Field(
-        description="How checkpoints are scored: as while training, or as at test."
-    )
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:

@@ -6,29 +6,10 @@ it, or through the pooler that the encoder came with.
 """
 
 from collections.abc import Sequence
-from typing import Literal
-
-from pydantic import Field
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.methods.base import MethodConfig
 from workflow_scripts.models.encoder import TextEncoder
-from workflow_scripts.models.readouts import AnyReadout
-
-
-class Config(MethodConfig):
-    """Settings of another readout of one run."""
-
-    module: Literal["repooled"]
-    readout: AnyReadout
-    keeps_prompt: bool = Field(
-        default=True, description="False reads sentences as they are, where the run puts them into a prompt."
-    )
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The readout's."""
-        return self.readout.labels
+from workflow_scripts.settings.methods.repooled import Config
 
 
 def build(config: Config, encoders: Sequence[TextEncoder]) -> TextEncoder:

@@ -10,25 +10,19 @@ seed (the paper prints 76.25); about 1.5 hours on one GPU. The laboratory's figu
 ``resources/laboratory``.
 """
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods.base import ContrastiveObjective
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.training.contrastive import Contrastive, build, overrides
+from workflow_scripts.settings.contrastive import Contrastive
+from workflow_scripts.settings.methods.simcse import Config
+from workflow_scripts.training.contrastive import build, overrides
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
-
-
-class Config(Contrastive):
-    """Settings of unsupervised SimCSE."""
-
-    module: Literal["simcse"]
 
 
 class Objective(ContrastiveObjective):

@@ -5,25 +5,18 @@ second view made of another text. Both texts are seen under dropout and go throu
 A corpus of the form sentences, round trips alone or beside what they came from, is for ``simcse`` itself.
 """
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.training.contrastive import Contrastive, build, overrides, rows_of_all
+from workflow_scripts.settings.methods.simcse_pairs import Config
+from workflow_scripts.training.contrastive import build, overrides, rows_of_all
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
-
-
-class Config(Contrastive):
-    """Settings of SimCSE on pairs."""
-
-    module: Literal["simcse_pairs"]
 
 
 class Objective(simcse.Objective):

@@ -14,49 +14,21 @@ chooses, as for every other method.
 Expected: BERT-base 76.10 over seven STS tasks (as 3R prints it; its cells average 75.95).
 """
 
-from typing import Literal
-
 import torch
 import torch.nn.functional as F  # noqa: N812
-from pydantic import Field
 from torch import Tensor
-from transformers import PreTrainedModel
 
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
-from workflow_scripts.models.readouts.pooling import Config as Pooled
 from workflow_scripts.models.readouts.pooling import pool
-from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import Contrastive, overrides
+from workflow_scripts.settings.methods.sscl import Config
+from workflow_scripts.settings.readouts.pooling import Config as Pooled
+from workflow_scripts.training.contrastive import build, overrides
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
-
-
-class Config(Contrastive):
-    """Settings of SSCL."""
-
-    module: Literal["sscl"]
-    negative_layers: tuple[int, ...] = Field(min_length=1, description="Hidden states that are negatives.")
-
-
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is trained, evaluated and saved.
-
-    Raises:
-        ConfigError: if the readout cannot be taken at other layers, or the encoder has no such layers.
-    """
-    depth = backbone.config.num_hidden_layers
-    if not isinstance(config.readout, Pooled) or len(config.readout.indices) != 1:
-        raise ConfigError("methods: SSCL pools one layer as it pools others. Give a pooling readout of one.")
-    if not all(-depth - 1 <= layer <= depth for layer in config.negative_layers):
-        raise ConfigError(
-            f"methods: negative_layers {config.negative_layers}; hidden states are 0 to {depth}."
-        )
-    return contrastive.build(config, backbone)
 
 
 class Objective(simcse.Objective):

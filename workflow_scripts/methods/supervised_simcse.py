@@ -7,31 +7,19 @@ with the readout ``layer_attention`` the two are LayerAttPooler's Equations 8 an
 Expected: BERT-base on 275,601 NLI triples, three epochs of batches of 512, seven STS tasks: 81.57.
 """
 
-from typing import Literal
-
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from workflow_scripts.losses.infonce import infonce, infonce_with_negatives
 from workflow_scripts.methods.base import ContrastiveObjective
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.training.contrastive import Contrastive, build, overrides, rows_of_all
+from workflow_scripts.settings.methods.supervised_simcse import Config
+from workflow_scripts.training.contrastive import build, overrides, rows_of_all
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
-
-
-class Config(Contrastive):
-    """Settings of supervised SimCSE."""
-
-    module: Literal["supervised_simcse"]
-    hard_negatives: bool = Field(description="Whether the corpus's column of negatives is read.")
-    hard_negative_weight: float = Field(
-        description="Added to the logit of a row's own hard negative: 0 in SimCSE, 1 in LayerAttPooler's code."
-    )
 
 
 class Objective(ContrastiveObjective):

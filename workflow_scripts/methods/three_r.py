@@ -38,22 +38,22 @@ Expected: SimCSE on BERT-base 75.21 without and 77.52 with it (the paper, five r
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.losses.reduction import Threshold, ThresholdConfig, deviation, reduce
+from workflow_scripts.losses.reduction import Threshold, deviation, reduce
 from workflow_scripts.methods import base, load_method
-from workflow_scripts.methods.base import ContrastiveObjective, Method, MethodConfig
+from workflow_scripts.methods.base import ContrastiveObjective, Method
 from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.methods.three_r import Config
 from workflow_scripts.training.data import TrainingData
 
 FEW = 0.1
@@ -63,58 +63,6 @@ LAST = 0.2
 EMPTY = "3R: for a tenth of the steps or more no dimension was redundant, so that nothing was subtracted"
 FULL = "3R: for a tenth of the steps or more every dimension was redundant (overall subtraction)"
 ON_ITS_WAY = "3R: its threshold c had not settled when the training ended"
-
-
-def _parsed(block: MethodConfig | Mapping[str, Any]) -> MethodConfig:
-    """Settings of the method underneath.
-
-    Raises:
-        ConfigError: if it is no contrastive method, or a setting is wrong.
-    """
-    if isinstance(block, MethodConfig):
-        return block
-    module = load_method(str(block.get("module")))
-    if not issubclass(getattr(module, "Objective", object), ContrastiveObjective):
-        raise ConfigError(f"base: {block.get('module')} has no vectors to reduce. Name a contrastive method.")
-    config: MethodConfig = module.Config.parse(block, "base")
-    return config
-
-
-class Config(MethodConfig):
-    """Settings of 3R."""
-
-    module: Literal["three_r"]
-    base: Annotated[SerializeAsAny[MethodConfig], BeforeValidator(_parsed)] = Field(
-        description="The method underneath; in the configuration, the name of its block."
-    )
-    pool: str | None = Field(description="Pool of exemplars; null where none are subtracted.")
-    k: int = Field(gt=0, description="Exemplars a step; at most as many as the pool has.")
-    words: int | None = Field(
-        gt=1, description="Most frequent words of the corpus; null where none are read."
-    )
-    identify: Literal["batch", "both_views", "words_at_start", "words_each_step", "all"]
-    subtract: Literal["exemplars", "words", "word_rows", "own"]
-    where: Literal["after_head", "before_head"]
-    detach: bool = Field(description="Whether the redundant vector is held fixed.")
-    threshold: ThresholdConfig
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """Those of the method underneath."""
-        return self.base.labels
-
-    @property
-    def reads_words(self) -> bool:
-        """Whether frequent words are embedded."""
-        return self.identify.startswith("words") or self.subtract.startswith("word")
-
-    @model_validator(mode="after")
-    def _reads_what_it_names(self) -> "Config":
-        if (self.pool is not None) != (self.subtract == "exemplars"):
-            raise ValueError("give a pool where exemplars are subtracted, and null elsewhere")
-        if (self.words is not None) != self.reads_words:
-            raise ValueError("give words where words are embedded, and null elsewhere")
-        return self
 
 
 def overrides(config: Config) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ Shape suffixes: B sentences, H heads, T tokens, D width.
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -37,8 +37,8 @@ from workflow_scripts.models.encoder import check_length
 from workflow_scripts.models.packed import Attended, PackedEncoder, Weigh, packs
 from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.methods.jtcse import CrossMode
 
-CrossMode = Literal["parallel", "literal", "feedback"]
 Pair = tuple[Tensor, Tensor]
 
 

@@ -20,9 +20,10 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.folders import TOKENISER_FILES, backbone_folder
 from workflow_scripts.models.packed import PackedEncoder, Reads, packs
 from workflow_scripts.models.packing import Packing
-from workflow_scripts.models.readouts import ReadoutConfig, build_readout, draw_linear_layers
-from workflow_scripts.models.templates import Template
+from workflow_scripts.models.readouts import build_readout, draw_linear_layers
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.readouts import ReadoutConfig
+from workflow_scripts.settings.templates import Template
 
 _OF_A_LAYER = re.compile(r"\blayers?\.\d+\.")  # a weight's name
 

@@ -19,7 +19,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_tokenizer
 from workflow_scripts.models.folders import ENSEMBLE_FILE, sub_encoder_folder
 from workflow_scripts.models.packing import Packing
-from workflow_scripts.models.readouts import ReadoutConfig
+from workflow_scripts.settings.readouts import ReadoutConfig
 
 
 class SavedEnsemble(Settings):

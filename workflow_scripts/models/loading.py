@@ -12,9 +12,9 @@ from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.folders import ENCODER_FILE, ENSEMBLE_FILE, HEAD_FILE, READOUT_FILE
-from workflow_scripts.models.readouts import AnyReadout, ReadoutConfig
-from workflow_scripts.models.templates import Template
 from workflow_scripts.provenance.artefacts import check_model_folder
+from workflow_scripts.settings.readouts import AnyReadout, ReadoutConfig
+from workflow_scripts.settings.templates import Template
 
 
 class SavedEncoder(Settings):

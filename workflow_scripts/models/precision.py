@@ -2,12 +2,10 @@
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from typing import Literal
 
 import torch
 
-Precision = Literal["auto", "float32", "bfloat16"]
-PRECISION = "Of the encoder's matrix products; auto is bfloat16 where the GPU has it, and never on a CPU."
+from workflow_scripts.settings.precision import Precision
 
 KERNELS = 128
 """Kernels that oneDNN keeps for later products of the same shapes, a megabyte or more each.

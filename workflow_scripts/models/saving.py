@@ -26,7 +26,8 @@ from workflow_scripts.models.folders import ENCODER_FILE, HEAD_FILE, READOUT_FIL
 from workflow_scripts.models.loading import SavedEncoder
 from workflow_scripts.models.portable.project_readout_module import ProjectReadout
 from workflow_scripts.models.portable.prompted_transformer import PromptedTransformer
-from workflow_scripts.models.templates import PLAIN, Template
+from workflow_scripts.models.templates import PLAIN
+from workflow_scripts.settings.templates import Template
 
 CONFIG_FILE = "config.json"
 NO_AUTO_MODEL = {

@@ -8,51 +8,13 @@ of a template.
 
 from collections.abc import Sequence
 
-from pydantic import Field, field_validator
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.portable.prompt import cut, filled
 from workflow_scripts.models.tokens import TokenisedText, tokenise
+from workflow_scripts.settings.templates import SENTENCE, Template
 
 __all__ = ["PLAIN", "Template", "cut", "fill", "most_tokens", "pieces", "tokenise_in"]
-
-SENTENCE = "[X]"
-MASK = "[MASK]"
-
-
-class Template(Settings):
-    """One prompt."""
-
-    text: str = Field(description="Exact bytes, [X] once, [MASK] any number of times.")
-    add_period: bool = Field(
-        description="Whether a sentence without a closing mark gets a full stop (PromptBERT)."
-    )
-
-    @field_validator("text")
-    @classmethod
-    def _has_one_place(cls, text: str) -> str:
-        if text.count(SENTENCE) != 1:
-            raise ValueError(f"{SENTENCE} must occur in it once")
-        return text
-
-    @property
-    def masks(self) -> int:
-        """Number of masks."""
-        return self.text.count(MASK)
-
-    def sides(self, mask_token: str | None) -> tuple[str, str]:
-        """The text before and after the sentence, with the tokeniser's own mask.
-
-        Raises:
-            ConfigError: if the template has masks and the tokeniser has none.
-        """
-        if self.masks and mask_token is None:
-            raise ConfigError("templates: the tokeniser has no mask. Choose a template without one.")
-        before, after = (part.replace(MASK, mask_token or "") for part in self.text.split(SENTENCE))
-        return before, after
-
 
 PLAIN = Template(text=SENTENCE, add_period=False)
 """The sentence itself."""

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.verdicts import Expects
-from workflow_scripts.reporting.experiment import Name
+from workflow_scripts.settings.names import Name
 
 Scale = Literal["paper", "laboratory", "demo"]
 

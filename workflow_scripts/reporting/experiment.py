@@ -9,13 +9,7 @@ from pydantic import Field, model_validator
 from workflow_scripts.config import Settings
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.reporting.records import record_of
-
-Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
-Defined = str | Annotated[list[str], Field(min_length=1)]
-"""Names of blocks of the configuration, which are looked up there."""
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Setting = Annotated[str, Field(pattern=r"^(method|training)(\.[a-z_]+)+$")]
-Place = Annotated[str, Field(pattern=r"^(method|training|exemplars)(\.[a-z_]+)+$")]
+from workflow_scripts.settings.names import Defined, Name, Place, Seed, Setting
 
 
 class Column(Settings):

@@ -6,12 +6,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.reporting.dataset_statistics import Statistics
 from workflow_scripts.reporting.experiment import Experiment, experiment_of
 from workflow_scripts.reporting.extraction_cells import Names
 from workflow_scripts.reporting.extraction_tables import ExtractionTable
 from workflow_scripts.reporting.records import record_of
+from workflow_scripts.settings.significance import Config as Significance
 
 _NO_TESTS = 0.05  # level of significance for tables without tests
 

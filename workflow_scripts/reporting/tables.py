@@ -17,7 +17,6 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.evaluation.significance import compare, summarise
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
@@ -26,6 +25,7 @@ from workflow_scripts.reporting.computed_columns import Cells, Values, computed,
 from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, MeanColumn, PathColumn
 from workflow_scripts.reporting.published import Published, read_published
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
+from workflow_scripts.settings.significance import Config as Significance
 
 Row = dict[str, Any]
 

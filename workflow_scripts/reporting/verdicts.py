@@ -20,7 +20,6 @@ from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.scores import SCORES, SIMILARITIES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.evaluation.significance import observed, resampled
 from workflow_scripts.evaluation.verdicts import (
     Evidence,
@@ -44,6 +43,7 @@ from workflow_scripts.reporting.extraction_tables import ExtractionTable, build,
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.reporting.tables import ScoreFile, cells_of
+from workflow_scripts.settings.significance import Config as Significance
 
 Row = dict[str, Any]
 DRAWN = "draw_figure"

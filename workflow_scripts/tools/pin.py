@@ -18,7 +18,7 @@ import yaml
 
 from workflow_scripts.data.hub import Kind, describe, find
 from workflow_scripts.data.planned import ON_HUB
-from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError, DataError, MissingError, one_line_errors
 from workflow_scripts.graph.checks import content_findings
 from workflow_scripts.graph.findings import refuse, unknown
@@ -26,6 +26,7 @@ from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import data_root_of
 from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml
 from workflow_scripts.provenance.artefacts import atomic
+from workflow_scripts.settings.datasets import Dataset
 
 
 class Pin(NamedTuple):

@@ -17,39 +17,38 @@ from pydantic import Field, GetJsonSchemaHandler, RootModel, TypeAdapter, create
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from workflow_scripts.apis.llm import LlmBlock
-from workflow_scripts.apis.translators import TranslatorBlock
-from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.data.contamination import Config as Contamination
-from workflow_scripts.data.corpora import Corpus, RoundTripCorpus
-from workflow_scripts.data.encoders import EncoderBlock
-from workflow_scripts.data.exemplars import ExtractivePool, LlmPool
-from workflow_scripts.data.round_trip_settings import Limits
-from workflow_scripts.data.sources import DatasetBlock
-from workflow_scripts.data.words import Words
+from workflow_scripts.config import OPERATIONAL, Settings, names_in
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.evaluation.attention import Config as AttentionSuite
-from workflow_scripts.evaluation.cost import Config as CostSuite
-from workflow_scripts.evaluation.geometry import Config as GeometrySuite
-from workflow_scripts.evaluation.mteb_tasks import Config as MtebSuite
-from workflow_scripts.evaluation.mteb_tasks import Lists as MtebLists
-from workflow_scripts.evaluation.search import Config as SearchSuite
-from workflow_scripts.evaluation.significance import Config as Significance
-from workflow_scripts.evaluation.sts import Config as StsSuite
 from workflow_scripts.extraction.settings import Extraction
 from workflow_scripts.graph.checks import check
 from workflow_scripts.graph.evaluators import evaluators
 from workflow_scripts.graph.schema import CLAIM_SCHEMA, GRID_SCHEMA, SCHEMA
-from workflow_scripts.methods import load_method, method_names
-from workflow_scripts.models.readouts import readout_kinds
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.called import Names
 from workflow_scripts.reporting.claim_file import ClaimFile
 from workflow_scripts.reporting.claim_file import Config as Claims
-from workflow_scripts.reporting.experiment import Name, RunBlock
+from workflow_scripts.reporting.experiment import RunBlock
 from workflow_scripts.reporting.settings import Grid, Report
-from workflow_scripts.training.mlm import ContinueMlm, Sizes
-from workflow_scripts.training.settings import Development, TeacherEncoding, Training
+from workflow_scripts.settings.contamination import Config as Contamination
+from workflow_scripts.settings.corpora import Corpus, RoundTripCorpus
+from workflow_scripts.settings.datasets import DatasetBlock
+from workflow_scripts.settings.encoders import EncoderBlock
+from workflow_scripts.settings.exemplars import ExtractivePool, LlmPool
+from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.mlm import ContinueMlm, Sizes
+from workflow_scripts.settings.names import Name
+from workflow_scripts.settings.round_trips import Limits
+from workflow_scripts.settings.significance import Config as Significance
+from workflow_scripts.settings.suites.attention import Config as AttentionSuite
+from workflow_scripts.settings.suites.cost import Config as CostSuite
+from workflow_scripts.settings.suites.geometry import Config as GeometrySuite
+from workflow_scripts.settings.suites.mteb import Config as MtebSuite
+from workflow_scripts.settings.suites.mteb import Lists as MtebLists
+from workflow_scripts.settings.suites.search import Config as SearchSuite
+from workflow_scripts.settings.suites.sts import Config as StsSuite
+from workflow_scripts.settings.training import Development, TeacherEncoding, Training, TrainingBlock
+from workflow_scripts.settings.translators import TranslatorBlock
+from workflow_scripts.settings.words import Words
 
 
 class Partial(RootModel[dict[str, Any]]):
@@ -93,16 +92,6 @@ class Adapt(Settings):
     )
 
 
-class TrainingBlock(Training):
-    """Length, batch size, learning rate and intervals of a training, and how its seeds share a card."""
-
-    together: int = Field(
-        gt=0,
-        description="Seeds of a run that are trained side by side on one card, by one job.",
-        json_schema_extra=OPERATIONAL,
-    )
-
-
 class PartialTraining(Partial):
     """Keys of the shared training settings, each of which may be left out."""
 
@@ -142,6 +131,9 @@ class AdaptedEncoder(Settings):
     training: PartialTraining = Field(default=PartialTraining({}), description=OVERRIDES)
 
 
+METHODS, READOUTS = "workflow_scripts.settings.methods", "workflow_scripts.settings.readouts"
+
+
 def _union(blocks: list[type[Settings]], key: str) -> Any:
     """Blocks of several kinds, distinguished by the value of ``key``."""
     if len(blocks) == 1:
@@ -150,14 +142,14 @@ def _union(blocks: list[type[Settings]], key: str) -> Any:
 
 
 AnyReadout = _union(
-    [importlib.import_module(f"workflow_scripts.models.readouts.{kind}").Config for kind in readout_kinds()],
+    [importlib.import_module(f"{READOUTS}.{kind}").Config for kind in names_in(READOUTS)],
     "kind",
 )
 
 
 def _method_block(module: str) -> type[Settings]:
     """A block of ``methods``: the module's settings, overrides of training, and readings."""
-    config: type[Settings] = load_method(module).Config
+    config: type[Settings] = importlib.import_module(f"{METHODS}.{module}").Config
     fields = config.model_fields
     named: dict[str, Any] = {"readout": (AnyReadout, Field())} if "readout" in fields else {}
     if "base" in fields:
@@ -178,7 +170,7 @@ def _method_block(module: str) -> type[Settings]:
     )
 
 
-MethodBlock: Any = _union([_method_block(module) for module in method_names()], "module")
+MethodBlock: Any = _union([_method_block(module) for module in names_in(METHODS)], "module")
 
 
 SUITES: dict[str, Any] = {

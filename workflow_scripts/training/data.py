@@ -13,9 +13,10 @@ from workflow_scripts.columns.corpora import EXEMPLARS, SENTENCES, TRIPLES, WORD
 from workflow_scripts.columns.training import TEACHER
 from workflow_scripts.data.words import cleaned, top_words
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.templates import Template, tokenise_in
+from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.settings.templates import Template
 from workflow_scripts.training.sampler import Sampler
 
 

@@ -28,6 +28,7 @@ from workflow_scripts.methods.base import Metrics, Objective
 from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.precision import mixed_precision
 from workflow_scripts.progress import Progress
+from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
 from workflow_scripts.training.checkpoints import (
     Checkpoint,
@@ -37,7 +38,6 @@ from workflow_scripts.training.checkpoints import (
     save_checkpoint,
 )
 from workflow_scripts.training.live import write_live
-from workflow_scripts.training.settings import Training
 
 STEPS_READ_AT_ONCE = 50
 """On a GPU, where reading means waiting for all that it was given to do; on a CPU every step is read."""

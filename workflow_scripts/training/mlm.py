@@ -13,46 +13,15 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
+from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.settings import Training
-
-
-class ContinueMlm(Settings):
-    """Settings of ``continue_mlm``."""
-
-    mlm_probability: float = Field(gt=0, lt=1, description="Fraction of tokens to predict; 0.15 in BERT.")
-    seed: int = Field(ge=0, description="Seed for the order of sentences, the masks and the new head.")
-    training: Training
-
-    @model_validator(mode="after")
-    def _one_process(self) -> "ContinueMlm":
-        if self.training.gpus > 1:
-            raise ValueError("training.gpus must be 1: processes choose different numbers of tokens")
-        return self
-
-
-class Sizes(Settings):
-    """Of an encoder that starts from random weights."""
-
-    layers: int = Field(gt=0)
-    width: int = Field(gt=0, description="Of the hidden states; a multiple of the heads.")
-    heads: int = Field(gt=0, description="Of attention, each of width divided by their number.")
-    feed_forward: int = Field(gt=0, description="Width within a layer's feed-forward part.")
-
-    @model_validator(mode="after")
-    def _heads_share_the_width(self) -> "Sizes":
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} is no multiple of {self.heads} heads")
-        return self
 
 
 def afresh(base: Path, sizes: Sizes) -> PreTrainedModel:

@@ -17,9 +17,9 @@ from workflow_scripts.evaluation.embeddings import Embeddings
 from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import Preempted
-from workflow_scripts.training.settings import Training
 
 
 def prepare(settings: Training, seed: int) -> torch.device:

@@ -6,7 +6,6 @@ import pytest
 
 from workflow_scripts.apis.calls import (
     Caller,
-    Calls,
     Refused,
     Transient,
     Unusable,
@@ -16,6 +15,7 @@ from workflow_scripts.apis.calls import (
     without_keys,
 )
 from workflow_scripts.errors import ApiError
+from workflow_scripts.settings.calls import Calls
 
 CALLS = {
     "timeout_seconds": 5, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 0.5, "workers": 1,

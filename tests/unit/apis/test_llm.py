@@ -14,8 +14,9 @@ from tests.fault_server import DRIP, DRIPPING_HEADERS, HANG, RESET, SHORT, Fault
 from workflow_scripts.apis import calls
 from workflow_scripts.apis.asking import Watch, adopt, settled
 from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
-from workflow_scripts.apis.llm import Llm, LlmBlock, usage_of
+from workflow_scripts.apis.llm import Llm, usage_of
 from workflow_scripts.errors import ApiError
+from workflow_scripts.settings.llms import LlmBlock
 
 KEY = "sk-canary-8899aabbccdd"
 BLOCK = {

@@ -12,9 +12,10 @@ from tests import fault_server, tiny
 from tests.fault_server import DRIP, DRIPPING_HEADERS, HANG, RESET, SHORT, FaultServer, fault, patience
 from workflow_scripts.apis import calls, translators
 from workflow_scripts.apis.ledger import Ledger, earlier_key
-from workflow_scripts.apis.llm import LlmBlock
-from workflow_scripts.apis.translators import Direction, TranslatorSlice, translate_all, translator_of
+from workflow_scripts.apis.translators import Direction, translate_all, translator_of
 from workflow_scripts.errors import ApiError, ConfigError
+from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.translators import TranslatorSlice
 
 KEY = "canary-5f1d0c"
 CALLS = {

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.data.sources import load
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.datasets import Dataset
 
 LINES = "The first sentence of all.\nThe second one is longer.\nThe third.\n"
 TRIPLES = "sent0,sent1,hard_neg\nA man is here.,Someone is here.,Nobody is here.\nTwo.,A pair.,One.\n"

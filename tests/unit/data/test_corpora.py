@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES, TRIPLES
 from workflow_scripts.config import ConfigError
-from workflow_scripts.data.corpora import Corpus, adjacency_pairs, split, with_sentences_of
+from workflow_scripts.data.corpora import adjacency_pairs, split, with_sentences_of
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.corpora import Corpus
 
 
 def corpus(dev_sentences=0, max_sentences=None):

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 import pytest
 import yaml
 
-from workflow_scripts.data.sources import Dataset, DatasetBlock, FileSource, HubSource, load
+from workflow_scripts.data.sources import load
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.datasets import Dataset, DatasetBlock, FileSource, HubSource
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: no dataset to read")

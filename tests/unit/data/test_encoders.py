@@ -8,9 +8,10 @@ import yaml
 
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import hub
-from workflow_scripts.data.encoders import FILES, EncoderBlock, copy_files, locate
+from workflow_scripts.data.encoders import FILES, copy_files, locate
 from workflow_scripts.errors import DataError, UnreachableError
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.encoders import EncoderBlock
 
 COMMIT = "0" * 40
 BLOCKS = yaml.safe_load(Path(ROOT, "config/encoders.yaml").read_text("utf-8"))["encoders"]

@@ -6,18 +6,11 @@ from hypothesis import strategies as st
 from tests import tiny
 from workflow_scripts.columns.corpora import EXEMPLARS
 from workflow_scripts.data.exemplar_writing import prompts, sentences_in
-from workflow_scripts.data.exemplars import (
-    ExtractivePool,
-    LlmPool,
-    Validator,
-    greedy_cover,
-    lacks,
-    pool_table,
-    token_counter,
-)
+from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
 from workflow_scripts.data.words import spoken
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.exemplars import ExtractivePool, LlmPool
 
 POOL = {
     "corpus": "toy", "encoder": "toy", "list_words": 30, "drop_capitalised": True, "sentences": 4, "uses": 2,

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from workflow_scripts.apis.door import text_fault
 from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
-from workflow_scripts.data.round_trip_settings import Limits, Shape
 from workflow_scripts.data.round_trips import (
     outcome_of,
     round_trips,
     rows_of_shard,
     to_train_on,
 )
+from workflow_scripts.settings.round_trips import Limits, Shape
 
 LIMITS = Limits(shards=4, untranslated_share=0.8, shortened_ratio=0.5, refused_share=0.01)
 SENTENCE = "The old king built a new town by the river."

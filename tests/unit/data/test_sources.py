@@ -8,8 +8,9 @@ from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import sources
 from workflow_scripts.data.planned import NOT_REACHED, text_of
-from workflow_scripts.data.sources import Dataset, check_contract, load, load_planned
+from workflow_scripts.data.sources import check_contract, load, load_planned
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
+from workflow_scripts.settings.datasets import Dataset
 
 TSV = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nB\t0\tc\td\n"
 REVISION = "0" * 40

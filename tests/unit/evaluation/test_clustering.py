@@ -4,14 +4,8 @@ import pytest
 
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.clustering import (
-    Config,
-    agreement,
-    cluster,
-    drawn,
-    evaluate,
-    hungarian_accuracy,
-)
+from workflow_scripts.evaluation.clustering import agreement, cluster, drawn, evaluate, hungarian_accuracy
+from workflow_scripts.settings.suites.clustering import Config
 
 CONFIG = Config(datasets=["toy"], max_tokens=64, seeds=3, n_init=2, label=None)
 

@@ -6,8 +6,9 @@ import inspect
 import pytest
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.evaluation.base import Evaluator, SuiteConfig
+from workflow_scripts.evaluation.base import Evaluator
 from workflow_scripts.graph.evaluators import evaluators
+from workflow_scripts.settings.suites import SuiteConfig
 
 
 @pytest.mark.parametrize("kind", evaluators())

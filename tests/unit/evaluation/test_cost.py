@@ -6,13 +6,8 @@ from torch import nn
 from transformers import BertConfig, BertModel
 
 from workflow_scripts.evaluation import cost
-from workflow_scripts.evaluation.cost import (
-    Config,
-    count_operations,
-    count_parameters,
-    evaluate,
-    time_against_base,
-)
+from workflow_scripts.evaluation.cost import count_operations, count_parameters, evaluate, time_against_base
+from workflow_scripts.settings.suites.cost import Config
 
 SETTINGS = Config(tokens=8, batch_sizes=[1, 4], repeats=5, warmup=1)
 

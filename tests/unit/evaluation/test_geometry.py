@@ -7,9 +7,6 @@ import pytest
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.geometry import (
-    Config,
-    Positives,
-    Sample,
     alignment,
     evaluate,
     isoscore,
@@ -17,6 +14,7 @@ from workflow_scripts.evaluation.geometry import (
     mean_modulus,
     uniformity,
 )
+from workflow_scripts.settings.suites.geometry import Config, Positives, Sample
 
 
 @pytest.fixture

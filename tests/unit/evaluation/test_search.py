@@ -5,7 +5,6 @@ import pytest
 
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.evaluation.search import (
-    Config,
     evaluate,
     flat_index,
     index_bytes,
@@ -16,6 +15,7 @@ from workflow_scripts.evaluation.search import (
     unit_length,
     without_own,
 )
+from workflow_scripts.settings.suites.search import Config
 
 CONFIG = Config(
     datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None, nlist=1, nprobe=1, readout=None

@@ -7,7 +7,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.transfer import Config, _best, _senteval_order, evaluate, soft_classes
+from workflow_scripts.evaluation.transfer import _best, _senteval_order, evaluate, soft_classes
+from workflow_scripts.settings.suites.transfer import Config
 
 WIDTH = 8
 

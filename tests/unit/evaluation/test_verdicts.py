@@ -3,13 +3,13 @@ import pytest
 from scipy import stats
 
 from workflow_scripts.evaluation.significance import (
-    Config,
     detectable_difference,
     observed,
     percentile_interval,
     resampled,
 )
 from workflow_scripts.evaluation.verdicts import Evidence, corrected, over_pairs, over_resamples, verdict
+from workflow_scripts.settings.significance import Config
 
 SETTINGS = Config(alpha=0.05, power=0.8, resamples=500, seed=3)
 DIFFERENCES = [0.9, -0.1, 0.9, 1.0, 0.2, 0.8, 1.1]

@@ -18,9 +18,8 @@ from tests.planning import ROOT
 from tests.unit.jobs.test_evaluation_jobs import run
 from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.extraction import EXTRACTION, TOKEN_AVERAGES
-from workflow_scripts.data.sources import DatasetBlock, load
+from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.evaluation.sts import RELEASED
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
 from workflow_scripts.extraction.opening import read_biases
@@ -50,6 +49,8 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
+from workflow_scripts.settings.datasets import DatasetBlock
+from workflow_scripts.settings.suites.sts import RELEASED
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 PAPER = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]

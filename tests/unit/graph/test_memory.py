@@ -4,8 +4,8 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 from workflow_scripts.graph.memory import Memory
-from workflow_scripts.graph.sizes import Size
 from workflow_scripts.graph.workloads import Workloads
+from workflow_scripts.settings.start import Size
 
 LLAMA, BERT = Size(layers=32, width=4096), Size(layers=12, width=768)
 

@@ -13,12 +13,13 @@ from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data import hub
 from workflow_scripts.data.planned import NOT_REACHED, check_planned, unversioned
 from workflow_scripts.data.readers.base import Rows
-from workflow_scripts.data.sources import Dataset, load_planned
+from workflow_scripts.data.sources import load_planned
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.graph import hashes, outside
 from workflow_scripts.graph.outside import planned_source, recorded_files, source_now
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
+from workflow_scripts.settings.datasets import Dataset
 
 COMMIT = "0" * 40
 HUB = {"kind": "hub", "repository": "team/toy", "revision": COMMIT}

@@ -17,7 +17,7 @@ from tests import fault_server
 from tests.fault_server import HANG, FaultServer, fault, patience
 from tests.jobs import Started, planned_code
 from workflow_scripts.columns.corpora import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
-from workflow_scripts.data.words import Words, count_words, spoken, top_words
+from workflow_scripts.data.words import count_words, spoken, top_words
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.artefacts import (
     job_record,
@@ -28,6 +28,7 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.words import Words
 
 KEY = "sk-canary-04d6e2a9c1"
 POOL = {

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.losses.reduction import Threshold, ThresholdConfig, deviation, reduce
+from workflow_scripts.losses.reduction import Threshold, deviation, reduce
+from workflow_scripts.settings.methods.three_r import ThresholdConfig
 
 SURROGATES = ("straight_through", "soft", "frozen")
 
@@ -118,5 +119,5 @@ def test_a_threshold_below_zero_goes_back_to_it():
 @pytest.mark.parametrize(("surrogate", "travel"), [("frozen", 0.75), ("soft", 0.0)])
 def test_a_threshold_is_frozen_or_goes_somewhere(surrogate, travel):
     block = {"surrogate": surrogate, "start": 0.5, "temperature": 0.05, "travel": travel}
-    with pytest.raises(ConfigError, match="a frozen threshold has travel 0"):
+    with pytest.raises(ConfigError, match="A frozen threshold has 0"):
         ThresholdConfig.parse(block, "threshold")

@@ -89,9 +89,9 @@ def test_sscl_reads_both_views_of_every_layer_in_one_call(tiny_bert, monkeypatch
 
 def test_sscl_refuses_readouts_and_layers_that_it_cannot_take(tiny_bert):
     two = {"readout": {"kind": "pooling", "pooler": "avg_top2", "layers": None}}
-    with pytest.raises(ConfigError, match="SSCL pools one layer"):
+    with pytest.raises(ConfigError, match="sscl pools one layer"):
         make(tiny_bert, "sscl", negative_layers=[-2], **two)
-    with pytest.raises(ConfigError, match="hidden states are 0 to 2"):
+    with pytest.raises(ConfigError, match="negative_layers: -5; the encoder has hidden states 0 to 2"):
         make(tiny_bert, "sscl", negative_layers=[-5], **AVERAGE)
     assert sscl.Config.model_fields["negative_layers"].is_required()
 

@@ -374,7 +374,7 @@ def test_layers_without_layernorms_let_the_modulus_through(parts):
         spread[last] = (norms.std() / norms.mean()).item()
         assert set(objective._sub_encoders[0].state_dict()) == set(sub_encoder(*parts[:2]).state_dict())
     assert spread[1] > spread[0]
-    with pytest.raises(ConfigError, match="bypassed_layernorms is 5; the encoder has 4 layers"):
+    with pytest.raises(ConfigError, match="bypassed_layernorms: 5; the encoder has 4 layers"):
         make(parts, bypassed_layernorms=5)
 
 
@@ -387,7 +387,7 @@ def test_sub_encoders_that_cannot_be_joined_are_refused(parts, tiny_models):
     modern = [tiny.make_backbone("modernbert", len(tokenizer)) for _ in range(2)]
     with pytest.raises(ConfigError, match="is not built as BERT"):
         jtcse.build(config(), *modern)
-    with pytest.raises(ConfigError, match="cross_every is 3"):
+    with pytest.raises(ConfigError, match="cross_every: 3; the 4 layers"):
         jtcse.build(config(cross_every=3), sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer))
     assert cross_attention.cross_layers(DEPTH, 2) == [2, 4]
 

@@ -7,7 +7,7 @@ from workflow_scripts.config import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix, infonce
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.readouts.pooling import LAYERS
+from workflow_scripts.settings.readouts.pooling import LAYERS
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
@@ -105,7 +105,7 @@ def test_an_encoder_that_drops_nothing_cannot_make_two_views(tiny_models):
     """ModernBERT is published without dropout; a zero that was asked for is an ablation."""
     for kind in ("bert", "roberta"):
         make(tiny_models[kind], dropout=None)
-    with pytest.raises(ConfigError, match="dropout is null"):
+    with pytest.raises(ConfigError, match="dropout: null; the encoder drops nothing"):
         make(tiny_models["modernbert"], dropout=None)
     make(tiny_models["modernbert"], dropout=0.0)
 

@@ -451,10 +451,10 @@ def test_nothing_is_reduced_at_test(tiny_bert):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"pool": None}, "give a pool where exemplars are subtracted"),
-        ({"words": 20}, "give words where words are embedded"),
+        ({"pool": None}, r"methods\.pool: None with subtract exemplars"),
+        ({"words": 20}, r"methods\.words: 20 with identify batch"),
         ({"base": base() | {"temperature": 2.0}}, r"base\.temperature"),
-        ({"base": {"module": "frozen"}}, "frozen has no vectors to reduce"),
+        ({"base": {"module": "frozen", "readout": base()["readout"]}}, "frozen compares no pairs of vectors"),
         ({"k": 0}, r"methods\.k"),
     ],
 )

@@ -17,8 +17,8 @@ from workflow_scripts.models.encoder import (
     load_tokenizer,
 )
 from workflow_scripts.models.readouts import pooling as pooling_readout
-from workflow_scripts.models.readouts.pooling import LAYERS
 from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.settings.readouts.pooling import LAYERS
 
 PADDING = 20
 TEXTS = ["The old town.", "A river in the north of the city and a stone by the water from the school."]

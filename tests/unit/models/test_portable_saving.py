@@ -13,11 +13,12 @@ from tests import tiny
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
-from workflow_scripts.models.readouts import _module, set_mask_token
+from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.saving import save_encoder
-from workflow_scripts.models.templates import Template
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.provenance.closure import PACKAGE
+from workflow_scripts.settings.readouts import parse_readout
+from workflow_scripts.settings.templates import Template
 
 MAX_TOKENS = 12
 TEXTS = [*tiny.sentences(9, seed=4), "x", "The school by the river " * 4]
@@ -44,7 +45,7 @@ CASES = {
 
 def save(place, folder, block, head, template):
     torch.manual_seed(0)
-    config = _module(block["kind"]).Config.parse(block, "readout")
+    config = parse_readout(block)
     encoder = SentenceEncoder(load_backbone(folder), config, head=head, head_at_test=head, template=template)
     tokenizer = load_tokenizer(folder)
     set_mask_token(encoder.readout, tokenizer)
@@ -147,18 +148,21 @@ def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert,
     assert np.abs(encode(own, tokenizer, TEXTS, MAX_TOKENS) - found).max() > 1e-3
 
 
-OWN = """
+OWN_SETTINGS = """
 from typing import Literal
 
-import torch
-from torch import nn
-
-from workflow_scripts.models.readouts import Readout, ReadoutConfig
+from workflow_scripts.settings.readouts import ReadoutConfig
 
 
 class Config(ReadoutConfig):
     kind: Literal["last_token"]
     scale: float
+"""
+OWN = """
+import torch
+from torch import nn
+
+from workflow_scripts.models.readouts import Readout
 
 
 class LastToken(Readout):
@@ -183,10 +187,13 @@ def test_a_readout_that_knows_nothing_of_saving_is_saved_and_needs_the_project_t
     from sentence_transformers import SentenceTransformer
 
     from workflow_scripts.models import readouts
+    from workflow_scripts.settings import readouts as settings
 
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own/last_token.py").write_text(OWN)
-    monkeypatch.setattr(readouts, "__path__", [*readouts.__path__, str(tmp_path / "own")])
+    for package, text in ((readouts, OWN), (settings, OWN_SETTINGS)):
+        folder = tmp_path / package.__name__
+        folder.mkdir()
+        (folder / "last_token.py").write_text(text)
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     place = tmp_path / "model"
     vectors = save(place, tiny_bert, {"kind": "last_token", "scale": 2.0}, True, None)
     ours, tokenizer = load_encoder(place)

@@ -15,9 +15,9 @@ from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.models.readouts import pooling as pooling_readout
-from workflow_scripts.models.readouts.pooling import LAYERS
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.settings.readouts.pooling import LAYERS
 
 MAX_TOKENS = 12
 TEXTS = [*tiny.sentences(9, seed=4), "x", "The school by the river " * 4]

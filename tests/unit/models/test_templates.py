@@ -2,7 +2,8 @@ import pytest
 
 from workflow_scripts.config import ConfigError
 from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.models.templates import PLAIN, Template, pieces, tokenise_in
+from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
+from workflow_scripts.settings.templates import Template
 
 
 @pytest.mark.parametrize("text", ["no place", "[X] and [X]"])

@@ -10,7 +10,6 @@ import pytest
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.evaluation.scores import Score, score_table
-from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.figures import alignment_uniformity, scatter, sweep
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import FigureStyle
@@ -24,6 +23,7 @@ from workflow_scripts.reporting.published import read_published
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.settings import Grid
 from workflow_scripts.reporting.tables import ScoreFile, build
+from workflow_scripts.settings.significance import Config as Significance
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 

@@ -9,11 +9,11 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.scores import Score, gap, score_table
-from workflow_scripts.evaluation.significance import Config as Significance
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.published import Published, read_published
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import ScoreFile, build
+from workflow_scripts.settings.significance import Config as Significance
 
 SIGNIFICANCE = Significance(alpha=0.05, power=0.8, resamples=100, seed=0)
 BASE, OURS, OTHER = "frozen_cls.mini", "simcse.mini.wiki", "s2sent.mini.wiki"

@@ -8,8 +8,9 @@ import yaml
 
 from tests.planning import ROOT
 from workflow_scripts.data.hub import HubFile
-from workflow_scripts.data.sources import Dataset, load
+from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError, DataError, UnreachableError
+from workflow_scripts.settings.datasets import Dataset
 from workflow_scripts.tools import pin
 from workflow_scripts.tools.pin import find_pins, pinned, write
 

@@ -11,9 +11,9 @@ from tests.planning import DEMO, ROOT, run
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.queue import PLUGIN_CALLS, Settings
-from workflow_scripts.graph.sizes import Size
 from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.planning.graph import Graph, Job
+from workflow_scripts.settings.start import Size
 from workflow_scripts.tools.preflight import (
     check_profile,
     disk,

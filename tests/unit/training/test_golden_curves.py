@@ -13,9 +13,10 @@ from tests import tiny
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.settings.mlm import ContinueMlm
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective
+from workflow_scripts.training.mlm import MaskedLanguageModel, Objective
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare
 

@@ -9,7 +9,8 @@ from tests import tiny
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.training.mlm import ContinueMlm, MaskedLanguageModel, Objective, Sizes, afresh
+from workflow_scripts.settings.mlm import ContinueMlm, Sizes
+from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, afresh
 from workflow_scripts.training.sampler import Sampler
 
 SHARE = 0.15

@@ -88,8 +88,8 @@ def test_steps_leave_out_the_last_batch_if_it_is_dropped():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"epochs": 1}, "epochs or max_steps"),
-        ({"max_steps": None}, "epochs or max_steps"),
+        ({"epochs": 1}, r"training\.epochs: 1 with max_steps 10"),
+        ({"max_steps": None}, r"training\.epochs: None with max_steps None"),
         ({"batch_size": 1}, r"training\.batch_size"),  # a sentence alone has no negative
         ({"learning_rate": 0.0}, r"training\.learning_rate"),
         ({"schedule": "cosine"}, r"training\.schedule"),

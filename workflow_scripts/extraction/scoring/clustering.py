@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from workflow_scripts.evaluation.clustering import Config, agreements, drawn, summaries
+from workflow_scripts.evaluation.clustering import agreements, drawn, summaries
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.extraction.scoring import Task, Vectors, distinct
+from workflow_scripts.settings.suites.clustering import Config
 
 
 def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from workflow_scripts.evaluation.correlation import cosine
 from workflow_scripts.evaluation.scores import Score
-from workflow_scripts.evaluation.sts import Config, Judged, in_text
+from workflow_scripts.evaluation.sts import Judged, in_text
 from workflow_scripts.extraction.scoring import Task, Vectors, distinct
+from workflow_scripts.settings.suites.sts import Config
 
 _SEPARATOR = "\x00"  # occurs in no text
 

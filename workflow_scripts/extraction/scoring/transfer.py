@@ -10,11 +10,12 @@ from workflow_scripts.evaluation import transfer
 from workflow_scripts.evaluation.embeddings import Embeddings
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.extraction.scoring import Task, Vectors, distinct
+from workflow_scripts.settings.suites.transfer import Config
 
 
 def load(task: str, table: pa.Table, suite: Mapping[str, Any], *, by_group: bool) -> Task:
     """One or both texts of every row; a task has no subsets."""
-    config = transfer.Config.parse(dict(suite), "suites.transfer")
+    config = Config.parse(dict(suite), "suites.transfer")
     sides = [table["text1"].to_pylist()]
     sides += [] if table["text2"].null_count else [table["text2"].to_pylist()]
     texts, rows = distinct(*sides)

@@ -9,8 +9,9 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import AutoConfig
 
-from workflow_scripts.models.readouts import build_readout, parse_readout
+from workflow_scripts.models.readouts import build_readout
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.readouts import parse_readout
 
 from .readout_module import ReadoutModule
 

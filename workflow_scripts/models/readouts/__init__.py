@@ -1,48 +1,22 @@
 """Readouts: from an encoder's hidden states to one sentence vector, imported by the name in the configuration.
 
-This file holds the whole contract: a file of this folder is a ``ReadoutModule``, with a subclass of
-``ReadoutConfig`` and one of ``Readout``, and any method can use it. As with methods, a registry that imports them all
-would make every readout part of every job's code.
+This file holds the whole contract: a file of this folder is a ``ReadoutModule``, with a subclass of ``Readout``, its
+``Config`` is in the module of its name in ``settings/readouts``, and any method can use it. As with methods, a registry
+that imports them all would make every readout part of every job's code.
 """
 
 import importlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
-from pydantic import BeforeValidator, SerializeAsAny
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.packed import Reads
 from workflow_scripts.models.tokens import TokenBatch
-
-
-class ReadoutConfig(Settings):
-    """Settings of a readout: every field but ``kind`` is a key of ``readout`` in a block of config/methods.yaml.
-
-    ``kind`` is the file's name, as a ``Literal``. The settings are all that a model folder keeps of them, so that
-    they and the encoder's configuration must be enough to make the readout anew.
-    """
-
-    kind: str
-
-    @property
-    def has_head(self) -> bool:
-        """Whether SimCSE's MLP head is trained on its vector."""
-        return False
-
-    @property
-    def reads_pooler(self) -> bool:
-        """Whether an encoder that is not trained is read through the pooler that it has."""
-        return False
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """What a reader of any number made with it must know; that vectors depend on their batch, say."""
-        return ()
+from workflow_scripts.settings.readouts import ReadoutConfig
+from workflow_scripts.settings.start import Size, Start
 
 
 class Readout(nn.Module):
@@ -91,11 +65,7 @@ class ReadoutModule(Protocol):
         """The class of its settings."""
 
     def build(self, config: Any, backbone_config: PretrainedConfig) -> Readout:
-        """Make the readout, its parameters drawn afresh.
-
-        Raises:
-            ConfigError: if the encoder has not the layers or the width that the settings ask for.
-        """
+        """Make the readout, its parameters drawn afresh, for an encoder that has what its settings ask for."""
 
 
 class PortableReadout(Readout):
@@ -150,32 +120,15 @@ def set_mask_token(module: nn.Module, tokenizer: PreTrainedTokenizerBase) -> Non
             buffer.fill_(int(tokenizer.mask_token_id))
 
 
-def parse_readout(block: ReadoutConfig | Mapping[str, Any]) -> ReadoutConfig:
-    """Read a readout's settings, whatever its kind.
-
-    Raises:
-        ConfigError: if there is no such kind, or a setting is wrong.
-    """
-    if isinstance(block, ReadoutConfig):
-        return block
-    return _module(block.get("kind")).Config.parse(dict(block), "readout")
-
-
-AnyReadout = Annotated[SerializeAsAny[ReadoutConfig], BeforeValidator(parse_readout)]
-"""A field that holds the settings of a readout of any kind."""
-
-
-def readout_kinds() -> list[str]:
-    """Kinds of all readouts: the files of this folder."""
-    return sorted(file.stem for folder in __path__ for file in Path(folder).glob("[a-z]*.py"))
-
-
 def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> Readout:
     """Make a readout, its parameters drawn afresh.
 
     Raises:
-        ConfigError: if the encoder has no such layers.
+        ConfigError: if the encoder lacks what the settings ask for.
     """
+    size = Size(backbone_config.num_hidden_layers, backbone_config.hidden_size)
+    for misfit in config.misfits(Start(sizes=[size])):
+        raise ConfigError(misfit)
     return _module(config.kind).build(config, backbone_config)
 
 

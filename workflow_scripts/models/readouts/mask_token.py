@@ -1,22 +1,12 @@
 """PromptBERT's readout: the last state of [MASK] in a templated sentence (``models.portable.mask_token``)."""
 
-from typing import Any, Literal
+from typing import Any
 
 from transformers import PretrainedConfig
 
 from workflow_scripts.models.portable.mask_token import Core
-from workflow_scripts.models.readouts import PortableReadout, ReadoutConfig
-
-
-class Config(ReadoutConfig):
-    """No settings; the template is the method's."""
-
-    kind: Literal["mask_token"]
-
-    @property
-    def has_head(self) -> bool:
-        """PromptBERT trains with SimCSE's MLP on top."""
-        return True
+from workflow_scripts.models.readouts import PortableReadout
+from workflow_scripts.settings.readouts.mask_token import Config
 
 
 class MaskToken(PortableReadout):

@@ -8,60 +8,14 @@ Shape suffixes: B sentences, T tokens, D width.
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from transformers import PretrainedConfig
 
-from workflow_scripts.errors import DataError
-from workflow_scripts.models.readouts import Readout, ReadoutConfig
+from workflow_scripts.models.readouts import Readout
 from workflow_scripts.models.tokens import TokenBatch
-
-Pooler = Literal["cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last"]
-
-LAYERS: dict[str, tuple[int, ...]] = {
-    "cls": (-1,),
-    "cls_before_pooler": (-1,),
-    "avg": (-1,),
-    "avg_top2": (-2, -1),
-    "avg_first_last": (1, -1),
-}
-
-
-class Config(ReadoutConfig):
-    """How token states become a sentence vector."""
-
-    kind: Literal["pooling"]
-    pooler: Pooler = Field(
-        description="cls is followed by the method's MLP head, or the encoder's own pooler where none is trained; "
-        "the others have no head."
-    )
-    layers: tuple[int, ...] | None = Field(
-        min_length=1,
-        description="Hidden states (0 is the embedding output) that are averaged; null for the pooler's own.",
-    )
-
-    @property
-    def indices(self) -> tuple[int, ...]:
-        """The hidden states that are averaged."""
-        return self.layers if self.layers is not None else LAYERS[self.pooler]
-
-    @property
-    def has_head(self) -> bool:
-        """Whether a method trains an MLP on the pooled vector."""
-        return self.pooler == "cls"
-
-    @property
-    def reads_pooler(self) -> bool:
-        """Whether an encoder that is not trained is read through the pooler that it has."""
-        return self.pooler == "cls"
-
-    @property
-    def takes_cls(self) -> bool:
-        """Whether the first token alone is pooled."""
-        return self.pooler.startswith("cls")
+from workflow_scripts.settings.readouts.pooling import Config
 
 
 class Pooled(Readout):
@@ -95,15 +49,8 @@ class Pooled(Readout):
 
 
 def build(config: Config, backbone_config: PretrainedConfig) -> Pooled:
-    """Make the readout.
-
-    Raises:
-        DataError: if the encoder has no such layers.
-    """
-    depth = backbone_config.num_hidden_layers
-    if not all(-depth - 1 <= index <= depth for index in config.indices):
-        raise DataError(f"readout.layers {config.indices}: the encoder has hidden states 0 to {depth}.")
-    return Pooled(config, backbone_config.hidden_size, depth)
+    """Make the readout."""
+    return Pooled(config, backbone_config.hidden_size, backbone_config.num_hidden_layers)
 
 
 def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Config) -> Tensor:

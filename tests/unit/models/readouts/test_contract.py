@@ -6,10 +6,12 @@ from typing import get_args
 
 import pytest
 
-from workflow_scripts.models.readouts import Readout, ReadoutConfig, readout_kinds
+from workflow_scripts.config import names_in
+from workflow_scripts.models.readouts import Readout
+from workflow_scripts.settings.readouts import ReadoutConfig
 
 
-@pytest.mark.parametrize("kind", readout_kinds())
+@pytest.mark.parametrize("kind", names_in("workflow_scripts.settings.readouts"))
 def test_every_readout_keeps_the_contract(kind):
     module = importlib.import_module(f"workflow_scripts.models.readouts.{kind}")
     assert issubclass(module.Config, ReadoutConfig)

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from tests import tiny, walk
+from workflow_scripts.config import names_in
 from workflow_scripts.models.encoder import hidden_states, load_tokenizer
-from workflow_scripts.models.readouts import Readout, readout_kinds
+from workflow_scripts.models.readouts import Readout
 from workflow_scripts.models.templates import tokenise_in
 
 READOUTS = walk.readouts()
@@ -28,7 +29,9 @@ def folder(tmp_path_factory):
 
 
 def test_every_kind_is_walked():
-    assert {readout["kind"] for readout in READOUTS.values()} == set(readout_kinds())
+    assert {readout["kind"] for readout in READOUTS.values()} == set(
+        names_in("workflow_scripts.settings.readouts")
+    )
     assert len(READOUTS) >= 15
 
 

@@ -3,7 +3,8 @@ import torch
 
 from workflow_scripts.config import ConfigError
 from workflow_scripts.models.readouts import pooling as pooling_readout
-from workflow_scripts.models.readouts.pooling import LAYERS, pool
+from workflow_scripts.models.readouts.pooling import pool
+from workflow_scripts.settings.readouts.pooling import LAYERS
 
 
 def pooling(pooler, layers=None):

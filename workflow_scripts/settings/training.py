@@ -1,11 +1,12 @@
 """Settings of a training run that do not depend on its method."""
 
+from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.models.precision import PRECISION, Precision
+from workflow_scripts.settings.precision import PRECISION, Precision
 
 
 class Development(Settings):
@@ -66,11 +67,27 @@ class Training(Settings):
     )
     cpu_threads: int = Field(gt=0, description="Threads on a CPU; fixed, since sums depend on their number.")
 
-    @model_validator(mode="after")
-    def _one_length(self) -> "Training":
+    def conflicts(self) -> Iterator[str]:
+        """There is one length, and the GPUs share every batch."""
         if (self.epochs is None) == (self.max_steps is None):
-            raise ValueError("give epochs or max_steps, and null for the other")
-        return self
+            yield f"epochs: {self.epochs} with max_steps {self.max_steps}. Give one of them, and null for the other."
+        if self.batch_size % self.gpus:
+            yield f"batch_size: {self.batch_size} sentences for {self.gpus} GPUs. Make it a multiple."
+
+    def misfits(self, corpus: str, rows: int | None) -> Iterator[str]:
+        """What a corpus is too small for, and a schedule too short.
+
+        Args:
+            corpus: What it is called in messages.
+            rows: That it has at most; None where nobody can say.
+        """
+        if rows is not None and self.batch_size > rows:
+            found = f"{self.batch_size}; {corpus} has {rows} rows at most"
+            yield f"training.batch_size: {found}. Lower it, or take more text."
+        elif self.max_steps or rows:
+            most = self.cycle(self.steps(rows or 0))
+            if self.warmup_steps > most:
+                yield f"training.warmup_steps: {self.warmup_steps} of {most} steps. Lower it."
 
     def steps(self, rows: int) -> int:
         """Optimiser steps over a corpus of ``rows`` sentences."""
@@ -93,6 +110,23 @@ class Training(Settings):
             return self.learning_rate
         left = (steps - step + 1) / (steps - self.warmup_steps)
         return self.learning_rate * (self.rate_at_end + (1 - self.rate_at_end) * left)
+
+
+class TrainingBlock(Training):
+    """Length, batch size, learning rate and intervals of a training, and how its seeds share a card."""
+
+    together: int = Field(
+        gt=0,
+        description="Seeds of a run that are trained side by side on one card, by one job.",
+        json_schema_extra=OPERATIONAL,
+    )
+
+    def conflicts(self) -> Iterator[str]:
+        """Seeds share a card, or a seed has several."""
+        yield from super().conflicts()
+        if self.together > 1 and self.gpus > 1:
+            found = f"{self.together} seeds side by side on one card, with {self.gpus} GPUs each"
+            yield f"together: {found}. Set it or gpus to 1."
 
 
 class TeacherEncoding(Settings):

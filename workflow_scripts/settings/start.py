@@ -1,0 +1,63 @@
+"""What a run starts from, as far as it is known before anything is fetched."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+VOCABULARY = 65_536
+"""Tokens of an encoder, rather too many."""
+
+
+BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
+"""Model types of ``models.packed``, whose layers can attend across to another encoder's."""
+
+
+class Size(NamedTuple):
+    """Of an encoder."""
+
+    layers: int
+    width: int
+    positions: int | None = None
+    """Tokens of a sentence at most; None where there is no such limit, or nobody can say."""
+    kind: str | None = None
+    """Its model type in Transformers; None where nobody can say."""
+    drops: bool | None = None
+    """Whether it drops anything of its own in training; None where nobody can say."""
+
+    @property
+    def parameters(self) -> int:
+        """About as many as an encoder of this size has: twelve squares a layer, and a vector a token."""
+        return 12 * self.layers * self.width**2 + VOCABULARY * self.width
+
+
+class Start(NamedTuple):
+    """What a run starts from."""
+
+    encoder: str = "the encoder"
+    """What it is called in messages."""
+    sizes: Sequence[Size] = ()
+    """Known ones: of the encoder, or of those of the runs that it consists of."""
+    members: int | None = None
+    """Number of runs that the encoder consists of; None for one that is fetched or adapted."""
+    frozen: Sequence[str] = ()
+    """Those of its runs that are not trained."""
+    teacher: str = "the teacher"
+    teacher_sizes: Sequence[Size] = ()
+    pool_sentences: int | None = None
+    """Of the pool of exemplars that the method names, if it names one."""
+
+    @property
+    def depths(self) -> list[int]:
+        """Distinct known depths."""
+        return sorted({size.layers for size in self.sizes})
+
+    @property
+    def widths(self) -> list[int]:
+        """Distinct known widths."""
+        return sorted({size.width for size in self.sizes})
+
+
+def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[str]:
+    """A finding where an encoder lacks one of its hidden states that are named."""
+    for depth in start.depths[:1]:
+        if outside := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
+            yield f"{place}: {outside[0]}; {start.encoder} has hidden states 0 to {depth}. Name one of them."

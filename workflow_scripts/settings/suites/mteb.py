@@ -1,0 +1,32 @@
+"""Suites of mteb's tasks."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+
+
+class Lists(Settings):
+    """Content of config/mteb.yaml."""
+
+    lists: dict[str, dict[str, str]] = Field(
+        description="Lists by name; each maps names of tasks in a paper to their names in mteb."
+    )
+    not_in_this_mteb: dict[str, str] = Field(description="Tasks of papers that the lists lack, and why.")
+
+
+class Config(Settings):
+    """One evaluation through mteb."""
+
+    lists: list[str] = Field(min_length=1, description="Lists of config/mteb.yaml.")
+    max_tokens: int = Field(gt=2, description="Longer texts are truncated; [CLS] and [SEP] count.")
+    batch_size: int = Field(gt=0, description="Texts per forward pass.")
+    device: Literal["cpu", "cuda", "auto"]
+    metrics: list[str] = Field(
+        description="Metrics to keep in addition to main_score, if a task has them, such as map_at_10."
+    )
+    missing_data: Literal["gap", "stop"] = Field(description="What to do if a task's dataset is unavailable.")
+    label: str | None = Field(
+        default=None, description="Substitution to print, where other tasks stand in for those of a paper."
+    )
