@@ -22,6 +22,7 @@ from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.slices import config_slice, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.times import Times
+from workflow_scripts.graph.told import tell
 from workflow_scripts.graph.training import BESIDE, Training
 from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.graph.yaml_files import configfiles_of
@@ -33,6 +34,7 @@ if workflow.modifier.skip_configfile:  # a module whose workflow gives it a conf
 else:
     FILES, GIVEN = [*FILES, *workflow.overwrite_configfiles], workflow.config_settings.config
 STUDY = open_study(config, FILES, Path(CLONE), GIVEN)
+tell(STUDY, [] if workflow.modifier.skip_configfile else workflow.overwrite_configfiles)
 CORPORA = Corpora(STUDY)
 TRAINING = Training(STUDY)
 WORKLOADS = Workloads(STUDY)

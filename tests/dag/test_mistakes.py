@@ -1241,6 +1241,17 @@ def test_snakemake_stops_with_all_mistakes_before_the_graph(tree):
     assert "\nextraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?" in printed
 
 
+def test_files_in_the_wrong_order_are_told_which_study_they_plan(tree):
+    (tree / "config/mine.yaml").write_text("name: mine")
+    for first, last in (("mine", "demo"), ("demo", "mine")):
+        files = [f"config/{name}.yaml" for name in (first, last)]
+        _code, printed = snakemake(tree, "-n", "--quiet", "all", "--configfile", *files)
+        assert (
+            f"Study {last}, in results/{last}; config/{first}.yaml names {first}, which is overruled\n"
+            in printed
+        )
+
+
 def test_a_list_that_is_not_there_to_be_added_to_stops_snakemake_with_its_file_and_key(tree):
     code, printed = plan(tree, overlay={"suites": {"sts": {"leee": {"datasets+": ["mine"]}}}})
     assert code == 1 and "Traceback" not in printed

@@ -20,11 +20,14 @@ class Asked(NamedTuple):
 
 def note_asked(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
     """Leave word of a study's configuration, at the start of a run that is not a dry one."""
-    here = Path.cwd()  # a folder may be copied or moved with what it holds
-    files = [Path(file).absolute() for file in configfiles]
-    named = [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files]
-    asked = {"configfiles": named, "config": dict(config)}
+    asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config)}
     write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
+
+
+def from_here(file: str | Path) -> str:
+    """The path of a file seen from the working directory, which may be copied or moved with what it holds."""
+    path, here = Path(file).absolute(), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def asked_last(study: str) -> Asked | None:

@@ -290,14 +290,15 @@ def _replace(config: Config, other: Config) -> None:
 
 
 def data_root_of(config: Config) -> Path | None:
-    """The folder of local data: the setting, or else the environment variable SEMBLANCE_DATA."""
+    """The folder of local data: the setting, or else the environment variable SEMBLANCE_DATA; ~ is a home folder."""
     root = config["data_root"] or os.environ.get("SEMBLANCE_DATA")
-    return Path(root) if root else None
+    return Path(root).expanduser().absolute() if root else None
 
 
 def _environment(config: Config) -> dict[str, str]:
     """Settings that reach jobs by their environment, since they decide no result."""
-    root = {"SEMBLANCE_DATA": str(config["data_root"])} if config["data_root"] else {}
+    folder = data_root_of(config)
+    root = {"SEMBLANCE_DATA": str(folder)} if folder else {}
     return root | ({"SEMBLANCE_OFFLINE": "1"} if config["offline"] else {})
 
 

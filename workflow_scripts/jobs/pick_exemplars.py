@@ -36,7 +36,8 @@ def main() -> None:
             break
     cover = greedy_cover(candidates, validator.listed, pool)
     if found := lacks(cover, validator.listed, pool):
-        advice = "Raise max_candidates, or lower list_words"
+        scarce = len(candidates) < pool.max_candidates  # all that the corpus has
+        advice = f"{'Take a larger corpus' if scarce else 'Raise max_candidates'}, or lower list_words"
         raise DataError(f"{place}: of {len(candidates)} usable sentences, {found}. {advice}.")
     record = job.record(
         labels=[f"sentences of the corpus {pool.corpus} stand in for exemplars of a language model"]

@@ -12,7 +12,9 @@ from workflow_scripts.settings.precision import PRECISION, Precision
 class Development(Settings):
     """The development set, which selects the checkpoint."""
 
-    every: int = Field(gt=0, description="Steps between evaluations on the development set.")
+    every: int = Field(
+        gt=0, description="Steps between evaluations on the development set; the last step has one too."
+    )
     max_tokens: int = Field(gt=2, description="Longer sentences of the development set are truncated.")
 
 

@@ -19,8 +19,9 @@ from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.slices import config_slice, one_of
-from workflow_scripts.graph.study import Study, open_study
+from workflow_scripts.graph.study import Study, data_root_of, open_study
 from workflow_scripts.graph.targets import name_findings
+from workflow_scripts.graph.told import lines_of
 from workflow_scripts.graph.training import Training
 from workflow_scripts.provenance import closure
 from workflow_scripts.provenance.artefacts import job_record, write_table
@@ -267,6 +268,36 @@ def test_what_was_read_of_sources_is_kept_for_the_next_process(tmp_path, monkeyp
     read.clear()
     assert code.code_of.__wrapped__("jobs.count_words") == path
     assert Path(path).read_text() == meaning and parsed == []
+
+
+def test_a_study_is_told_with_the_names_that_it_overrules_and_threads_that_are_not_there(
+    study, tmp_path, monkeypatch
+):
+    mine, warmer = tmp_path / "mine.yaml", tmp_path / "warmer.yaml"
+    mine.write_text("name: mine")
+    warmer.write_text("training: {batch_size: 8}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
+    assert list(lines_of(study, [])) == ["Study demo, in results/demo"]
+    assert list(lines_of(study, [mine, warmer, ROOT / DEMO])) == [
+        "Study demo, in results/demo; mine.yaml names mine, which is overruled"
+    ]
+    study.settings(SIMCSE)["training"]["cpu_threads"] = 2
+    assert list(lines_of(study, []))[1:] == [
+        "training.cpu_threads is 2, and this machine has 1: here, fewer are faster."
+    ]
+
+
+def test_a_data_root_may_be_relative_or_in_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SEMBLANCE_DATA", "~/of_all")
+    for given, folder in (("~/mine", "home/mine"), ("mine", "mine"), (None, "home/of_all")):
+        assert data_root_of({"data_root": given}) == tmp_path / folder
+        (tmp_path / folder).mkdir(parents=True)
+        open_study(merged_config(ROOT, DEMO) | {"data_root": given}, [], ROOT)
+        assert os.environ["SEMBLANCE_DATA"] == str(tmp_path / folder)  # as jobs see it
+        monkeypatch.setenv("SEMBLANCE_DATA", "~/of_all")
 
 
 # Runs that are the same

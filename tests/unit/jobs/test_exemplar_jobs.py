@@ -351,4 +351,8 @@ def test_a_corpus_gives_a_pool_of_its_own_sentences_that_says_so(shop):
     assert read_record(shop.folder / "pool.parquet").labels == [
         "sentences of the corpus toy stand in for exemplars of a language model"
     ]
-    assert "usable sentences, 64 of 64 sentences use" in one_line(*shop.pick(list_words=300))
+    found = one_line(*shop.pick(list_words=300))
+    assert "usable sentences, 64 of 64 sentences use" in found
+    assert found.endswith(". Take a larger corpus, or lower list_words.")
+    few = one_line(*shop.pick(list_words=300, max_candidates=64))
+    assert few.endswith(". Raise max_candidates, or lower list_words.")
