@@ -27,11 +27,11 @@ from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.training import Training
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare
-from workflow_scripts.training.settings import Training
 
 CODE = (
     "config/methods.yaml",

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_scripts.errors import ConfigError, TrainingError
+from workflow_scripts.settings.training import LastBatch, batches
 from workflow_scripts.training import ranks
-from workflow_scripts.training.settings import LastBatch, batches
 
 
 class Sampler:
