@@ -26,8 +26,10 @@ FILES = (
     "vocab.txt",
     "vocab.json",
     "merges.txt",
+    "sentence_bert_config.json",
 )
-"""The files that are copied: weights in safetensors, configuration and tokeniser, but no pickles and no code."""
+"""The files that are copied: weights in safetensors, configuration, tokeniser and the longest input that it was
+published for, but no pickles and no code."""
 
 
 def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[str, Input]]:

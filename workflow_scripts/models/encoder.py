@@ -3,6 +3,7 @@
 Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width of the backbone.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 from transformers.utils import logging as transformers_logging
 
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.folders import TOKENISER_FILES, backbone_folder
+from workflow_scripts.models.folders import LENGTH_FILE, TOKENISER_FILES, backbone_folder
 from workflow_scripts.models.packed import PackedEncoder, Reads, packs
 from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.readouts import build_readout, draw_linear_layers
@@ -303,7 +304,7 @@ def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Load the fast tokeniser of a model folder.
+    """Load the fast tokeniser of a model folder; texts are as long at most as the encoder was published for.
 
     Raises:
         DataError: if there is none, or it has no token to pad with.
@@ -313,4 +314,9 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
     if tokenizer.pad_token_id is None:
         raise DataError(f"{folder}: the tokeniser has no padding token. Name one in tokenizer_config.json.")
+    published = (
+        json.loads((folder / LENGTH_FILE).read_text("utf-8")) if (folder / LENGTH_FILE).exists() else {}
+    )
+    if longest := published.get("max_seq_length"):
+        tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
     return tokenizer

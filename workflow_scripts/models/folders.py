@@ -6,6 +6,7 @@ ENCODER_FILE = "semblance_encoder.json"
 ENSEMBLE_FILE = "semblance_ensemble.json"
 HEAD_FILE = "head.safetensors"
 READOUT_FILE = "readout.safetensors"
+LENGTH_FILE = "sentence_bert_config.json"
 TOKENISER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 

@@ -131,6 +131,6 @@ def _sides(template: Template | None, tokenizer: PreTrainedTokenizerBase) -> dic
 
 
 def longest_input(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
-    """Tokens of the longest input: as many as the encoder has positions for, and the tokeniser allows."""
+    """Tokens of the longest input: as many as the encoder has positions for and the tokeniser allows."""
     positions = max_position_embeddings(backbone) or backbone.config.max_position_embeddings
     return int(min(positions, tokenizer.model_max_length))

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer, MPNetConfig, MPNetModel
 
 from tests import tiny
+from workflow_scripts.data.encoders import copy_files
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
@@ -139,6 +140,48 @@ def test_a_model_takes_texts_as_long_as_its_encoder_does(tiny_models, tmp_path, 
     assert model.max_seq_length == tokenizer.model_max_length == 64
     long = ["the town " * 60]
     np.testing.assert_allclose(model.encode(long), encode(encoder, tokenizer, long, 64), atol=5e-6)
+
+
+@pytest.mark.parametrize("limit", [24, 64])
+def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, limit):
+    """As all-mpnet-base-v2 lies on the Hub: fewer tokens than positions, mean pooling, and a normalisation, without which
+    the readout's vectors, and so the saved model's, have the same cosines.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Normalize, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    torch.manual_seed(0)
+    tokenizer = tiny.make_tokenizer("roberta")
+    sizes = {
+        "hidden_size": tiny.WIDTH,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+    }
+    MPNetModel(MPNetConfig(vocab_size=len(tokenizer), max_position_embeddings=66, **sizes)).save_pretrained(
+        tmp_path / "plain"
+    )
+    tokenizer.save_pretrained(tmp_path / "plain")
+    modules = [
+        Transformer(str(tmp_path / "plain"), max_seq_length=limit),
+        Pooling(tiny.WIDTH, "mean"),
+        Normalize(),
+    ]
+    published = SentenceTransformer(modules=modules, device="cpu")
+    (tmp_path / "plain/sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit}))
+    (tmp_path / "fetched").mkdir()
+    copy_files(tmp_path / "plain", tmp_path / "fetched")
+    save(tmp_path / "model", tmp_path / "fetched")
+    encoder, tokenizer = load_encoder(tmp_path / "model")
+    saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    assert saved.max_seq_length == published.max_seq_length == tokenizer.model_max_length == limit
+    long = [*TEXTS, "the town by the river " * 12]
+    vectors = saved.encode(long)
+    np.testing.assert_allclose(vectors, encode(encoder, tokenizer, long, limit), atol=5e-6)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert np.abs(lengths - 1).min() > 0.1
+    np.testing.assert_allclose(vectors / lengths, published.encode(long), atol=5e-6)
 
 
 def test_a_pretrained_pooler_is_saved_as_it_was(tiny_bert, tmp_path):
