@@ -105,7 +105,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def holding(file: Path, text: str | None) -> Iterator[None]:
     """A file with some text, or not there, as long as it lasts."""
     before = file.read_text() if file.exists() else None
-    file.unlink() if text is None else file.write_text(text)
+    file.unlink(missing_ok=True) if text is None else file.write_text(text)
     try:
         yield
     finally:
@@ -128,6 +128,20 @@ CHANGES = {
 def test_a_change_outside_reruns_what_depends_on_it(finished, file, text, reruns):
     with holding(finished / "data" / file, text):
         assert planned_jobs(finished, configfile=STUDY) == reruns
+
+
+@pytest.mark.parametrize(("text", "reruns"), [(None, {}), ("read", {}), ("other", READ_ANEW)])
+def test_a_source_more_reruns_nothing_unless_it_has_other_bytes(finished, text, reruns):
+    file = finished / STUDY
+    before = file.read_text()
+    more = study(finished / "data")
+    more["datasets"] = DATASETS | {"read": block(local("more.tsv"), *DATASETS["read"]["sources"])}
+    file.write_text(yaml.safe_dump(more))
+    try:
+        with holding(finished / "data/more.tsv", text):
+            assert planned_jobs(finished, configfile=STUDY) == reruns
+    finally:
+        file.write_text(before)
 
 
 def test_a_disk_that_is_not_mounted_reruns_nothing(finished):

@@ -1,10 +1,11 @@
 """What the rules of sources, corpora, translations and exemplars look up."""
 
+from functools import cache
 from pathlib import Path
 
 from workflow_scripts.config import Settings
 from workflow_scripts.graph.code import code_of, versions
-from workflow_scripts.graph.outside import source_now
+from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.references import base_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Study
@@ -19,6 +20,7 @@ class Corpora:
     def __init__(self, study: Study) -> None:
         self._config = study.config
         self._study = study
+        self._source = cache(self._source_of)
         blocks = study.config["corpora"]
         self.cut = [name for name, block in blocks.items() if "dataset" in block]
         self.round_trips = [name for name, block in blocks.items() if "round_trip" in block]
@@ -36,12 +38,17 @@ class Corpora:
         block = self._config["datasets"][name]
         contract = {key: value for key, value in block["contract"].items() if key != "min_rows"}
         decides = {key: value for key, value in block.items() if key != "about"} | {"contract": contract}
+        source = self._source(name)
+        decides["sources"] = sources_of(source, block["sources"])
         table = f"datasets/{name}.parquet"
-        optional = block.get("optional", False)
-        source = source_now(self._study, table, block["sources"], optional=optional)
         rows = _rows(Path(self._study.folder, table))
         too_few = {"too_few_rows": rows} if 0 < rows < self.min_rows(wildcards) else {}
         return as_json({"dataset": decides, "source": source, **too_few})
+
+    def _source_of(self, dataset: str) -> str:
+        """The name of what a dataset would be read from now."""
+        block, table = self._config["datasets"][dataset], f"datasets/{dataset}.parquet"
+        return source_now(self._study, table, block["sources"], optional=block.get("optional", False))
 
     def min_rows(self, wildcards: Wildcards) -> int:
         """The least number of rows of a dataset."""
@@ -49,7 +56,7 @@ class Corpora:
         return least
 
     def reader_code(self, wildcards: Wildcards) -> str:
-        """The code that reads a dataset: that of its sources' readers, and of no other."""
+        """The code that reads a dataset: that of its source's reader, and of no other."""
         return code_of("jobs.read_dataset", *self._readers(wildcards.dataset))
 
     def reader_versions(self, wildcards: Wildcards) -> str:
@@ -57,7 +64,7 @@ class Corpora:
         return versions("jobs.read_dataset", *self._readers(wildcards.dataset))
 
     def _readers(self, dataset: str) -> list[str]:
-        sources = self._config["datasets"][dataset]["sources"]
+        sources = sources_of(self._source(dataset), self._config["datasets"][dataset]["sources"])
         return sorted({f"data.readers.{source['reader']}" for source in sources if "reader" in source})
 
     def sentences(self, wildcards: Wildcards) -> str:

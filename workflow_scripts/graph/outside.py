@@ -7,13 +7,13 @@ same before and after the job, so that a finished study stays finished.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.data.hub import answers, snapshot
-from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, text_of, unversioned
+from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, is_here, text_of, unversioned
 from workflow_scripts.graph.hashes import sha256_now
 from workflow_scripts.graph.notes import write_note
 from workflow_scripts.graph.study import Study, data_root_of
@@ -37,6 +37,10 @@ class Here(NamedTuple):
     """File below the folder to its pinned hash, if it has one."""
     needed: frozenset[str]
     """Those without which the source is not available."""
+    roles: Mapping[str, str] = {}
+    """File to what it is to the reader; a file that is not here is what it is called."""
+    reading: tuple[Any, ...] = ()
+    """How they are read."""
 
     @property
     def available(self) -> bool:
@@ -57,6 +61,11 @@ class Here(NamedTuple):
             for file, pin in self.pins.items()
             if pin or (folder / file).is_file()
         }
+
+    def contents(self) -> tuple[Any, ...]:
+        """What would be read, wherever it lies."""
+        hashes = {name.removeprefix(self.label): sha256 for name, sha256 in self.hashes().items()}
+        return self.reading, {self.roles.get(file, file): sha256 for file, sha256 in hashes.items()}
 
 
 def source_now(study: Study, artefact: str, sources: Iterable[Config], *, optional: bool = False) -> str:
@@ -108,12 +117,25 @@ def planned_source(
         gap_if_unreachable: Whether it is a gap while the Hub does not answer.
     """
     sources = list(sources)
-    for source in _here(sources, data_root):
-        if recorded and source.made(recorded):
+    here = list(_here(sources, data_root))
+    read = next((source for source in here if recorded and source.made(recorded)), None)
+    for source in here:
+        if source is read:
             return text_of(source.hashes() if source.available else recorded)
-        if source.available:
+        if source.available and not (read and read.available and read.contents() == source.contents()):
             return text_of(source.hashes())
     return _on_hub(sources, recorded, gap_if_unreachable)
+
+
+def sources_of(planned: str, sources: Sequence[Config]) -> list[Config]:
+    """Those of a dataset's or encoder's sources that a name (``planned_source``) is of; all, where it is of nothing."""
+    if is_here(planned):
+        files = [file.partition(" sha256:")[0] for file in planned.split("; ")]
+        on_disk = [source for source in sources if source["kind"] not in ON_HUB]
+        made = (one for one, here in zip(on_disk, _here(on_disk, None), strict=True) if here.made(files))
+        if (one := next(made, None)) is not None:
+            return [one]
+    return [one for one in sources if planned.startswith("hub:") and one["kind"] in ON_HUB] or list(sources)
 
 
 def _here(sources: Iterable[Config], data_root: Path | None) -> Iterator[Here]:
@@ -134,7 +156,8 @@ def _root(source: Config, data_root: Path | None) -> tuple[Path | None, str]:
 
 def _dataset(root: Path | None, label: str, source: Config) -> Here:
     pins = {file["path"]: file["sha256"] for file in source["files"].values()}
-    return Here(root, label, pins, frozenset(pins))
+    roles = {file["path"]: role for role, file in source["files"].items()}
+    return Here(root, label, pins, frozenset(pins), roles, (source.get("reader"), source.get("options", {})))
 
 
 def _encoder(root: Path | None, label: str, source: Config) -> Here:

@@ -6,7 +6,7 @@ from typing import Any
 
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.joint import Seeds
-from workflow_scripts.graph.outside import source_now
+from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Study
@@ -120,7 +120,8 @@ class Training:
         """Settings of a fetched encoder, and the source that it would be copied from now."""
         block = self._config["encoders"][wildcards.encoder]["fetch"]
         source = source_now(self._study, f"encoders/{wildcards.encoder}", block["sources"])
-        return as_json({"encoder": deciding(block, EncoderBlock), "source": source})
+        decides = deciding(block, EncoderBlock) | {"sources": sources_of(source, block["sources"])}
+        return as_json({"encoder": decides, "source": source})
 
     def frozen_settings(self, wildcards: Wildcards) -> str:
         """Settings of a run that is not trained: its method."""

@@ -16,7 +16,7 @@ from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sources import load_planned
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.graph import hashes, outside
-from workflow_scripts.graph.outside import planned_source, recorded_files, source_now
+from workflow_scripts.graph.outside import planned_source, recorded_files, source_now, sources_of
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.datasets import Dataset
@@ -148,6 +148,37 @@ def test_the_name_is_the_same_before_and_after_the_job(root, monkeypatch, tmp_pa
         loaded = load_planned("toy", Dataset.parse(block, "toy"), root, before)
         recorded = {unversioned(given.path): given.sha256 for given in loaded.origin.values()}
         assert now(sources, root, recorded, gap=gap) == before
+
+
+def test_a_source_that_has_the_same_bytes_for_the_same_reader_changes_nothing(root):
+    here = {"kind": "local", "files": {"text": {"path": "a", "sha256": None}}, "reader": "lines"}
+    other = here | {"files": {"text": {"path": "c", "sha256": None}}}
+    (root / "c").write_text("a")
+    recorded = {"local:a": sha256("a")}
+    assert now([other, here], root, recorded) == named(a="a")
+    assert now([other, here], root) == named(c="a")  # nothing was read yet
+    for change in ({"reader": "words"}, {"options": {"min_words": 2}}):
+        assert now([other | change, here], root, recorded) == named(c="a")
+    twice = {"files": other["files"] | {"more": {"path": "b", "sha256": None}}}
+    assert now([other | twice, here], root, recorded) == named(b="b", c="a")
+    (root / "c").write_text("edited")
+    assert now([other, here], root, recorded) == named(c="edited")
+
+
+def test_settings_name_the_sources_that_are_read_and_no_other(root):
+    first, second, away = local("a"), local("b"), local("c", "a")
+    sources = [away, first, HUB, second, HUB | {"kind": "hub_files"}]
+    for recorded, chosen in (({}, [first]), ({"local:b": PIN}, [first]), ({ON_HUB: PIN}, [first])):
+        assert sources_of(now(sources, root, recorded), sources) == chosen
+    assert sources_of(now(sources, None), sources) == [HUB, HUB | {"kind": "hub_files"}]
+    gap = now([away, HUB], None, gap=True)
+    assert gap.startswith(NOT_REACHED) and sources_of(gap, [away, HUB]) == [away, HUB]
+    assert sources_of(now([away], root), [away]) == [away]
+    mine, other = encoder("mine"), encoder("other")
+    assert sources_of(
+        "local:other/config.json sha256:1; local:other/model.safetensors sha256:2", [mine, other]
+    ) == [other]
+    assert sources_of(named(d="d"), [first, second]) == [first, second]  # that nobody knows any more
 
 
 def encoder(path, **more):
