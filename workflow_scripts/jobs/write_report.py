@@ -22,7 +22,15 @@ from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.labels import split_labels
 from workflow_scripts.reporting.layout import lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.reporting.trainings import between, environments, kept, machines, seconds, steps
+from workflow_scripts.reporting.trainings import (
+    between,
+    environments,
+    kept,
+    machines,
+    seconds,
+    sentences,
+    steps,
+)
 
 
 def main() -> None:
@@ -154,19 +162,19 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> page.TrainingLin
     training, corpus = record.settings["training"], record.inputs["corpus"].path
     tables = {path: read_table(path, HISTORY) for path in histories}
     counts = [steps(table) for table in tables.values()]
-    sentences = max(counts) * training["batch_size"]
     took = [
         seconds(_speed(job, path), training["batch_size"], count)
         for path, count in zip(histories, counts, strict=True)
     ]
     measured = [one for one in took if one is not None]
     rows = next((_rows(path) for path in job.many("train") if path.as_posix() == corpus), None)
+    read = sentences(max(counts), rows, training["batch_size"], training["last_batch"])
     return page.TrainingLine(
         run=run,
         steps=between(counts),
         batch=training["batch_size"],
-        sentences=sentences,
-        passes=sentences / rows if rows else None,
+        sentences=read,
+        passes=read / rows if rows else None,
         tokens=training["max_tokens"],
         rate=f"{training['learning_rate']:.2g}",
         seconds=between(measured),

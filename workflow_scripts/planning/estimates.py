@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.planning.evaluations import work_of
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.planning.rates import BASES, EncoderSize, Rate, Rates, rows_of
+from workflow_scripts.settings.training import batches
 
 TRAINED_PASS = 3
 """The cost of a forward and a backward pass, in forward passes."""
@@ -161,7 +162,9 @@ class Estimator:
         rows = self._input_rows(job, "corpora")
         if size is None or cost is None or rows is None:
             return None
-        steps = training["max_steps"] or training["epochs"] * (rows.value // training["batch_size"])
+        steps = training["max_steps"] or training["epochs"] * batches(
+            int(rows.value), training["batch_size"], training["last_batch"]
+        )
         sentence = size.forward_flops(training["max_tokens"] * self._rates.filled.value)
         trained = steps * training["batch_size"] * VIEWS * TRAINED_PASS * sentence * cost.value
         return _combined(trained + self._development_flops(job, size, steps), [cost, rows])

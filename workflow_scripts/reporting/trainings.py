@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.layout import number
+from workflow_scripts.settings.training import LastBatch, batches
 
 _PACKAGES = ("torch", "transformers", "tokenizers")
 
@@ -40,6 +41,15 @@ def checkpoint_text(checkpoint: Checkpoint) -> str:
     """A checkpoint as a page prints it."""
     score = "" if checkpoint.score is None else f" ({number(checkpoint.score, 3)})"
     return f"step {checkpoint.step:,}{score}"
+
+
+def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch: LastBatch) -> int:
+    """Sentences that so many steps read; where nobody knows the rows of the corpus, as if all batches were whole."""
+    if rows is None or rows < batch_size:
+        return trained_steps * batch_size
+    per_epoch = batches(rows, batch_size, last_batch)
+    epochs, more = divmod(trained_steps, per_epoch)
+    return epochs * min(rows, per_epoch * batch_size) + more * batch_size
 
 
 def seconds(speed: Path | None, batch_size: int, trained_steps: int) -> float | None:

@@ -46,7 +46,14 @@ RATES = Rates.parse(
     "rates",
 )
 POOLED = {"module": "simcse", "readout": {"kind": "pooling"}}
-TRAINING = {"epochs": 1, "max_steps": None, "batch_size": 64, "max_tokens": 20, "gpus": 1}
+TRAINING = {
+    "epochs": 1,
+    "max_steps": None,
+    "batch_size": 64,
+    "last_batch": "drop",
+    "max_tokens": 20,
+    "gpus": 1,
+}
 """Half of its 20 tokens are filled: 10, of which one forward pass is 2 x 10 x 2 x (400 + 800 + 200) = 56,000."""
 FORWARD = 56_000
 

@@ -65,7 +65,7 @@ CALLED = {
     "datasets": {"stsb_test": "STS-B, test part"},
     "corpora": {"wiki_extract": "Wikipedia"},
 }
-TRAINING = {"batch_size": 64, "max_tokens": 32, "learning_rate": 3e-5}
+TRAINING = {"batch_size": 64, "last_batch": "drop", "max_tokens": 32, "learning_rate": 3e-5}
 WORDS = ("the", "of", "and", "in", "to", "a")
 
 

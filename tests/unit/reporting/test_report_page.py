@@ -20,6 +20,7 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.origin import processor
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.page import summarise
+from workflow_scripts.reporting.trainings import sentences
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
 OWN = "</script></svg><script>document.documentElement.dataset.owned = 1</script>"
@@ -160,7 +161,7 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         "Claims that this study does not compare, and why: 1",
         "JTCSE, Table I: It is fast, too. no source of the dataset is available",
         "JTCSETable 2506506",
-        "JTCSEall1,9191,8110no weights: 76; not built: 32",
+        "JTCSEall1,9191,8130no weights: 74; not built: 32",
         "Losses of different methods are different quantities",
     ):
         assert part in text, part
@@ -299,3 +300,13 @@ def test_a_damaged_file_of_speeds_is_named(finish_study, tmp_path):
         run_job("write_report", line)
         text = " ".join(Page(Path("results/demo/report.html").read_text()).text.split())
     assert "150 to 165not measuredseed 1: step 125" in text  # of two seeds there is no sum over three
+
+
+@pytest.mark.parametrize(
+    ("last_batch", "expected"), [("keep", [4, 8, 11, 15, 19, 22]), ("drop", [4, 8, 12, 16, 20, 24])]
+)
+def test_a_training_reads_as_many_sentences_as_its_batches_hold(last_batch, expected):
+    """Eleven rows by four: 4, 4 and 3 an epoch, or 4 and 4; nine leave one, which is no batch."""
+    assert [sentences(steps, 11, 4, last_batch) for steps in range(1, 7)] == expected
+    assert [sentences(steps, 9, 4, last_batch) for steps in (2, 3)] == [8, 12]
+    assert sentences(3, None, 4, last_batch) == 12
