@@ -1,4 +1,4 @@
-"""``audit verify`` against ``sha256sum`` on the same files, both as whole commands with the files in the page cache.
+"""``verify`` against ``sha256sum`` on the same files, both as whole commands with the files in the page cache.
 
 Two studies: one of few large files, and one of 10,000 artefacts, 400 of them encoders a quarter the size of MiniLM (in
 the demo, one artefact in six is an encoder). The time that passes counts: several files may be read at a time.
@@ -46,13 +46,13 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def compared(make: Callable[[], None], timing: Timing) -> list[float]:
-    """Time of ``audit verify`` in times of ``sha256sum``."""
+    """Time of ``verify`` in times of ``sha256sum``."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         with patch.object(artefacts, "_sync"):  # a study to throw away need not outlive a loss of power
             make()
         files = sorted(str(path) for path in STUDY.rglob("*") if path.is_file())
         ways = {
-            "audit verify": lambda: command(sys.executable, "-m", "workflow_scripts.audit", "verify"),
+            "audit verify": lambda: command(sys.executable, "-m", "workflow_scripts", "verify"),
             "sha256sum": lambda: command("sha256sum", *files),
         }
         return ratios(timing.interleaved(ways, clock="wall"), "audit verify", "sha256sum")

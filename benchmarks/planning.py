@@ -1,4 +1,4 @@
-"""Planning the paper scale, as if nothing had been made: milliseconds a job, and ``plan_study`` in dry runs."""
+"""Planning the paper scale, as if nothing had been made: milliseconds a job, and the verb ``plan`` in dry runs."""
 
 import os
 import re
@@ -16,7 +16,6 @@ CODE = (
     "workflow_scripts/graph",
     "workflow_scripts/planning",
     "workflow_scripts/provenance",
-    "workflow_scripts/tools/plan_study.py",
 )
 
 
@@ -32,7 +31,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
     seconds = timing.interleaved(
         {
             "dry run": dry_run,
-            "plan_study": lambda: command("workflow_scripts.tools.plan_study", *study),
+            "plan_study": lambda: command("workflow_scripts", "plan", *study),
         }
     )
     milliseconds = [1000 * taken / jobs[-1] for taken in seconds["dry run"]]

@@ -124,15 +124,15 @@ def test_a_link_of_the_users_own_stays(tmp_path, monkeypatch):
 
 
 def test_tools_plan_where_the_results_are(tmp_path):
-    said = run(tmp_path, "-m", "workflow_scripts.tools.plan_study", "--configfile", str(ROOT / DEMO), "--json",
+    said = run(tmp_path, "-m", "workflow_scripts", "plan", "--configfile", str(ROOT / DEMO), "--json",
                PYTHONPATH=str(ROOT))  # fmt: skip
     assert said.returncode == 0, said.stderr
-    assert any(row["rule"] == "continue_mlm" for row in json.loads(said.stdout)["rules"])
+    assert any(row["rule"] == "continue_mlm" for row in json.loads(said.stdout)["by rule"])
 
 
 def test_the_audit_plans_where_the_results_are(tmp_path):
     (tmp_path / "list.yaml").write_text("[1, 2]")
-    asked = ("-m", "workflow_scripts.audit", "stale", "--configfile")
+    asked = ("-m", "workflow_scripts", "stale", "--configfile")
     said = run(tmp_path, *asked, str(ROOT / DEMO), PYTHONPATH=str(ROOT))
     assert "missing: results/demo/report.html" in said.stdout, said.stderr
     said = run(tmp_path, *asked, "list.yaml", PYTHONPATH=str(ROOT))

@@ -1,4 +1,4 @@
-"""What plan_study prints of the demo: every job once, papers as targets, errors in one line."""
+"""What plan prints of the demo: every job once, papers as targets, errors in one line."""
 
 import json
 
@@ -10,34 +10,49 @@ from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run
 @pytest.fixture(scope="module")
 def plan():
     """The demo's plan as data."""
-    asked = run(ROOT, "-m", "workflow_scripts.tools.plan_study", "--json", "--configfile", DEMO)
+    asked = run(ROOT, "-m", "workflow_scripts", "plan", "--json", "--configfile", DEMO)
     assert asked.returncode == 0, asked.stderr
     return json.loads(asked.stdout)
 
 
 def test_every_job_is_counted_once_as_snakemake_counts_it(plan, tmp_path):
-    counted = {row["rule"]: row["jobs"] for row in plan["rules"]}
+    counted = {row["rule"]: row["jobs"] for row in plan["by rule"]}
     assert counted == planned_jobs(ROOT, "--forceall")
-    assert plan["experiments"][-1]["jobs"] == sum(counted.values())
+    assert plan["all"]["jobs"] == sum(counted.values())
 
 
 def test_a_paper_is_a_target_of_its_tables_and_figures(plan):
-    asked = run(ROOT, "-m", "workflow_scripts.tools.plan_study", "extraction", "--json", "--configfile", DEMO)
+    asked = run(ROOT, "-m", "workflow_scripts", "plan", "extraction", "--json", "--configfile", DEMO)
     assert asked.returncode == 0, asked.stderr
-    (alone,) = (row for row in plan["experiments"] if row["paper"] == "extraction")
-    assert json.loads(asked.stdout)["experiments"][-1]["jobs"] == alone["jobs"] > 0
+    (alone,) = (row for row in plan["by experiment"] if row["of"] == "extraction")
+    assert json.loads(asked.stdout)["all"]["jobs"] == alone["jobs"] > 0
 
 
-def test_settings_that_change_nothing_are_listed_with_the_reason(plan):
-    found = {row["setting"]: row for row in plan["no_effect"]}
-    assert found["method.readout.first_state"]["because"] == "this pooling averages no first state"
-    assert found["method.readout.first_state"]["runs"] == ["simcse_layerattpooler.minilm_mlm.wiki_extract"]
-    assert plan["merged"] == []
+def test_every_rule_says_what_it_asks_a_queue_for(plan):
+    """The most that one of its jobs asks for."""
+    asked = {row["rule"]: (row["memory, GB"], row["h at most"]) for row in plan["by rule"]}
+    assert all(memory > 0 and hours > 0 for memory, hours in asked.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (("--configfile", "nosuch.yaml"), "ConfigError: nosuch.yaml: no such file. Check the path"),
+        (("--configfile", str(ROOT / DEMO), "demo"), "ConfigError: demo: no such file. Check the path"),
+        (("--rates", "nosuch.yaml"), "ConfigError: nosuch.yaml: no such file. Name one that is"),
+        (("--rates", "text"), "ConfigError: text:2: "),
+    ],
+)
+def test_a_file_that_is_not_there_is_one_line(tmp_path, arguments, found):
+    (tmp_path / "text").write_text("a: [1")
+    said = run(tmp_path, "-m", "workflow_scripts", "plan", *arguments, PYTHONPATH=str(ROOT))
+    assert said.returncode == 2 and said.stderr.startswith(found), said.stderr
+    assert len(said.stderr.splitlines()) == 1
 
 
 def test_a_target_that_is_not_there_is_one_line(tmp_path):
-    asked = run(ROOT, "-m", "workflow_scripts.tools.plan_study", "nothing", "--configfile", DEMO)
-    assert asked.returncode == 1 and not asked.stdout
+    asked = run(ROOT, "-m", "workflow_scripts", "plan", "nothing", "--configfile", DEMO)
+    assert asked.returncode == 2 and not asked.stdout
     assert asked.stderr.startswith("ConfigError: nothing: no rule makes it. Known: ")
     assert "Traceback" not in asked.stderr
 
@@ -60,7 +75,7 @@ def test_code_that_is_noted_while_the_graph_grows_is_found(tmp_path):
 
 
 def test_what_a_command_line_gives_is_planned_too():
-    """Nested settings among them, as `watch` passes on those of a study's last run."""
+    """Nested settings among them, as `status` passes on those of a study's last run."""
     planning = (
         "from workflow_scripts.planning.graph import planned\n"
         "given = {'name': 'mine', 'training': {'max_gradient_norm': 7}, 'offline': True}\n"

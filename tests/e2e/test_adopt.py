@@ -20,7 +20,7 @@ def plan(folder, *files):
 
 
 def audit(folder, command, *files):
-    asked = run(folder, "-m", "workflow_scripts.audit", command, "--json", "--configfile", *CONFIGS, *files)
+    asked = run(folder, "-m", "workflow_scripts", command, "--json", "--configfile", *CONFIGS, *files)
     assert asked.stdout, asked.stderr
     return json.loads(asked.stdout)
 

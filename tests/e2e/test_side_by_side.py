@@ -38,5 +38,5 @@ def test_a_new_seed_is_trained_in_the_company_of_a_finished_one_and_may_be_looke
     for number in (1, 2):
         side = ("--config", f"training={{together: {number}}}", "--", target)
         assert planned_jobs(smoke_copy, *CONFIGS[1:], *side, configfile=CONFIGS[0]) == {}
-    audit = run(smoke_copy, "-m", "workflow_scripts.audit", "verify")
+    audit = run(smoke_copy, "-m", "workflow_scripts", "verify")
     assert audit.returncode == 0, audit.stdout + audit.stderr

@@ -134,7 +134,7 @@ def test_another_user_can_check_results_that_only_their_owner_may_change(shared)
     before = files_of(shared)
 
     def check():
-        outcome = verify.verify(shared, [shared / study.STUDY])
+        outcome = verify.verify([shared / study.STUDY])
         return outcome.artefacts, outcome.findings
 
     assert as_nobody(check) == (15, [])

@@ -81,7 +81,8 @@ def preflight(stranger, study):
     return stranger.run(
         "python",
         "-m",
-        "workflow_scripts.tools.preflight",
+        "workflow_scripts",
+        "preflight",
         "simcse",
         *study,
         "--profile",
@@ -201,7 +202,7 @@ def test_the_table_is_made_whatever_happens_on_the_way(stranger, study, node):
     )
 
     watched = stranger.run(
-        "python", "-m", "workflow_scripts.tools.watch", "small", "simcse", HF_ENDPOINT=NOBODY
+        "python", "-m", "workflow_scripts", "status", "small", "simcse", HF_ENDPOINT=NOBODY
     )
     assert f"running train_encoder {RUN} 1: " in watched.stdout, watched
 

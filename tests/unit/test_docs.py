@@ -9,6 +9,7 @@ import yaml
 
 from tests import docs
 from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.__main__ import VERBS
 
 MARKDOWN = sorted(
     path
@@ -44,6 +45,7 @@ def test_files_and_commands_that_a_page_names_are_there(page):
     assert missing == []
     targets = re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     assert set(re.findall(r"`make ([\w-]+)`", text)) <= set(targets)
+    assert set(re.findall(r"python -m workflow_scripts (\w+)", text)) <= VERBS.keys() | {"VERB"}
     for module in re.findall(r"python -m (workflow_scripts[\w.]*|tests[\w.]*|benchmarks)", text):
         stem = ROOT.joinpath(*module.split("."))
         assert stem.with_suffix(".py").exists() or (stem / "__main__.py").exists(), f"{page}: {module}"
@@ -67,7 +69,7 @@ def test_every_block_that_no_test_runs_says_why():
         if step.use == "untried"
     ]
     assert all(len(reason.split()) > 2 for _, reason in untried)
-    assert [page for page, _ in untried] == ["cluster.md", "laboratory.md", "laboratory.md"]
+    assert [page for page, _ in untried] == ["cluster.md", "cluster.md", "laboratory.md", "laboratory.md"]
 
 
 def test_a_dry_run_that_a_page_shows_lists_its_jobs():
@@ -158,8 +160,8 @@ def test_the_citation_names_this_version():
 
 
 def test_the_rules_of_the_picture_are_those_of_the_graph():
-    """`make rulegraph` draws it anew."""
+    """CONTRIBUTING.md says how it is drawn anew."""
     drawn = set(re.findall(r">(\w+)</text>", Path(ROOT, "docs/rulegraph.svg").read_text()))
     assert "train_encoder" in drawn
     rules = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk"))
-    assert drawn <= set(re.findall(r"^rule (\w+):", rules, re.MULTILINE)), "make rulegraph"
+    assert drawn <= set(re.findall(r"^rule (\w+):", rules, re.MULTILINE)), "CONTRIBUTING.md"

@@ -55,15 +55,6 @@ def test_an_environment_of_another_lock_is_made_anew(tree):
     assert (tree / ".venv/installed").read_text() == "requirements-gpu.lock\n"
 
 
-def test_a_picture_is_drawn_of_a_graph_that_there_is(tree):
-    stub(tree, "python", 'case "$2" in snakemake) exit 1;; esac; echo drawn >>calls')
-    assert make(tree, "rulegraph").returncode
-    assert "drawn" not in (tree / "calls").read_text()
-    stub(tree, "python", 'case "$2" in snakemake) echo graph;; *) cat >>calls;; esac')
-    assert make(tree, "rulegraph").returncode == 0
-    assert (tree / "calls").read_text().endswith("graph\n")
-
-
 @pytest.mark.parametrize(
     ("said", "passes"),
     [
@@ -79,22 +70,7 @@ def test_a_lint_that_fails_is_no_lint_that_finds_nothing(tree, said, passes):
     assert passes or said.splitlines()[-1] in done.stdout
 
 
-def test_what_runs_made_is_removed_and_what_measures_stays(tree):
-    kept = tree / "benchmarks/__main__.py"
-    for file in (kept, tree / "benchmarks/demo/make_table/demo.tsv", tree / "results/demo/report.html"):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("")
-    assert make(tree, "clean").returncode == 0
-    assert sorted((tree / "benchmarks").iterdir()) == [kept]
-    assert not (tree / "results").exists() and (tree / ".venv/installed").exists()
-
-
-def test_make_help_lists_the_targets(tree):
-    """And installs nothing."""
-    (tree / ".venv/installed").unlink()
-    said = make(tree, "help")
-    assert said.returncode == 0 and not (tree / "calls").read_text(), said.stderr
-    lines = said.stdout.splitlines()
-    assert any(line.startswith("demo ") and line.endswith("raw text to report, in minutes") for line in lines)
-    documented = re.findall(r"^([\w-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert sorted(line.split()[0] for line in lines) == sorted(documented)
+def test_every_target_is_named_where_a_reader_looks(tree):
+    targets = set(re.findall(r"^([\w-]+):.*##", (tree / "Makefile").read_text(), re.MULTILINE))
+    pages = [(ROOT / name).read_text() for name in ("README.md", "docs/cluster.md", "CONTRIBUTING.md")]
+    assert targets == set(re.findall(r"\bmake ([a-z-]+)(?=[`\s])", "\n".join(pages))) & targets

@@ -108,7 +108,7 @@ class Watch:
                 f": {answer[:_SHOWN]!r}" if answer else ""
             )
         raise ApiError(
-            f"{self._place}: {found}. Usable answers are kept; python -m workflow_scripts.tools.answers shows the "
+            f"{self._place}: {found}. Usable answers are kept; python -m workflow_scripts answers shows the "
             "others, and has them asked again (forget)."
         )
 

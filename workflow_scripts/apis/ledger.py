@@ -287,7 +287,7 @@ class Ledger:
 
     def _damaged(self, found: str) -> DataError:
         advice = "Put back a copy, or save all whole rows in a new file"
-        command = f"python -m workflow_scripts.tools.answers --ledger {self.path}.saved merge {self.path}"
+        command = f"python -m workflow_scripts answers merge {self.path} --ledger {self.path}.saved"
         return DataError(f"{self.path}: damaged ({found}). {advice}: {command}")
 
     def _check_pages(self) -> None:

@@ -1,22 +1,23 @@
 """Make Snakemake plan what the records say: for a study that was copied or restored, or whose .snakemake is gone.
 
 Snakemake plans by notes of its own below .snakemake and, where it has none, by dates. This compares the records of all
-artefacts with the present configuration and code, as `audit stale` does. What is up to date, Snakemake notes as such,
+artefacts with the present configuration and code, as `stale` does. What is up to date, Snakemake notes as such,
 whatever its date; what is stale is taken away, so that the next run makes it again. It stays in .kept beside its place,
 from where a job that would make the very same puts it back.
+
+  python -m workflow_scripts adopt --configfile config/demo.yaml
 """
 
 import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from workflow_scripts.audit.lookup import artefact_record
 from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
-from workflow_scripts.audit.printing import console, print_json
+from workflow_scripts.audit.printing import Answer
 from workflow_scripts.audit.stale import Staleness, is_timing, stale
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance import kept
@@ -37,30 +38,26 @@ class Adopted:
     missing: list[str]
     """Files that it makes besides."""
 
-    def as_data(self) -> dict[str, object]:
-        """The outcome as data for JSON."""
-        return {"noted": self.noted, "taken_away": self.taken_away, "missing": self.missing}
 
-
-def adopt(root: Path, configfiles: list[str]) -> Adopted:
+def adopt(configfiles: list[str]) -> Adopted:
     """Have Snakemake note what is up to date, and take away what is not.
 
     Raises:
         ConfigError: if Snakemake does not accept the configuration, or is running in this folder.
         DataError: if something stale cannot be kept; nothing is taken away.
     """
-    jobs = plan(root, configfiles)
-    found = stale(root, jobs)
-    records = {name: artefact_record(root / name) for name in (*found.fresh, *found.stale)}
+    jobs = plan(configfiles)
+    found = stale(jobs)
+    records = {name: artefact_record(Path(name)) for name in (*found.fresh, *found.stale)}
     writers = by_file(jobs)
     for name in found.stale:
         job = job_writing(records[name], writers)
         assert job is not None  # else it would not be stale
-        _keep(name, job, records[name], root)
+        _keep(name, job, records[name])
     whole = [name for name in found.fresh if _is_whole(records[name], found)]
-    _note(root, configfiles, [_file(name, root) for name in whole])
+    _note(configfiles, [_file(name) for name in whole])
     for name in found.stale:
-        _remove(root / name)
+        _remove(Path(name))
     return Adopted(whole, sorted(found.stale), found.missing)
 
 
@@ -69,34 +66,34 @@ def _is_whole(record: Record, found: Staleness) -> bool:
     return not set(record.outputs) & set(found.missing)
 
 
-def _file(name: str, root: Path) -> str:
+def _file(name: str) -> str:
     """The file by which Snakemake knows an artefact."""
-    return f"{name}/{RECORD_FILE}" if (root / name).is_dir() else name
+    return f"{name}/{RECORD_FILE}" if Path(name).is_dir() else name
 
 
-def _note(root: Path, configfiles: list[str], files: list[str]) -> None:
+def _note(configfiles: list[str], files: list[str]) -> None:
     """Let Snakemake record the jobs behind ``files`` as done with what is there now."""
     chosen = ["--configfile", *configfiles] if configfiles else []
     command = [sys.executable, "-m", "snakemake", "--touch", "--forceall", "--cores", "1", "--quiet", "all"]
     for start in range(0, len(files), _TARGETS_A_CALL):
         targets = files[start : start + _TARGETS_A_CALL]
         touched = subprocess.run(
-            [*command, *chosen, "--", *targets], cwd=root, capture_output=True, text=True, check=False
+            [*command, *chosen, "--", *targets], capture_output=True, text=True, check=False
         )
         if touched.returncode != 0:
             last = (touched.stderr.strip() or touched.stdout.strip() or "nothing printed").splitlines()[-1]
-            raise ConfigError(f"{root}: snakemake --touch failed: {last} Nothing was taken away.")
+            raise ConfigError(f"snakemake --touch failed: {last} Nothing was taken away.")
 
 
-def _keep(name: str, job: Job, record: Record, root: Path) -> None:
+def _keep(name: str, job: Job, record: Record) -> None:
     """Keep what the job of a stale artefact made, if it is not kept already.
 
     Raises:
         DataError: if some of it is not there, or another job's.
     """
-    paths = [root / output for output in record.outputs]
+    paths = [Path(output) for output in record.outputs]
     artefacts = [path.parent if path.name == RECORD_FILE else path for path in paths]
-    timings = [root / value for values in job.arguments.values() for value in values if _measures(job, value)]
+    timings = [Path(value) for values in job.arguments.values() for value in values if _measures(job, value)]
     if kept.holds(artefacts, timings, record.key):
         return
     gone = [path.as_posix() for path in (*artefacts, *timings) if not path.exists()]
@@ -123,30 +120,20 @@ def _remove(artefact: Path) -> None:
         artefact.unlink()
 
 
-# The command
+# The verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what ``audit adopt`` takes."""
+    """Declare what adopt takes."""
     add_configfile(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Adopt and print; exit code 0."""
-    done = adopt(args.root, args.configfile)
-    if args.json:
-        print_json(done.as_data())
-        return 0
-    out = console()
-    _list("taken away", done.taken_away)
-    _list("missing", done.missing)
+def answer(args: argparse.Namespace) -> Answer:
+    """What was noted and what was taken away; exit code 0."""
+    done = adopt(args.configfile)
+    lines = [f"taken away: {name}" for name in done.taken_away]
+    lines += [f"missing: {name}" for name in done.missing]
     counts = (
         f"{len(done.noted)} up to date, {len(done.taken_away)} taken away, {len(done.missing)} files missing"
     )
-    out.print(f"{counts}: the next run makes what is not there", style="green", soft_wrap=True)
-    return 0
-
-
-def _list(what: str, names: Iterable[str]) -> None:
-    for name in names:
-        console().print(f"{what}: {name}", style="yellow", soft_wrap=True)
+    return Answer(f"{counts}: the next run makes what is not there", parts=lines, data=asdict(done))

@@ -37,6 +37,18 @@ class SeedScore(NamedTuple):
     value: float | None
     path: str
 
+    def as_row(self) -> dict[str, Any]:
+        """The score as people read it."""
+        whose = "the baseline's" if self.is_baseline else "the row's own"
+        value = "gap" if self.value is None else self.value
+        return {
+            "heading": self.heading,
+            "of run": self.run,
+            "seed": self.seed,
+            "score": value,
+            "whose": whose,
+        }
+
 
 def parse_cell(texts: Iterable[str]) -> dict[str, str]:
     """Read ``column=value`` pairs, separated by commas; a comma that no column follows is part of a value.
@@ -129,6 +141,12 @@ def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
 def _runs(row: Row) -> list[str]:
     """The run of a row, and the one that its difference is to."""
     return [run for run in (row["run"], row.get("baseline")) if run is not None]
+
+
+def runs_of(rows: Iterable[Row], settings: Mapping[str, Any]) -> list[str]:
+    """The runs whose files hold the scores of some rows and of their baselines."""
+    named = (run for row in rows if "run" in row for run in _runs(row))
+    return list(dict.fromkeys(_alias(run, settings) for run in named))
 
 
 def _alias(run: str, settings: Mapping[str, Any]) -> str:

@@ -2,53 +2,34 @@
 
 Of tables it says how many cells of each column differ, and the largest and the mean absolute difference of numbers; of
 models the same of their weights. Where inputs differ, the first of them is followed down to the cause of the
-difference. Exit code 0 if neither records nor contents differ, 1 otherwise.
+difference. Exit code 1 if records or contents differ.
+
+  python -m workflow_scripts diff results/demo/tables/demo.parquet results/other/tables/demo.parquet
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.table import Table
+from rich.console import RenderableType
 
+from workflow_scripts.audit.compare import Change, compare, facts, inputs_by_role
 from workflow_scripts.audit.lookup import (
     artefact_at,
     artefact_record,
-    flat,
     identity_at,
     is_outside,
     name_of,
     recorded_name,
 )
 from workflow_scripts.audit.numbers import Apart, apart
-from workflow_scripts.audit.printing import console, print_json, table
+from workflow_scripts.audit.printing import Answer, Rows, rows_of
 from workflow_scripts.audit.varying import lasting
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import contents_of, identity, identity_of, page_text
-from workflow_scripts.provenance.record import Input, Record
-
-ABSENT = "(absent)"
-
-
-class Change(NamedTuple):
-    """One entry in which two records differ."""
-
-    section: str
-    key: str
-    a: object
-    b: object
-
-
-class InputChange(NamedTuple):
-    """One input that differs; None where a record has no input of this role."""
-
-    role: str
-    a: Input | None
-    b: Input | None
+from workflow_scripts.provenance.record import Record
 
 
 @dataclass
@@ -58,8 +39,7 @@ class Difference:
     a: str
     b: str
     contents_equal: bool
-    changes: list[Change] = field(default_factory=list)
-    inputs: list[InputChange] = field(default_factory=list)
+    changes: list[Change]
     numbers: list[Apart] = field(default_factory=list)
     """By how much contents differ, where that can be said."""
     followed: str = ""
@@ -71,7 +51,7 @@ class Difference:
     @property
     def none(self) -> bool:
         """Whether neither records nor contents differ."""
-        return self.contents_equal and not self.changes and not self.inputs
+        return self.contents_equal and not self.changes
 
     def walk(self) -> Iterator["Difference"]:
         """This difference and those of the inputs that were followed."""
@@ -79,141 +59,59 @@ class Difference:
         if self.inner is not None:
             yield from self.inner.walk()
 
-    def as_data(self) -> dict[str, object]:
-        """The difference as data for JSON."""
-        inputs = [
-            {"role": i.role, "a": i.a and i.a.model_dump(), "b": i.b and i.b.model_dump()}
-            for i in self.inputs
-        ]
-        data: dict[str, object] = {
-            "a": self.a,
-            "b": self.b,
-            "identical": self.none,
-            "contents_equal": self.contents_equal,
-            "changes": [change._asdict() for change in self.changes],
-            "inputs": inputs,
-            "numbers": [one._asdict() for one in self.numbers],
-        }
-        if self.inner is not None:
-            data["followed"] = {"role": self.followed, "difference": self.inner.as_data()}
-        if self.dead_end:
-            data["dead_end"] = self.dead_end
-        return data
 
-
-def diff(a: Path, b: Path, root: Path) -> Difference:
+def diff(a: Path, b: Path) -> Difference:
     """Compare two artefacts and, where inputs differ, the ancestry of the first of them.
 
     Raises:
         DataError: if one is missing, damaged, or not an artefact.
     """
-    one, two = (artefact_at(name_of(path, root), root) for path in (a, b))
-    for name in (one, two):
-        artefact_record(root / name)
-        identity(root / name)
-    found = Comparison(root).of(one, two)
+    names = [artefact_at(name_of(path)) for path in (a, b)]
+    for name in names:
+        artefact_record(Path(name))
+        identity(Path(name))
+    found = _difference(*names)
     for shown in found.walk():
         if not shown.contents_equal:
-            shown.numbers = apart(root / shown.a, root / shown.b)
+            shown.numbers = apart(Path(shown.a), Path(shown.b))
     return found
 
 
-class Comparison:
-    """Compares artefacts and their ancestry, each pair once."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._known: dict[tuple[str, str], Difference] = {}
-
-    def of(self, a: str, b: str) -> Difference:
-        """The difference between two artefacts, named as in records; files are not hashed again.
-
-        Raises:
-            DataError: if one of them cannot be read.
-        """
-        if (a, b) not in self._known:
-            one, two = artefact_record(self.root / a), artefact_record(self.root / b)
-            equal = contents_equal(self.root / a, self.root / b)
-            found = Difference(a, b, equal, changes(one, two))
-            self._add_inputs(found, input_changes(one, two))
-            self._known[a, b] = found
-        return self._known[a, b]
-
-    def _add_inputs(self, found: Difference, candidates: Iterable[InputChange]) -> None:
-        """Keep the inputs that differ in more than their path, and follow the first that can be followed."""
-        reasons = []
-        for change in candidates:
-            found.inputs.append(change)
-            if found.inner is not None:
-                continue
-            inner = self._inner(change)
+def _difference(a: str, b: str) -> Difference:
+    """The difference between two artefacts, named as in records; files are not hashed again."""
+    one, two = artefact_record(Path(a)), artefact_record(Path(b))
+    found = Difference(a, b, contents_equal(Path(a), Path(b)), compare(facts(one), facts(two)))
+    reasons = []
+    for change in found.changes:
+        if change.section == "input" and found.inner is None:
+            inner = _inner(change.key, one, two)
             if isinstance(inner, str):
-                reasons.append(f"{change.role}: {inner}")
+                reasons.append(f"{change.key}: {inner}")
             else:
-                found.followed, found.inner = change.role, inner
-        found.dead_end = "" if found.inner else "; ".join(reasons)
-
-    def _inner(self, change: InputChange) -> Difference | str:
-        """The difference between two inputs, or why it is unknown."""
-        if change.a is None or change.b is None:
-            return "only one of the two has this input"
-        names = []
-        for given in (change.a, change.b):
-            if is_outside(given.path):
-                return "a source outside the pipeline"
-            names.append(artefact_at(recorded_name(given.path, self.root), self.root))
-            place = self.root / names[-1]
-            now = identity_at(place) if place.exists() else None
-            if now is None:
-                return f"{given.path} {'is not an artefact' if place.exists() else 'does not exist any more'}"
-            if now != given.sha256:
-                return f"{given.path} has been rebuilt since"
-        try:
-            return self.of(*names)
-        except DataError as error:
-            return str(error)
-
-
-def changes(a: Record, b: Record) -> list[Change]:
-    """Entries in which two records differ, except inputs and outputs."""
-    found: list[Change] = []
-    machine = {"python", "processor", "capability", "threads", "blas", "gpu"}
-    for section, one, two in (
-        ("rule", {"": a.rule}, {"": b.rule}),
-        ("wildcard", a.wildcards, b.wildcards),
-        ("setting", flat(a.settings), flat(b.settings)),
-        ("code", a.meaning, b.meaning),
-        ("package", a.packages, b.packages),
-        ("machine", a.origin.model_dump(include=machine), b.origin.model_dump(include=machine)),
-        ("commit", {"": a.origin.commit}, {"": b.origin.commit}),
-        ("uncommitted changes", {"": a.origin.dirty}, {"": b.origin.dirty}),
-        ("label", dict.fromkeys(a.labels, "present"), dict.fromkeys(b.labels, "present")),
-    ):
-        found += _changes(section, one, two)
+                found.followed, found.inner = change.key, inner
+    found.dead_end = "" if found.inner else "; ".join(reasons)
     return found
 
 
-def _changes(section: str, a: Mapping[str, object], b: Mapping[str, object]) -> list[Change]:
-    pairs = ((key, a.get(key, ABSENT), b.get(key, ABSENT)) for key in sorted(a.keys() | b.keys()))
-    return [Change(section, key, one, two) for key, one, two in pairs if one != two]
-
-
-def input_changes(a: Record, b: Record) -> list[InputChange]:
-    """Inputs whose contents differ, by role."""
-    one, two = _by_role(a), _by_role(b)
-    pairs = ((role, one.get(role), two.get(role)) for role in sorted(one.keys() | two.keys()))
-    return [InputChange(role, x, y) for role, x, y in pairs if not (x and y and x.sha256 == y.sha256)]
-
-
-def _by_role(record: Record) -> dict[str, Input]:
-    """Role to input; where a role contains a path, as for several files, the study's name is removed from it."""
-    return {_role(role, given.path): given for role, given in record.inputs.items()}
-
-
-def _role(role: str, path: str) -> str:
-    parts = Path(path).parts
-    inside = "/".join(parts[2:]) if parts[0] == "results" else path
-    return role.removesuffix(path) + inside if role.endswith(f"/{path}") else role
+def _inner(role: str, a: Record, b: Record) -> Difference | str:
+    """The difference between two inputs, or why it is unknown."""
+    names = []
+    for given in (inputs_by_role(record).get(role) for record in (a, b)):
+        if given is None:
+            return "only one of the two has this input"
+        if is_outside(given.path):
+            return "a source outside the pipeline"
+        place = Path(artefact_at(recorded_name(given.path)))
+        now = identity_at(place) if place.exists() else None
+        if now is None:
+            return f"{given.path} {'is not an artefact' if place.exists() else 'does not exist any more'}"
+        if now != given.sha256:
+            return f"{given.path} has been rebuilt since"
+        names.append(place.as_posix())
+    try:
+        return _difference(*names)
+    except DataError as error:
+        return str(error)
 
 
 def contents_equal(a: Path, b: Path) -> bool:
@@ -232,7 +130,7 @@ def contents_equal(a: Path, b: Path) -> bool:
     try:
         one, two = pq.read_table(a), pq.read_table(b)
     except (OSError, ValueError) as error:
-        raise DataError(f"{a} or {b}: damaged. Run python -m workflow_scripts.audit verify.") from error
+        raise DataError(f"{a} or {b}: damaged. Run python -m workflow_scripts verify.") from error
     return bool(one.schema.equals(two.schema)) and (one.equals(two) or _hash(a) == _hash(b))
 
 
@@ -241,64 +139,37 @@ def _hash(path: Path) -> str:
     return identity_of(contents_of(path, artefact_record(path)), ())
 
 
-# The command
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what ``audit diff`` takes."""
+    """Declare what diff takes."""
     parser.add_argument("a", type=Path, metavar="A", help="artefact")
     parser.add_argument("b", type=Path, metavar="B", help="artefact to compare it with")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Compare and print; exit code 1 if anything differs."""
-    found = diff(args.a, args.b, args.root)
-    if args.json:
-        print_json(found.as_data())
-    else:
-        show(found, console())
-    return 0 if found.none else 1
-
-
-def show(found: Difference, out: Console) -> None:
-    """Print the difference as a table, then those of the inputs that were followed."""
-    out.print(f"A {found.a}\nB {found.b}", soft_wrap=True)
-    if found.none:
-        out.print("no difference", style="green")
-        return
-    if found.changes or found.inputs:
-        out.print(_table(found))
-    elif not found.contents_equal:
-        out.print("the records are equal: two outputs of one job, or a job that is not deterministic")
-    out.print(f"contents {'equal' if found.contents_equal else 'differ'}")
-    if found.numbers:
-        out.print(_numbers(found.numbers))
-    if found.dead_end:
-        out.print(f"not followed: {found.dead_end}", style="yellow", soft_wrap=True)
-    if found.inner is not None:
-        out.print(f"\ninput {found.followed}:")
-        show(found.inner, out)
-
-
-def _numbers(numbers: list[Apart]) -> Table:
-    shown = table(
-        "values of", "differing", "of", "largest", "mean", numbers=["differing", "of", "largest", "mean"]
+def answer(args: argparse.Namespace) -> Answer:
+    """What differs, and below it what differs in the inputs that were followed."""
+    found = diff(args.a, args.b)
+    steps = list(found.walk())
+    said = "contents equal" if found.contents_equal else "contents differ"
+    return Answer(
+        "no difference" if found.none else said,
+        found.none,
+        [part for step in steps for part in _parts(step)],
+        {"contents_equal": found.contents_equal, "steps": [_data(step) for step in steps]},
     )
-    for one in numbers:
-        sizes = ("" if size is None else f"{size:.3g}" for size in (one.largest, one.mean))
-        shown.add_row(one.name, f"{one.differing:,}", f"{one.cells:,}", *sizes)
-    return shown
 
 
-def _table(found: Difference) -> Table:
-    shown = table("what", "key", "A", "B")
-    for change in found.changes:
-        a, b = (value[:12] if change.section == "code" else value for value in map(str, (change.a, change.b)))
-        shown.add_row(change.section, change.key, a, b)
-    for given in found.inputs:
-        shown.add_row("input", given.role, _cell(given.a), _cell(given.b))
-    return shown
+def _parts(step: Difference) -> Iterator[RenderableType | Rows]:
+    yield f"A {step.a}\nB {step.b}"
+    yield Rows("differences", [change.as_row() for change in step.changes])
+    if not step.changes and not step.contents_equal:
+        yield "the records are equal: two outputs of one job, or a job that is not deterministic"
+    yield Rows("numbers", rows_of(step.numbers))
+    if step.dead_end:
+        yield f"not followed: {step.dead_end}"
+    if step.followed:
+        yield f"input {step.followed}:"
 
 
-def _cell(given: Input | None) -> str:
-    return f"{given.path} {given.sha256[:12]}" if given else ABSENT
+def _data(step: Difference) -> dict[str, object]:
+    changes, numbers = rows_of(step.changes), rows_of(step.numbers)
+    return {"a": step.a, "b": step.b, "changes": changes, "numbers": numbers, "followed": step.followed}

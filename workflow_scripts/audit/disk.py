@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.audit.lookup import identity_at, name_of, record_at, recorded_name
+from workflow_scripts.audit.lookup import HERE, identity_at, name_of, record_at, recorded_name
 from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import (
@@ -92,7 +92,7 @@ class Inventory:
         return self._model_of.get(folder)
 
 
-def collect(root: Path, studies: Iterable[Path]) -> Inventory:
+def collect(studies: Iterable[Path], root: Path = HERE) -> Inventory:
     """List the files below ``studies``; links are followed, what jobs go on from is listed apart."""
     inventory = Inventory(root)
     seen: set[str] = set()

@@ -2,24 +2,31 @@
 
 Each line names a file, the rule and wildcards that made it, the start of its hash, and its labels. Files that
 were shown already are not repeated; for an input that has been rebuilt since, the ancestry of the new one is shown.
-For a table, --cell selects rows, prints them and every seed's score that they and their differences were computed
-from, and keeps only the inputs that these rows come from, so that a number leads to its score files and those of its
-baseline, to their models and their text:
+Exit code 1 if anything in it is missing, damaged or has been rebuilt since.
 
-  python -m workflow_scripts.audit explain results/demo/scores.parquet --cell run=simcse,task=STS12
+For a table, --cell selects rows, prints them, the settings of their runs and every seed's score that they and their
+differences were computed from, and keeps only the inputs that these rows come from, so that a number leads to its score
+files and those of its baseline, to their models and their text. With --into, the other direction: everything that was
+made from a file, or from a source as records name it, such as hub:owner/name@revision/file.
+
+  python -m workflow_scripts explain results/demo/tables/demo.parquet --cell run=simcse.minilm_mlm.wiki_extract
 """
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.console import Console
-from rich.table import Table
-from rich.tree import Tree
-
-from workflow_scripts.audit.cells import Agrees, SeedScore, agreement, parse_cell, rows_of, scores_behind
+from workflow_scripts.audit.cells import (
+    Agrees,
+    SeedScore,
+    agreement,
+    parse_cell,
+    rows_of,
+    runs_of,
+    scores_behind,
+)
 from workflow_scripts.audit.disk import collect, inspect
 from workflow_scripts.audit.lookup import (
     artefact_at,
@@ -27,20 +34,23 @@ from workflow_scripts.audit.lookup import (
     flat,
     identity_at,
     is_outside,
+    made_by,
     made_on,
     name_of,
     record_at,
     recorded_name,
 )
-from workflow_scripts.audit.printing import console, print_json, table
-from workflow_scripts.audit.verify import Verifier
+from workflow_scripts.audit.printing import Answer, Row, Rows
+from workflow_scripts.audit.verify import Verifier, studies_of, unchecked
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.record import Record
 
 State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
-_MOST_ROWS = 50
+_BROKEN = ("rebuilt since", "damaged", "missing")
 _ROWS_SIDE_BY_SIDE = 3
+_MADE_WITH = ("method.", "training.", "readout.")
+"""Settings of a run that say how it was made."""
 
 
 @dataclass
@@ -58,53 +68,43 @@ class Node:
     left_out: int = 0
     """Number of inputs that the selected rows do not come from."""
 
-    def walk(self) -> Iterator["Node"]:
+    def walk(self, depth: int = 0, role: str = "") -> Iterator[tuple[int, str, "Node"]]:
+        """This node and all below it, each with its depth and role."""
+        yield depth, role, self
+        for name, node in self.inputs.items():
+            yield from node.walk(depth + 1, name)
+
+    def nodes(self) -> list["Node"]:
         """This node and all below it."""
-        yield self
-        for node in self.inputs.values():
-            yield from node.walk()
-
-    def as_data(self, *, full: bool) -> dict[str, object]:
-        """The ancestry as data for JSON; ``full`` adds settings, code, packages and origin."""
-        data: dict[str, object] = {"path": self.path, "state": self.state, "sha256": self.sha256}
-        if self.record is not None:
-            shown = {"rule", "wildcards", "labels"}
-            shown |= {"settings", "meaning", "packages", "origin"} if full else set()
-            data |= self.record.model_dump(include=shown)
-        data |= {"repeated": True} if self.repeated else {}
-        data |= {"left_out": self.left_out} if self.left_out else {}
-        if self.inputs:
-            data["inputs"] = {role: node.as_data(full=full) for role, node in self.inputs.items()}
-        return data
+        return [node for _depth, _role, node in self.walk()]
 
 
-def explain(path: Path, root: Path, agrees: Agrees | None = None) -> Node:
+def explain(path: Path, agrees: Agrees | None = None) -> Node:
     """The ancestry of the artefact that ``path`` is or is part of.
 
     Args:
         path: File or model folder.
-        root: Folder where snakemake ran.
         agrees: Selects inputs by their wildcards; below an input that agrees, everything is kept.
 
     Raises:
         DataError: if the file is missing, is not an artefact, or its record cannot be read.
     """
-    name = artefact_at(name_of(path, root), root)
-    record = artefact_record(root / name)
-    state: State = "damaged" if _is_damaged(root / name, root) else "as recorded"
-    node = Node(name, state, str(identity_at(root / name)), record)
-    _add_inputs(node, root, agrees, set())
+    place = Path(artefact_at(name_of(path)))
+    record = artefact_record(place)
+    state: State = "damaged" if _is_damaged(place) else "as recorded"
+    node = Node(place.as_posix(), state, str(identity_at(place)), record)
+    _add_inputs(node, agrees, set())
     return node
 
 
-def _add_inputs(node: Node, root: Path, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> None:
+def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> None:
     assert node.record is not None
     for role, given in node.record.inputs.items():  # in the record's order: that of members, where it counts
         if is_outside(given.path):
             node.inputs[role] = Node(given.path, "source", given.sha256)
             continue
-        name = artefact_at(recorded_name(given.path, root), root)
-        child = node_at(name, given.sha256, root)
+        name = artefact_at(recorded_name(given.path))
+        child = _node_at(name, given.sha256)
         verdict = agrees(child.record.wildcards) if agrees and child.record else None
         if verdict is False:
             node.left_out += 1
@@ -115,12 +115,12 @@ def _add_inputs(node: Node, root: Path, agrees: Agrees | None, seen: set[tuple[s
             child.repeated = (name, below is None) in seen
             seen.add((name, below is None))
             if not child.repeated:
-                _add_inputs(child, root, below, seen)
+                _add_inputs(child, below, seen)
 
 
-def node_at(name: str, sha256: str, root: Path) -> Node:
+def _node_at(name: str, sha256: str) -> Node:
     """A file, and whether it is the one that was read with this hash; nothing below it."""
-    place = root / name
+    place = Path(name)
     if not place.exists():
         return Node(name, "missing", sha256)
     try:
@@ -129,24 +129,24 @@ def node_at(name: str, sha256: str, root: Path) -> Node:
         return Node(name, "damaged", sha256)
     if record is None:
         return Node(name, "file", sha256)
-    if _is_damaged(place, root):
+    if _is_damaged(place):
         return Node(name, "damaged", sha256, record)
     return Node(name, "as recorded" if identity_at(place) == sha256 else "rebuilt since", sha256, record)
 
 
-def _is_damaged(place: Path, root: Path) -> bool:
+def _is_damaged(place: Path) -> bool:
     """Whether an artefact is not as it was written; each file is read once. Weights may lack that a study drops."""
     try:
         identity(place)
     except DataError:
-        return not (place.is_dir() and _lacks_dropped_weights_alone(place, root))
+        return not (place.is_dir() and _lacks_dropped_weights_alone(place))
     return False
 
 
-def _lacks_dropped_weights_alone(model: Path, root: Path) -> bool:
-    run = collect(root, [model.parent.parent])  # which lists the dropped weights of all seeds
-    parts = run.parts[name_of(model, root)]
-    found = {part: inspect(root / part, part_of_model=Path(part).name != RECORD_FILE) for part in parts}
+def _lacks_dropped_weights_alone(model: Path) -> bool:
+    run = collect([model.parent.parent])  # which lists the dropped weights of all seeds
+    parts = run.parts[name_of(model)]
+    found = {part: inspect(Path(part), part_of_model=Path(part).name != RECORD_FILE) for part in parts}
     return not Verifier(run, found, []).not_as_written()
 
 
@@ -163,124 +163,149 @@ class Explanation:
     """Whether wildcards of inputs agreed with the rows; if not, the ancestry is that of the whole table."""
     scores: list[SeedScore] = field(default_factory=list)
     """What means, differences and p values of the rows were computed from."""
+    settings: list[Row] = field(default_factory=list)
+    """How the rows' runs were made: a row a setting, a column a run."""
 
 
-def explain_cell(path: Path, root: Path, cell: Mapping[str, str]) -> Explanation:
+def explain_cell(path: Path, cell: Mapping[str, str]) -> Explanation:
     """The rows that agree with ``cell``, their scores and their baselines', and their ancestry.
 
     Raises:
         DataError: as ``explain`` and ``rows_of``.
     """
-    whole = explain(path, root)
+    whole = explain(path)
     rows = rows_of(path, cell).to_pylist()
     settings = whole.record.settings if whole.record else {}
     agrees = agreement(rows, settings)
-    chain = explain(path, root, agrees)
-    below = [node for node in chain.walk() if node is not chain and node.record]
+    chain = explain(path, agrees)
+    below = [node for node in chain.nodes() if node is not chain and node.record]
     agreeing = [node for node in below if node.record and agrees(node.record.wildcards)]
     if not agreeing:
         return Explanation(whole, rows)
-    files = {node.path: root / node.path for node in agreeing}
-    return Explanation(chain, rows, narrowed=True, scores=scores_behind(rows, settings, files))
+    files = {node.path: Path(node.path) for node in agreeing}
+    scores = scores_behind(rows, settings, files)
+    return Explanation(chain, rows, True, scores, made_with(below, runs_of(rows, settings)))
 
 
-# The command
+def made_with(nodes: Iterable[Node], runs: Sequence[str]) -> list[Row]:
+    """The settings of the methods and trainings of some runs, side by side; of a run's seeds, those of the first."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for record in (node.record for node in nodes if node.record and node.record.files):
+        if (run := record.wildcards.get("run")) in runs:
+            found.setdefault(str(run), flat(record.settings))
+    names = dict.fromkeys(name for settings in found.values() for name in settings)
+    shown = [name for name in names if name.startswith(_MADE_WITH)]
+    return [
+        {"setting": name} | {run: found[run].get(name) for run in runs if run in found}
+        for name in shown
+        if any(settings.get(name) is not None for settings in found.values())
+    ]
+
+
+# The other direction
+
+
+def made_into(name: str) -> list[Row]:
+    """Everything that was made from ``name``, a file or a source as named in records.
+
+    Raises:
+        DataError: if it is not an artefact and no record names it.
+    """
+    verifier = unchecked(studies_of([]))
+    path = name if is_outside(name) else artefact_at(name_of(name))
+    readers = {
+        reader
+        for reader, record in verifier.records.items()
+        if is_outside(path) and path in {given.path for given in record.inputs.values()}
+    }
+    found = readers.union(*map(verifier.made_from, readers or [path]))
+    if not found and path not in verifier.records:
+        raise DataError(
+            f"{name}: no record names it. Name a file below results/, or a source as explain does."
+        )
+    return [{"made into": one, "by": made_by(verifier.records[one])} for one in sorted(found)]
+
+
+# The verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what ``audit explain`` takes."""
-    parser.add_argument("path", type=Path, help="artefact, or a file in a model folder")
+    """Declare what explain takes."""
+    parser.add_argument("path", help="artefact, or a file in a model folder")
     parser.add_argument(
         "--cell", action="append", default=[], metavar="COLUMN=VALUE,...", help="rows of a table to explain"
     )
-    parser.add_argument("--full", action="store_true", help="add settings, packages and commit")
+    parser.add_argument("--full", action="store_true", help="add all settings, packages and commits")
+    parser.add_argument("--into", action="store_true", help="what was made from it, instead")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Explain and print; exit code 0."""
-    cell = parse_cell(args.cell)
-    found = explain_cell(args.path, args.root, cell) if cell else Explanation(explain(args.path, args.root))
-    if args.json:
-        scores = [score._asdict() for score in found.scores]
-        rows = {"rows": found.rows, "narrowed": found.narrowed, "scores": scores} if cell else {}
-        print_json({**rows, "chain": found.chain.as_data(full=args.full)})
-    else:
-        show(found, console(), full=args.full)
-    return 0
+def answer(args: argparse.Namespace) -> Answer:
+    """The ancestry of a file or a cell, or what was made from a file."""
+    if args.into:
+        made = made_into(args.path)
+        return Answer(f"{len(made)} made from {args.path}", parts=[Rows("downstream", made)])
+    path, cell = Path(args.path), parse_cell(args.cell)
+    found = explain_cell(path, cell) if cell else Explanation(explain(path))
+    nodes = found.chain.nodes()
+    broken = [node.path for node in nodes if node.state in _BROKEN]
+    verdict = f"{len(nodes) - 1} files and sources behind it"
+    return Answer(
+        f"{verdict}; not as it was: {', '.join(broken)}" if broken else verdict,
+        not broken,
+        [*_parts(found, full=args.full)],
+        {"chain": [_data(*step, full=args.full) for step in found.chain.walk()], "narrowed": found.narrowed},
+    )
 
 
-def show(found: Explanation, out: Console, *, full: bool = False) -> None:
-    """Print rows and ancestry; labels, which are long and often repeated, are shown as numbers."""
-    if found.rows:
-        out.print(_rows(found.rows[:_MOST_ROWS]))
-        if len(found.rows) > _MOST_ROWS:
-            out.print(f"and {len(found.rows) - _MOST_ROWS} more rows")
-        if not found.narrowed:
-            out.print("no input's wildcards agree with these rows, so all inputs are shown", style="yellow")
-        if found.scores:
-            out.print()
-            out.print(_scores(found.scores))
-        out.print()
-    labels = sorted({label for node in found.chain.walk() if node.record for label in node.record.labels})
+def _parts(found: Explanation, *, full: bool) -> Iterator[Rows | str]:
+    yield Rows("rows", _turned(found.rows))
+    if found.rows and not found.narrowed:
+        yield "no input's wildcards agree with these rows, so all inputs are shown"
+    yield Rows("scores", [score.as_row() for score in found.scores])
+    yield Rows("made with", found.settings)
+    records = [node.record for node in found.chain.nodes() if node.record]
+    labels = sorted({label for record in records for label in record.labels})
     numbers = {label: number for number, label in enumerate(labels, 1)}
-    tree = Tree(_line("", found.chain, numbers))
-    _grow(tree, found.chain, numbers, full=full)
-    out.print(tree)
-    for label, number in numbers.items():
-        out.print(f"[{number}] {label}", style="yellow")
+    for depth, role, node in found.chain.walk():
+        yield "  " * depth + _line(role, node, numbers)
+        yield from ("  " * (depth + 1) + line for line in (_details(node) if full else ()))
+        if node.left_out:
+            yield "  " * (depth + 1) + f"{node.left_out} inputs of other rows left out"
+    yield from (f"[{number}] {label}" for label, number in numbers.items())
 
 
-def _rows(rows: list[dict[str, Any]]) -> Table:
-    """A few rows side by side, each as names and values; more as rows of a table. Empty columns are left out."""
-    columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    texts = [["" if row[name] is None else str(row[name]) for name in columns] for row in rows]
+def _turned(rows: list[dict[str, Any]]) -> list[Row]:
+    """A few rows as columns of names and values, for they are wide; empty columns are left out."""
+    names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
     if len(rows) > _ROWS_SIDE_BY_SIDE:
-        many = table(*columns)
-        for values in texts:
-            many.add_row(*values)
-        return many
-    few = Table(show_edge=False, pad_edge=False, show_header=False)
-    for name, *values in zip(columns, *texts, strict=True):
-        few.add_row(name, *values)
-    return few
+        return [{name: row[name] for name in names} for row in rows]
+    return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
 
 
-def _scores(scores: list[SeedScore]) -> Table:
-    """What the rows were computed from, the baseline's part named as such."""
-    shown = table("heading", "of run", "seed", "score", "whose", numbers=["seed", "score"])
-    for score in scores:
-        value = "gap" if score.value is None else f"{score.value:.6g}"
-        whose = "the baseline's" if score.is_baseline else "the row's own"
-        shown.add_row(score.heading, score.run, str(score.seed), value, whose)
-    return shown
-
-
-def _grow(tree: Tree, node: Node, numbers: Mapping[str, int], *, full: bool) -> None:
-    if full and node.record is not None and not node.repeated:
-        record = node.record
-        for key, value in flat(record.settings).items():
-            tree.add(f"setting {key} = {value}", style="dim")
-        for package, known in record.packages.items():
-            tree.add(f"package {package} {known}", style="dim")
-        tree.add(
-            f"commit {record.origin.commit}{' with changes' if record.origin.dirty else ''}", style="dim"
-        )
-        tree.add(f"machine {made_on(record.origin)}", style="dim")
-    for role, child in node.inputs.items():
-        _grow(tree.add(_line(role, child, numbers)), child, numbers, full=full)
-    if node.left_out:
-        tree.add(f"{node.left_out} inputs of other rows left out", style="dim")
+def _details(node: Node) -> Iterator[str]:
+    if node.record is not None and not node.repeated:
+        yield from (f"setting {key} = {value}" for key, value in flat(node.record.settings).items())
+        yield from (f"package {package} {known}" for package, known in node.record.packages.items())
+        origin = node.record.origin
+        yield f"commit {origin.commit}{' with changes' if origin.dirty else ''}"
+        yield f"machine {made_on(origin)}"
 
 
 def _line(role: str, node: Node, numbers: Mapping[str, int]) -> str:
     role = role.partition("/")[0]  # where an input has several files, a role includes the file's path
     parts = [f"{role}:" if role else "", node.path]
-    if node.record is not None:
-        wildcards = ", ".join(f"{key}={value}" for key, value in node.record.wildcards.items())
-        parts += [f"{node.record.rule}({wildcards})", node.sha256[:12]]
-        parts += [f"[{numbers[label]}]" for label in node.record.labels]
-    else:
-        parts.append(node.sha256[:12])
-    parts.append(f"({node.state})" if node.state in ("rebuilt since", "damaged", "missing") else "")
+    parts.append(made_by(node.record) if node.record else "")
+    parts.append(node.sha256[:12])
+    parts += [f"[{numbers[label]}]" for label in node.record.labels] if node.record else []
+    parts.append(f"({node.state})" if node.state in _BROKEN else "")
     parts.append("(above)" if node.repeated else "")
     return " ".join(part for part in parts if part)
+
+
+def _data(depth: int, role: str, node: Node, *, full: bool) -> Row:
+    """A node for JSON; ``full`` adds settings, code, packages and origin."""
+    data = {"depth": depth, "role": role, "path": node.path, "state": node.state, "sha256": node.sha256}
+    shown = {"rule", "wildcards", "labels"} | (
+        {"settings", "meaning", "packages", "origin"} if full else set()
+    )
+    return data | (node.record.model_dump(include=shown) if node.record else {})

@@ -19,6 +19,8 @@ from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.origin import Origin
 from workflow_scripts.provenance.record import Record
 
+HERE = Path()
+"""Where snakemake ran, and every verb is asked."""
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
 
@@ -28,23 +30,18 @@ def is_outside(path: str) -> bool:
     return path.startswith(OUTSIDE)
 
 
-def name_of(path: str | Path, root: Path) -> str:
-    """``path`` as records write it: relative to ``root``, links not followed.
-
-    Args:
-        path: Absolute, or relative to the working directory.
-        root: Folder where snakemake ran.
-    """
+def name_of(path: str | Path, root: Path = HERE) -> str:
+    """``path`` as records write it: relative to the folder where snakemake ran, links not followed."""
     return Path(os.path.relpath(path, root)).as_posix()
 
 
 @cache  # records name the same few paths many times
-def recorded_name(path: str, root: Path) -> str:
+def recorded_name(path: str, root: Path = HERE) -> str:
     """A path from a record in normal form."""
     return name_of(root / path, root)
 
 
-def artefact_at(name: str, root: Path) -> str:
+def artefact_at(name: str, root: Path = HERE) -> str:
     """The artefact that a file belongs to: its model folder if it is part of one, otherwise the file itself."""
     for folder in (Path(name), *Path(name).parents):
         if folder != Path() and (root / folder / RECORD_FILE).is_file():

@@ -74,23 +74,21 @@ def add_configfile(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def plan(root: Path, configfiles: list[str]) -> list[Job]:
+def plan(configfiles: list[str]) -> list[Job]:
     """Every job that a run of everything would execute.
 
     Args:
-        root: Folder where snakemake runs.
         configfiles: As for snakemake's --configfile.
 
     Raises:
         ConfigError: if a file cannot be read, or Snakemake does not accept the configuration.
     """
-    refuse(finding for file in configfiles for finding in reading_findings(root / file))
+    refuse(finding for file in configfiles for finding in reading_findings(Path(file)))
     chosen = ["--configfile", *configfiles] if configfiles else []
-    chosen += [] if (root / "Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
+    chosen += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options = ["--dry-run", "--forceall", "--printshellcmds", "--quiet", "host", "reason"]
     dry_run = subprocess.run(
         [sys.executable, "-m", "snakemake", *options, *chosen],
-        cwd=root,
         capture_output=True,
         text=True,
         check=False,
@@ -98,14 +96,12 @@ def plan(root: Path, configfiles: list[str]) -> list[Job]:
     printed = dry_run.stdout + dry_run.stderr
     if dry_run.returncode != 0:
         reason = first_error(printed.splitlines())
-        raise ConfigError(
-            f"{root}: snakemake's dry run failed: {reason} Run snakemake --dry-run in this folder."
-        )
+        raise ConfigError(f"snakemake's dry run failed: {reason} Run snakemake --dry-run.")
     commands = _COMMAND.findall(printed)
     assert len(commands) == len(_HEADING.findall(printed)), (
         "a rule whose command does not call an entry script"
     )
-    return [job for command in commands for job in _jobs(root, *command)]
+    return [job for command in commands for job in _jobs(Path(), *command)]
 
 
 def _jobs(root: Path, launcher: str, rest: str) -> Iterator[Job]:

@@ -1,22 +1,113 @@
-"""Tables and JSON on standard output, as every command of the audit prints them."""
+"""What a verb of ``python -m workflow_scripts`` answers, and how it is printed: tables and lines, or JSON."""
 
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 _PIPE_WIDTH = 240  # paths stay on one line in a file or a pipe, where nothing folds them
+_LARGE = 1000  # from here on, digits behind the point say nothing
+
+Row = Mapping[str, Any]
 
 
-def table(*columns: str, numbers: Iterable[str] = ()) -> Table:
-    """An empty table that folds long paths; the columns in ``numbers`` are right-aligned."""
-    made = Table(show_edge=False, pad_edge=False)
-    for column in columns:
-        made.add_column(column, overflow="fold", justify="right" if column in set(numbers) else "left")
-    return made
+class Rows(NamedTuple):
+    """A table: rows with the same keys, which are its headings, in the order of the first row."""
+
+    name: str
+    rows: Sequence[Row]
+
+
+@dataclass
+class Answer:
+    """What a verb has found."""
+
+    verdict: str = ""
+    """The last line that is printed."""
+    good: bool = True
+    """Whether nothing was found that a person would want to know: exit code 0, or else 1."""
+    parts: Sequence[Rows | RenderableType] = ()
+    """Tables, and lines as text, in the order in which they are printed. Of tables, --json has the rows."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What --json has besides."""
+
+
+def give(answer: Answer, *, as_json: bool) -> int:
+    """Print an answer; returns the exit code."""
+    if as_json:
+        rows = {part.name: list(part.rows) for part in answer.parts if isinstance(part, Rows)}
+        print_json({"green": answer.good, "verdict": answer.verdict, **rows, **answer.data})
+        return 0 if answer.good else 1
+    out = console()
+    for part in answer.parts:
+        if not isinstance(part, Rows):
+            out.print(part, soft_wrap=isinstance(part, str | Text))
+        elif part.rows:
+            out.print(table_of(part), end="\n\n")
+    if answer.verdict:
+        out.print(answer.verdict, style="green" if answer.good else "red", soft_wrap=True)
+    return 0 if answer.good else 1
+
+
+def table_of(part: Rows) -> Table:
+    """Rows as a table that folds what is too long; columns of numbers are right-aligned."""
+    shown = Table(title=part.name, title_justify="left", show_edge=False, pad_edge=False)
+    for name in part.rows[0]:
+        numeric = all(isinstance(row[name], int | float | None) for row in part.rows)
+        shown.add_column(name, overflow="fold", justify="right" if numeric else "left")
+    for row in part.rows:
+        shown.add_row(*(Text(text_of(value)) for value in row.values()))
+    return shown
+
+
+def text_of(value: object) -> str:
+    """A value as a person reads it: numbers with the digits that say something, nothing for None."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4g}"
+        case list() | tuple() | set():
+            return ", ".join(map(text_of, value))
+        case _:
+            return str(value)
+
+
+def markdown_of(rows: Sequence[Row]) -> str:
+    """Rows as a table of Markdown."""
+    lines = [list(rows[0]), ["---"] * len(rows[0])] if rows else []
+    lines += [[text_of(value) for value in row.values()] for row in rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def latex_of(rows: Sequence[Row]) -> str:
+    """Rows as a tabular of LaTeX with the rules of booktabs."""
+    lines = [list(rows[0]), *([text_of(value) for value in row.values()] for row in rows)]
+    head, *body = (" & ".join(_in_latex(cell) for cell in line) + r" \\" for line in lines)
+    columns = f"l{'r' * (len(rows[0]) - 1)}"
+    rules = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
+    return "\n".join([*rules, r"\bottomrule", r"\end{tabular}"])
+
+
+def _in_latex(text: str) -> str:
+    marks: dict[str, str | int | None] = {one: f"\\{one}" for one in "&%$#_{}"}
+    marks |= {"\N{MINUS SIGN}": "$-$", "\N{PLUS-MINUS SIGN}": r"$\pm$", "\\": r"\textbackslash{}"}
+    return text.translate(str.maketrans(marks))
+
+
+def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:
+    """Named tuples as rows."""
+    return [one._asdict() for one in tuples]
 
 
 def console(pipe_width: int = _PIPE_WIDTH) -> Console:

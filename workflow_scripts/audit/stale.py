@@ -1,39 +1,31 @@
-"""List artefacts that the present configuration and code would make differently, and why, key by key.
+"""List what the present configuration and code would make again, and why: causes first, with what follows from each.
 
-Asks Snakemake for the commands of a run of everything and compares the key of each job with that in the records of the
+Asks Snakemake for the jobs of a run of everything and compares the key of each with that in the records of the
 artefacts that exist: settings, inputs and their order, the meaning of every imported file (comments and docstrings do
 not count), versions of packages. What was made from a stale artefact is stale as well. Does not need Snakemake's own
-records. Exit code 1 if anything is stale or missing.
+records. Exit code 1 if anything is stale or missing; --json names every artefact with its reasons.
+
+  python -m workflow_scripts stale --configfile config/demo.yaml
 """
 
 import argparse
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
 
-from rich.console import Console
-
-from workflow_scripts.audit.lookup import flat, identity_at, is_outside, key_of, made_by
+from workflow_scripts.audit.compare import HASHES, Change, compare, facts
+from workflow_scripts.audit.lookup import identity_at, is_outside, key_of, made_by
 from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
-from workflow_scripts.audit.printing import console, print_json, table
+from workflow_scripts.audit.printing import Answer, Row, Rows, rows_of
 from workflow_scripts.audit.verify import Verifier, unchecked
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.provenance.key import canonical, job_key
-from workflow_scripts.provenance.record import Record, sha256_of
+from workflow_scripts.provenance.key import canonical
+from workflow_scripts.provenance.record import Input, Record, sha256_of
 
-ABSENT = "(absent)"
-_ORDERS = ("another", "as configured")
-
-
-class Reason(NamedTuple):
-    """One thing that a job would do differently now."""
-
-    kind: Literal["setting", "code", "package", "wildcard", "input", "upstream"]
-    key: str
-    was: str
-    now: str
+_ORDER = Change("input", "order", "another", "as configured")
+_SHOWN = 40
+"""Characters of a value in the table of causes."""
 
 
 @dataclass
@@ -42,11 +34,14 @@ class Staleness:
 
     jobs: int
     fresh: list[str] = field(default_factory=list)
-    stale: dict[str, list[Reason]] = field(default_factory=dict)
+    stale: dict[str, list[Change]] = field(default_factory=dict)
+    """Artefact to reasons of its own; none where it is stale by what it was made from."""
     missing: list[str] = field(default_factory=list)
     """Files that a job would write and that do not exist."""
     unasked: list[str] = field(default_factory=list)
     """Artefacts of the same studies that no job of this configuration writes."""
+    behind: dict[str, set[str]] = field(default_factory=dict)
+    """Stale artefact or missing file to what was made from it."""
     jobs_of: dict[str, str] = field(default_factory=dict)
     """Stale artefact to its job."""
 
@@ -55,24 +50,32 @@ class Staleness:
         """Whether a run would do anything."""
         return bool(self.stale or self.missing)
 
-    def as_data(self) -> dict[str, object]:
-        """The findings as data for JSON."""
-        stale = {
-            name: {"job": self.jobs_of[name], "reasons": [r._asdict() for r in reasons]}
-            for name, reasons in self.stale.items()
-        }
-        return {
-            "green": not self.red,
-            "jobs": self.jobs,
-            "fresh": self.fresh,
-            "stale": stale,
-            "missing": self.missing,
-            "unasked": self.unasked,
-        }
+    def causes(self) -> list[Row]:
+        """One row a reason: how many artefacts have it, and how many others were made from these."""
+        found: dict[Change, set[str]] = defaultdict(set)
+        for name, changes in self.stale.items():
+            for change in changes:
+                found[_cause(change)].add(name)
+        rows: list[Row] = []
+        for cause, names in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+            behind = set().union(*(self.behind[name] for name in names)) - names
+            first, *more = sorted({self.jobs_of[name].partition("(")[0] for name in names})
+            of = f"{first} and {len(more)} more" if more else first
+            counts = {"of rule": of, "artefacts": len(names), "behind": len(behind)}
+            rows.append(cause.as_row("was", "now") | counts)
+        return rows
 
 
-def stale(root: Path, jobs: Iterable[Job]) -> Staleness:
-    """Compare the jobs of the present configuration with the artefacts below ``root``.
+def _cause(change: Change) -> Change:
+    """A change as its table has it: of files their name alone, of the files of one role the role."""
+    if change.section in HASHES:
+        role = change.key.partition("/")[0]
+        return Change(change.section, role if change.section == "input" else change.key, "", "")
+    return change._replace(a=str(change.a)[:_SHOWN], b=str(change.b)[:_SHOWN])
+
+
+def stale(jobs: Iterable[Job]) -> Staleness:
+    """Compare the jobs of the present configuration with the artefacts that exist.
 
     Raises:
         ConfigError: if the jobs belong to no study.
@@ -81,90 +84,70 @@ def stale(root: Path, jobs: Iterable[Job]) -> Staleness:
     files = {value for job in jobs for values in job.arguments.values() for value in values}
     names = {"/".join(Path(file).parts[:2]) for file in files if Path(file).parts[0] == "results"}
     if not names:
-        raise ConfigError(f"{root}: this configuration runs no job. Give another one with --configfile.")
-    verifier = unchecked(root, [root / name for name in sorted(names) if (root / name).is_dir()])
+        raise ConfigError("this configuration runs no job. Give another one with --configfile.")
+    verifier = unchecked(Path(name) for name in sorted(names) if Path(name).is_dir())
     found = Staleness(jobs=len(jobs))
     read = {given.path for record in verifier.records.values() for given in record.inputs.values()}
     made = {file for file in files if file.startswith("results/") or (is_timing(file) and file in read)}
-    found.missing = sorted(file for file in made if not (root / file).exists())
+    found.missing = sorted(file for file in made if not Path(file).exists())
     writers = by_file(jobs)
     for name, record in verifier.records.items():
         job = job_writing(record, writers)
         if job is None:
             found.unasked.append(name)
-        elif not _key(job, record, root) == record.key == key_of(record):
-            found.stale[name] = list(_reasons(job, record, root)) or [Reason("input", "order", *_ORDERS)]
+        elif changes := reasons(record, job):
+            found.stale[name] = changes
         else:
             found.fresh.append(name)
     _spread(found, verifier)
-    found.jobs_of = {name: made_by(verifier.records[name]) for name in found.stale}
     return found
 
 
 def _spread(found: Staleness, verifier: Verifier) -> None:
     """Mark everything that was made from a stale or missing file as stale."""
-    causes = [*found.stale, *sorted({verifier.artefact_of(path) for path in found.missing})]
-    for cause in causes:
-        for name in verifier.made_from(cause) & {*found.fresh, *found.stale}:
-            state = "missing" if cause not in found.stale else "stale"
-            found.stale.setdefault(name, []).append(Reason("upstream", cause, "", state))
+    known = {*found.fresh, *found.stale}
+    for cause in [*found.stale, *sorted({verifier.artefact_of(path) for path in found.missing})]:
+        found.behind[cause] = verifier.made_from(cause) & known
+    for name in sorted(set().union(*found.behind.values())):
+        found.stale.setdefault(name, [])
+        found.behind.setdefault(name, set())
     found.fresh = [name for name in found.fresh if name not in found.stale]
+    found.jobs_of = {name: made_by(verifier.records[name]) for name in found.stale}
 
 
-def _reasons(job: Job, record: Record, root: Path) -> Iterator[Reason]:
-    yield from _changes("setting", flat(record.settings), flat(canonical(job.settings)))
-    yield from _changes("code", record.meaning, job.meaning)
-    yield from _changes("package", record.packages, job.packages)
-    given = {name: values[0] for name, values in job.arguments.items() if name in record.wildcards}
-    yield from _changes("wildcard", record.wildcards, given)
-    yield from _inputs(job, record, root)
+def reasons(record: Record, job: Job) -> list[Change]:
+    """What the job that wrote an artefact would do differently now; empty where it would make the same."""
+    now = _as_planned(record, job)
+    if key_of(now) == record.key == key_of(record):
+        return []
+    return compare(facts(record), facts(now)) or [_ORDER]
 
 
-def _key(job: Job, record: Record, root: Path) -> str:
-    """The key that the job would have now; a missing input, which is a finding of its own, counts as it was."""
+def _as_planned(record: Record, job: Job) -> Record:
+    """The record of what the job would make now; a missing input, which is a finding of its own, counts as it was."""
     was = {given.path: given.sha256 for given in record.inputs.values()}
     read = read_by(job, record)
     inputs = {
-        role if role in record.inputs else f"{role}/{path}": (
-            _identity(root / path) if (root / path).exists() else was.get(path, ABSENT)
-        )
+        role if role in record.inputs else f"{role}/{path}": Input(path=path, sha256=_identity(path, was))
         for role, paths in job.arguments.items()
         for path in paths
         if role not in record.wildcards and path in read
     }
-    return job_key(
-        job.rule,
-        wildcards={name: job.arguments.get(name, [ABSENT])[0] for name in record.wildcards},
-        settings=job.settings,
-        inputs=inputs,
-        meaning=job.meaning,
-        packages=job.packages,
-    )
+    outside = {role: given for role, given in record.inputs.items() if is_outside(given.path)}
+    decides = {
+        "wildcards": {name: job.arguments[name][0] for name in record.wildcards if name in job.arguments},
+        "settings": canonical(job.settings),
+        "inputs": inputs | outside,
+        "meaning": job.meaning,
+        "packages": job.packages,
+    }
+    return record.model_copy(update=decides)
 
 
-def _changes(
-    kind: Literal["setting", "code", "package", "wildcard"],
-    was: Mapping[str, object],
-    now: Mapping[str, object],
-) -> Iterator[Reason]:
-    for key in sorted(was.keys() | now.keys()):
-        before, after = was.get(key, ABSENT), now.get(key, ABSENT)
-        if before != after:
-            shown = (str(before)[:12], str(after)[:12]) if kind == "code" else (str(before), str(after))
-            yield Reason(kind, key, *shown)
-
-
-def _inputs(job: Job, record: Record, root: Path) -> Iterator[Reason]:
-    """Inputs that the job would no longer read, would read in addition, or that have been rebuilt."""
-    was = {given.path: given.sha256 for given in record.inputs.values() if not is_outside(given.path)}
-    now = read_by(job, record)
-    for path in sorted(was.keys() | now):
-        if path not in now:
-            yield Reason("input", path, was[path][:12], ABSENT)
-        elif path not in was:
-            yield Reason("input", path, ABSENT, "read")
-        elif (root / path).exists() and (now_is := _identity(root / path)) != was[path]:
-            yield Reason("input", path, was[path][:12], now_is[:12])
+def _identity(path: str, was: dict[str, str]) -> str:
+    if not Path(path).exists():
+        return was.get(path, "missing")
+    return identity_at(Path(path)) or sha256_of(Path(path))
 
 
 def read_by(job: Job, record: Record) -> set[str]:
@@ -184,48 +167,24 @@ def is_timing(path: str) -> bool:
     return Path(path).parts[0] == "benchmarks"
 
 
-def _identity(path: Path) -> str:
-    return identity_at(path) or sha256_of(path)
-
-
-# The command
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what ``audit stale`` takes."""
+    """Declare what stale takes."""
     add_configfile(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Compare and print; exit code 1 if a run would do anything."""
-    found = stale(args.root, plan(args.root, args.configfile))
-    if args.json:
-        print_json(found.as_data())
-    else:
-        show(found, console())
-    return 1 if found.red else 0
-
-
-def show(found: Staleness, out: Console) -> None:
-    """Print the reasons as a table; for what is stale only because of its inputs, just the first of them."""
-    shown = table("stale", "why", "key", "was", "now")
-    for name, reasons in sorted(found.stale.items()):
-        own = [reason for reason in reasons if reason.kind != "upstream"]
-        for number, reason in enumerate(own or reasons[:1]):
-            shown.add_row("" if number else name, *reason)
-    if shown.row_count:
-        out.print(shown)
-    for path in found.missing:
-        out.print(f"missing: {path}", style="red", soft_wrap=True)
-    for path in found.unasked:
-        out.print(f"not asked for by this configuration: {path}", style="yellow", soft_wrap=True)
-    kinds = Counter(
-        reason.kind for reasons in found.stale.values() for reason in {r.kind: r for r in reasons}.values()
-    )
-    why = f" ({', '.join(f'{count} by {kind}' for kind, count in kinds.most_common())})" if kinds else ""
-    out.print(
-        f"{found.jobs} jobs: {len(found.fresh)} artefacts up to date, {len(found.stale)} stale{why}, "
-        f"{len(found.missing)} files missing",
-        style="red" if found.red else "green",
-        soft_wrap=True,
+def answer(args: argparse.Namespace) -> Answer:
+    """Causes, and how much follows from each; a run would do nothing where there are none."""
+    found = stale(plan(args.configfile))
+    lines = [f"missing: {path}" for path in found.missing]
+    lines += [f"not asked for by this configuration: {path}" for path in found.unasked]
+    verdict = f"{found.jobs} jobs: {len(found.fresh)} artefacts up to date, {len(found.stale)} stale, "
+    each = {
+        name: {"job": found.jobs_of[name], "reasons": rows_of(changes)}
+        for name, changes in found.stale.items()
+    }
+    return Answer(
+        f"{verdict}{len(found.missing)} files missing",
+        not found.red,
+        [Rows("causes", found.causes()), *lines],
+        {"stale": each, "missing": found.missing, "unasked": found.unasked, "fresh": found.fresh},
     )

@@ -13,8 +13,10 @@ Sources from outside the pipeline are hashed again where this machine has them: 
 packages, in the Hub's local cache. Checkpoints of unfinished training are held against their own manifests, finished
 tasks of evaluations against their checksums; a job of that place would pass over a damaged one.
 
-Exit code 0 if there are no such files, 1 otherwise. Artefacts made by a version of the code other than the
-present one are listed, but are no failure.
+Exit code 1 if there is such a file. That artefacts were made by a version of the code other than the present one, or by
+one that no commit holds, is said, and is no failure.
+
+  python -m workflow_scripts verify results/demo
 """
 
 import argparse
@@ -24,7 +26,7 @@ import shlex
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -32,7 +34,6 @@ from typing import Literal, NamedTuple
 from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from workflow_scripts.audit.disk import (
     Damage,
@@ -43,8 +44,8 @@ from workflow_scripts.audit.disk import (
     inspect_all,
     inspect_unhashed,
 )
-from workflow_scripts.audit.lookup import is_outside, key_of, name_of, record_at, recorded_name
-from workflow_scripts.audit.printing import console, print_json, table
+from workflow_scripts.audit.lookup import HERE, is_outside, key_of, name_of, record_at, recorded_name
+from workflow_scripts.audit.printing import Answer, Rows, rows_of
 from workflow_scripts.audit.sources import hashes_of
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import DataError
@@ -102,15 +103,11 @@ class Outcome:
     findings: list[Finding] = field(default_factory=list)
     other_code: list[OtherCode] = field(default_factory=list)
 
-    def as_data(self) -> dict[str, object]:
-        """The outcome as data for JSON."""
-        data = asdict(self)
-        data["findings"] = [finding._asdict() for finding in self.findings]
-        data["other_code"] = [other._asdict() for other in self.other_code]
-        return {"green": not self.findings, **data}
+    uncommitted: int = 0
+    """Number of artefacts that were made by code with changes that no commit holds."""
 
 
-def studies_of(root: Path, named: Iterable[Path]) -> list[Path]:
+def studies_of(named: Iterable[Path], root: Path = HERE) -> list[Path]:
     """The folders to audit: those that are named, or all below ``results`` if none or ``results`` itself is named.
 
     Raises:
@@ -490,93 +487,76 @@ def outcome_of(verifier: Verifier, data_root: Path | None) -> Outcome:
             *changed_sources(verifier, present),
         ],
         other_code=other_code(records),
+        uncommitted=sum(record.origin.dirty for record in records.values()),
     )
 
 
-def unchecked(root: Path, studies: Iterable[Path]) -> Verifier:
+def unchecked(studies: Iterable[Path], root: Path = HERE) -> Verifier:
     """All records below ``studies`` and how they are connected; no file is hashed, so damage goes unnoticed."""
     studies = list(studies)
-    inventory = collect(root, studies)
+    inventory = collect(studies, root)
     inspections = {name: inspect_unhashed(root / name) for name in inventory.sizes}
     return Verifier(inventory, inspections, [name_of(study, root) for study in studies])
 
 
-def verify(
-    root: Path, studies: list[Path], *, data_root: Path | None = None, show_progress: bool = False
-) -> Outcome:
+def verify(studies: list[Path], *, data_root: Path | None = None, show_progress: bool = False) -> Outcome:
     """Check every file below ``studies``.
 
     Args:
-        root: Folder where snakemake ran.
         studies: Folders of results.
         data_root: Where local sources are; None leaves them out.
         show_progress: Whether to draw a bar on standard error.
     """
-    inventory = collect(root, studies)
+    inventory = collect(studies)
     columns = (TextColumn("hashing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not show_progress)
     with bar:
         task = bar.add_task("hashing", total=sum(inventory.sizes.values()))
         inspections = inspect_all(inventory, lambda size: bar.advance(task, size))
-    return outcome_of(
-        Verifier(inventory, inspections, [name_of(study, root) for study in studies]), data_root
-    )
+    return outcome_of(Verifier(inventory, inspections, map(name_of, studies)), data_root)
 
 
-# The command
+# The verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what ``audit verify`` takes."""
-    parser.add_argument(
-        "studies", type=Path, nargs="*", metavar="RESULTS_DIR", help="default: every folder below results/"
-    )
+    """Declare what verify takes."""
+    parser.add_argument("studies", type=Path, nargs="*", metavar="FOLDER", help="default: all below results/")
     parser.add_argument(
         "--data-root", type=Path, default=data_root(), help="folder of local sources; default: SEMBLANCE_DATA"
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Verify and print; exit code 1 if anything is wrong."""
-    studies = studies_of(args.root, args.studies)
+def answer(args: argparse.Namespace) -> Answer:
+    """Findings with the commands that mend them, and what else there is to know."""
     show_progress = sys.stderr.isatty() and not args.json
-    outcome = verify(args.root, studies, data_root=args.data_root, show_progress=show_progress)
-    if args.json:
-        print_json(outcome.as_data())
-    else:
-        show(outcome, console())
-    return 1 if outcome.findings else 0
+    outcome = verify(studies_of(args.studies), data_root=args.data_root, show_progress=show_progress)
+    kinds = Counter(finding.kind for finding in outcome.findings)
+    said = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "all as recorded"
+    return Answer(
+        f"{outcome.artefacts} artefacts, {decimal(outcome.bytes)}, in {', '.join(outcome.studies)}, "
+        f"from {outcome.outside} outside sources, {outcome.outside - len(outcome.not_at_hand)} of them hashed "
+        f"again: {said}",
+        not outcome.findings,
+        [Rows("findings", rows_of(outcome.findings)), *commands(outcome.findings), *_notes(outcome)],
+        {"artefacts": outcome.artefacts, "not_at_hand": outcome.not_at_hand, "tasks": outcome.tasks},
+    )
 
 
-def show(outcome: Outcome, out: Console) -> None:
-    """Print the outcome as text."""
-    if outcome.findings:
-        out.print(_table(outcome.findings))
-        for line in commands(outcome.findings):
-            out.print(line, style="bold", soft_wrap=True)
-    by_files = Counter(other.files for other in outcome.other_code)
-    for files, count in by_files.most_common():
-        line = (
-            f"made by other code: {count} of {outcome.artefacts} artefacts; changed since: {', '.join(files)}"
-        )
-        out.print(line, style="yellow", soft_wrap=True)
+def _notes(outcome: Outcome) -> Iterator[str]:
+    """What is no fault."""
+    for files, count in Counter(other.files for other in outcome.other_code).most_common():
+        yield f"made by other code: {count} artefacts; changed since: {', '.join(files)}"
+    if outcome.uncommitted:
+        yield f"made by code that was not committed: {outcome.uncommitted} artefacts"
     if outcome.checkpoint_files:
         size = decimal(outcome.checkpoint_bytes)
         counted = f"{outcome.checkpoints} complete checkpoints, {size} in {outcome.checkpoint_files} files"
-        out.print(f"unfinished training: {counted}", soft_wrap=True)
+        yield f"unfinished training: {counted}"
     if outcome.tasks:
-        out.print(f"finished tasks, for evaluations to go on from: {outcome.tasks} tables", soft_wrap=True)
+        yield f"finished tasks, for evaluations to go on from: {outcome.tasks} tables"
     if outcome.not_at_hand:
-        out.print(f"not on this machine: {', '.join(outcome.not_at_hand)}", soft_wrap=True)
-    kinds = Counter(finding.kind for finding in outcome.findings)
-    verdict = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "all as recorded"
-    out.print(
-        f"{outcome.artefacts} artefacts, {decimal(outcome.bytes)}, in {', '.join(outcome.studies)}, "
-        f"from {outcome.outside} outside sources, {outcome.outside - len(outcome.not_at_hand)} of them hashed "
-        f"again: {verdict}",
-        style="red" if outcome.findings else "green",
-        soft_wrap=True,
-    )
+        yield f"not on this machine: {', '.join(outcome.not_at_hand)}"
 
 
 def commands(findings: Iterable[Finding]) -> list[str]:
@@ -598,11 +578,3 @@ def _rerun(target: str) -> str:
     asked = asked_last(Path(target).parts[1])
     files = f" --configfile {shlex.join(asked.configfiles)}" if asked and asked.configfiles else ""
     return f"snakemake --cores all{files} --forcerun"
-
-
-def _table(findings: Iterable[Finding]) -> Table:
-    shown = table("path", "kind", "found", "what to do", "affects", numbers=["affects"])
-    for finding in findings:
-        todo = finding.todo if finding.target == finding.path else f"{finding.todo} {finding.target}"
-        shown.add_row(finding.path, finding.kind, finding.found, todo, str(finding.affects))
-    return shown

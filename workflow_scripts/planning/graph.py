@@ -188,20 +188,14 @@ def study_in(root: Path, configfiles: Iterable[str], config: Mapping[str, Any] |
     return open_study(merged(files, as_in_a_file(config or {})), [], root)
 
 
-def study_parser(tool: str, description: str | None) -> argparse.ArgumentParser:
-    """The command line of a tool that plans targets of a study."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m workflow_scripts.tools.{tool}",
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_targets(parser: argparse.ArgumentParser) -> None:
+    """Declare what a verb takes that plans targets of a study."""
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study"
     )
     parser.add_argument(
         "--configfile", nargs="+", default=[], metavar="FILE", help="as for snakemake; -- ends them"
     )
-    return parser
 
 
 def planned(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, JustifyMethod
+from rich.console import JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -21,8 +21,8 @@ _LONG = ("run", "task", "note")
 """Columns that are continued below where the terminal is narrow."""
 
 
-def show_scores(scores: pa.Table, labels: Iterable[str], console: Console) -> None:
-    """Print scores, unscaled and unrounded but for their sixth digit, and the labels of their files."""
+def scores_shown(scores: pa.Table, labels: Iterable[str]) -> list[RenderableType]:
+    """Scores, unscaled and unrounded but for their sixth digit, and the labels of their files."""
     rows = scores.to_pylist()
     columns = [name for name in SCORES.names if name != "note" or any(row["note"] for row in rows)]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -31,9 +31,7 @@ def show_scores(scores: pa.Table, labels: Iterable[str], console: Console) -> No
         table.add_column(name, justify=justify, overflow="fold", no_wrap=name not in _LONG)
     for row in rows:
         table.add_row(*(Text(_shown(row, name)) for name in columns))
-    console.print(table)
-    for label in split_labels(labels).sentences():
-        console.print(Text(label, style="dim"))
+    return [table, *(Text(label, style="dim") for label in split_labels(labels).sentences())]
 
 
 def scores_csv(tables: Sequence[pa.Table]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -20,9 +20,14 @@ class _Strip(NamedTuple):
     heads: Sequence[Head]
 
 
-def show(sheet: Sheet, console: Console) -> None:
-    """Print a table; if it is too wide, it is continued below, never truncated."""
-    console.print(Group(*_parts(sheet, console.width)))
+class Printed(NamedTuple):
+    """A table as rich prints it; if it is too wide, it is continued below, never truncated."""
+
+    sheet: Sheet
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Its parts in the width that there is."""
+        yield from _parts(self.sheet, options.max_width)
 
 
 def _parts(sheet: Sheet, width: int) -> Iterator[RenderableType]:

@@ -1,34 +1,35 @@
-"""Look at the ledger of answers, mend and move it: python -m workflow_scripts.tools.answers COMMAND.
+"""Look at the ledger of answers of translators and language models, mend and move it.
 
     stats     what it holds: rows and cost by engine, direction, status and reason; requests of the last day
-    verify    read everything; exit code 1 if anything is damaged
-    show      rows, as JSON lines
+    verify    read everything; an error if anything is damaged
+    show      rows; with --json all that is known of each
     forget    take rows out, so that their requests are asked again
-    export    all columns as Parquet
-    merge     add every whole row of other files, also of damaged ones and those of earlier versions
+    export    all columns as Parquet: export FILE
+    merge     add every whole row of other files, also of damaged ones: merge FILE ...
 
 Rows are chosen by --status, --reason, --engine and --matching, a regular expression searched in text and answer.
+
+  python -m workflow_scripts answers show --status rejected
 """
 
 import argparse
 import json
 import re
 import sqlite3
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.table import Table
 
 from workflow_scripts.apis.ledger import Ledger, Request, Row, is_whole_earlier, ledger_path, unpacked
 from workflow_scripts.audit.lookup import check_file_place
-from workflow_scripts.audit.printing import console, write
-from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.audit.printing import Answer, Rows
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import atomic
 
 EXPORTED = pa.schema(
@@ -42,41 +43,30 @@ EXPORTED = pa.schema(
 )
 """Columns of an exported ledger, as in ``apis.ledger.Request`` and ``Row``."""
 _AT_ONCE = 10_000  # rows in memory
+_SHOWN = ("engine", "status", "reason", "text", "answer")
+"""Columns of rows that people are shown."""
 
 
-def main() -> None:
-    """Do what the command says."""
-    arguments = _parser().parse_args()
-    path: Path = arguments.ledger
-    if arguments.command == "merge" or path.is_dir():
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what answers takes."""
+    parser.add_argument("command", choices=COMMANDS, help="see above")
+    parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="of export and merge")
+    parser.add_argument("--ledger", type=Path, default=ledger_path(), help="file (default: %(default)s)")
+    parser.add_argument("--status", choices=["usable", "rejected", "refused", "failed"])
+    parser.add_argument("--reason", help="the whole reason, as stats prints it")
+    parser.add_argument("--engine", help="google, libretranslate, apertium, openai, llm")
+    parser.add_argument("--matching", type=_pattern, help="searched in text and answer")
+    parser.add_argument("--most", type=int, default=20, help="rows to show (default: %(default)s)")
+
+
+def answer(args: argparse.Namespace) -> Answer:
+    """What the command says."""
+    path: Path = args.ledger
+    if args.command == "merge" or path.is_dir():
         check_file_place(path)
     elif not path.is_file():
         raise DataError(f"{path}: no such file. Name one: --ledger FILE.")
-    COMMANDS[arguments.command](path, arguments)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m workflow_scripts.tools.answers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--ledger", type=Path, default=ledger_path(), help="file (default: %(default)s)")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("stats", help="what it holds")
-    commands.add_parser("verify", help="read everything")
-    for name, does in (("show", "print rows"), ("forget", "take rows out")):
-        command = commands.add_parser(name, help=does)
-        command.add_argument("--status", choices=["usable", "rejected", "refused", "failed"])
-        command.add_argument("--reason", help="the whole reason, as stats prints it")
-        command.add_argument("--engine", help="google, libretranslate, apertium, openai, llm")
-        command.add_argument("--matching", type=_pattern, help="searched in text and answer")
-        if name == "show":
-            command.add_argument("--most", type=int, default=20, help="rows to print (default: %(default)s)")
-    commands.add_parser("export", help="all columns as Parquet").add_argument("parquet", type=Path)
-    command = commands.add_parser("merge", help="add the rows of other files")
-    command.add_argument("others", type=Path, nargs="+")
-    return parser
+    return COMMANDS[args.command](path, args)
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -86,107 +76,109 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise argparse.ArgumentTypeError(f"no regular expression: {error}") from error
 
 
-def stats(path: Path, _arguments: argparse.Namespace) -> None:
-    """Print counts, cost and budgets."""
+def stats(path: Path, _args: argparse.Namespace) -> Answer:
+    """Counts, cost and budgets."""
+    rows: Counter[tuple[str, ...]] = Counter()
+    cost: dict[tuple[str, ...], float] = defaultdict(float)
     with Ledger(path) as ledger:
-        rows: Counter[tuple[str, ...]] = Counter()
-        cost: dict[tuple[str, ...], float] = defaultdict(float)
         for row in ledger.rows():
             direction = f"{row.request.source} to {row.request.target}" if row.request.target else "prompts"
-            kind: tuple[str, ...] = (row.request.engine, row.request.model, direction, row.status, row.reason)
+            kind = (row.request.engine, row.request.model, direction, row.status, row.reason)
             rows[kind] += 1
             cost[kind] += row.cost_usd or 0.0
-        table = Table("engine", "model", "direction", "status", "reason", "rows", "USD", box=None)
-        for kind, count in sorted(rows.items()):
-            table.add_row(*kind, f"{count:,}", f"{cost[kind]:.4f}" if cost[kind] else "")
-        console(160).print(table)
-        size = path.stat().st_size / 1e6
-        print(f"{rows.total():,} rows, {sum(cost.values()):.4f} USD where known, {size:.1f} MB")  # noqa: T201
+        lines = [f"{provider}: {sent:,} requests on {day} (UTC)" for provider, day, sent in ledger.spent()]
         if earlier := ledger.earlier_answers():
-            print(f"{earlier:,} answers of an earlier version, used when their requests are asked for")  # noqa: T201
-        for provider, day, sent in ledger.spent():
-            print(f"{provider}: {sent:,} requests on {day} (UTC)")  # noqa: T201
+            lines.append(f"{earlier:,} answers of an earlier version, used when their requests are asked for")
+    names = ("engine", "model", "direction", "status", "reason")
+    counted = [
+        dict(zip(names, kind, strict=True)) | {"rows": count, "USD": cost[kind] or None}
+        for kind, count in sorted(rows.items())
+    ]
+    size = path.stat().st_size / 1e6
+    said = f"{rows.total():,} rows, {sum(cost.values()):.4f} USD where known, {size:.1f} MB"
+    return Answer(said, parts=[Rows("answers", counted), *lines])
 
 
-def verify(path: Path, _arguments: argparse.Namespace) -> None:
+def verify(path: Path, _args: argparse.Namespace) -> Answer:
     """Read everything, and say that it is whole."""
     with Ledger(path, read_only=True) as ledger:
-        print(f"{path}: {ledger.check():,} rows, all whole")  # noqa: T201
+        return Answer(f"{path}: {ledger.check():,} rows, all whole")
 
 
-def show(path: Path, arguments: argparse.Namespace) -> None:
-    """Print rows as JSON lines."""
+def show(path: Path, args: argparse.Namespace) -> Answer:
+    """Some rows."""
     with Ledger(path) as ledger:
-        for number, row in enumerate(chosen(ledger, arguments), start=1):
-            if number > arguments.most:
-                print(f"and more; --most {arguments.most}", file=sys.stderr)  # noqa: T201
-                break
-            shown = row.request._asdict() | row._asdict() | {"attributes": json.loads(row.attributes)}
-            del shown["request"]
-            write(json.dumps(shown, ensure_ascii=False) + "\n")
+        found = list(islice(chosen(ledger, args), args.most + 1))
+    rows = [row.request._asdict() | row._asdict() for row in found[: args.most]]
+    for row in rows:
+        del row["request"]
+        row["attributes"] = json.loads(row["attributes"])
+    shown = rows if args.json else [{name: row[name] for name in _SHOWN} for row in rows]
+    more = f"and more; --most {args.most}" if len(found) > args.most else f"{len(rows)} rows"
+    return Answer(more, parts=[Rows("rows", shown)])
 
 
-def forget(path: Path, arguments: argparse.Namespace) -> None:
+def forget(path: Path, args: argparse.Namespace) -> Answer:
     """Take out what was chosen; all of it only where something was said of it."""
-    if not any((arguments.status, arguments.reason, arguments.engine, arguments.matching)):
+    if not any((args.status, args.reason, args.engine, args.matching)):
         raise DataError(f"{path}: forget what? Say --status, --reason, --engine or --matching.")
     with Ledger(path) as ledger:
-        requests = [row.request for row in chosen(ledger, arguments)]
+        requests = [row.request for row in chosen(ledger, args)]
         ledger.forget(requests)
-    print(f"{path}: {len(requests):,} rows forgotten; their requests will be asked again")  # noqa: T201
+    return Answer(f"{path}: {len(requests):,} rows forgotten; their requests will be asked again")
 
 
-def chosen(ledger: Ledger, arguments: argparse.Namespace) -> Iterator[Row]:
+def chosen(ledger: Ledger, args: argparse.Namespace) -> Iterator[Row]:
     """The rows that the command line describes."""
-    wanted = {name: getattr(arguments, name) for name in ("status", "reason") if getattr(arguments, name)}
+    wanted = {name: getattr(args, name) for name in ("status", "reason") if getattr(args, name)}
     for row in ledger.rows():
         if any(getattr(row, name) != value for name, value in wanted.items()):
             continue
-        if arguments.engine and row.request.engine != arguments.engine:
+        if args.engine and row.request.engine != args.engine:
             continue
-        if arguments.matching and not arguments.matching.search(f"{row.request.text}\n{row.answer or ''}"):
+        if args.matching and not args.matching.search(f"{row.request.text}\n{row.answer or ''}"):
             continue
         yield row
 
 
-def export(path: Path, arguments: argparse.Namespace) -> None:
+def export(path: Path, args: argparse.Namespace) -> Answer:
     """Write all rows, some thousands at a time."""
-    check_file_place(arguments.parquet)
+    if len(args.files) != 1:
+        raise DataError("export: into which file? Name one: answers export FILE.")
+    (target,), count = args.files, 0
+    check_file_place(target)
     with (
         Ledger(path) as ledger,
-        atomic(arguments.parquet) as temporary,
+        atomic(target) as temporary,
         pq.ParquetWriter(temporary, EXPORTED, compression="zstd") as writer,
     ):
-        part: list[dict[str, Any]] = []
-        count = 0
-        for row in ledger.rows():
-            count += 1
-            part.append(row.request._asdict() | row._asdict())
-            if len(part) == _AT_ONCE:
-                writer.write_table(pa.Table.from_pylist(part, schema=EXPORTED))
-                part = []
-        writer.write_table(pa.Table.from_pylist(part, schema=EXPORTED))
-    print(f"{arguments.parquet}: {count:,} rows")  # noqa: T201
+        rows = ledger.rows()
+        while part := [row.request._asdict() | row._asdict() for row in islice(rows, _AT_ONCE)]:
+            writer.write_table(pa.Table.from_pylist(part, schema=EXPORTED))
+            count += len(part)
+    return Answer(f"{target}: {count:,} rows")
 
 
-def merge(path: Path, arguments: argparse.Namespace) -> None:
+def merge(path: Path, args: argparse.Namespace) -> Answer:
     """Add what is whole; of two rows for a request the usable one stays, or else the one that was there."""
-    for other in arguments.others:
+    if not args.files:
+        raise DataError("merge: of which files? Name them: answers merge FILE ...")
+    for other in args.files:
         if not other.is_file() or other.resolve() == path.resolve():
-            raise DataError(
-                f"{other}: {'the ledger itself' if other.is_file() else 'no such file'}. Name another."
-            )
-    read = {other: (whole_rows(other), whole_earlier(other)) for other in arguments.others}
+            found = "the ledger itself" if other.is_file() else "no such file"
+            raise DataError(f"{other}: {found}. Name another.")
+    read = {other: (whole_rows(other), whole_earlier(other)) for other in args.files}
     if empty := [other for other, found in read.items() if not any(found)]:
         raise DataError(f"{empty[0]}: no whole row can be read. Nothing was done. Name another.")
+    lines = []
     with Ledger(path) as ledger:
         for other, (rows, earlier) in read.items():
             known = ledger.find([row.request for row in rows.values()])
-            new = [row for key, row in rows.items() if key not in known or row.status == "usable"]
-            ledger.settle(new)
+            ledger.settle([row for key, row in rows.items() if key not in known or row.status == "usable"])
             ledger.take_earlier(earlier.items())
             kept = f", {len(earlier):,} answers of an earlier version" if earlier else ""
-            print(f"{other}: {len(rows):,} whole rows{kept}; {path} holds {len(ledger):,}")  # noqa: T201
+            lines.append(f"{other}: {len(rows):,} whole rows{kept}")
+        return Answer(f"{path} holds {len(ledger):,}", parts=lines)
 
 
 def whole_rows(path: Path) -> dict[bytes, Row]:
@@ -223,7 +215,7 @@ def _readable(path: Path, query: str) -> Iterator[tuple[Any, ...]]:
                 yield from database.execute(f"{query} ORDER BY rowid {order}")
 
 
-COMMANDS: dict[str, Callable[[Path, argparse.Namespace], None]] = {
+COMMANDS: dict[str, Callable[[Path, argparse.Namespace], Answer]] = {
     "stats": stats,
     "verify": verify,
     "show": show,
@@ -231,8 +223,3 @@ COMMANDS: dict[str, Callable[[Path, argparse.Namespace], None]] = {
     "export": export,
     "merge": merge,
 }
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

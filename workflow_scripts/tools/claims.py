@@ -1,22 +1,19 @@
-"""Print what the papers claim and what a study says of it: python -m workflow_scripts.tools.claims jtcse.
+"""What the papers claim, with their numbers and the tables that test each claim; with --study, a study's verdicts.
 
-With --study, the verdicts of a finished study, its results being in a folder such as results/demo, as Markdown with
---markdown; without, the claims themselves, the paper's numbers and the scales at which each can be tested.
+A study is the folder of its results, such as results/demo. --markdown prints its verdicts as tables of Markdown.
+
+  python -m workflow_scripts claims jtcse --study results/demo
 """
 
 import argparse
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
-
-from workflow_scripts.audit.printing import console, write
+from workflow_scripts.audit.printing import Answer, Rows, markdown_of
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
-from workflow_scripts.errors import ConfigError, DataError, one_line_errors
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.claim_checks import FOLDER
 from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.yaml_files import read_yaml
@@ -28,7 +25,7 @@ from workflow_scripts.reporting.coverage import PAPERS
 from workflow_scripts.reporting.verdicts import number
 
 Row = dict[str, Any]
-_COLOURS = {"supported": "green", "contradicted": "red", "undecided": "yellow", NOT_RUN: "dim"}
+VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
 
 
 def read_claims(papers: Sequence[str]) -> dict[str, ClaimFile]:
@@ -50,22 +47,23 @@ def read_claims(papers: Sequence[str]) -> dict[str, ClaimFile]:
     }
 
 
-def listed(files: dict[str, ClaimFile]) -> Table:
+def listed(files: dict[str, ClaimFile]) -> list[Row]:
     """Claims with the paper's numbers and the table that each is compared in at each scale."""
-    table = Table(title="What the papers claim", box=SIMPLE_HEAD)
-    for heading in ("paper", "place", "claim", "expects", "printed", "paper scale", "laboratory", "demo"):
-        table.add_column(heading, overflow="fold")
-    for paper, file in files.items():
-        for claim in file.claims.values():
-            printed = {"printed_ours": claim.printed.ours, "printed_theirs": claim.printed.theirs}
-            tested = [claim.tested.paper, claim.tested.laboratory, claim.tested.demo]
-            tables = [one.table if isinstance(one, Comparison) else "-" for one in tested]
-            expects = claim.expects if claim.margin is None else f"same, within {claim.margin:g}"
-            table.add_row(
-                PAPERS.get(paper, paper), claim.where, claim.says, expects, printed_sides(printed), *tables
-            )
-        table.add_section()
-    return table
+    rows = []
+    for paper, claim in ((paper, claim) for paper, file in files.items() for claim in file.claims.values()):
+        printed = {"printed_ours": claim.printed.ours, "printed_theirs": claim.printed.theirs}
+        tested = {"paper scale": claim.tested.paper, "laboratory": claim.tested.laboratory}
+        tested["demo"] = claim.tested.demo
+        row = {
+            "paper": PAPERS.get(paper, paper),
+            "place": claim.where,
+            "claim": claim.says,
+            "expects": claim.expects if claim.margin is None else f"same, within {claim.margin:g}",
+            "printed": printed_sides(printed),
+        }
+        tables = {at: one.table if isinstance(one, Comparison) else "-" for at, one in tested.items()}
+        rows.append(row | tables)
+    return rows
 
 
 def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
@@ -89,37 +87,30 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
     return [row for row in rows if not papers or row["paper"] in papers]
 
 
-def judged(study: Path, rows: Sequence[Row]) -> list[Table]:
-    """The verdicts of a study, why other claims were not compared, and how many there are of each."""
-    compared, left = _compared_and_not(rows)
-    shown = [_compared(study, compared)] if compared else []
-    return [*shown, *([_left_out(left)] if left else []), _counts(rows)]
+def counted(rows: Sequence[Row]) -> list[Row]:
+    """Verdicts of each kind, by paper and of all."""
+    of_paper = {paper: Counter(row["verdict"] for row in rows if row["paper"] == paper) for paper in PAPERS}
+    counts = {PAPERS[paper]: found for paper, found in of_paper.items() if found}
+    counts |= {"all": Counter(row["verdict"] for row in rows)} if len(counts) > 1 else {}
+    return [{"paper": paper} | {one: found[one] for one in VERDICTS} for paper, found in counts.items()]
 
 
-def as_markdown(rows: Sequence[Row]) -> str:
-    """How many verdicts there are of each, and what was compared, as two tables of Markdown."""
-    counted = _markdown(
-        ["paper", *_COLOURS], [[paper, *map(str, numbers)] for paper, numbers in _counted(rows).items()]
-    )
-    compared, _left = _compared_and_not(rows)
-    cells = [
-        [
-            f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
-            row["says"],
-            printed_sides(row),
-            _here(row),
-            " / ".join("" if row[p] is None else p_text(row[p]) for p in ("p_value", "corrected_p")),
-            row["verdict"],
-        ]
-        for row in compared
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """What was compared: a paper's numbers beside those of the study."""
+    return [
+        {
+            "paper": f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
+            "claim": row["says"],
+            "printed": printed_sides(row),
+            "here: difference (95%)": _here(row),
+            "p / corrected": " / ".join(
+                "" if row[p] is None else p_text(row[p]) for p in ("p_value", "corrected_p")
+            ),
+            "verdict": row["verdict"],
+        }
+        for row in rows
+        if row["verdict"] != NOT_RUN
     ]
-    headings = ["paper", "claim", "printed", "here: difference (95%)", "p / corrected", "verdict"]
-    return f"{counted}\n{_markdown(headings, cells)}"
-
-
-def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _here(row: Row) -> str:
@@ -131,84 +122,34 @@ def _here(row: Row) -> str:
     return f"{sides}: {number(row['difference'])} ({interval}), {row['n']:,} {row['over']}"
 
 
-def _compared_and_not(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    compared = [row for row in rows if row["verdict"] != NOT_RUN]
-    return compared, [row for row in rows if row["verdict"] == NOT_RUN]
-
-
-def _counted(rows: Sequence[Row]) -> dict[str, list[int]]:
-    """Verdicts of each kind, by paper and of all."""
-    of_paper = {paper: Counter(row["verdict"] for row in rows if row["paper"] == paper) for paper in PAPERS}
-    counts = {PAPERS[paper]: found for paper, found in of_paper.items() if found}
-    counts |= {"all": Counter(row["verdict"] for row in rows)} if len(counts) > 1 else {}
-    return {paper: [found[verdict] for verdict in _COLOURS] for paper, found in counts.items()}
-
-
-def _counts(rows: Sequence[Row]) -> Table:
-    table = Table(title="Verdicts", box=SIMPLE_HEAD)
-    table.add_column("paper", overflow="fold")
-    for verdict, colour in _COLOURS.items():
-        table.add_column(verdict, justify="right", style=colour, overflow="fold")
-    for paper, numbers in _counted(rows).items():
-        table.add_row(paper, *map(str, numbers))
-    return table
-
-
-def _compared(study: Path, rows: Sequence[Row]) -> Table:
-    table = Table(title=f"What the papers claim, and what {study} says", box=SIMPLE_HEAD)
-    for heading in ("paper", "claim", "printed", "verdict", "here"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("p", "corrected"):
-        table.add_column(heading, justify="right", overflow="fold")
-    for row in rows:
-        table.add_row(
-            f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
-            row["says"],
-            printed_sides(row),
-            Text(row["verdict"], style=_COLOURS[row["verdict"]]),
-            row["reason"],
-            *("" if row[p] is None else p_text(row[p]) for p in ("p_value", "corrected_p")),
-        )
-    return table
-
-
-def _left_out(rows: Sequence[Row]) -> Table:
+def left_out(rows: Sequence[Row]) -> list[Row]:
     """Claims that were not compared, by the reason."""
-    table = Table(title="Not run", box=SIMPLE_HEAD)
-    table.add_column("reason", overflow="fold")
-    table.add_column("claims", overflow="fold")
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = defaultdict(list)
     for row in rows:
-        by_reason.setdefault(row["reason"], []).append(f"{row['paper']}.{row['claim']}")
-    for why, claims in by_reason.items():
-        table.add_row(why, ", ".join(claims))
-    return table
+        if row["verdict"] == NOT_RUN:
+            by_reason[row["reason"]].append(f"{row['paper']}.{row['claim']}")
+    return [{"reason": why, "claims": ", ".join(claims)} for why, claims in by_reason.items()]
 
 
-def main() -> None:
-    """Print the claims, or a study's verdicts on them."""
-    parser = argparse.ArgumentParser(
-        prog="python -m workflow_scripts.tools.claims",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what claims takes."""
     parser.add_argument(
         "papers", nargs="*", metavar="PAPER", help=f"files in {FOLDER}, such as jtcse; all if left out"
     )
     parser.add_argument("--study", type=Path, help="folder of a study's results, such as results/demo")
     parser.add_argument("--markdown", action="store_true", help="print verdicts as tables of Markdown")
-    arguments = parser.parse_args()
-    if arguments.markdown and not arguments.study:
+
+
+def answer(args: argparse.Namespace) -> Answer:
+    """The claims, or a study's verdicts on them."""
+    if args.markdown and not args.study:
         raise ConfigError("--markdown: verdicts alone are printed so. Give --study results/<study>.")
-    files, out = read_claims(arguments.papers), console()
-    rows = verdicts(arguments.study, arguments.papers) if arguments.study else []
-    if arguments.markdown:
-        write(as_markdown(rows))
-        return
-    for part in judged(arguments.study, rows) if arguments.study else [listed(files)]:
-        out.print(part)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()
+    files = read_claims(args.papers)
+    if not args.study:
+        return Answer(parts=[Rows("what the papers claim", listed(files))])
+    rows = verdicts(args.study, args.papers)
+    counts, here = counted(rows), compared(rows)
+    if args.markdown:
+        return Answer(parts=["\n".join(map(markdown_of, (counts, here))).rstrip()])
+    title = f"what the papers claim, and what {args.study} says"
+    return Answer(parts=[Rows(title, here), Rows("not run", left_out(rows)), Rows("verdicts", counts)])

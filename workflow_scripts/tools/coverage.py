@@ -1,18 +1,17 @@
-"""Print how many of the papers' numbers have a run or a reason: python -m workflow_scripts.tools.coverage.
+"""Print how many of the papers' numbers have a run or a reason, and how many were measured. Runs nothing.
 
-The first number that has neither, or whose run is not there, ends it with its table, row and column.
+Numbers that have neither, or whose run is not there, end it with table, row and column of each.
+
+  python -m workflow_scripts coverage --short
 """
 
 import argparse
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from rich.table import Table
-
-from workflow_scripts.audit.printing import console
+from workflow_scripts.audit.printing import Answer, Row, Rows
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.ledger import ledger_findings
 from workflow_scripts.graph.runs import paper_of
@@ -26,8 +25,6 @@ PUBLISHED = ROOT / "resources/published"
 LEDGER = ROOT / "resources/ledger"
 LABORATORY = ROOT / "resources/laboratory"
 PAPER_SCALE = Path("results/paper")
-
-_PIPE_WIDTH = 160  # characters per line if the output is not a terminal
 
 
 def cells() -> list[PrintedCell]:
@@ -69,47 +66,32 @@ def _in_csv(file: Path) -> Iterator[Target]:
             yield from coverage.targets_in([shown], row["experiment"])
 
 
-def overview(lines: Sequence[Line], titles: Mapping[str, str], *, whole: bool) -> Table:
-    """The lines as a table; without ``whole``, one for each paper and its figures."""
-    table = Table(title="Printed numbers")
-    for heading in ("paper", "table"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("printed", "with a run", "%", "measured, paper scale", "laboratory"):
-        table.add_column(heading, justify="right", overflow="fold")
-    table.add_column("reasons", overflow="fold")
-    for line in lines:
-        if whole or line.name in ("all", "panels of figures"):
-            share = f"{100 * line.mapped / line.printed:.1f}" if line.printed else ""
-            reasons = ", ".join(f"{kind} {count}" for kind, count in sorted(line.reasons.items()))
-            counts = [f"{count:,}" for count in (line.printed, line.mapped)]
-            table.add_row(
-                titles[line.paper],
-                line.name,
-                *counts,
-                share,
-                *(f"{count:,}" for count in line.measured),
-                reasons,
-            )
-        if line.name == "all":
-            table.add_section()
-    return table
+def overview(lines: Iterable[Line], titles: Mapping[str, str], *, whole: bool) -> list[Row]:
+    """A row a table; without ``whole``, one for each paper and its figures."""
+    return [
+        {
+            "paper": titles[line.paper],
+            "table": line.name,
+            "printed": line.printed,
+            "with a run": line.mapped,
+            "%": round(100 * line.mapped / line.printed, 1) if line.printed else None,
+            **dict(zip(("measured, paper scale", "laboratory"), line.measured, strict=True)),
+            "reasons": ", ".join(f"{kind} {count}" for kind, count in sorted(line.reasons.items())),
+        }
+        for line in lines
+        if whole or line.name in ("all", "panels of figures")
+    ]
 
 
-def main() -> None:
-    """Check the ledger and print it."""
-    parser = argparse.ArgumentParser(
-        prog="python -m workflow_scripts.tools.coverage",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what coverage takes."""
     parser.add_argument("--short", action="store_true", help="only what each paper has in all")
-    short = parser.parse_args().short
+
+
+def answer(args: argparse.Namespace) -> Answer:
+    """The ledger, once it is found to be sound."""
     printed, reasons = cells(), ledgers()
     lines = coverage.lines(printed, reasons, [measured(PAPER_SCALE), in_laboratory()])
     refuse(ledger_findings(printed, reasons.values(), study_in(ROOT, [])))
-    console(_PIPE_WIDTH).print(overview(lines, coverage.PAPERS, whole=not short))
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()
+    rows = overview(lines, coverage.PAPERS, whole=not args.short)
+    return Answer("Every printed number has a run or a reason.", parts=[Rows("printed numbers", rows)])

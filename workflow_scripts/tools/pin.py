@@ -1,4 +1,4 @@
-"""Pin data that the configuration leaves open: python -m workflow_scripts.tools.pin [NAME ...].
+"""Pin data that the configuration leaves open.
 
 Writes sha256 and size of files that are now at hand, or that the Hub holds, in the place of `sha256: null`, and the
 newest commit of the Hub's repositories that have none. A contract without a number of rows gets it, where all sources
@@ -6,20 +6,22 @@ of a dataset are read alike. Nothing else of a file is touched: comments and lay
 if all of their source are there and its rows meet the contract; what is not there is left as it is, and named. With
 names, of datasets or encoders, exit code 1 if anything of theirs is left open. A pin is a setting: it reruns what reads
 the dataset.
+
+  python -m workflow_scripts pin sts16 --dry-run
 """
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from workflow_scripts.audit.printing import Answer
 from workflow_scripts.data.hub import Kind, describe, find
 from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.data.sources import load
-from workflow_scripts.errors import ConfigError, DataError, MissingError, one_line_errors
+from workflow_scripts.errors import ConfigError, DataError, MissingError
 from workflow_scripts.graph.checks import content_findings
 from workflow_scripts.graph.findings import refuse, unknown
 from workflow_scripts.graph.overlays import merged
@@ -236,16 +238,18 @@ def check_names(files: Iterable[Path], names: Iterable[str]) -> None:
     refuse(finding for name in names for finding in unknown(name, known, "pin"))
 
 
-def main() -> None:
-    """Look, write, and print what was written and what was left."""
-    parser = argparse.ArgumentParser(prog="python -m workflow_scripts.tools.pin", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what pin takes."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="datasets or encoders; default: all")
     parser.add_argument("--configfile", type=Path, nargs="+", default=[], metavar="FILE", help="more files")
     parser.add_argument(
         "--data-root", type=Path, help="default: data_root of the configuration, or else SEMBLANCE_DATA"
     )
     parser.add_argument("--dry-run", "-n", action="store_true", help="print, and write nothing")
-    given = parser.parse_args()
+
+
+def answer(given: argparse.Namespace) -> Answer:
+    """Look, write, and say what was written and what was left."""
     if not Path("Snakefile").is_file():
         raise ConfigError("Snakefile: no such file. Run this in the folder of the pipeline.")
     files = [*configfiles_of(Path("Snakefile")), *given.configfile]
@@ -253,24 +257,17 @@ def main() -> None:
     refuse(content_findings(config, {}, Path("config")))
     check_names(files, given.names)
     given.data_root = given.data_root or data_root_of(config)
-    found = [_pin_file(file, given) for file in files]
-    if not any(map(any, found)):
-        print("Nothing is open.")  # noqa: T201
-    sys.exit(1 if given.names and any(one.left for one in found) else 0)
+    found = {file: _pin_file(file, given) for file in files}
+    did = "would write" if given.dry_run else "wrote"
+    wrote = [f"{file}: {did}: {pin.shown}" for file, one in found.items() for pin in one.pins]
+    left = [f"{file}: left: {line}" for file, one in found.items() for line in one.left]
+    said = "" if wrote or left else "Nothing is open."
+    return Answer(said, not (given.names and left), [*wrote, *left], {"wrote": wrote, "left": left})
 
 
 def _pin_file(file: Path, given: argparse.Namespace) -> Found:
-    """Pin one file, and print what is done and what is left."""
+    """Pin one file."""
     found = find_pins(file, given.names, given.data_root)
     if found.pins and not given.dry_run:
         write(file, found.pins)
-    did = "would write" if given.dry_run else "wrote"
-    lines = [*(f"{did}: {pin.shown}" for pin in found.pins), *(f"left: {line}" for line in found.left)]
-    for line in lines:
-        print(f"{file}: {line}")  # noqa: T201
     return found
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -1,11 +1,14 @@
-"""Whether a study can run here to its end: python -m workflow_scripts.tools.preflight [TARGET ...].
+"""Whether a study can run here to its end.
 
 Looks at everything that a run would only miss later: Python and its packages, the configuration with every run and
 column, keys, engines and data of the jobs that are left to do, folders, disk space and GPU memory; with --profile
 slurm, the cluster's partitions, limits, GPUs and accounts in the place of this machine's GPU. It runs nothing. What is
 in order is a line; what is not is red, with what to do about it, and makes the exit code 1.
+
+  python -m workflow_scripts preflight jtcse --profile slurm
 """
 
+import argparse
 import os
 import re
 import shutil
@@ -17,10 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from packaging.specifiers import SpecifierSet
-from rich.console import Console
 from rich.text import Text
 
-from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.audit.printing import Answer, rows_of
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import rules_in
 from workflow_scripts.graph.evaluation import JOINT_GROUP
 from workflow_scripts.graph.findings import advice
@@ -43,7 +46,7 @@ from workflow_scripts.graph.queue import (
 from workflow_scripts.graph.study import data_root_of
 from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.planning.estimates import Estimator, by
-from workflow_scripts.planning.graph import Graph, Job, planned, study_in, study_parser
+from workflow_scripts.planning.graph import Graph, Job, add_targets, planned, study_in
 from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.provenance.closure import ROOT
 
@@ -56,22 +59,25 @@ class Line(NamedTuple):
     remedy: str = ""
 
 
-def main() -> None:
-    """Check, print a line for each, and leave with code 1 if one is red."""
-    parser = study_parser("preflight", __doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what preflight takes."""
+    add_targets(parser)
     parser.add_argument("--profile", help="as for snakemake: check the cluster that it submits to, too")
-    arguments = parser.parse_args()
-    if arguments.profile:
-        check_profile(arguments.profile)
-    lines = list(checks(arguments.targets, arguments.configfile, arguments.profile))
-    console = Console(highlight=False, soft_wrap=True)
-    for line in lines:
-        mark = Text("no ", "bold red") if line.remedy else Text("ok ", "green")
-        console.print(
-            Text.assemble(mark, f"{line.subject}: {line.found}", f" {line.remedy}" if line.remedy else "")
-        )
-    if any(line.remedy for line in lines):
-        sys.exit(1)
+
+
+def answer(args: argparse.Namespace) -> Answer:
+    """A line for each check; exit code 1 if one is red."""
+    if args.profile:
+        check_profile(args.profile)
+    lines = list(checks(args.targets, args.configfile, args.profile))
+    red = [line for line in lines if line.remedy]
+    said = f"{len(red)} in the way" if red else "It can run here to its end."
+    return Answer(said, not red, [_shown(line) for line in lines], {"checks": rows_of(lines)})
+
+
+def _shown(line: Line) -> Text:
+    mark = Text("no ", "bold red") if line.remedy else Text("ok ", "green")
+    return Text.assemble(mark, f"{line.subject}: {line.found}", f" {line.remedy}" if line.remedy else "")
 
 
 def check_profile(name: str) -> None:
@@ -115,7 +121,7 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
         return
     yield memory(graph, Memory(study, Workloads(study)), *gpu_gigabytes())
     if shutil.which("sbatch"):
-        yield Line("cluster", "not asked; make preflight PROFILE=slurm, or --profile slurm, asks it")
+        yield Line("cluster", "not asked; --profile slurm asks it")
 
 
 def python(found: tuple[int, ...], project: Path) -> Line:
@@ -272,8 +278,3 @@ def _trained_gb(job: Job, requests: Memory) -> float | None:
     if job.work == "continue_mlm":
         return requests.adapted_gb(job.wildcards["encoder"])
     return requests.trained_gb(job.wildcards["run"])
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -1,14 +1,15 @@
-"""List the readers of datasets, or those named: python -m workflow_scripts.tools.readers scored_pairs_tsv.
+"""List the readers of datasets, or those named.
 
 Of each: the rows that it returns, the roles that its files may have, and its options with their types.
+
+  python -m workflow_scripts readers scored_pairs_tsv
 """
 
 import argparse
 from collections.abc import Iterator
 
-from workflow_scripts.audit.printing import console
+from workflow_scripts.audit.printing import Answer
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.findings import refuse, unknown
 from workflow_scripts.graph.readers import Option, Reader, reader, reader_names
 
@@ -35,21 +36,15 @@ def _option(option: Option) -> str:
     return f"{option.type}{default}. {option.meaning}".replace("``", "").rstrip()
 
 
-def main() -> None:
-    """Print every reader, or those that are named."""
-    parser = argparse.ArgumentParser(
-        prog="python -m workflow_scripts.tools.readers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what readers takes."""
     parser.add_argument("readers", nargs="*", metavar="READER", help="names; default: all")
-    names = parser.parse_args().readers or reader_names()
+
+
+def answer(args: argparse.Namespace) -> Answer:
+    """Every reader, or those that are named."""
+    names = args.readers or reader_names()
     refuse(finding for name in names for finding in unknown(name, reader_names(), "readers"))
-    out = console()
-    for name in names:
-        out.print("\n".join([*described(name, reader(name)), ""]), soft_wrap=True)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()
+    told = {name: [*described(name, reader(name))] for name in names}
+    lines = [line for found in told.values() for line in (*found, "")]
+    return Answer(f"{len(names)} readers", parts=lines, data=told)

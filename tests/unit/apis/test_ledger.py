@@ -1,6 +1,5 @@
 """The ledger: what is written stays, is checked, is asked once, and can be mended and moved."""
 
-import json
 import os
 import random
 import shutil
@@ -18,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.verbs import data, printed
 from workflow_scripts.apis.ledger import Ledger, Request, Row, _earlier_checksum, earlier_key
 from workflow_scripts.errors import ApiError, DataError
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.tools import answers
 
 WRITER = """
 import sys
@@ -253,7 +252,7 @@ def test_no_flipped_bit_changes_or_loses_an_answer_unseen(filled):
             with Ledger(filled) as ledger:
                 assert answers_in(ledger, range(300)) == ANSWERS
         except DataError as error:
-            assert "tools.answers" in str(error)
+            assert "workflow_scripts answers" in str(error)
             noticed += 1
         for left in filled.parent.iterdir():
             left.unlink()
@@ -278,17 +277,15 @@ def test_an_answer_is_not_called_missing_before_the_whole_file_was_read(filled):
 
 
 def command(path, *arguments):
-    parsed = answers._parser().parse_args(["--ledger", str(path), *map(str, arguments)])
-    answers.COMMANDS[parsed.command](path, parsed)
+    return printed("answers", *arguments, "--ledger", path)[1]
 
 
-def test_what_is_whole_in_a_damaged_ledger_can_be_saved(filled, tmp_path, capsys):
+def test_what_is_whole_in_a_damaged_ledger_can_be_saved(filled, tmp_path):
     flip(filled, filled.read_bytes().index(b"answer 7 "), 0)
     with pytest.raises(DataError, match="wrong checksum"):
         command(filled, "verify")
     saved = tmp_path / "answers.sqlite.saved"
-    command(saved, "merge", filled)
-    assert "299 whole rows" in capsys.readouterr().out
+    assert "299 whole rows" in command(saved, "merge", filled)
     with Ledger(saved) as ledger:
         assert ledger.check() == 299
         assert answers_in(ledger, range(300)) == {t: a for t, a in ANSWERS.items() if t != "text 7"}
@@ -330,9 +327,8 @@ def test_a_database_of_somebody_else_is_no_ledger(tmp_path):
 def test_a_folder_is_no_ledger(tmp_path, monkeypatch, arguments):
     (tmp_path / "other").touch()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["answers", "--ledger", str(tmp_path), *arguments])
     with pytest.raises(DataError, match=r": a folder\. Name a"):
-        answers.main()
+        command(tmp_path, *arguments)
 
 
 def test_a_full_disk_is_not_called_damage_and_loses_nothing(filled):
@@ -374,30 +370,26 @@ def mixed(tmp_path):
     return tmp_path / "answers.sqlite"
 
 
-def test_stats_count_by_engine_status_and_reason(mixed, capsys):
-    command(mixed, "stats")
-    printed = capsys.readouterr().out
-    assert "4 rows, 0.5000 USD where known" in printed
+def test_stats_count_by_engine_status_and_reason(mixed):
+    said = command(mixed, "stats")
+    assert "4 rows, 0.5000 USD where known" in said
     for words in (
         "google en to fr failed error message 1",
         "google en to fr rejected empty 1",
         "openai m prompts usable 1",
     ):
-        assert words in " ".join(printed.split())
+        assert words in " ".join(said.replace("│", " ").split())
 
 
-def test_show_prints_what_was_asked_and_said(mixed, capsys):
-    command(mixed, "show", "--matching", "Error 5..")
-    (shown,) = map(json.loads, capsys.readouterr().out.splitlines())
+def test_show_prints_what_was_asked_and_said(mixed):
+    (shown,) = data("answers", "show", "--matching", "Error 5..", "--ledger", mixed)[1]["rows"]
     assert (shown["text"], shown["answer"], shown["status"], shown["engine"]) == (
         "text 2",
         "Error 500",
         "failed",
         "google",
     )
-    command(mixed, "show", "--most", 2)
-    captured = capsys.readouterr()
-    assert len(captured.out.splitlines()) == 2 and "and more" in captured.err
+    assert command(mixed, "show", "--most", 2).splitlines()[-1] == "and more; --most 2"
 
 
 @pytest.mark.parametrize(

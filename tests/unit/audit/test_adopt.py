@@ -45,7 +45,7 @@ def planned(root, monkeypatch):
 
 
 def test_settings_that_decide_no_result_are_no_inputs(planned):
-    found = stale(Path(), training(0.05))
+    found = stale(training(0.05))
     assert found.stale == {} and len(found.fresh) == 2
 
 
@@ -59,7 +59,7 @@ def test_the_names_of_such_settings_are_those_of_the_jobs():
 def test_a_model_that_is_taken_away_is_kept_with_its_speed(planned):
     planned(0.1)
     key = read_record(RUN / "model").key
-    done = adopt(Path(), [])
+    done = adopt([])
     assert done.taken_away == [f"{RUN}/history.parquet", f"{RUN}/model"]
     assert not (RUN / "model").exists() and not (RUN / "history.parquet").exists()
     assert check_model_folder(RUN / ".kept/model/model").key == key
@@ -72,7 +72,7 @@ def test_what_cannot_be_kept_whole_is_not_taken_away(planned, gone):
     planned(0.1)
     gone.unlink()
     with pytest.raises(DataError, match=rf"{gone}, of the same job, is missing\. Nothing was taken away"):
-        adopt(Path(), [])
+        adopt([])
     assert check_model_folder(RUN / "model")
 
 
@@ -82,5 +82,5 @@ def test_files_of_two_runs_of_a_job_are_not_taken_away(planned, study):
     (RUN / "history.parquet").write_bytes(history)
     planned(0.1)
     with pytest.raises(DataError, match=r"is of another run\. Nothing was taken away"):
-        adopt(Path(), [])
+        adopt([])
     assert check_model_folder(RUN / "model")

@@ -1,19 +1,16 @@
 """Two artefacts differ by what their records say, and down to the input that made the difference."""
 
-import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from workflow_scripts.audit.diff import ABSENT, Change, changes, contents_equal, diff, show
-from workflow_scripts.audit.printing import console
+from tests.verbs import data, printed
+from workflow_scripts.audit.compare import ABSENT, Change, compare, facts
+from workflow_scripts.audit.diff import contents_equal, diff
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, write_page, write_table, writing_model_folder
-from workflow_scripts.provenance.closure import ROOT
 
 STUDY = "results/study"
 SCORES = Path(STUDY, "scores/sts/suite")
@@ -26,35 +23,30 @@ def sections(found):
 def test_an_artefact_does_not_differ_from_itself_or_its_copy(root):
     table = Path(STUDY, "tables/main.parquet")
     copy = Path(shutil.copy(table, Path(STUDY, "tables/copy.parquet")))
-    assert diff(table, table, root).none
-    assert diff(table, copy, root).none
-    assert diff(
-        Path(STUDY, "runs/plain/seed1/model"), Path(STUDY, "runs/plain/seed1/model/record.json"), root
-    ).none
+    assert diff(table, table).none
+    assert diff(table, copy).none
+    assert diff(Path(STUDY, "runs/plain/seed1/model"), Path(STUDY, "runs/plain/seed1/model/record.json")).none
 
 
 def test_runs_differ_in_the_settings_that_differ(root, study):
     study.write_run("simcse", 2, temperature=0.1)
-    found = diff(Path(STUDY, "runs/simcse/seed1/model"), Path(STUDY, "runs/simcse/seed2/model"), root)
+    found = diff(Path(STUDY, "runs/simcse/seed1/model"), Path(STUDY, "runs/simcse/seed2/model"))
     assert found.changes == [
         Change("wildcard", "seed", "1", "2"),
         Change("setting", "method.temperature", 0.05, 0.1),
     ]
-    assert found.inputs == []
     assert not found.contents_equal
     assert found.inner is None
 
 
 def test_scores_differ_by_the_settings_of_their_models(root):
-    found = diff(SCORES / "simcse/seed1.parquet", SCORES / "plain/seed1.parquet", root)
-    assert sections(found) == [("wildcard", "run")]
-    assert [change.role for change in found.inputs] == ["model"]
+    found = diff(SCORES / "simcse/seed1.parquet", SCORES / "plain/seed1.parquet")
+    assert sections(found) == [("wildcard", "run"), ("input", "model")]
     assert found.followed == "model"
     assert found.inner.changes == [
         Change("wildcard", "run", "simcse", "plain"),
         Change("setting", "method.module", "simcse", "plain"),
     ]
-    assert found.inner.inputs == []
 
 
 @pytest.fixture
@@ -65,10 +57,10 @@ def other_study(study, monkeypatch):
 
 
 def test_a_difference_is_followed_from_report_to_setting(root, other_study):
-    found = diff(Path(STUDY, "report.html"), Path("results/other/report.html"), root)
+    found = diff(Path(STUDY, "report.html"), Path("results/other/report.html"))
     followed = []
     while found.inner is not None:
-        assert found.changes == []
+        assert {change.section for change in found.changes} == {"input"}
         followed.append(found.followed)
         found = found.inner
     assert followed == ["figure", "table", "scores/scores/sts/suite/plain/seed1.parquet", "model", "corpus"]
@@ -79,15 +71,15 @@ def test_a_difference_is_followed_from_report_to_setting(root, other_study):
 def test_where_an_input_lies_makes_no_difference(root, other_study):
     """The two datasets are equal, though the record of each names another place."""
     name = "scores/sts/suite/plain/seed1.parquet"
-    found = diff(Path(STUDY, name), Path("results/other", name), root)
-    assert [change.role for change in found.inputs] == ["model"]
+    found = diff(Path(STUDY, name), Path("results/other", name))
+    assert sections(found) == [("input", "model")]
 
 
 def test_an_input_damaged_beyond_reading_is_said_not_to_be_followed(root, other_study):
     model = Path(STUDY, "runs/plain/seed1/model/record.json")
     model.write_text(model.read_text().replace('"record"', '"recoil"'))
     name = "scores/sts/suite/plain/seed1.parquet"
-    found = diff(Path(STUDY, name), Path("results/other", name), root)
+    found = diff(Path(STUDY, name), Path("results/other", name))
     assert found.inner is None
     assert "record cannot be read" in found.dead_end
 
@@ -96,8 +88,8 @@ def test_an_input_made_anew_is_not_followed_and_says_why(root, study):
     old = Path(shutil.copy(SCORES / "plain/seed1.parquet", "old.parquet"))
     study.write_run("plain", 1, temperature=0.1)
     study.write_scores("plain", 1)
-    found = diff(old, SCORES / "plain/seed1.parquet", root)
-    assert [change.role for change in found.inputs] == ["model"]
+    found = diff(old, SCORES / "plain/seed1.parquet")
+    assert sections(found) == [("input", "model")]
     assert found.inner is None
     assert "rebuilt since" in found.dead_end
     assert found.contents_equal
@@ -129,8 +121,8 @@ def test_code_packages_commit_and_labels_are_compared(root):
             "settings": {"a": {"b": [1, {"c": 2}]}, "empty": {}},
         }
     )
-    assert changes(record, record) == []
-    assert changes(record, other) == [
+    assert compare(facts(record), facts(record)) == []
+    assert compare(facts(record), facts(other)) == [
         Change("setting", "a.b", ABSENT, [1, {"c": 2}]),
         Change("setting", "empty", ABSENT, {}),
         Change("code", WORDS, record.meaning[WORDS], "0" * 64),
@@ -155,7 +147,7 @@ def test_equal_contents_are_seen_under_other_records(root):
         with writing_model_folder(Path(name), made) as folder:
             (folder / "model.safetensors").write_bytes(b"weights")
     for suffix in (".parquet", ".svg", ""):
-        found = diff(Path(f"a{suffix}"), Path(f"b{suffix}"), root)
+        found = diff(Path(f"a{suffix}"), Path(f"b{suffix}"))
         assert found.contents_equal, suffix
         assert sections(found) == [("commit", "")]
     write_table(Path("c.parquet"), pa.table({"loss": [1.0, float("nan"), 2.0]}), record)
@@ -169,47 +161,30 @@ def test_equal_records_and_other_contents_are_a_difference(root):
     record = read_record(Path(STUDY, "tables/main.parquet"))
     write_table(Path("a.parquet"), pa.table({"a": [1]}), record)
     write_table(Path("b.parquet"), pa.table({"a": [2]}), record)
-    found = diff(Path("a.parquet"), Path("b.parquet"), root)
-    assert (found.changes, found.inputs, found.none) == ([], [], False)
+    found = diff(Path("a.parquet"), Path("b.parquet"))
+    assert (found.changes, found.none) == ([], False)
 
 
 def test_a_damaged_or_foreign_file_is_not_compared(root):
     table = Path(STUDY, "tables/main.parquet")
     with pytest.raises(DataError, match=r"prompt\.txt: not an artefact"):
-        diff(table, Path("resources/prompt.txt"), root)
+        diff(table, Path("resources/prompt.txt"))
     damaged = bytearray(table.read_bytes())
     damaged[10] ^= 1
     Path("damaged.parquet").write_bytes(damaged)
     with pytest.raises(DataError, match=r"damaged\.parquet: changed"):
-        diff(table, Path("damaged.parquet"), root)
+        diff(table, Path("damaged.parquet"))
 
 
-def test_what_is_shown_names_keys_and_both_values(root, study, capsys):
+def test_what_is_shown_names_keys_and_both_values_and_the_exit_code_says_whether_there_is_a_difference(
+    root, study
+):
     study.write_run("simcse", 2, temperature=0.1)
     study.write_scores("simcse", 2)
-    show(diff(SCORES / "simcse/seed1.parquet", SCORES / "simcse/seed2.parquet", root), console())
-    shown = capsys.readouterr().out
+    files = [SCORES / f"simcse/seed{seed}.parquet" for seed in (1, 2)]
+    code, shown = printed("diff", *files)
     (line,) = [line for line in shown.splitlines() if "method.temperature" in line]
-    assert "0.05" in line
-    assert "0.1" in line
-    assert "contents differ" in shown
-    show(diff(SCORES / "simcse/seed1.parquet", SCORES / "simcse/seed1.parquet", root), console())
-    assert "no difference" in capsys.readouterr().out
-
-
-def test_the_exit_code_says_whether_there_is_a_difference(root, tmp_path):
-    def command(*paths):
-        return subprocess.run(
-            [sys.executable, "-m", "workflow_scripts.audit", "diff", *map(str, paths), "--json"],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(ROOT)},
-        )
-
-    same = command(SCORES / "plain/seed1.parquet", SCORES / "plain/seed1.parquet")
-    assert (same.returncode, json.loads(same.stdout)["identical"]) == (0, True)
-    other = command(SCORES / "plain/seed1.parquet", SCORES / "simcse/seed1.parquet")
-    assert (other.returncode, json.loads(other.stdout)["identical"]) == (1, False)
-    assert json.loads(other.stdout)["followed"]["difference"]["changes"][1]["key"] == "method.module"
+    assert code == 1 and "0.05" in line and "0.1" in line and "contents differ" in shown
+    code, found = data("diff", *files)
+    assert (code, found["green"], found["steps"][1]["changes"][1]["key"]) == (1, False, "method.temperature")
+    assert printed("diff", files[0], files[0]) == (0, f"A {files[0]}\nB {files[0]}\nno difference\n")

@@ -1,8 +1,6 @@
 """The chain behind a file leads to its sources, and the chain behind a cell to its own sources alone."""
 
-import json
-import subprocess
-import sys
+import shutil
 from itertools import product
 from pathlib import Path
 
@@ -10,28 +8,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.unit.audit.conftest import flip_a_byte
+from tests.unit.audit.conftest import HUB, flip_a_byte
+from tests.verbs import data, printed
 from workflow_scripts.audit import explain as explain_module
 from workflow_scripts.audit.cells import SeedScore, agreement, parse_cell
-from workflow_scripts.audit.explain import explain, explain_cell, show
+from workflow_scripts.audit.explain import explain, explain_cell, made_into
 from workflow_scripts.audit.lookup import record_at
-from workflow_scripts.audit.printing import console
 from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.provenance.artefacts import identity, read_record, write_table
-from workflow_scripts.provenance.closure import ROOT
 
 STUDY = "results/study"
 TABLE = Path(STUDY, "tables/main.parquet")
 
 
 def paths(chain):
-    return {node.path.removeprefix(f"{STUDY}/") for node in chain.walk()}
+    return {node.path.removeprefix(f"{STUDY}/") for node in chain.nodes()}
 
 
 def test_the_chain_of_a_score_ends_at_its_sources(root):
-    chain = explain(Path(STUDY, "scores/sts/suite/plain/seed1.parquet"), root)
+    chain = explain(Path(STUDY, "scores/sts/suite/plain/seed1.parquet"))
     assert paths(chain) == {
         "scores/sts/suite/plain/seed1.parquet",
         "runs/plain/seed1/model",
@@ -42,14 +39,14 @@ def test_the_chain_of_a_score_ends_at_its_sources(root):
         "hub:owner/stsb@0123456789",
         "package:minilm==1.0/model.safetensors",
     }
-    states = {node.path.removeprefix(f"{STUDY}/"): node.state for node in chain.walk()}
+    states = {node.path.removeprefix(f"{STUDY}/"): node.state for node in chain.nodes()}
     assert states["hub:owner/stsb@0123456789"] == "source"
     assert states["resources/prompt.txt"] == "file"
     assert set(states.values()) == {"as recorded", "file", "source"}
 
 
 def test_a_node_says_what_made_it(root):
-    chain = explain(TABLE, root)
+    chain = explain(TABLE)
     node = chain.inputs[f"scores/{STUDY}/scores/sts/suite/simcse/seed2.parquet"].inputs["model"]
     assert node.record.rule == "train_encoder"
     assert node.record.wildcards == {"run": "simcse", "seed": "2"}
@@ -62,22 +59,20 @@ def test_inputs_come_in_the_order_of_the_record(root, monkeypatch):
     record = read_record(TABLE)
     turned = record.model_copy(update={"inputs": dict(reversed(record.inputs.items()))})
     monkeypatch.setattr(explain_module, "artefact_record", lambda _: turned)
-    assert [*explain(TABLE, root).inputs] == [*reversed(record.inputs)]
+    assert [*explain(TABLE).inputs] == [*reversed(record.inputs)]
 
 
 def test_a_file_of_a_model_folder_stands_for_the_folder(root):
-    assert explain(Path(STUDY, "runs/plain/seed1/model/1_Pooling/config.json"), root).path.endswith(
-        "seed1/model"
-    )
+    assert explain(Path(STUDY, "runs/plain/seed1/model/1_Pooling/config.json")).path.endswith("seed1/model")
 
 
 def test_what_was_shown_is_not_repeated(root):
-    chain = explain(Path(STUDY, "report.html"), root)
+    chain = explain(Path(STUDY, "report.html"))
     figure, table = chain.inputs["figure"], chain.inputs["table"]
     assert figure.inputs["table"].inputs
     assert table.repeated
     assert table.inputs == {}
-    shown = [node.path for node in chain.walk() if node.record and node.record.inputs and not node.repeated]
+    shown = [node.path for node in chain.nodes() if node.record and node.record.inputs and not node.repeated]
     assert len(shown) == len(set(shown))
 
 
@@ -85,7 +80,7 @@ def test_an_input_that_is_no_longer_the_one_read_says_so(root, study):
     study.write_dataset(score=4.5)
     Path(STUDY, "corpora/wiki/train.parquet").unlink()
     Path(STUDY, "encoders/minilm/record.json").write_text("{")
-    score = explain(Path(STUDY, "scores/sts/suite/plain/seed1.parquet"), root)
+    score = explain(Path(STUDY, "scores/sts/suite/plain/seed1.parquet"))
     model = score.inputs["model"]
     assert score.inputs[f"datasets/{STUDY}/datasets/stsb.parquet"].state == "rebuilt since"
     assert model.inputs["corpus"].state == "missing"
@@ -95,8 +90,8 @@ def test_an_input_that_is_no_longer_the_one_read_says_so(root, study):
 def test_a_damaged_file_that_still_has_its_record_is_explained_as_damaged(root):
     weights = Path(STUDY, "runs/plain/seed1/model/model.safetensors")
     weights.write_bytes(b"damaged")
-    assert explain(weights, root).state == "damaged"
-    assert explain(TABLE, root).state == "as recorded"
+    assert explain(weights).state == "damaged"
+    assert explain(TABLE).state == "as recorded"
 
 
 @pytest.mark.parametrize(
@@ -106,12 +101,12 @@ def test_what_cannot_be_explained_is_one_line(root, name):
     if "main" in name:
         Path(name).write_bytes(Path(name).read_bytes()[:100])
     with pytest.raises(DataError, match=name):
-        explain(Path(name), root)
+        explain(Path(name))
 
 
 def test_a_folder_that_is_no_artefact_is_called_that(root):
     with pytest.raises(DataError, match="datasets: not an artefact"):
-        explain(Path(STUDY, "datasets"), root)
+        explain(Path(STUDY, "datasets"))
 
 
 @pytest.mark.parametrize("content", ["[]", "null", '{"record": 1}', '"text"'])
@@ -126,7 +121,7 @@ def test_a_record_that_is_none_is_damage(root, content):
 
 
 def test_a_cell_leads_to_its_own_run_and_no_other(root):
-    found = explain_cell(TABLE, root, {"run": "simcse", "seed": "2", "metric": "spearman"})
+    found = explain_cell(TABLE, {"run": "simcse", "seed": "2", "metric": "spearman"})
     assert [(row["run"], row["seed"], row["value"]) for row in found.rows] == [("simcse", 2, 0.7)]
     assert found.narrowed
     assert found.chain.left_out == 2
@@ -141,14 +136,14 @@ def test_a_row_whose_scores_are_those_of_another_run_leads_to_that_run(root, stu
     record = read_record(TABLE)
     aliased = record.model_copy(update={"settings": {**record.settings, "aliases": {"again": "simcse"}}})
     write_table(TABLE, pa.Table.from_pylist(renamed, schema=pq.read_schema(TABLE).remove_metadata()), aliased)
-    found = explain_cell(TABLE, root, {"run": "again", "seed": "2", "metric": "spearman"})
+    found = explain_cell(TABLE, {"run": "again", "seed": "2", "metric": "spearman"})
     assert found.narrowed and [row["run"] for row in found.rows] == ["again"]
     assert "runs/simcse/seed2/model" in paths(found.chain)
     assert not any(path.startswith("runs/plain") for path in paths(found.chain))
 
 
 def test_a_cell_over_several_seeds_leads_to_all_of_them(root):
-    found = explain_cell(TABLE, root, {"run": "simcse", "metric": "spearman"})
+    found = explain_cell(TABLE, {"run": "simcse", "metric": "spearman"})
     assert [row["seed"] for row in found.rows] == [1, 2]
     assert {path for path in paths(found.chain) if path.startswith("runs")} == {
         "runs/simcse/seed1/model",
@@ -168,17 +163,17 @@ def test_what_an_agreeing_input_was_made_from_is_kept_whatever_its_own_wildcards
     others = {f"scores/{file}": file for file in study.score_files()}
     student = {"scores/student": "scores/sts/suite/student/seed7.parquet"}
     write_table(TABLE, rows, study.made_by("make_table", ["tables/main.parquet"], inputs=others | student))
-    found = explain_cell(TABLE, root, {"run": "student"})
+    found = explain_cell(TABLE, {"run": "student"})
     assert list(found.chain.inputs) == ["scores/student"]
     assert "runs/plain/seed1/model" in paths(found.chain)
 
 
 def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_chain(root):
     dataset = Path(STUDY, "datasets/stsb.parquet")
-    found = explain_cell(dataset, root, {"sentence1": "a 7"})
+    found = explain_cell(dataset, {"sentence1": "a 7"})
     assert len(found.rows) == 1
     assert not found.narrowed
-    assert paths(found.chain) == paths(explain(dataset, root))
+    assert paths(found.chain) == paths(explain(dataset))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +188,7 @@ def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_ch
 )
 def test_a_cell_that_is_not_there_is_one_line_that_says_what_is(root, cell, complaint):
     with pytest.raises(DataError, match=complaint):
-        explain_cell(TABLE, root, cell)
+        explain_cell(TABLE, cell)
 
 
 def test_a_column_of_lists_is_in_nobodys_way(root, study):
@@ -201,16 +196,16 @@ def test_a_column_of_lists_is_in_nobodys_way(root, study):
     rows = pa.table({"run": ["simcse", "plain"], "labels": [["stand-in encoder"], []]})
     inputs = {f"scores/{file}": file for file in study.score_files()}
     write_table(TABLE, rows, study.made_by("make_table", ["tables/main.parquet"], inputs=inputs))
-    found = explain_cell(TABLE, root, {"run": "plain"})
+    found = explain_cell(TABLE, {"run": "plain"})
     assert found.rows == [{"run": "plain", "labels": []}]
     assert found.chain.left_out == 2
     with pytest.raises(DataError, match="no row with labels=none"):
-        explain_cell(TABLE, root, {"labels": "none"})
+        explain_cell(TABLE, {"labels": "none"})
 
 
 def test_cells_are_of_tables(root):
     with pytest.raises(DataError, match=r"report\.html: not a table"):
-        explain_cell(Path(STUDY, "report.html"), root, {"run": "plain"})
+        explain_cell(Path(STUDY, "report.html"), {"run": "plain"})
 
 
 def test_cells_are_written_as_pairs():
@@ -224,7 +219,7 @@ def test_cells_are_written_as_pairs():
 
 
 def test_an_empty_value_asks_for_null(root):
-    found = explain_cell(TABLE, root, {"note": "", "value": "0.7"})
+    found = explain_cell(TABLE, {"note": "", "value": "0.7"})
     assert len(found.rows) == 3
 
 
@@ -263,7 +258,7 @@ def experiment(root, study):
 
 
 def test_a_difference_leads_to_the_scores_of_its_baseline_too(root, experiment):
-    found = explain_cell(experiment, root, {"run": "again", "heading": "Spearman"})
+    found = explain_cell(experiment, {"run": "again", "heading": "Spearman"})
     file = f"{STUDY}/scores/sts/suite"
     assert found.scores == [
         SeedScore("Spearman", "again", False, 1, 70.0, f"{file}/simcse/seed1.parquet"),
@@ -271,7 +266,7 @@ def test_a_difference_leads_to_the_scores_of_its_baseline_too(root, experiment):
         SeedScore("Spearman", "plain", True, 1, 70.0, f"{file}/plain/seed1.parquet"),
     ]
     assert found.narrowed and found.chain.left_out == 0
-    alone = explain_cell(experiment, root, {"run": "plain", "heading": "Spearman"})
+    alone = explain_cell(experiment, {"run": "plain", "heading": "Spearman"})
     assert [score.run for score in alone.scores] == ["plain"]
     assert alone.chain.left_out == 2
 
@@ -280,13 +275,13 @@ def test_a_score_whose_file_was_changed_is_not_shown(root, experiment):
     score = Path(STUDY, "scores/sts/suite/simcse/seed2.parquet")
     flip_a_byte(score)
     with pytest.raises(DataError, match=r"seed2\.parquet: changed since it was written"):
-        explain_cell(experiment, root, {"run": "again", "heading": "Spearman"})
+        explain_cell(experiment, {"run": "again", "heading": "Spearman"})
 
 
 def test_rows_of_a_changed_table_are_not_shown(root):
     flip_a_byte(TABLE)
     with pytest.raises(DataError, match=r"main\.parquet: changed since it was written"):
-        explain_cell(TABLE, root, {"run": "plain"})
+        explain_cell(TABLE, {"run": "plain"})
 
 
 def test_a_claim_leads_to_the_scores_of_both_sides():
@@ -300,31 +295,31 @@ def test_a_claim_leads_to_the_scores_of_both_sides():
 
 
 def test_a_mean_of_columns_leads_to_the_scores_of_each(root, experiment):
-    found = explain_cell(experiment, root, {"run": "plain", "heading": "both"})
+    found = explain_cell(experiment, {"run": "plain", "heading": "both"})
     assert [(score.heading, score.value) for score in found.scores] == [("Pearson", 70.0), ("Spearman", 70.0)]
     assert found.narrowed and found.chain.left_out == 2
 
 
 @pytest.mark.parametrize("heading", ["each", "gain"])
 def test_a_column_that_is_computed_from_others_leads_to_the_scores_of_each(root, experiment, heading):
-    found = explain_cell(experiment, root, {"run": "plain", "heading": heading})
+    found = explain_cell(experiment, {"run": "plain", "heading": heading})
     assert [(score.heading, score.value) for score in found.scores] == [("Pearson", 70.0), ("Spearman", 70.0)]
 
 
 def test_a_gain_leads_to_the_scores_that_it_is_the_difference_of(root, experiment):
-    found = explain_cell(experiment, root, {"run": "again", "heading": "gain"})
+    found = explain_cell(experiment, {"run": "again", "heading": "gain"})
     assert {(score.run, score.is_baseline) for score in found.scores} == {("again", False), ("plain", True)}
 
 
 def test_a_metric_of_the_training_leads_to_its_run(root, experiment):
-    found = explain_cell(experiment, root, {"run": "plain", "heading": "threshold"})
+    found = explain_cell(experiment, {"run": "plain", "heading": "threshold"})
     assert found.scores == [] and found.narrowed
 
 
-def test_what_is_shown_of_a_difference_says_whose_each_score_is(root, experiment, capsys):
-    show(explain_cell(experiment, root, {"run": "again", "heading": "Spearman"}), console())
-    lines = capsys.readouterr().out.splitlines()
-    whose = [[cell.strip() for cell in line.split("│")] for line in lines if "Spearman │" in line]
+def test_what_is_shown_of_a_difference_says_whose_each_score_is(root, experiment):
+    _code, said = printed("explain", experiment, "--cell", "run=again,heading=Spearman")
+    lines = said.splitlines()
+    whose = [[cell.strip() for cell in line.split("│")] for line in lines if line.startswith("Spearman │")]
     assert whose == [
         ["Spearman", "again", "1", "70", "the row's own"],
         ["Spearman", "again", "2", "50", "the row's own"],
@@ -366,7 +361,7 @@ def extraction(root, study):
     ],
 )
 def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root, extraction, cell, files):
-    found = explain_cell(extraction, root, cell)
+    found = explain_cell(extraction, cell)
     sources = [node.path for node in found.chain.inputs.values()]
     assert sources == [f"{STUDY}/scores/extraction/sts/{file}.parquet" for file in files]
     assert found.narrowed and found.scores == []
@@ -375,11 +370,10 @@ def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root,
 # What is shown
 
 
-def test_what_is_shown_names_every_file_and_in_full_every_setting(root, capsys):
-    found = explain_cell(TABLE, root, {"run": "simcse", "seed": "1"})
-    show(found, console(), full=True)
-    shown = capsys.readouterr().out
-    assert all(node.path in shown for node in found.chain.walk())
+def test_what_is_shown_names_every_file_and_in_full_every_setting(root):
+    found = explain_cell(TABLE, {"run": "simcse", "seed": "1"})
+    code, shown = printed("explain", TABLE, "--cell", "run=simcse,seed=1", "--full")
+    assert code == 0 and all(node.path in shown for node in found.chain.nodes())
     assert "train_encoder(run=simcse, seed=1)" in shown
     assert "fetch_encoder() " in shown
     assert "[1] stand-in encoder" in shown
@@ -388,20 +382,76 @@ def test_what_is_shown_names_every_file_and_in_full_every_setting(root, capsys):
     assert "seed2" not in shown
 
 
-def test_the_command_prints_the_chain_as_data(root, tmp_path):
-    arguments = ["explain", str(TABLE), "--cell", "run=plain,metric=pearson", "--json", "--full"]
-    run = subprocess.run(
-        [sys.executable, "-m", "workflow_scripts.audit", *arguments, "--root", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
-    )
-    data = json.loads(run.stdout)
-    assert [row["value"] for row in data["rows"]] == [0.6]
-    assert data["chain"]["left_out"] == 2
-    (score,) = data["chain"]["inputs"].values()
-    model = score["inputs"]["model"]
-    assert model["settings"]["method"]["temperature"] == 0.05
+def test_a_cell_says_with_what_its_run_and_its_baseline_were_made(root, experiment, study):
+    study.write_run("simcse", 1, temperature=0.1)
+    found = explain_cell(experiment, {"run": "again", "heading": "Spearman"})
+    assert found.settings == [
+        {"setting": "method.module", "simcse": "simcse", "plain": "plain"},
+        {"setting": "method.temperature", "simcse": 0.1, "plain": 0.05},
+        {"setting": "training.steps", "simcse": 3, "plain": 3},
+    ]
+
+
+def test_numbers_of_a_row_are_rounded(root, experiment):
+    rows = pq.read_table(experiment).to_pylist()
+    rows[0]["p_value"] = 0.012345678
+    write_table(experiment, pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), read_record(experiment))
+    _code, shown = printed("explain", experiment, "--cell", "run=again,heading=Spearman")
+    (line,) = [line for line in shown.splitlines() if line.startswith("p_value")]
+    assert line.split() == ["p_value", "│", "0.01235"]
+
+
+def test_the_verb_gives_the_chain_as_data(root):
+    code, found = data("explain", TABLE, "--cell", "run=plain,metric=pearson", "--full")
+    assert code == 0 and [row["row 1"] for row in found["rows"] if row["column"] == "value"] == [0.6]
+    (model,) = (node for node in found["chain"] if node["role"] == "model")
+    assert model["depth"] == 2 and model["settings"]["method"]["temperature"] == 0.05
     assert model["meaning"] and model["packages"] and model["origin"]["commit"]
+
+
+# What is broken, and the other direction
+
+
+SCORE = f"{STUDY}/scores/sts/suite/plain/seed1.parquet"
+MODEL = f"{STUDY}/runs/plain/seed1/model"
+
+
+@pytest.mark.parametrize(("file", "artefact"), [(SCORE, SCORE), (f"{MODEL}/model.safetensors", MODEL)])
+def test_a_changed_byte_breaks_the_chain_and_every_chain_above_it(root, file, artefact):
+    assert printed("explain", TABLE)[0] == 0
+    flip_a_byte(file)
+    code, found = data("explain", TABLE)
+    assert code == 1 and {node["path"] for node in found["chain"] if node["state"] == "damaged"} == {artefact}
+    assert printed("explain", file)[0] == 1
+
+
+def test_a_missing_or_renewed_ancestor_breaks_the_chain(root, study):
+    study.write_dataset(score=4.5)
+    code, said = printed("explain", TABLE)
+    assert code == 1 and f"{STUDY}/datasets/stsb.parquet" in said.splitlines()[-1]
+    shutil.rmtree(Path(STUDY, "encoders/minilm"))
+    assert printed("explain", f"{STUDY}/runs/plain/seed1/history.parquet")[0] == 1
+
+
+def test_a_model_without_the_weights_that_were_dropped_is_whole(root, study):
+    weights = Path(MODEL, "model.safetensors")
+    study.write_dropped("plain", weights)
+    weights.unlink()
+    assert printed("explain", SCORE)[0] == printed("explain", MODEL)[0] == 0
+    flip_a_byte(f"{MODEL}/1_Pooling/config.json")
+    assert printed("explain", SCORE)[0] == printed("explain", MODEL)[0] == 1
+
+
+def test_what_was_made_from_a_file_or_a_source_goes_up_to_the_report(root):
+    def into(name):
+        return {row["made into"].removeprefix(f"{STUDY}/") for row in made_into(name)}
+
+    pages = {"tables/main.parquet", "figures/main.svg", "report.html"}
+    assert into(SCORE) == pages
+    assert into(f"{MODEL}/model.safetensors") == pages | {"scores/sts/suite/plain/seed1.parquet"}
+    assert "datasets/stsb.parquet" in into(HUB.path) and len(into(HUB.path)) == 1 + 3 + 3
+    assert "corpora/wiki/train.parquet" in into("resources/prompt.txt")
+    assert into(f"{STUDY}/report.html") == set()
+    for name in (f"{STUDY}/typo.parquet", "hub:owner/other@1", "README.md"):
+        with pytest.raises(DataError, match="no record names it"):
+            made_into(name)

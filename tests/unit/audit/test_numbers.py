@@ -8,9 +8,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from workflow_scripts.audit.diff import diff, show
+from tests.verbs import printed
+from workflow_scripts.audit.diff import diff
 from workflow_scripts.audit.numbers import Apart, apart
-from workflow_scripts.audit.printing import console
 from workflow_scripts.provenance.artefacts import write_table
 
 
@@ -62,18 +62,15 @@ def test_weights_are_compared_over_all_tensors_of_a_file(tmp_path):
     assert apart(tmp_path / "a", tmp_path / "b") == [Apart("model.safetensors", 2, 5, 1.0, 0.75)]
 
 
-def test_a_difference_says_by_how_much(root, study, capsys):
+def test_a_difference_says_by_how_much(root, study):
     record = study.made_by("make_table", ["tables/a.parquet"])
     for name, value in (("a", 56.52), ("b", 56.42)):
         write_table(root / f"{name}.parquet", pa.table({"run": ["x", "y"], "mean": [value, 1.0]}), record)
-    found = diff(root / "a.parquet", root / "b.parquet", root)
-    (mean,) = found.as_data()["numbers"]
-    assert mean["name"] == "mean" and mean["largest"] == pytest.approx(0.1)
-    show(found, console())
-    lines = capsys.readouterr().out.splitlines()
-    assert [[cell.strip() for cell in line.split("│")] for line in lines if line.startswith("mean")] == [
-        ["mean", "1", "2", "0.1", "0.1"]
-    ]
+    (mean,) = diff(root / "a.parquet", root / "b.parquet").numbers
+    assert mean.name == "mean" and mean.largest == pytest.approx(0.1)
+    _code, said = printed("diff", "a.parquet", "b.parquet")
+    cells = [[cell.strip() for cell in line.split("│")] for line in said.splitlines()]
+    assert [line for line in cells if line[0] == "mean"] == [["mean", "1", "2", "0.1", "0.1"]]
 
 
 def test_what_was_followed_says_it_too(root, study):
@@ -84,6 +81,6 @@ def test_what_was_followed_says_it_too(root, study):
         record = study.made_by("make_table", [f"tables/{number}.parquet"], inputs={"scores": file})
         tables.append(root / study.STUDY / f"tables/{number}.parquet")
         write_table(tables[-1], pa.table({"mean": [float(number)]}), record)
-    inner = diff(*tables, root).inner
+    inner = diff(*tables).inner
     assert [one.name for one in inner.numbers] == ["seed", "value"]
     assert inner.numbers[1].largest == pytest.approx(0.2)

@@ -1,6 +1,5 @@
 """Whatever changes in configuration, code, packages or inputs, stale names the artefacts and the keys."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,18 +7,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.audit.conftest import RUNS, STUDY, TIMES
-from workflow_scripts.audit import stale as module
+from tests.verbs import printed
+from workflow_scripts.audit.compare import ABSENT, Change
 from workflow_scripts.audit.plan import Job, _jobs
-from workflow_scripts.audit.stale import Reason, stale
+from workflow_scripts.audit.stale import stale
 from workflow_scripts.audit.verify import unchecked
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.artefacts import read_record, write_table
+from workflow_scripts.provenance.record import sha256_of
 
 
 def jobs():
     """The commands that would make the study as it is."""
     found = {}
-    for record in unchecked(Path(), [Path(STUDY)]).records.values():
+    for record in unchecked([Path(STUDY)]).records.values():
         inputs = {}
         for role, given in record.inputs.items():
             if ":" not in given.path:
@@ -34,16 +35,12 @@ def jobs():
 
 
 def found(root, changed=None):
-    return stale(root, (changed or jobs()).values())
+    return stale((changed or jobs()).values())
 
 
 def own(outcome):
     """Reasons of an artefact's own, by its path in the study."""
-    return {
-        name.removeprefix(f"{STUDY}/"): [reason for reason in reasons if reason.kind != "upstream"]
-        for name, reasons in outcome.stale.items()
-        if any(reason.kind != "upstream" for reason in reasons)
-    }
+    return {name.removeprefix(f"{STUDY}/"): reasons for name, reasons in outcome.stale.items() if reasons}
 
 
 def test_what_the_configuration_would_make_again_is_up_to_date(root):
@@ -58,7 +55,7 @@ def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(
         if rule == "train_encoder" and job.arguments["run"] == ["plain"]:
             job.settings["method"]["temperature"] = 0.1
     outcome = found(root, changed)
-    reason = Reason("setting", "method.temperature", "0.05", "0.1")
+    reason = Change("setting", "method.temperature", 0.05, 0.1)
     assert own(outcome) == {"runs/plain/seed1/model": [reason], "runs/plain/seed1/history.parquet": [reason]}
     upstream = {name.removeprefix(f"{STUDY}/") for name in outcome.stale} - own(outcome).keys()
     assert upstream == {
@@ -67,10 +64,13 @@ def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(
         "figures/main.svg",
         "report.html",
     }
-    assert outcome.red
-    data = outcome.as_data()
-    assert data["stale"][f"{STUDY}/runs/plain/seed1/model"]["job"] == "train_encoder(run=plain, seed=1)"
-    assert json.dumps(data)
+    assert (
+        outcome.red
+        and outcome.jobs_of[f"{STUDY}/runs/plain/seed1/model"] == "train_encoder(run=plain, seed=1)"
+    )
+    cause = {"what": "setting", "key": "method.temperature", "was": "0.05", "now": "0.1"}
+    of = {"of rule": "train_encoder", "artefacts": 2, "behind": 4}
+    assert outcome.causes() == [cause | of]
 
 
 def test_values_that_trade_places_are_two_changes(root):
@@ -100,9 +100,9 @@ def test_files_that_the_code_has_lost_or_gained_are_named(root):
     del job.meaning[WORDS]
     job.meaning["workflow_scripts/data/more_words.py"] = "1" * 64
     reasons = own(found(root, changed))["tables/main.parquet"]
-    assert [(reason.key, reason.now) for reason in reasons] == [
-        ("workflow_scripts/data/more_words.py", "1" * 12),
-        (WORDS, module.ABSENT),
+    assert [(reason.key, reason.b) for reason in reasons] == [
+        ("workflow_scripts/data/more_words.py", "1" * 64),
+        (WORDS, ABSENT),
     ]
 
 
@@ -112,7 +112,7 @@ def test_another_version_of_a_package_is_named(root):
     installed = job.packages["pyarrow"]
     job.packages["pyarrow"] = "1.0"
     assert own(found(root, changed)) == {
-        "tables/main.parquet": [Reason("package", "pyarrow", installed, "1.0")]
+        "tables/main.parquet": [Change("package", "pyarrow", installed, "1.0")]
     }
 
 
@@ -121,7 +121,7 @@ def test_a_wildcard_that_a_rule_has_lost_is_named(root):
     (job,) = (job for (rule, *_), job in changed.items() if rule == "read_dataset")
     del job.arguments["dataset"]
     assert own(found(root, changed)) == {
-        "datasets/stsb.parquet": [Reason("wildcard", "dataset", "stsb", "(absent)")]
+        "datasets/stsb.parquet": [Change("wildcard", "dataset", "stsb", "(absent)")]
     }
 
 
@@ -131,7 +131,7 @@ def test_inputs_in_another_order_are_another_job(root):
     assert len(job.arguments["scores"]) > 1
     job.arguments["scores"].reverse()
     assert own(found(root, changed)) == {
-        "tables/main.parquet": [Reason("input", "order", "another", "as configured")]
+        "tables/main.parquet": [Change("input", "order", "another", "as configured")]
     }
 
 
@@ -150,12 +150,13 @@ def test_inputs_added_left_out_and_made_anew_are_named(root, study):
         if rule == "make_table":
             job.arguments["scores"][0] = "resources/prompt.txt"
     reasons = own(found(root, changed))
-    assert {(r.key, r.now) for r in reasons["tables/main.parquet"]} == {
-        (f"{STUDY}/{study.score_files()[0]}", module.ABSENT),
-        ("resources/prompt.txt", "read"),
+    prompt = sha256_of(Path("resources/prompt.txt"))
+    assert {(r.key, r.b) for r in reasons["tables/main.parquet"]} == {
+        (f"scores/{study.score_files()[0]}", ABSENT),
+        ("scores/resources/prompt.txt", prompt),
     }
     assert {r.key for r in reasons["scores/sts/suite/plain/seed1.parquet"]} == {
-        f"{STUDY}/datasets/stsb.parquet"
+        "datasets/datasets/stsb.parquet"
     }
 
 
@@ -186,7 +187,7 @@ def test_an_artefact_that_no_job_writes_is_said_and_is_no_failure(root):
 
 def test_a_configuration_without_a_study_is_an_error(root):
     with pytest.raises(ConfigError, match="runs no job"):
-        stale(root, [])
+        stale([])
 
 
 def test_a_printed_command_is_read_back(tmp_path):
@@ -218,5 +219,28 @@ def test_a_record_that_was_altered_and_sealed_anew_is_stale(root):
     altered = record.settings | {"training": {"steps": 4}}
     write_table(path, pq.read_table(path), record.model_copy(update={"settings": altered}))
     assert own(found(root, asked)) == {
-        "runs/plain/seed1/history.parquet": [Reason("setting", "training.steps", "4", "3")]
+        "runs/plain/seed1/history.parquet": [Change("setting", "training.steps", 4, 3)]
     }
+
+
+def test_causes_come_first_with_what_follows_from_each_in_a_hundred_columns(root, monkeypatch):
+    """One row for a file of code that many jobs import, one for all files of a role; the rest is a number."""
+    changed = jobs()
+    for (rule, *_), job in changed.items():
+        if rule == "train_encoder":
+            job.settings["method"]["temperature"] = 0.1
+            job.meaning[WORDS] = "f" * 64
+        if rule == "make_table":
+            job.arguments["scores"] = ["resources/prompt.txt"]
+    monkeypatch.setattr("workflow_scripts.audit.stale.plan", lambda _files: list(changed.values()))
+    monkeypatch.setenv("COLUMNS", "100")
+    code, said = printed("stale")
+    lines = said.splitlines()
+    assert code == 1 and max(map(len, lines)) <= 100
+    rows = [[cell.strip() for cell in line.split("│")] for line in lines if "│" in line]
+    assert rows == [
+        ["code", WORDS, "", "", "train_encoder", "6", "6"],
+        ["setting", "method.temperature", "0.05", "0.1", "train_encoder", "6", "6"],
+        ["input", "scores", "", "", "make_table", "1", "2"],
+    ]
+    assert lines[-1] == "12 jobs: 3 artefacts up to date, 12 stale, 0 files missing"

@@ -4,8 +4,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 import torch
 
 from tests.unit.audit.conftest import TIMES, flip_a_byte
+from tests.verbs import data, printed
 from workflow_scripts.audit import disk, sources, verify
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import artefacts, closure
@@ -26,7 +25,7 @@ STUDY = "results/study"
 
 
 def audit(root, *studies):
-    return verify.verify(root, [root / study for study in studies or (STUDY,)])
+    return verify.verify([root / study for study in studies or (STUDY,)])
 
 
 def found(root):
@@ -277,7 +276,7 @@ def from_outside(root, study, monkeypatch, tmp_path):
 
 
 def with_data(root, tmp_path):
-    return verify.verify(root, [root / STUDY], data_root=tmp_path / "data")
+    return verify.verify([root / STUDY], data_root=tmp_path / "data")
 
 
 def test_sources_that_are_here_are_hashed_again(root, from_outside, tmp_path):
@@ -463,50 +462,28 @@ def test_a_linked_folder_is_part_of_the_study(root):
 def test_studies_are_those_named_or_all(root):
     shutil.copytree(STUDY, "results/other")
     both = [Path("results/other"), Path(STUDY)]
-    assert verify.studies_of(root, []) == verify.studies_of(root, [Path("results")]) == both
-    assert verify.studies_of(root, [Path(STUDY)]) == [Path(STUDY)]
+    assert verify.studies_of([]) == verify.studies_of([Path("results")]) == both
+    assert verify.studies_of([Path(STUDY)]) == [Path(STUDY)]
     with pytest.raises(DataError, match="no such folder"):
-        verify.studies_of(root, [Path("results/typo")])
+        verify.studies_of([Path("results/typo")])
     with pytest.raises(DataError, match="no study"):
         shutil.rmtree("results")
         Path("results").mkdir()
-        verify.studies_of(root, [])
+        verify.studies_of([])
 
 
-def command(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-m", "workflow_scripts.audit", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-
-
-def test_the_command_prints_counts_and_fails_only_on_red(root, tmp_path):
-    green = command("verify", cwd=tmp_path)
-    assert (green.returncode, green.stderr) == (0, "")
-    assert "15 artefacts" in green.stdout
-    assert "all as recorded" in green.stdout
-    assert "unfinished training: 0 complete checkpoints, 40 bytes in" in green.stdout
+def test_the_verb_prints_counts_and_fails_only_on_red(root):
+    code, said = printed("verify")
+    assert code == 0 and "15 artefacts" in said and "all as recorded" in said
+    assert "unfinished training: 0 complete checkpoints, 40 bytes in" in said
     damaged = Path(STUDY, "runs/simcse/seed1/model/model.safetensors")
     damaged.write_bytes(b"damaged")
-    red = command("verify", "--root", str(tmp_path), str(tmp_path / STUDY), cwd="/")
-    assert red.returncode == 1
-    assert damaged.as_posix() in red.stdout
-    data = json.loads(command("verify", "--json", cwd=tmp_path).stdout)
-    assert data["green"] is False
-    assert data["findings"][0]["path"] == damaged.as_posix()
-    absent = command("verify", "results/typo", cwd=tmp_path)
-    assert (absent.returncode, absent.stdout) == (1, "")
-    assert absent.stderr.startswith("DataError: results/typo: no such folder")
-
-
-def test_help_says_what_the_commands_do(root, tmp_path):
-    assert "Re-hash every artefact" in command("--help", cwd=tmp_path).stdout
-    shown = command("verify", "--help", cwd=tmp_path).stdout
-    assert all(kind in shown for kind in ("changed", "truncated", "missing", "foreign", "stale", "Exit code"))
+    code, said = printed("verify", STUDY)
+    assert code == 1 and damaged.as_posix() in said and "1 changed" in said
+    code, found = data("verify")
+    assert (code, found["green"], found["findings"][0]["path"]) == (1, False, damaged.as_posix())
+    with pytest.raises(DataError, match="results/typo: no such folder"):
+        printed("verify", "results/typo")
 
 
 @pytest.mark.parametrize(

@@ -137,14 +137,14 @@ def test_no_reader_is_imported_to_be_asked():
 
 
 def test_the_command_lists_readers_and_refuses_names_that_are_none():
-    shown = run(ROOT, "-m", "workflow_scripts.tools.readers")
+    shown = run(ROOT, "-m", "workflow_scripts", "readers")
     for name in reader_names():
         assert f"\n{name}: " in f"\n{shown.stdout}"
-    one = run(ROOT, "-m", "workflow_scripts.tools.readers", "labelled_tsv").stdout.splitlines()
+    one = run(ROOT, "-m", "workflow_scripts", "readers", "labelled_tsv").stdout.splitlines()
     assert one[0].startswith("labelled_tsv: Labelled texts")
     assert "  rows    labelled: split, text1, text2, label" in one
     assert "  files   any of train, dev, test, all" in one
     assert "  option  text2: text or null, null if left out. Column of a pair's second text." in one
-    refused = run(ROOT, "-m", "workflow_scripts.tools.readers", "lines", "labeled_tsv")
-    assert refused.returncode == 1 and not refused.stdout
+    refused = run(ROOT, "-m", "workflow_scripts", "readers", "lines", "labeled_tsv")
+    assert refused.returncode == 2 and not refused.stdout
     assert refused.stderr == "ConfigError: readers: labeled_tsv is not defined. Did you mean labelled_tsv?\n"

@@ -285,7 +285,7 @@ def test_mteb_goes_on_where_a_job_was_stopped_and_its_cache_is_not_judged(model,
 
     from workflow_scripts.audit.disk import collect
 
-    tree = collect(tmp_path, [tmp_path / "results/demo"])
+    tree = collect([tmp_path / "results/demo"], tmp_path)
     assert list(tree.sizes) == ["results/demo/scores/mteb/demo/run/seed0.parquet"]
     assert tree.checkpoint_files > 0
 

@@ -23,6 +23,7 @@ from transformers import AutoModel, LlamaConfig, LlamaModel
 
 from tests import docs, jobs, tiny
 from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.audit.export import export_model
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import TEACHER
@@ -43,7 +44,6 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
-from workflow_scripts.tools.export_model import export_model
 
 CONFIG = merged_config(ROOT, DEMO)
 RUNS = [

@@ -1,15 +1,12 @@
 """Hours, gigabytes and requests of jobs, worked out by hand from round numbers."""
 
-import json
-import math
-
 import pytest
 import yaml
 
 from workflow_scripts.planning.estimates import Amount, Estimator, by
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.planning.rates import EncoderSize, Rates, read_rates
-from workflow_scripts.planning.summary import by_experiment, requests, rests_on, storage, summary
+from workflow_scripts.planning.plan import by_part, by_rule, requests, row_of
+from workflow_scripts.planning.rates import EncoderSize, Rates
 from workflow_scripts.provenance.closure import ROOT
 
 
@@ -109,8 +106,8 @@ def test_seeds_side_by_side_take_their_sum_over_what_is_gained():
     single, pair = (estimator(one).gpu_hours(one) for one in (alone, both))
     assert pair.value == pytest.approx(single.value * 2 / 1.5) and pair.jobs == 1
     assert [estimator(one).gigabytes(one).value for one in (alone, both)] == pytest.approx([0.4, 0.8])
-    (row,) = (row for row in by_experiment(Graph([both]), estimator(both)) if row["paper"] is None)
-    assert (row["jobs"], row["trainings"], row["gpu_hours_limit"]) == (1, 2, 8)
+    row = row_of([both], estimator(both))
+    assert (row["jobs"], row["trainings"], row["h at most"]) == (1, 2, 8)
 
 
 def test_looking_at_the_development_set_counts_too():
@@ -192,7 +189,7 @@ def test_a_service_without_a_price_has_unknown_costs():
         for n, service in enumerate((LLM_SERVICE, unpriced))
     ]
     (row,) = requests(jobs, estimator(*jobs))
-    assert row["requests_most"] == 800 and row["usd_most"] is None
+    assert row["most"] == 800 and row["USD, most"] is None
 
 
 def test_translations_go_there_and_back_and_shards_share_them():
@@ -210,13 +207,13 @@ def test_translations_go_there_and_back_and_shards_share_them():
     ]
     (row,) = requests(shards, estimator(*shards))
     assert row["service"] == "translators.google"
-    assert row["requests_most"] == 2 * 6400
-    assert row["usd_most"] is None
-    assert row["days"] == pytest.approx(12800 / 5 / 86400)
-    assert row["ledger_gigabytes"] == pytest.approx(12800 * 760 / 1e9)
+    assert row["most"] == 2 * 6400
+    assert row["USD, most"] is None
+    assert row["days, at its limits"] == pytest.approx(12800 / 5 / 86400)
+    assert row["ledger, GB"] == pytest.approx(12800 * 760 / 1e9)
     listed = {"translator": service["translator"] | {"batch_sentences": 16}}
     (row,) = requests(shards := [shard._replace(service=listed) for shard in shards], estimator(*shards))
-    assert row["requests_most"] == 2 * 6400 / 16
+    assert row["most"] == 2 * 6400 / 16
 
 
 def test_what_is_added_to_a_corpus_is_not_cut():
@@ -262,7 +259,7 @@ def test_requests_for_a_corpus_of_unknown_size_are_unknown():
         corpus="fr",
     )._replace(service={"translator": {}})
     (row,) = requests([shard], estimator(shard))
-    assert [row[key] for key in ("requests_least", "requests_most", "ledger_gigabytes")] == [None] * 3
+    assert [row[key] for key in ("least", "most", "ledger, GB")] == [None] * 3
 
 
 def test_a_language_model_translates_at_its_price_and_within_its_daily_budget():
@@ -277,8 +274,8 @@ def test_a_language_model_translates_at_its_price_and_within_its_daily_budget():
     )
     shard = shard._replace(service={"translator": {}, "llm": llm})
     (row,) = requests([shard], estimator(shard))
-    assert (row["requests_most"], row["days"]) == (1600, 16)
-    assert row["usd_most"] == pytest.approx(1600 * ((40 + 130 / 4) * 1.0 + 130 / 4 * 2.0) / 1e6)
+    assert (row["most"], row["days, at its limits"]) == (1600, 16)
+    assert row["USD, most"] == pytest.approx(1600 * ((40 + 130 / 4) * 1.0 + 130 / 4 * 2.0) / 1e6)
 
 
 def test_shared_jobs_count_once_in_the_last_row():
@@ -291,28 +288,24 @@ def test_shared_jobs_count_once_in_the_last_row():
     ]
     page = job("write_report", ["r/report.html"], [table.outputs[0] for table in tables])
     graph = Graph([*SOURCES, run, scores, *tables, page])
-    rows = by_experiment(graph, Estimator(graph, RATES, ROOT))
-    named = {row["experiment"] or row["paper"]: row for row in rows}
+    found = Estimator(graph, RATES, ROOT)
+    named = {row["of"].strip(): row for row in by_part(graph, found)}
     needed = 5  # encoder, dataset, corpus, training, scores
     assert named["jtcse_table1"]["jobs"] == named["jtcse_table2"]["jobs"] == needed + 1
     assert named["jtcse"]["jobs"] == needed + 2
     assert named["simcse"]["jobs"] == needed + 1
-    assert named["report"]["jobs"] == 4  # the page, a vague corpus and a dataset that nobody reads
-    assert named[None]["jobs"] == len(graph.jobs)
-    assert named[None]["gpu_hours"] == named["simcse"]["gpu_hours"] == named["jtcse"]["gpu_hours"] > 0
-    assert named[None]["gpu_hours_limit"] == 8
-    tables_of_all = summary(graph, Estimator(graph, RATES, ROOT), RATES)
-    assert json.loads(json.dumps(tables_of_all)) == tables_of_all
-    assert storage(graph.jobs, Estimator(graph, RATES, ROOT))[-1]["gigabytes"] > 0
+    page = named["the page, and what no experiment needs"]
+    assert page["jobs"] == 4  # the page, a vague corpus and a dataset that nobody reads
+    assert named["all"]["jobs"] == len(graph.jobs)
+    assert named["all"]["GPU h"] == named["simcse"]["GPU h"] == named["jtcse"]["GPU h"] > 0
+    assert named["all"]["disk, GB"] > 0 and named["all"]["h at most"] == 8
+    assert sum(row["jobs"] for row in by_rule(graph.jobs, found)) == len(graph.jobs)
 
 
-def test_every_rate_has_a_source_and_assumptions_come_first():
-    rates = read_rates(ROOT / "config/rates.yaml")
-    rows = rests_on(rates)
-    assert rows[0]["basis"] == "assumed"
-    assert all(row["source"] for row in rows) and not any(math.isnan(row["value"]) for row in rows)
+def test_every_encoder_that_is_fetched_has_a_size():
+    rates = yaml.safe_load((ROOT / "config/rates.yaml").read_text())
     blocks = yaml.safe_load((ROOT / "config/encoders.yaml").read_text())["encoders"]
-    assert {name for name, block in blocks.items() if "fetch" in block} <= set(rates.encoders)
+    assert {name for name, block in blocks.items() if "fetch" in block} <= set(rates["encoders"])
 
 
 def test_every_readout_of_the_configuration_has_a_rate():

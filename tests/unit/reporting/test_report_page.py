@@ -149,7 +149,7 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         "STS-B, test partstsb_test2,5521251 (2.00%)3357",
         "sts16no source of the dataset is available",
         "4 pairs, by which runs choose their checkpoints (neighbours: 2, strangers: 2)",
-        "python -m workflow_scripts.audit explain results/demo/tables/lab.parquet",
+        "python -m workflow_scripts explain results/demo/tables/lab.parquet",
         "What this study shows That it runs. What it cannot show Which method is better.",
         "SimCSE, adapted MiniLM, Wikipediaa bsimcse.minilm_mlm.wiki_extract",
         "differs from Frozen [CLS], adapted MiniLM with p < .05",

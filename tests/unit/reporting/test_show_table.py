@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,8 @@ import pytest
 from rich.console import Console
 
 from tests.unit.reporting.conftest import SIGNIFICANCE, command, inside, run_job
+from tests.verbs import data, printed
+from workflow_scripts.audit.printing import latex_of
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.scores import Score, gap, score_table
@@ -21,8 +22,8 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import lay_out, number, p_text, score_text
-from workflow_scripts.reporting.terminal import show
-from workflow_scripts.tools.show_table import holds_scores, load
+from workflow_scripts.reporting.terminal import Printed
+from workflow_scripts.tools.show import holds_scores, load
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -50,9 +51,9 @@ def row(run, heading="A", **changes):
     return values | {"labels": []} | COLUMN | trained | changes
 
 
-def printed(sheet, width=100):
+def as_printed(sheet, width=100):
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    show(sheet, console)
+    console.print(Printed(sheet))
     return console.file.getvalue()
 
 
@@ -78,7 +79,7 @@ def test_scores_and_p_values_are_printed_as_papers_do():
 
 
 def test_a_cell_shows_score_star_difference_p_and_the_number_of_seeds():
-    text = printed(sheet()[0])
+    text = as_printed(sheet()[0])
     assert "58.10 ± 0.14*" in text
     assert "+8.12, p = .042" in text
     assert "* p < .05, two-sided" in text
@@ -94,7 +95,7 @@ def test_rows_with_different_baselines_name_theirs_by_letter():
     ]
     rows.append(row(others[1], baseline=others[0], difference=-1.0))
     found = sheet(rows)[0]
-    text = printed(found)
+    text = as_printed(found)
     assert f"base: A is {RUNS[0]}, B is {others[0]}" in text
     assert "below it the difference to the run that column base names" in text
     bases = [line.split()[:2] for line in text.split("\n") if line.startswith((" simcse", " frozen"))]
@@ -102,12 +103,12 @@ def test_rows_with_different_baselines_name_theirs_by_letter():
 
 
 def test_one_baseline_of_all_rows_takes_no_column():
-    text = printed(sheet()[0])
+    text = as_printed(sheet()[0])
     assert f"below it the difference to {RUNS[0]}" in text and "base" not in text
 
 
 def test_the_star_follows_alpha():
-    text = printed(sheet(alpha=0.01)[0])
+    text = as_printed(sheet(alpha=0.01)[0])
     assert "58.10 ± 0.14" in text
     assert "*" not in text
 
@@ -117,7 +118,7 @@ def test_a_gap_is_a_word_with_a_footnote_and_not_a_number():
         row(RUNS[0]),
         row(RUNS[1], mean=None, sd=None, seeds=0, note="STS16 is not there", difference=None),
     ]
-    text = printed(sheet(rows)[0])
+    text = as_printed(sheet(rows)[0])
     assert "gap [1]" in text
     assert "[1] STS16 is not there" in text
     assert "None" not in text and "nan" not in text
@@ -131,7 +132,7 @@ def test_a_note_that_a_whole_column_shares_stands_at_its_heading():
 
 def test_every_substitution_is_printed_and_marked_on_the_runs_it_reached():
     rows = [row(RUNS[0], labels=["MiniLM for BERT"]), row(RUNS[1], labels=["MiniLM for BERT", "a surrogate"])]
-    text = printed(sheet(rows)[0])
+    text = as_printed(sheet(rows)[0])
     assert "frozen_cls.mini (a) " in text
     assert "simcse.mini.wiki (a,b)" in text
     assert "(a) substitution: MiniLM for BERT" in text
@@ -142,7 +143,7 @@ def test_a_missing_dataset_is_printed_as_a_gap_and_not_as_a_substitution():
     rows = [
         row(run, labels=["MiniLM for BERT", "gap: datasets.sts16: no source is available"]) for run in RUNS
     ]
-    text = printed(sheet(rows)[0])
+    text = as_printed(sheet(rows)[0])
     assert "\ngap: datasets.sts16: no source is available" in text
     assert "(a) substitution: MiniLM for BERT" in text
     assert text.count("substitution") == 1 and "(b)" not in text
@@ -151,7 +152,7 @@ def test_a_missing_dataset_is_printed_as_a_gap_and_not_as_a_substitution():
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_no_column_is_cut_however_narrow_the_terminal(width):
     headings = [f"heading{index}" for index in range(9)]
-    text = printed(sheet(headings=headings)[0], width)
+    text = as_printed(sheet(headings=headings)[0], width)
     assert all(text.count(heading) == 1 for heading in headings)
     assert text.count("58.10 ± 0.14") == 2 * len(headings)
     assert "…" not in text
@@ -159,7 +160,7 @@ def test_no_column_is_cut_however_narrow_the_terminal(width):
 
 def test_text_from_data_is_no_markup_for_the_terminal():
     hostile = "[red]not red[/red] :smile: [/]"
-    text = printed(sheet([row(run, hostile, labels=[hostile]) for run in RUNS], [hostile])[0])
+    text = as_printed(sheet([row(run, hostile, labels=[hostile]) for run in RUNS], [hostile])[0])
     assert text.count(hostile) == 2
 
 
@@ -181,14 +182,44 @@ def test_a_spreadsheet_computes_nothing_from_the_csv():
     assert (found["note"], found["labels"], found["mean"]) == ("'=cmd()", "'@SUM(A1)", "-1.5")
 
 
-def test_the_command_prints_tables_and_writes_csv(finished, tmp_path):
-    table, out = finished / "tables/lab.parquet", tmp_path / "lab.csv"
-    line = [sys.executable, "-m", "workflow_scripts.tools.show_table", table]
+def test_the_command_prints_tables_and_csv(finished):
+    table = finished / "tables/lab.parquet"
+    line = [sys.executable, "-m", "workflow_scripts", "show", table]
     shown = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "simcse.minilm_mlm.wiki_extract" in shown.stdout
     assert "substitution: all-MiniLM-L6-v2 stands in for BERT-base" in shown.stdout
-    subprocess.run([*line, "--csv", out], cwd=ROOT, check=True)
-    assert len(out.read_text().splitlines()) == 1 + 4 * 4
+    text = subprocess.run([*line, "--csv"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert len(text.splitlines()) == 1 + 4 * 4
+
+
+def test_a_table_is_printed_for_documents_of_markdown_and_latex(finished):
+    table = finished / "tables/lab.parquet"
+    code, markdown = printed("show", table, "--markdown")
+    heads = [cell.strip() for cell in markdown.splitlines()[0].split("|")[1:-1]]
+    assert code == 0 and heads[:2] == ["run", "seeds"] and len(heads) == 2 + 4
+    (row,) = [
+        line for line in markdown.splitlines() if line.startswith("| simcse.minilm_mlm.wiki_extract | ")
+    ]
+    assert row.count(" | ") == 5 and " ± " in row and "\n\n- mean ± standard deviation" in markdown
+    latex = printed("show", table, "--latex")[1].splitlines()
+    assert latex[0] == r"\begin{tabular}{lrrrrr}" and latex[1] == r"\toprule"
+    (row,) = [line for line in latex if line.startswith(r"simcse.minilm\_mlm.wiki\_extract & ")]
+    assert row.endswith(r" \\") and r" $\pm$ " in row and row.count("&") == 5
+
+
+def test_a_study_shows_all_its_tables(finished):
+    _code, said = printed("show", finished)
+    assert said.count("simcse.minilm_mlm.wiki_extract") >= 1
+    code, found = data("show", finished)
+    assert code == 0 and found["lab"][0]["run"]
+    with pytest.raises(DataError, match="a folder without tables"):
+        printed("show", finished / "tables")
+
+
+def test_what_latex_would_read_as_its_own_is_escaped():
+    assert latex_of([{"a_b": "50% & {x}", "n": 3}]).splitlines()[2:5] == [
+        r"a\_b & n \\", r"\midrule", r"50\% \& \{x\} & 3 \\"
+    ]  # fmt: skip
 
 
 def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path):
@@ -220,12 +251,12 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
             line = command(rule, settings, experiment="t", scores=[file], published=[], table=outputs[part])
             run_job(*line)
             assert read_record(Path(outputs[part])).rule == rule
-        line = [sys.executable, "-m", "workflow_scripts.tools.show_table", Path(outputs["table"]).absolute()]
+        line = [sys.executable, "-m", "workflow_scripts", "show", Path(outputs["table"]).absolute()]
     shown = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "1.25 " in shown and "50.00" in shown and shown.index("ms") < shown.index("50.00")
     assert "[1] measured on this machine" in shown
-    subprocess.run([*line, "--csv", tmp_path / "t.csv"], cwd=ROOT, check=True)
-    kept = list(csv.DictReader((tmp_path / "t.csv").open()))
+    text = subprocess.run([*line, "--csv"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    kept = list(csv.DictReader(io.StringIO(text)))
     assert [row["heading"] for row in kept] == ["A"]
 
 
@@ -249,7 +280,7 @@ def score_files(tmp_path):
 
 
 def shown_by(*arguments):
-    line = [sys.executable, "-m", "workflow_scripts.tools.show_table", *arguments]
+    line = [sys.executable, "-m", "workflow_scripts", "show", *arguments]
     wide = os.environ | {"COLUMNS": "160"}
     return subprocess.run(line, cwd=ROOT, env=wide, capture_output=True, text=True, check=False)
 
@@ -263,9 +294,8 @@ def test_scores_are_printed_a_row_each_with_gaps_and_labels(score_files):
     assert lines[-1] == "Substitution: a stand-in."
 
 
-def test_scores_as_csv_are_what_the_files_hold(score_files, tmp_path):
-    assert shown_by(*score_files, "--csv", tmp_path / "s.csv").returncode == 0
-    rows = list(csv.DictReader((tmp_path / "s.csv").open()))
+def test_scores_as_csv_are_what_the_files_hold(score_files):
+    rows = list(csv.DictReader(io.StringIO(printed("show", *score_files, "--csv")[1])))
     assert [(row["run"], row["task"], row["value"]) for row in rows] == [
         ("frozen.a", "lee", "0.50814"),
         ("frozen.a", "'=sts", ""),
@@ -273,46 +303,31 @@ def test_scores_as_csv_are_what_the_files_hold(score_files, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("name", ["lab.parquet", "README.md", "folder.csv"])
-def test_a_csv_replaces_nothing_else(finished, tmp_path, name):
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "README.md").write_text("mine")
-    shutil.copy(finished / "tables/lab.parquet", tmp_path)
-    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.iterdir()}
-    done = shown_by(tmp_path / "lab.parquet", "--csv", tmp_path / name)
-    assert done.returncode == 1 and "Give one that ends in .csv." in done.stderr
-    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
 def test_what_is_no_artefact_at_all_is_said_to_be_none_and_not_to_be_deleted(finished, tmp_path):
     (tmp_path / "README.md").write_text("mine")
     (tmp_path / "notes.txt").write_text("mine")
-    for path in (tmp_path / "notes.txt", finished / "tables"):
-        done = shown_by(path)
-        assert done.returncode == 1 and "neither a table nor scores. Give files of" in done.stderr
+    done = shown_by(tmp_path / "notes.txt")
+    assert done.returncode == 2 and "neither a table nor scores. Give a study" in done.stderr
 
 
-def test_tables_and_scores_are_no_one_csv(finished, score_files, tmp_path):
-    done = shown_by(finished / "tables/lab.parquet", score_files[0], "--csv", tmp_path / "s.csv")
-    assert done.returncode == 1 and not (tmp_path / "s.csv").exists()
+def test_tables_and_scores_are_no_one_csv(finished, score_files):
+    done = shown_by(finished / "tables/lab.parquet", score_files[0], "--csv")
+    assert done.returncode == 2 and not done.stdout
     assert done.stderr.startswith("DataError: --csv: ") and len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("file", ["learning_curves.parquet", "learning_curves.svg"])
 def test_another_artefact_ends_in_one_line_that_says_what_is_printed(finished, file):
     done = shown_by(finished / "figures/lab" / file)
-    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
-    assert done.stderr.endswith(
-        "made by draw_figure, neither a table nor scores. "
-        "Give files of results/<study>/tables or results/<study>/scores.\n"
-    )
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "made by draw_figure, neither a table nor scores. Give a study, or files of" in done.stderr
 
 
 def test_a_file_of_somebody_else_ends_in_one_line(tmp_path):
     (tmp_path / "a.parquet").write_text("no table")
     for file in ("a.parquet", "b.parquet"):
         done = shown_by(tmp_path / file)
-        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "DataError" in done.stderr
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "DataError" in done.stderr
         assert "Delete" not in done.stderr  # what this pipeline may not have written
 
 

@@ -1,11 +1,9 @@
 """What is printed of claims: the papers' own, and the verdicts of a study."""
 
-import io
-
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
+from tests.verbs import printed
 from workflow_scripts.columns.claims import CLAIMS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.tools import claims
@@ -37,25 +35,24 @@ NOT_RUN = {"paper": "three_r", "claim": "llm", "verdict": "not run", "reason": "
 ROWS = pa.Table.from_pylist([TESTED, ONE_VALUE, NOT_RUN], schema=CLAIMS).to_pylist()
 
 
-def printed(rows, width=200):
-    return shown(claims.judged("results/lab", rows), width)
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study with these verdicts."""
+    (tmp_path / "claims.parquet").touch()
+    monkeypatch.setattr(claims, "read_table", lambda *_: pa.Table.from_pylist(ROWS, schema=CLAIMS))
+    return tmp_path
 
 
-def shown(tables, width):
-    out = Console(width=width, record=True, file=io.StringIO())
-    for part in tables:
-        out.print(part)
-    return out.export_text()
-
-
-def test_nothing_is_cut_in_a_narrow_terminal():
+def test_nothing_is_cut_in_a_narrow_terminal(study, monkeypatch):
     """A name of a table that ends in dots is none that anybody can look for."""
-    for text in (printed(ROWS, 80), shown([claims.listed(claims.read_claims([]))], 80)):
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in ((), ("--study", study)):
+        _code, text = printed("claims", *words)
         assert len(text.splitlines()) > 10 and "…" not in text
 
 
-def test_verdicts_are_printed_as_markdown():
-    counted, compared = claims.as_markdown(ROWS).split("\n\n")
+def test_verdicts_are_printed_as_markdown(study):
+    counted, compared = printed("claims", "--study", study, "--markdown")[1].strip().split("\n\n")
     assert counted.splitlines() == [
         "| paper | supported | contradicted | undecided | not run |",
         "| --- | --- | --- | --- | --- |",
@@ -71,26 +68,28 @@ def test_verdicts_are_printed_as_markdown():
     ]
 
 
-def test_verdicts_are_counted_below_what_was_compared_and_what_was_not():
-    text = printed(ROWS)
-    assert text.index("2.00 higher") < text.index("It needs a language model.") < text.index("Verdicts")
-    assert text.rstrip().splitlines()[-1].split() == ["all", "1", "0", "1", "1"]
+def test_verdicts_are_counted_below_what_was_compared_and_what_was_not(study):
+    text = printed("claims", "--study", study)[1]
+    assert (
+        text.index("2.00 (1.00 to 3.00)") < text.index("It needs a language model.") < text.rindex("verdicts")
+    )
+    last = text.rstrip().splitlines()[-1].replace("│", " ").split()
+    assert last == ["all", "1", "0", "1", "1"]
 
 
 def test_a_single_paper_has_no_sum_of_all():
-    assert list(claims._counted(ROWS[:2])) == ["JTCSE"]
+    assert [row["paper"] for row in claims.counted(ROWS[:2])] == ["JTCSE"]
 
 
-def test_markdown_without_a_study_is_one_line(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["claims", "--markdown"])
+def test_markdown_without_a_study_is_one_line():
     with pytest.raises(ConfigError, match=r"Give --study results/<study>\."):
-        claims.main()
+        printed("claims", "--markdown")
 
 
 def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested():
-    table = claims.listed(claims.read_claims(["jtcse"]))
-    assert [column.header for column in table.columns][-3:] == ["paper scale", "laboratory", "demo"]
-    assert "lab_twins" in list(table.columns[-2].cells)
+    rows = claims.listed(claims.read_claims(["jtcse"]))
+    assert list(rows[0])[-3:] == ["paper scale", "laboratory", "demo"]
+    assert "lab_twins" in {row["laboratory"] for row in rows}
 
 
 def test_an_unknown_paper_is_one_line():
@@ -105,12 +104,10 @@ def test_a_folder_that_is_no_study_is_told_what_is_one(tmp_path):
         claims.verdicts(tmp_path, [])
 
 
-def test_a_paper_that_a_study_is_not_held_to_is_one_line(tmp_path, monkeypatch):
-    (tmp_path / "claims.parquet").touch()
-    monkeypatch.setattr(claims, "read_table", lambda *_: pa.Table.from_pylist([TESTED], schema=CLAIMS))
-    assert [row["claim"] for row in claims.verdicts(tmp_path, ["jtcse"])] == ["over_simcse"]
+def test_a_paper_that_a_study_is_not_held_to_is_one_line(study):
+    assert [row["claim"] for row in claims.verdicts(study, ["jtcse"])] == ["over_simcse", "once"]
     with pytest.raises(ConfigError, match=r"s2sent: .* is held to no claim of it"):
-        claims.verdicts(tmp_path, ["jtcse", "s2sent"])
+        claims.verdicts(study, ["jtcse", "s2sent"])
 
 
 def test_a_folder_is_no_paper(tmp_path):

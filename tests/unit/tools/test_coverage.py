@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 
+from tests.verbs import printed
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.graph.ledger import ledger_findings
 from workflow_scripts.planning.graph import study_in
@@ -105,14 +106,16 @@ def test_the_laboratory_has_measured_cells_of_the_extraction_study():
     assert ("extraction_table3", "STS12", "C") not in found  # a gap
 
 
-def test_the_command_prints_every_paper(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["coverage", "--short"])
+def test_the_verb_prints_every_paper_or_a_line_a_table(monkeypatch):
     monkeypatch.chdir(ROOT)
-    coverage.main()
-    printed = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "160")
+    code, short = printed("coverage", "--short")
     for text in ("S2Sent", "LayerAttPooler", "3R", "JTCSE", "Extracting Sentence Embeddings", "1,919"):
-        assert text in printed
-    assert "Table 11" not in printed
+        assert text in short
+    monkeypatch.setenv("COLUMNS", "80")
+    code, whole = printed("coverage")
+    assert code == 0 and len(whole.splitlines()) > 80 and "…" not in whole
+    assert len(short.splitlines()) < 20
 
 
 def test_the_page_of_the_papers_has_the_counts_of_the_command(ledgers):
@@ -121,11 +124,3 @@ def test_the_page_of_the_papers_has_the_counts_of_the_command(ledgers):
         if line.name == "all":
             title = coverage.coverage.PAPERS[line.paper]
             assert f"{title} {line.printed:,} {line.mapped:,} {line.measured[0]:,}" in shown
-
-
-def test_nothing_is_cut_in_a_narrow_terminal(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["coverage"])
-    monkeypatch.setenv("COLUMNS", "80")
-    coverage.main()
-    printed = capsys.readouterr().out
-    assert len(printed.splitlines()) > 80 and "…" not in printed

@@ -1,12 +1,12 @@
 import hashlib
 import re
 import shutil
-import sys
 
 import pytest
 import yaml
 
 from tests.planning import ROOT
+from tests.verbs import printed
 from workflow_scripts.data.hub import HubFile
 from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError, DataError, UnreachableError
@@ -201,47 +201,37 @@ def folder(tmp_path, monkeypatch, file):
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["pin", *arguments, "--data-root", str(tmp_path)])
-        with pytest.raises(SystemExit) as stop:
-            pin.main()
-        return stop.value.code
+        return printed("pin", *arguments, "--data-root", tmp_path)
 
     return call
 
 
-def test_the_command_prints_what_it_writes_and_what_it_leaves(folder, file, capsys, tmp_path):
+def test_the_command_prints_what_it_writes_and_what_it_leaves(folder, file, tmp_path):
     before = {path: path.read_bytes() for path in (tmp_path / "config").rglob("*.yaml")}
-    assert folder("pairs", "--configfile", "toy.yaml", "--dry-run") == 0
-    assert file.read_text() == BLOCKS
-    assert (
-        f"toy.yaml: would write: datasets.pairs: local:pairs.tsv: sha256 {sha256(tmp_path / 'pairs.tsv')}"
-        in (capsys.readouterr().out)
-    )
-    assert folder("pairs", "--configfile", "toy.yaml") == 0
-    assert "toy.yaml: wrote: datasets.pairs" in capsys.readouterr().out
-    assert folder("pairs", "--configfile", "toy.yaml") == 0
-    assert capsys.readouterr().out == "Nothing is open.\n"
-    assert folder("sts16") == 1
-    assert (
-        f"config/datasets.yaml: left: datasets.sts16: no source is available: {tmp_path}/sts/sts16.tsv"
-        in (capsys.readouterr().out)
-    )
+    code, said = folder("pairs", "--configfile", "toy.yaml", "--dry-run")
+    assert code == 0 and file.read_text() == BLOCKS
+    pin = f"datasets.pairs: local:pairs.tsv: sha256 {sha256(tmp_path / 'pairs.tsv')}"
+    assert f"toy.yaml: would write: {pin}" in said
+    code, said = folder("pairs", "--configfile", "toy.yaml")
+    assert code == 0 and "toy.yaml: wrote: datasets.pairs" in said
+    assert folder("pairs", "--configfile", "toy.yaml") == (0, "Nothing is open.\n")
+    code, said = folder("sts16")
+    assert code == 1
+    left = f"left: datasets.sts16: no source is available: {tmp_path}/sts/sts16.tsv"
+    assert f"config/datasets.yaml: {left}" in said
     (tmp_path / "clustering").mkdir()
-    assert folder() == 0
+    assert folder()[0] == 0
     assert {path: path.read_bytes() for path in before} != before  # commits of encoders
     datasets = tmp_path / "config/datasets.yaml"
     assert datasets.read_bytes() == before[datasets]
 
 
-def test_files_are_looked_for_where_the_configuration_has_them(folder, file, monkeypatch, tmp_path, capsys):
+def test_files_are_looked_for_where_the_configuration_has_them(folder, file, monkeypatch, tmp_path):
     (tmp_path / "mine").mkdir()
     shutil.move(tmp_path / "pairs.tsv", tmp_path / "mine/pairs.tsv")
     file.write_text(f"data_root: mine\n{BLOCKS}")
     monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["pin", "pairs", "--configfile", "toy.yaml"])
-    with pytest.raises(SystemExit) as stop:
-        pin.main()
-    assert stop.value.code == 0, capsys.readouterr().out
+    assert printed("pin", "pairs", "--configfile", "toy.yaml")[0] == 0
     assert f"sha256: {sha256(tmp_path / 'mine/pairs.tsv')}" in file.read_text()
 
 

@@ -7,14 +7,13 @@ from itertools import pairwise
 
 import pytest
 
+from tests.published_means import Cell, checks_of, read_printed
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.published import read_published
-from workflow_scripts.reporting.published_means import Cell, read_printed
 from workflow_scripts.reporting.settings import Grid
-from workflow_scripts.tools import check_published
-from workflow_scripts.tools.check_published import PUBLISHED, checks_of
 
+PUBLISHED = ROOT / "resources/published"
 FILES = sorted(PUBLISHED.glob("*.csv"))
 STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 
@@ -74,19 +73,12 @@ def test_means_worked_out_elsewhere(checks, table, group, label, mean):
     assert float(one.recomputed) == pytest.approx(mean, abs=0.006)  # O-87
 
 
-def test_the_command_prints_what_is_off_and_fails_on_a_surprise(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["check_published"])
-    monkeypatch.delenv("COLUMNS", raising=False)
-    check_published.main()
-    printed = capsys.readouterr().out  # a pipe, for which no row is folded
-    assert "79.8471" in printed and "the cells average 77.92" in printed
+def test_a_mean_that_is_off_without_a_note_is_found(tmp_path):
     for file in PUBLISHED.iterdir():
-        (tmp_path / file.name).write_text(
-            file.read_text("utf-8").replace("the cells average 77.92", ""), "utf-8"
-        )
-    monkeypatch.setattr(check_published, "PUBLISHED", tmp_path)
-    with pytest.raises(Exception, match=r"SSCL-SimCSE-base \+ 3R, Avg: is off and has no note"):
-        check_published.main()
+        text = file.read_text("utf-8").replace("the cells average 77.92", "")
+        (tmp_path / file.name).write_text(text, "utf-8")
+    (one,) = [one for one in checks_of(tmp_path) if one.surprising]
+    assert (one.cell.row, one.cell.column, one.off) == ("SSCL-SimCSE-base + 3R", "Avg", True)
 
 
 def rows_of(file):

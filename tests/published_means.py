@@ -9,8 +9,10 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
+import yaml
 from pydantic import Field
 
 from workflow_scripts.config import Settings
@@ -135,6 +137,15 @@ def check(tables: Mapping[str, Table], means: Means) -> list[Check]:
 Place = tuple[str, Cell]
 Found = Iterator[tuple[str, Cell, list[Place]]]
 """Table and cell of a mean, and the cells that it is computed from."""
+
+
+def checks_of(folder: Path) -> list[Check]:
+    """Every mean in the tables of a folder, with its recomputation."""
+    tables = {
+        file.stem: read_printed(file.read_text("utf-8"), str(file)) for file in sorted(folder.glob("*.csv"))
+    }
+    means = Means.parse(yaml.safe_load((folder / "means.yaml").read_text("utf-8")), "means.yaml")
+    return check(tables, means)
 
 
 def _of_columns(tables: Mapping[str, Table], means: Means) -> Found:

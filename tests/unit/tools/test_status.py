@@ -1,0 +1,196 @@
+"""What a study is doing: what runs, what has failed and why, how far trainings are, how long the rest may take."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from tests.planning import DEMO, ROOT
+from tests.verbs import data, printed
+from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.notes import note_asked
+from workflow_scripts.graph.queue import Queued, target_of
+from workflow_scripts.planning.graph import Job
+from workflow_scripts.tools import status
+from workflow_scripts.training.live import Live, write_live
+
+HOST = status.socket.gethostname()
+
+
+def history(*scores):
+    rows = [
+        {"step": n, "loss": 1 / n, "learning_rate": 0.1, "gradient_norm": 1.0, "dev_score": score}
+        for n, score in enumerate(scores, start=1)
+    ]
+    return pa.Table.from_pylist(rows, schema=HISTORY)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def job(rule, name, output="scores.parquet"):
+    return Job(rule, {"run": name}, {}, [], [f"results/demo/{rule}/{name}/{output}"], 0, 1,
+               log=f"logs/demo/{rule}/{name}.log", times=f"benchmarks/demo/{rule}/{name}.tsv")  # fmt: skip
+
+
+def write(path, text, age=0.0):
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (time.time() - age, time.time() - age))
+
+
+@pytest.fixture
+def process():
+    """A process that looks like a job's, and one that does not."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", name])
+        for name in ("workflow_scripts.jobs.toy", "another program")
+    ]
+    while not all(Path(f"/proc/{one.pid}/cmdline").read_bytes() for one in started):
+        time.sleep(0.01)
+    yield started
+    for one in started:
+        one.kill()
+        one.wait()
+
+
+def states(jobs, queue=()):
+    return {one.job.wildcards["run"]: one.state for one in status.look(jobs, queue)}
+
+
+def test_jobs_are_sorted_by_what_their_files_say(here, process):
+    jobs = {name: job("toy", name) for name in ("broken", "alive", "gone", "new", "again")}
+    for name, one in jobs.items():
+        if name != "new":
+            write(one.log, f"first\nlast of {name}\n\n", age=50)
+    write(f"{jobs['alive'].log}.lock", f"process {process[0].pid} on {HOST}")
+    write(f"{jobs['gone'].log}.lock", f"process {process[1].pid} on {HOST}")
+    write(jobs["again"].times, "", age=30)  # it ended well, and an edit brings it back
+    expected = {
+        "broken": "failed",
+        "alive": "running",
+        "gone": "failed",
+        "new": "to come",
+        "again": "to come",
+    }
+    assert states(jobs.values()) == expected
+    said = {one.job.wildcards["run"]: one.said for one in status.look(jobs.values())}
+    assert said["alive"] == "last of alive" and said["broken"] == "last of broken"
+
+
+def test_a_job_of_another_machine_runs_as_long_as_it_says_something(here):
+    one = job("train_encoder", "a", "model/record.json")
+    write(one.log, "", age=3000)
+    write(f"{one.log}.lock", "process 1 on elsewhere", age=3000)
+    assert not status.is_running(one)
+    write_live(status.checkpoints_of(one), history(None), 10, 0.5)
+    assert status.is_running(one)
+    write(one.outputs[0], "{}")
+    assert not status.is_running(one)
+
+
+def test_a_training_says_how_far_it_is(here):
+    one = job("train_encoder", "a", "model/record.json")
+    write_live(status.checkpoints_of(one), history(None, 0.5, None, 0.4), 1000, 0.5)
+    assert status.doing(one) == "step 4 of 1,000, loss 0.2500, dev 0.4000 (best 0.5000), 8 min left"
+    assert status.progress(Live(history(), 10, 0.0)) == "step 0 of 10, 0 s left"
+    assert status.duration(7200) == "2.0 h"
+
+
+def test_jobs_in_slurms_queue_are_not_failed_whatever_an_earlier_try_has_left(here):
+    waits, again, gone = (job("toy", name) for name in ("waits", "again", "gone"))
+    for one in (again, gone):
+        write(one.log, "RuntimeError: the first try\n")
+    queue = [
+        Queued(
+            "8",
+            "PENDING",
+            "rule_x",
+            frozenset({target_of(one.rule, one.wildcards) for one in (waits, again)}),
+            3,
+        )
+    ]
+    found = status.look([waits, again, gone], queue)
+    assert [one.state for one in found] == ["queued", "queued", "failed"]
+    assert found[0].said == "SLURM job 8 is pending, try 3"
+
+
+def test_a_failed_job_shows_its_error_and_not_what_came_after(here):
+    broken = job("toy", "broken")
+    write(
+        broken.log,
+        "Traceback (most recent call last):\ntorch.OutOfMemoryError: CUDA\nwarning: a worker was left\n\n",
+    )
+    assert status.why(broken) == "torch.OutOfMemoryError: CUDA"
+    write(broken.log, "")
+    assert status.why(broken) == "nothing written"
+    limit = "slurmstepd: error: *** STEP 5.0 ON vm CANCELLED DUE TO TIME LIMIT ***"
+    write(
+        "logs/slurm/rule_toy/broken/5.log",
+        f"{limit}\nsrun: error: vm: task 0: Terminated\n{'command ' * 2000}\n",
+    )
+    assert status.why(broken) == f"{limit} (logs/slurm/rule_toy/broken/5.log)"
+
+
+@pytest.fixture
+def demo(here, monkeypatch):
+    """A study of which two jobs are done, one has failed and one has not begun."""
+    error = f"RuntimeError: {'found ' * 60}at the very end"
+    broken, new = job("toy", "broken"), job("toy", "new")
+    for name, seconds in (("one", 60), ("two", 180)):
+        write(job("toy", name).times, f"s\n{seconds}\n")
+    write(broken.log, f"{error}\n")
+    monkeypatch.setattr(status, "planned", lambda *_, **__: SimpleNamespace(jobs=[broken, new]))
+    return error
+
+
+def test_what_is_left_is_estimated_by_what_is_done(demo):
+    code, found = data("status", "demo")
+    assert code == 1 and found["verdict"] == "demo: 2 done, 1 failed, 1 to come"
+    counts = dict.fromkeys(status.STATES) | {"done": 2, "failed": 1, "to come": 1}
+    assert found["jobs"] == [{"rule": "toy", **counts}]
+    assert "about 4 min of work left, one job after the other\n" in printed("status", "demo")[1]
+
+
+def test_a_pipe_gets_whole_lines(demo, monkeypatch):
+    """Eighty columns would cut the rest of a line; that the queue does not answer is said."""
+
+    def no_answer():
+        raise ConfigError("SLURM: squeue: no answer. Wait.")
+
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(status.shutil, "which", lambda _name: "squeue")
+    monkeypatch.setattr(status, "queued_here", no_answer)
+    shown = printed("status", "demo")[1]
+    assert "What waits in a queue is not shown. SLURM: squeue: no answer. Wait." in shown.splitlines()
+    assert f"{demo} (logs/demo/toy/broken.log)" in shown
+
+
+def test_a_study_is_read_as_it_was_run_last(here):
+    def files(study, configfiles=()):
+        return status.asked_of(study, configfiles)[1].configfiles
+
+    with pytest.raises(ConfigError, match="no study was run in this folder"):
+        files(None)
+    assert files("paper") == [] and files("demo") == [str(ROOT / DEMO)]
+    Path("warmer.yaml").write_text("training: {max_steps: 3}\n")
+    note_asked("demo", [ROOT / DEMO, Path("warmer.yaml").absolute()], {"offline": True})
+    last = ("demo", ([str(ROOT / DEMO), "warmer.yaml"], {"offline": True}))
+    assert status.asked_of("demo", []) == status.asked_of(None, []) == last
+    assert files("demo", [str(ROOT / DEMO)]) == [str(ROOT / DEMO)]
+    with pytest.raises(
+        ConfigError, match=r"mine: the base configuration is the configuration of paper. Give"
+    ):
+        files("mine")
+    with pytest.raises(ConfigError, match=r"dmeo: .* by --configfile\. Did you mean demo\?"):
+        files("dmeo")

@@ -1,0 +1,114 @@
+"""The front door: verbs, their help, their forms of output, and what a wrong call is told."""
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from tests.planning import ROOT, run
+from tests.verbs import data, printed
+from workflow_scripts.__main__ import VERBS, ask
+from workflow_scripts.audit.printing import Answer, Rows, give, text_of
+
+OTHERS = ["workflow_scripts.tools.launch", "benchmarks", "tests.faults"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_says_what_a_verb_is_with_an_example_that_it_takes(verb, capsys):
+    with pytest.raises(SystemExit) as stop:
+        ask([verb, "--help"])
+    shown = capsys.readouterr().out
+    assert stop.value.code == 0 and shown.startswith(f"usage: python -m workflow_scripts {verb} ")
+    assert f"\n  python -m workflow_scripts {verb}" in shown and "--json" in shown
+    documented = import_module(f"workflow_scripts.{VERBS[verb].module}").__doc__
+    assert documented and len(documented.splitlines()[0]) < 121
+
+
+def test_without_a_verb_all_are_listed_by_what_they_answer():
+    code, shown = printed()
+    assert code == 0 and all(f"\n  {name} " in shown and verb.asks in shown for name, verb in VERBS.items())
+    assert printed("--help") == (0, shown)
+
+
+def test_the_door_loads_no_verb_before_it_is_asked():
+    loaded = "import sys; from workflow_scripts import __main__; print(*sys.modules)"
+    modules = run(ROOT, "-c", loaded).stdout.split()
+    assert not {"torch", "pyarrow", "rich", "pydantic", "snakemake"} & {*modules}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["verfy"], "verfy: no verb. Did you mean verify?"),
+        (["explain", "nosuch.parquet"], "DataError: nosuch.parquet: no such file."),
+        (["lock", "--chek"], "unrecognized arguments: --chek"),
+    ],
+)
+def test_a_wrong_call_is_a_line_and_code_2(tmp_path, words, said):
+    asked = run(tmp_path, "-m", "workflow_scripts", *words, PYTHONPATH=str(ROOT))
+    assert asked.returncode == 2 and said in asked.stderr and "Traceback" not in asked.stderr
+
+
+@pytest.mark.parametrize("module", OTHERS)
+def test_help_of_what_is_no_verb_runs_nothing(module):
+    asked = run(ROOT, "-m", module, "--help")
+    assert asked.returncode == 0 and asked.stdout.startswith("usage: ") and not asked.stderr
+
+
+ROWS = [{"name": "a, with a long tail", "n": 1234, "share": 0.123456}, {"name": "b", "n": 5, "share": None}]
+
+
+def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
+    found = Answer(
+        "one found", good=False, parts=[Rows("things", ROWS), Rows("none", []), "a line"], data={"more": 1}
+    )
+    assert give(found, as_json=False) == 1
+    lines = [line.split("│") for line in capsys.readouterr().out.splitlines()]
+    assert [[cell.strip() for cell in line] for line in lines if len(line) > 1] == [
+        ["a, with a long tail", "1,234", "0.1235"],
+        ["b", "5", ""],
+    ]
+    assert [line for line, *more in lines if not more][-2:] == ["a line", "one found"]
+    assert give(Answer("fine"), as_json=True) == 0
+    assert capsys.readouterr().out == '{\n "green": true,\n "verdict": "fine"\n}\n'
+
+
+def test_json_has_the_rows_of_every_table():
+    code, found = data("readers", "scored_pairs_tsv")
+    assert code == 0 and found["green"] and found["scored_pairs_tsv"][0].startswith("scored_pairs_tsv: ")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (True, "yes"),
+        (1234567, "1,234,567"),
+        (12345.678, "12,346"),
+        (3e-05, "3e-05"),
+        (["a", 2], "a, 2"),
+    ],
+)
+def test_a_number_has_the_digits_that_say_something(value, text):
+    assert text_of(value) == text
+
+
+def test_nothing_is_cut_where_there_is_little_room(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "24")
+    give(Answer(parts=[Rows("things", ROWS)]), as_json=False)
+    shown = capsys.readouterr().out
+    assert "…" not in shown and all(len(line) <= 24 for line in shown.splitlines())
+
+
+def test_a_reader_that_has_gone_gets_no_traceback():
+    """As of head, or of a pager that is left."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    code = "from workflow_scripts.audit.printing import print_json; print_json([*range(100_000)])"
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (said.returncode, said.stderr) == (1, "")

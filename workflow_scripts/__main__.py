@@ -1,0 +1,88 @@
+"""Everything that a person asks of this pipeline besides running it: python -m workflow_scripts VERB [ARGUMENT ...].
+
+Run it in the folder where snakemake runs. Each verb has --help, with an example, and --json. Exit code 0: all is well;
+1: something was found; 2: the call was wrong.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from workflow_scripts.errors import one_line_errors
+from workflow_scripts.graph.findings import advice
+
+
+class Verb(NamedTuple):
+    """One question; its module is imported when it is asked."""
+
+    module: str
+    asks: str
+
+
+VERBS = {
+    "plan": Verb("planning.plan", "what would a study take: jobs, GPU hours, disk, requests"),
+    "preflight": Verb("tools.preflight", "can it run here to its end"),
+    "status": Verb("tools.status", "what runs, what is done, what failed and why"),
+    "show": Verb("tools.show", "tables and scores; --csv, --markdown, --latex"),
+    "claims": Verb("tools.claims", "what the papers claim, and what a study says of it"),
+    "coverage": Verb("tools.coverage", "which printed numbers of the papers have a run, or a reason"),
+    "explain": Verb("audit.explain", "what is a file, or one number of a table, made from"),
+    "verify": Verb("audit.verify", "is everything as it was written"),
+    "stale": Verb("audit.stale", "what would be made again, and why"),
+    "diff": Verb("audit.diff", "why do two files differ, and by how much"),
+    "rebuild": Verb("audit.rebuild", "does a file come out the same when it is made again"),
+    "lock": Verb("audit.lock", "write down what a study holds, or compare with what was written down"),
+    "cost": Verb("audit.cost", "what did it take: time, memory, requests, dollars"),
+    "adopt": Verb("audit.adopt", "let snakemake plan by the records of results that were copied or restored"),
+    "export": Verb("audit.export", "a study as an RO-Crate, or a model as a folder to share"),
+    "pin": Verb("tools.pin", "write hashes and commits of data that the configuration leaves open"),
+    "readers": Verb("tools.readers", "which formats of data can be read, and how"),
+    "answers": Verb("tools.answers", "what translators and language models were asked, and said"),
+}
+
+
+def overview() -> str:
+    """The verbs by what a person wants."""
+    lines = (f"  {name:<10} {verb.asks}" for name, verb in VERBS.items())
+    return "\n".join(["usage: python -m workflow_scripts VERB [ARGUMENT ...]", "", *lines, "", str(__doc__)])
+
+
+def ask(words: Sequence[str]) -> int:
+    """Ask one verb; returns the exit code."""
+    name, *arguments = words or ["--help"]
+    if name in ("-h", "--help"):
+        print(overview(), end="")  # noqa: T201
+        return 0
+    if name not in VERBS:
+        print(f"{name}: no verb. {advice(name, VERBS)}", file=sys.stderr)  # noqa: T201
+        return 2
+    module = import_module(f"workflow_scripts.{VERBS[name].module}")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m workflow_scripts {name}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="print data instead of tables")
+    module.add_arguments(parser)
+    given = parser.parse_args(arguments)
+    from workflow_scripts.audit.printing import give
+
+    return give(module.answer(given), as_json=given.json)
+
+
+def main() -> None:
+    """Ask what the command line says; an error that a user can mend is one line."""
+    try:
+        with one_line_errors():
+            sys.exit(ask(sys.argv[1:]))
+    except SystemExit as end:
+        if not isinstance(end.code, str):
+            raise
+        print(end.code, file=sys.stderr)  # noqa: T201
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""In what two records differ: the one comparison behind diff, stale, rebuild and lock."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from workflow_scripts.audit.lookup import flat
+from workflow_scripts.provenance.record import Input, Record
+
+ABSENT = "(absent)"
+_MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
+HASHES = ("code", "input", "source")
+"""Sections whose values are hashes of files."""
+_SHOWN_DIGITS = 12
+
+Facts = Mapping[str, Mapping[str, object]]
+"""What can be compared of a record: sections, such as setting or code, and the entries of each."""
+
+
+class Change(NamedTuple):
+    """One entry in which two records differ."""
+
+    section: str
+    key: str
+    a: object
+    b: object
+
+    def as_row(self, a: str = "A", b: str = "B") -> dict[str, object]:
+        """The change as people read it, its hashes cut, the two sides under these headings."""
+        shown = (str(one)[:_SHOWN_DIGITS] if self.section in HASHES else one for one in (self.a, self.b))
+        return {"what": self.section, "key": self.key} | dict(zip((a, b), shown, strict=True))
+
+
+def facts(record: Record) -> Facts:
+    """All that is compared of a record; what it is called and where it was made come last."""
+    return {
+        "rule": {"": record.rule},
+        "wildcard": record.wildcards,
+        "setting": flat(record.settings),
+        "code": record.meaning,
+        "package": record.packages,
+        "input": {_role(role, given): given.sha256 for role, given in record.inputs.items()},
+        "machine": record.origin.model_dump(include=_MACHINE),
+        "commit": {"": record.origin.commit},
+        "uncommitted changes": {"": record.origin.dirty},
+        "label": dict.fromkeys(record.labels, "present"),
+    }
+
+
+def compare(a: Facts, b: Facts) -> list[Change]:
+    """Every entry that differs, or that one of the two lacks, section by section."""
+    return [
+        Change(section, key, one, two)
+        for section in a
+        for key in sorted(a[section].keys() | b[section].keys())
+        if (one := a[section].get(key, ABSENT)) != (two := b[section].get(key, ABSENT))
+    ]
+
+
+def inputs_by_role(record: Record) -> dict[str, Input]:
+    """The inputs by the names under which ``facts`` has them."""
+    return {_role(role, given): given for role, given in record.inputs.items()}
+
+
+def _role(role: str, given: Input) -> str:
+    """A role; where it contains a path, as for several files, without the study's name."""
+    parts = Path(given.path).parts
+    inside = "/".join(parts[2:]) if parts[0] == "results" else given.path
+    return role.removesuffix(given.path) + inside if role.endswith(f"/{given.path}") else role

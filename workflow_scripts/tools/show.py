@@ -1,0 +1,183 @@
+"""Print tables or scores: of a study, results/<study>, all tables, or the files that are named.
+
+--csv has the numbers of tables, rounded and without times, or of scores as they are; --markdown and --latex have a
+table's cells as they are printed.
+
+  python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import RenderableType
+
+from workflow_scripts.audit.printing import Answer, Row, latex_of, markdown_of
+from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.errors import DataError
+from workflow_scripts.graph.findings import advice
+from workflow_scripts.provenance.artefacts import (
+    CHECKSUMMED_SUFFIXES,
+    read_checksum,
+    read_table,
+    verify_checksum,
+)
+from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.reporting.headings import headings_of
+from workflow_scripts.reporting.laboratory_csv import to_csv
+from workflow_scripts.reporting.layout import Cell, Sheet, lay_out
+from workflow_scripts.reporting.records import record_of
+from workflow_scripts.reporting.score_list import scores_csv, scores_shown
+from workflow_scripts.reporting.terminal import Printed, footnotes
+
+_WHAT = "Give a study, or files of its tables or scores."
+
+
+class Loaded(NamedTuple):
+    """A table with its grid and level of significance, from its record."""
+
+    name: str
+    table: pa.Table
+    times: pa.Table
+    """Measured columns, of the same columns of Parquet; empty where there are none."""
+    experiment: Experiment
+    alpha: float
+    shown: Mapping[str, str]
+    """Rows and columns under another name."""
+
+    @property
+    def sheet(self) -> Sheet:
+        """The table as readers see it, with its measured columns."""
+        both = pa.concat_tables([self.table, self.times])
+        return lay_out(both, self.experiment, self.alpha, self.shown)
+
+
+def load(path: Path) -> Loaded:
+    """Read a table and its record.
+
+    Raises:
+        DataError: if the file is not a table.
+    """
+    table, found = read_table(path, TABLE), headings_of(path)
+    times = times_of(path)
+    measured = read_table(times, TABLE) if times.exists() else TABLE.empty_table()
+    return Loaded(found.name, table, measured, found.experiment, found.alpha, found.shown)
+
+
+def times_of(path: Path) -> Path:
+    """Where the measured columns of the table at results/<study>/tables/<name>.parquet are, if it has any."""
+    study = path.absolute().parent.parent
+    return study.parent.parent / "benchmarks" / study.name / "tabulate_times" / path.name
+
+
+def files_of(paths: Iterable[Path]) -> list[Path]:
+    """The files that are named; of a study its tables.
+
+    Raises:
+        DataError: if a folder has no tables.
+    """
+    found: list[Path] = []
+    for path in paths:
+        tables = sorted(path.glob("tables/*.parquet"))
+        if path.is_dir() and not tables:
+            raise DataError(f"{path}: a folder without tables. {_WHAT}")
+        found += tables or [path]
+    return found
+
+
+def holds_scores(path: Path) -> bool:
+    """Whether a file holds scores, as one of results/<study>/scores does, and not a table.
+
+    Raises:
+        DataError: if it is neither, or damaged.
+    """
+    if path.suffix not in CHECKSUMMED_SUFFIXES:
+        raise DataError(f"{path}: neither a table nor scores. {_WHAT}")
+    if not path.exists():
+        beside = sorted(map(str, path.parent.glob(f"*{path.suffix}")))
+        near = f"{advice(str(path), beside)} " if beside else ""
+        raise DataError(
+            f"{path}: no such file. {near}snakemake makes it, with the --configfile of its study."
+        )
+    if read_checksum(path) is None:
+        raise DataError(f"{path}: no checksum: cut off, or not written by this pipeline. {_WHAT}")
+    verify_checksum(path)
+    found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None
+    if found not in (TABLE, SCORES):
+        raise DataError(f"{path}: made by {record_of(path).rule}, neither a table nor scores. {_WHAT}")
+    return bool(found == SCORES)
+
+
+def as_csv(tables: Sequence[Loaded], scores: Sequence[Path]) -> str:
+    """All tables, or all scores, as one CSV.
+
+    Raises:
+        DataError: if there are both, whose columns differ.
+    """
+    if tables and scores:
+        raise DataError(f"--csv: {scores[0]} holds scores and the others are tables. Ask for one at a time.")
+    if scores:
+        return scores_csv([read_table(path, SCORES) for path in scores])
+    return to_csv((one.name, one.table, one.experiment) for one in tables)
+
+
+def cells_of(sheet: Sheet) -> list[Row]:
+    """A table's cells as text, a row a run; a star marks what the footnotes explain."""
+    return [
+        {"run": sheet.named(line.run), "seeds": line.seeds}
+        | {
+            sheet.named(head.text): _cell_text(cell)
+            for head, cell in zip(sheet.heads, line.cells, strict=True)
+        }
+        for line in sheet.lines
+    ]
+
+
+def _cell_text(cell: Cell) -> str:
+    difference = f" ({cell.difference})" if cell.difference else ""
+    return f"{cell.score}{'*' if cell.significant else ''}{difference}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what show takes."""
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="PATH", help="results/<study>, tables or scores"
+    )
+    forms = parser.add_mutually_exclusive_group()
+    for form in ("csv", "markdown", "latex"):
+        forms.add_argument(f"--{form}", action="store_true", help=f"print as {form} instead")
+
+
+def answer(args: argparse.Namespace) -> Answer:
+    """Every file, one below the other."""
+    files = files_of(args.paths)
+    scores = [path for path in files if holds_scores(path)]
+    tables = [load(path) for path in files if path not in scores]
+    if args.csv:
+        return Answer(parts=[as_csv(tables, scores).rstrip("\n")])
+    if (args.markdown or args.latex) and scores:
+        raise DataError(f"{scores[0]}: scores have no cells. Use --csv.")
+    data = {one.name: one.table.to_pylist() for one in tables}
+    data |= {path.as_posix(): read_table(path, SCORES).to_pylist() for path in scores}
+    if args.markdown or args.latex:
+        form, mark = (markdown_of, "\n- ") if args.markdown else (latex_of, "\n% ")
+        return Answer(
+            parts=[_document(one.sheet, form(cells_of(one.sheet)), mark) for one in tables], data=data
+        )
+    parts: list[RenderableType] = [Printed(one.sheet) for one in tables]
+    return Answer(parts=parts + (_scores(scores) if scores else []), data=data)
+
+
+def _document(sheet: Sheet, cells: str, mark: str) -> str:
+    """A table with its footnotes below it, each behind a mark."""
+    return mark.join([f"{cells}\n", *footnotes(sheet)])
+
+
+def _scores(files: Sequence[Path]) -> list[RenderableType]:
+    """The scores of all files below each other, and their labels."""
+    scores = pa.concat_tables([read_table(path, SCORES) for path in files])
+    return scores_shown(scores, [label for path in files for label in record_of(path).labels])

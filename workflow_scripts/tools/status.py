@@ -1,0 +1,240 @@
+"""What a study is doing: jobs that are done, running, queued, failed and to come, and how long the rest may take.
+
+Counted from what Snakemake would run now, the jobs' logs and, where there is one, SLURM's queue. Of a running training
+it shows step, loss, development score and the time that is left, of other jobs the last line of their log; of a failed
+job the line that says why. The configuration is that of the study's last run in this folder, or what --configfile
+names. Exit code 1 if a job has failed. To look again every ten seconds: watch -n 10 python -m workflow_scripts status.
+
+  python -m workflow_scripts status demo
+"""
+
+import argparse
+import re
+import shutil
+import socket
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from workflow_scripts.audit.jobs import measurements
+from workflow_scripts.audit.printing import Answer, Row, Rows
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.findings import advice
+from workflow_scripts.graph.notes import STUDIES, Asked, asked_last
+from workflow_scripts.graph.queue import Queued, queued_here, target_of
+from workflow_scripts.graph.retries import LOGS, folder_of
+from workflow_scripts.planning.graph import Job, planned, study_in
+from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.training.live import FILE, Live, read_live
+
+SILENT_SECONDS = 15 * 60
+"""A job on another machine that has written nothing for so long counts as ended."""
+_TAIL_BYTES = 65536
+_ERROR = re.compile(
+    r"(?:[\w.]*(?:Error|Exception|Interrupt)\b|Interrupted: |Preempted: |slurmstepd\S*: error: ).*|Killed$"
+)
+"""A line of a log that says why a job ended."""
+STATES = ("done", "running", "queued", "failed", "to come")
+
+
+class Seen(NamedTuple):
+    """One job that is not done."""
+
+    job: Job
+    state: str
+    said: str
+    """What it says of itself, or why it ended; empty where it has not begun."""
+
+    @property
+    def line(self) -> str:
+        """What is listed of it."""
+        name = " ".join([self.job.rule, *self.job.wildcards.values()])
+        return f"{self.state} {name}: {self.said} ({self.job.log})"
+
+
+def look(jobs: Iterable[Job], queue: Iterable[Queued] = ()) -> list[Seen]:
+    """Sort jobs that are left to do by what their files and SLURM's queue say."""
+    queued = {target: one for one in queue for target in one.targets}
+    return [_seen(job, queued.get(target_of(job.rule, job.wildcards))) for job in jobs if job.log]
+
+
+def _seen(job: Job, queued: Queued | None) -> Seen:
+    if is_running(job):
+        return Seen(job, "running", doing(job))
+    if queued is not None:
+        again = f", try {queued.attempt}" if queued.attempt > 1 else ""
+        return Seen(job, "queued", f"SLURM job {queued.number} is {queued.state.lower()}{again}")
+    if _changed(Path(job.log)) > _changed(
+        Path(job.times)
+    ):  # Snakemake writes its time when a job has ended well
+        return Seen(job, "failed", why(job))
+    return Seen(job, "to come", "")
+
+
+def is_running(job: Job) -> bool:
+    """Whether the process that holds a job's lock lives; of another machine's, whether it has said something lately."""
+    lock = Path(f"{job.log}.lock")
+    try:
+        held = re.fullmatch(r"process (\d+) on (\S+)", lock.read_text(errors="replace"))
+        if held and held[2] == socket.gethostname():
+            return b"workflow_scripts.jobs" in Path("/proc", held[1], "cmdline").read_bytes()
+    except OSError:
+        return False
+    written = map(_changed, (Path(job.log), lock, checkpoints_of(job) / FILE))
+    return bool(held) and not _has_made_all(job, lock) and time.time() - max(written) < SILENT_SECONDS
+
+
+def _has_made_all(job: Job, lock: Path) -> bool:
+    return all(_changed(Path(file)) >= _changed(lock) for file in job.outputs)
+
+
+def _changed(path: Path) -> float:
+    """The date of a file; 0 where there is none, or none any more."""
+    try:
+        return path.stat().st_mtime if path.name else 0.0
+    except OSError:
+        return 0.0
+
+
+def checkpoints_of(job: Job) -> Path:
+    """Where a training keeps what it goes on from."""
+    folder = next((Path(file).parent for file in job.outputs if file.endswith("/record.json")), Path(job.log))
+    return folder.with_name(f"{folder.name}.checkpoints")
+
+
+def doing(job: Job) -> str:
+    """What a running job says of itself."""
+    live = read_live(checkpoints_of(job))
+    return _lines(Path(job.log))[-1] if live is None else progress(live)
+
+
+def progress(live: Live) -> str:
+    """How far a training is, in one line."""
+    rows = live.history
+    step, scores = len(rows), [score for score in rows["dev_score"].to_pylist() if score is not None]
+    parts = [f"step {step:,} of {live.steps:,}"]
+    parts += [f"loss {rows['loss'][-1].as_py():.4f}"] if step else []
+    parts += [f"dev {scores[-1]:.4f} (best {max(scores):.4f})"] if scores else []
+    return ", ".join([*parts, f"{duration((live.steps - step) * live.seconds_per_step)} left"])
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    minutes = seconds / 60
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def why(job: Job) -> str:
+    """The line that says why a job ended: of its own log, or of SLURM's of its last try."""
+    tries = (LOGS / f"rule_{job.rule}" / folder_of(job.wildcards.values())).glob("*.log")
+    for log in (Path(job.log), *sorted(tries, key=_changed)[-1:]):
+        if found := [line for line in _lines(log) if _ERROR.match(line)]:
+            return found[-1] if log == Path(job.log) else f"{found[-1]} ({log})"
+    return _lines(Path(job.log))[-1]
+
+
+def _lines(log: Path) -> list[str]:
+    """The last lines of a log that say something."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            text = file.read().decode(errors="replace").replace("\r", "\n")
+    except OSError:
+        text = ""
+    return [line.strip() for line in text.splitlines() if line.strip()] or ["nothing written"]
+
+
+# The verb
+
+
+def counted(study: str, seen: Sequence[Seen]) -> tuple[list[Row], str]:
+    """Jobs by rule and state, and how long those that are not done may take, by the times of those that are."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    seconds: dict[str, list[float]] = defaultdict(list)
+    unfinished = {Path(one.job.times) for one in seen}
+    for file in Path("benchmarks", study).rglob("*.tsv"):
+        rule = file.parts[2]
+        seconds[rule].append(measurements(file).get("seconds", 0.0))
+        counts[rule]["done"] += file not in unfinished
+    for one in seen:
+        counts[one.job.rule][one.state] += 1
+    known = [_mean(seconds[one.job.rule]) for one in seen if one.job.rule in seconds]
+    new = (
+        f", and {len(seen) - len(known)} jobs of kinds that have not run yet"
+        if len(known) < len(seen)
+        else ""
+    )
+    rows: list[Row] = [
+        {"rule": rule, **{state: found[state] or None for state in STATES}}
+        for rule, found in sorted(counts.items())
+    ]
+    return rows, f"about {duration(sum(known))} of work left, one job after the other{new}" if seen else ""
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)
+
+
+def asked_of(study: str | None, configfiles: Sequence[str]) -> tuple[str, Asked]:
+    """A study and its configuration: as given, as its last run here had it, or the file of its name.
+
+    Raises:
+        ConfigError: if nothing tells, or it is another study's.
+    """
+    if study is None and not configfiles:
+        latest = max(STUDIES.glob("*.json"), key=_changed, default=None)
+        if latest is None:
+            raise ConfigError("status: no study was run in this folder. Name one, or its --configfile.")
+        study = latest.stem
+    asked = Asked(list(configfiles), {}) if configfiles else asked_last(str(study))
+    if asked is None:
+        overlay = ROOT / f"config/{study}.yaml"
+        asked = Asked([str(overlay)] if overlay.exists() else [], {})
+    name = study_in(ROOT, asked.configfiles, asked.config).config["name"]
+    if study not in (None, name):
+        read = ", ".join(asked.configfiles) or "the base configuration"
+        found = f"{study}: {read} is the configuration of {name}. Give this study's by --configfile."
+        raise ConfigError(
+            f"{found} {advice(str(study), sorted(note.stem for note in STUDIES.glob('*.json')))}"
+        )
+    return name, asked
+
+
+def in_queue() -> tuple[list[Queued], str]:
+    """What SLURM has of this folder, and why that is not known; neither where there is no SLURM."""
+    if not shutil.which("squeue"):
+        return [], ""
+    try:
+        return queued_here(), ""
+    except ConfigError as error:
+        return [], f"What waits in a queue is not shown. {error}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what status takes."""
+    parser.add_argument(
+        "study", nargs="?", metavar="STUDY", help="its name; default: the one that ran last here"
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="of this study; default: all of it")
+    parser.add_argument(
+        "--configfile", nargs="+", default=[], metavar="FILE", help="default: those of its last run here"
+    )
+
+
+def answer(args: argparse.Namespace) -> Answer:
+    """What is known of every job, and in detail of those that run, wait or have failed."""
+    study, asked = asked_of(args.study, args.configfile)
+    jobs = planned(args.targets, asked.configfiles, config=asked.config, from_nothing=False).jobs
+    queue, unknown = in_queue()
+    seen = look(jobs, queue)
+    rows, left = counted(study, seen)
+    listed = [one.line for one in sorted(seen, key=lambda one: STATES.index(one.state)) if one.said]
+    states = Counter(one.state for one in seen)
+    total = {"done": sum(row["done"] or 0 for row in rows)} | states
+    said = f"{study}: " + ", ".join(f"{total[state]:,} {state}" for state in STATES if total.get(state))
+    lines = filter(None, [left, unknown])
+    return Answer(said, not states["failed"], [Rows("jobs", rows), *listed, *lines], {"listed": listed})
