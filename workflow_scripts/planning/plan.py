@@ -1,4 +1,4 @@
-"""Estimate what a study would take, without running it: jobs, GPU hours, disk and requests.
+"""Estimate what a study would take, without running it: jobs, GPU hours, disk and requests; and what it would read.
 
 Jobs come from Snakemake's own plan, as if no file existed yet. GPU hours, storage and prices are the product of these
 jobs and the numbers in config/rates.yaml, which says whether each was measured, published or assumed; what nobody knows
@@ -10,6 +10,8 @@ everything that the configuration asks for is planned; targets are those of snak
 """
 
 import argparse
+import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,6 +44,7 @@ def answer(args: argparse.Namespace) -> Answer:
         Rows("by experiment", by_part(graph, estimator)),
         "Each row alone: shared jobs count in several, and the last row counts each once.",
         Rows("requests", requests(graph.jobs, estimator)),
+        Rows("read from", read_from(graph.jobs)),
     ]
     return Answer(said, parts=parts, data={"all": total})
 
@@ -105,6 +108,21 @@ def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
         }
         for service, calls in sorted(found.items())
     ]
+
+
+def read_from(jobs: Iterable[Job]) -> list[Row]:
+    """What every dataset and encoder would be read from now: files, or repositories at commits."""
+    read = [job for job in jobs if job.rule in ("fetch_encoder", "read_dataset", "read_word_vectors")]
+    rows = [{"of": " ".join(job.wildcards.values()), "read from": _places(job)} for job in read]
+    return sorted(rows, key=lambda row: row["of"])
+
+
+def _places(job: Job) -> str:
+    """Names of a job's source, without hashes; of an encoder's files, their folder."""
+    files = re.sub(r" sha256:\w+", "", job.settings["source"]).split("; ")
+    if len(files) > 1 and job.rule == "fetch_encoder":
+        files = [str(Path(files[0]).parent)]
+    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/")
 
 
 def added(numbers: Iterable[float | None]) -> float | None:

@@ -5,7 +5,7 @@ import yaml
 
 from workflow_scripts.planning.estimates import Amount, Estimator, by
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.planning.plan import by_part, by_rule, requests, row_of
+from workflow_scripts.planning.plan import by_part, by_rule, read_from, requests, row_of
 from workflow_scripts.planning.rates import EncoderSize, Rates
 from workflow_scripts.provenance.closure import ROOT
 
@@ -300,6 +300,24 @@ def test_shared_jobs_count_once_in_the_last_row():
     assert named["all"]["GPU h"] == named["simcse"]["GPU h"] == named["jtcse"]["GPU h"] > 0
     assert named["all"]["disk, GB"] > 0 and named["all"]["h at most"] == 8
     assert sum(row["jobs"] for row in by_rule(graph.jobs, found)) == len(graph.jobs)
+
+
+def test_a_plan_says_what_is_read_from_where(monkeypatch):
+    monkeypatch.setenv("SEMBLANCE_DATA", "/data")
+    sources = {
+        "text": "local:mine/a.tsv sha256:12ab; local:mine/b.tsv sha256:34cd",
+        "none": "not reached: hub:team/toy@0000",
+    }
+    jobs = [job("read_dataset", [], settings={"source": one}, dataset=name) for name, one in sources.items()]
+    files = "local:mine/bert/config.json sha256:1; local:mine/bert/model.safetensors sha256:2"
+    for name, source in (("toy", files), ("bert", "hub:google/bert@1111 or hub:other@2222")):
+        jobs.append(job("fetch_encoder", [], settings={"source": source}, encoder=name))
+    assert read_from([*jobs, training("simcse", WIKI)]) == [
+        {"of": "bert", "read from": "hub:google/bert@1111 or hub:other@2222"},
+        {"of": "none", "read from": "not reached: hub:team/toy@0000"},
+        {"of": "text", "read from": "/data/mine/a.tsv, /data/mine/b.tsv"},
+        {"of": "toy", "read from": "/data/mine/bert"},
+    ]
 
 
 def test_every_encoder_that_is_fetched_has_a_size():
