@@ -5,6 +5,7 @@ Most are asked of the check itself, which the Snakefile makes whenever it is rea
 
 import copy
 import functools
+import hashlib
 import json
 from pathlib import Path
 
@@ -1120,8 +1121,9 @@ def bare(monkeypatch):
     return monkeypatch
 
 
-def needs(*jobs, data_root=None):
-    return list(need_findings(study("config/config.yaml")[0], [Needed(*job) for job in jobs], data_root))
+def needs(*jobs, data_root=None, **changes):
+    config = study("config/config.yaml")[0] | changes
+    return list(need_findings(config, [Needed(*job) for job in jobs], data_root))
 
 
 def test_a_key_is_asked_for_by_the_job_that_needs_it_alone(bare):
@@ -1153,6 +1155,20 @@ def test_data_is_asked_for_by_the_job_that_reads_it_alone(bare, tmp_path):
         ("fetch_encoder", "consert_bert"), ("fetch_encoder", "esimcse_bert")
     )  # on a drive; on the Hub
     assert found.startswith("encoders.consert_bert: no source is there")
+
+
+def test_another_file_than_the_one_that_is_pinned_is_found_before_any_job(bare, tmp_path):
+    bare.chdir(tmp_path)
+    for name in ("train_5500", "TREC_10"):
+        (tmp_path / "transfer/TREC").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"transfer/TREC/{name}.label").write_text("NUM:date When ?\n")
+    now = hashlib.sha256(b"NUM:date When ?\n").hexdigest()
+    train, test = needs(("read_dataset", "trec"), data_root=tmp_path)
+    assert train.startswith(f"datasets.trec: transfer/TREC/train_5500.label: sha256 {now}; pinned 3260")
+    assert test.startswith(f"datasets.trec: transfer/TREC/TREC_10.label: sha256 {now}; pinned 033f")
+    assert test.endswith(". Get it again, or accept this one (pin trec --accept), or set broken: gap.")
+    assert needs(("read_dataset", "trec"), data_root=tmp_path, broken="gap") == []
+    assert "broken" not in needs(("read_dataset", "trec_train"), data_root=tmp_path, broken="gap")[0]
 
 
 def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ import yaml
 from tests.e2e.conftest import SMOKE
 from tests.jobs import planned_code
 from tests.planning import DEMO, ROOT, copy_tree, run, snakemake
+from workflow_scripts.provenance.artefacts import read_record
 
 OVERLAYS = [
     ({"trainin": {}}, r"ConfigError: trainin: unknown key\. Did you mean training\?"),
@@ -121,8 +123,8 @@ def block(**changes: object) -> dict:
     } | changes  # fmt: skip
 
 
-def read_toy(tmp_path: Path, text: str | None, **changes: object) -> str:
-    """What read_dataset says about a toy file; None is no file."""
+def reading(tmp_path: Path, text: str | None, config: dict) -> subprocess.CompletedProcess[str]:
+    """The job read_dataset on a toy file; None is no file."""
     if text is not None:
         (tmp_path / "toy.tsv").write_text(text)
     outputs = [
@@ -140,10 +142,15 @@ def read_toy(tmp_path: Path, text: str | None, **changes: object) -> str:
         "workflow_scripts.jobs.read_dataset",
         *planned_code("read_dataset", "data.readers.scored_pairs_tsv"),
         "--config",
-        json.dumps({"dataset": block(**changes), "source": "none"}),
+        json.dumps(config),
         *outputs,
     ]
-    message = one_line(run(ROOT, *command, SEMBLANCE_DATA=str(tmp_path)))
+    return run(ROOT, *command, SEMBLANCE_DATA=str(tmp_path))
+
+
+def read_toy(tmp_path: Path, text: str | None, **changes: object) -> str:
+    """What read_dataset says about a toy file that it refuses."""
+    message = one_line(reading(tmp_path, text, {"dataset": block(**changes), "source": "none"}))
     assert sorted(path.name for path in tmp_path.iterdir()) == (["toy.tsv"] if text is not None else [])
     return message
 
@@ -157,6 +164,15 @@ def test_a_missing_file_names_every_place_that_was_tried(tmp_path):
 def test_a_broken_contract_says_what_was_promised_and_what_was_found(tmp_path):
     message = read_toy(tmp_path, "score\tsentence1\tsentence2\n1\ta\tb\n")
     assert "datasets.toy: rows 1; its contract says 2" in message
+
+
+def test_a_broken_contract_is_a_gap_of_this_set_where_that_is_wanted(tmp_path):
+    config = {"dataset": block(optional=True), "source": "none", "broken": "gap"}
+    process = reading(tmp_path, "score\tsentence1\tsentence2\n1\ta\tb\n", config)
+    assert process.returncode == 0, process.stderr
+    assert pq.read_table(tmp_path / "t.parquet").num_rows == 0
+    (label,) = read_record(tmp_path / "t.parquet").labels
+    assert label.startswith("gap: toy: broken: datasets.toy: rows 1; its contract says 2")
 
 
 def test_a_score_out_of_range_breaks_the_contract(tmp_path):

@@ -5,15 +5,22 @@ that appears or changes is seen by whoever compares settings.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from workflow_scripts.errors import DataError
 
 ON_HUB = ("hub", "hub_files")
 """Kinds of sources that this machine may not reach; they are asked after those that are on it."""
 NOTHING = "none"
+Pin = str | Sequence[str] | None
+"""The hash that a file must have, or several of which it must have one, or None where it is not known."""
 NOT_REACHED = "not reached: "
 _VERSION = re.compile(r"^(package:\w[\w.]*)==[^/]+")
+
+
+def accepted(pin: Pin) -> Sequence[str]:
+    """The hashes that a file may have; none where any will do."""
+    return [pin] if isinstance(pin, str) else pin or []
 
 
 def unversioned(name: str) -> str:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.data.hub import at_commit, download, find, persistently, reaching
-from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, check_planned, is_here
+from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, accepted, check_planned, is_here
 from workflow_scripts.data.readers.base import Reader, Rows
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
@@ -38,6 +38,7 @@ from workflow_scripts.settings.datasets import (
 _DAMAGE = (pa.ArrowException, UnicodeError, EOFError, lzma.LZMAError, zlib.error)
 """What readers and the libraries below them raise of files that are cut, of another format, or no text."""
 _LONGEST = 500_000  # characters of a text: a longer one is a file without line ends, or of another kind
+_ACCEPT = "or accept this one (pin NAME --accept)."
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
 
@@ -57,7 +58,9 @@ class Loaded(NamedTuple):
     """Why there are no rows, if no source was available."""
 
 
-def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: str) -> Loaded:
+def load_planned(
+    name: str, dataset: Dataset, data_root: Path | None, planned: str, *, gap_if_broken: bool = False
+) -> Loaded:
     """Read ``dataset`` from the source that it was planned with, or say why an optional one is a gap.
 
     Args:
@@ -65,6 +68,7 @@ def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: s
         dataset: Its block.
         data_root: Folder of local data.
         planned: The source as the graph names it (``planned``).
+        gap_if_broken: Whether it is a gap if files or rows are not as the configuration says.
 
     Raises:
         MissingError: if no source is available and the dataset is not optional, or was there when this was planned.
@@ -81,11 +85,21 @@ def load_planned(name: str, dataset: Dataset, data_root: Path | None, planned: s
         if not dataset.optional:
             raise
         why = "not there" if reached else "Hub not reached"
-        absent = f"{name}: {why}; expected {expected(dataset)}"
-        print(f"Gap: {error}\nGap: {absent}")  # noqa: T201
-        return Loaded(Rows(FORMS[dataset.form].empty_table(), Counter()), {}, absent)
+        return _gap(dataset, f"{name}: {why}; expected {expected(dataset)}", error)
+    except UnreachableError:
+        raise
+    except DataError as error:
+        if not gap_if_broken:
+            raise
+        found = str(error).replace(f"{data_root}/", "")  # a label is the same on every machine
+        return _gap(dataset, f"{name}: broken: {found}", error)
     check_planned(f"datasets.{name}", planned, {given.path: given.sha256 for given in origin.values()})
     return Loaded(rows, origin)
+
+
+def _gap(dataset: Dataset, why: str, error: DataError) -> Loaded:
+    print(f"Gap: {error}\nGap: {why}")  # noqa: T201
+    return Loaded(Rows(FORMS[dataset.form].empty_table(), Counter()), {}, why)
 
 
 def _without_hub(dataset: Dataset) -> Dataset:
@@ -108,7 +122,9 @@ def _expected(source: FileSource | HubSource) -> str:
             label = f"package:{source.package}/"
         case HubFiles():
             label = f"hub:{source.repository}@{source.revision}/"
-    hashes = sorted((file.path, file.sha256 or "not pinned") for file in source.files.values())
+    hashes = sorted(
+        (file.path, " or ".join(accepted(file.sha256)) or "not pinned") for file in source.files.values()
+    )
     return " and ".join(f"{label}{path} (sha256 {sha256})" for path, sha256 in hashes)
 
 
@@ -148,22 +164,18 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
     files = {role: root / file.path for role, file in source.files.items()}
     for role, path in files.items():
         if not path.exists():
-            pinned = source.files[role].sha256
-            raise MissingError(f"{path} does not exist (sha256 {pinned or 'not pinned'})")
+            promised = " or ".join(accepted(source.files[role].sha256)) or "not pinned"
+            raise MissingError(f"{path} does not exist (sha256 {promised})")
         if not path.is_file():
             raise DataError(f"{path}: a folder, or no file that can be read. Put the file there.")
     origin = {}
     for role, path in files.items():
-        size, promised = path.stat().st_size, source.files[role].size
-        if promised is not None and size != promised:
-            cut = "It was cut off: download" if size < promised else "Download"
+        found, pinned = sha256_of(path), accepted(source.files[role].sha256)
+        if found not in pinned:
+            _check_size(path, source.files[role].size)
+        if pinned and found not in pinned:
             raise DataError(
-                f"{path}: {size} bytes; pinned {promised}. {cut} it again, or pin the one you mean."
-            )
-        found, pinned = sha256_of(path), source.files[role].sha256
-        if pinned and found != pinned:
-            raise DataError(
-                f"{path}: sha256 {found}; pinned {pinned}. Download the file again, or pin the one you mean."
+                f"{path}: sha256 {found}; pinned {' or '.join(pinned)}. Download it again, {_ACCEPT}"
             )
         origin[role] = Input(path=f"{label}{source.files[role].path}", sha256=found)
     reader: Reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
@@ -179,6 +191,13 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
         raise DataError(
             f"{names}: not what reader {source.reader} reads: {first}. Download the file again, or name its reader."
         ) from error
+
+
+def _check_size(path: Path, promised: int | None) -> None:
+    size = path.stat().st_size
+    if promised is not None and size != promised:
+        cut = "It was cut off: download" if size < promised else "Download"
+        raise DataError(f"{path}: {size} bytes; pinned {promised}. {cut} it again, {_ACCEPT}")
 
 
 def _root_of(source: FileSource, data_root: Path | None) -> tuple[Path, str]:

@@ -21,8 +21,12 @@ Labelled = tuple[str, str, str | None, str]
 """Split, first text, second text if there is one, label."""
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, otherwise: str | None = None) -> str:
     """The text of a UTF-8 file, decompressed if its name ends in ``.gz``.
+
+    Args:
+        path: The file.
+        otherwise: The encoding of a file that is not UTF-8.
 
     Raises:
         DataError: if a gzip file is incomplete, or naming the line that is not UTF-8.
@@ -34,15 +38,17 @@ def read_text(path: Path) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
+        if otherwise:
+            return content.decode(otherwise)
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
             f"{path}:{line}: byte {content[error.start]:#x} is not UTF-8. Convert the file to UTF-8."
         ) from error
 
 
-def read_lines(path: Path) -> list[str]:
+def read_lines(path: Path, otherwise: str | None = None) -> list[str]:
     """The lines of a text file without line feeds; a blank line is an empty string."""
-    text = read_text(path).removesuffix("\n")
+    text = read_text(path, otherwise).removesuffix("\n")
     return text.split("\n") if text else []
 
 

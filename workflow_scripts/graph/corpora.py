@@ -43,7 +43,9 @@ class Corpora:
         table = f"datasets/{name}.parquet"
         rows = _rows(Path(self._study.folder, table))
         too_few = {"too_few_rows": rows} if 0 < rows < self.min_rows(wildcards) else {}
-        return as_json({"dataset": decides, "source": source, **too_few})
+        may_be_gap = block.get("optional") and self._config["broken"] == "gap"
+        broken = {"broken": "gap"} if may_be_gap else {}
+        return as_json({"dataset": decides, "source": source, **too_few, **broken})
 
     def _source_of(self, dataset: str) -> str:
         """The name of what a dataset would be read from now."""

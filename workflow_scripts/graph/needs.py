@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.apis.ledger import is_offline
 from workflow_scripts.data.hub import Kind, answers, snapshot
-from workflow_scripts.data.planned import ON_HUB
+from workflow_scripts.data.planned import ON_HUB, Pin, accepted
+from workflow_scripts.graph.hashes import sha256_now
 
 Config = Mapping[str, Any]
 
@@ -67,11 +68,21 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                 yield from _key(f"pool {job.name}", f"llms.{name}", config["llms"][name])
             case "read_dataset":
                 dataset = config["datasets"][job.name]
-                if not dataset.get("optional"):
+                optional = dataset.get("optional")
+                if not optional:
                     yield from _source(f"datasets.{job.name}", dataset["sources"], data_root, "dataset")
+                if not optional or config["broken"] == "stop":
+                    remedy = f"accept this one (pin {job.name} --accept)"
+                    remedy += ", or set broken: gap" if optional else ""
+                    yield from _files(
+                        f"datasets.{job.name}", dataset["sources"], data_root, "dataset", remedy
+                    )
             case "fetch_encoder":
                 fetch = config["encoders"][job.name]["fetch"]
                 yield from _source(f"encoders.{job.name}", fetch["sources"], data_root, "model")
+                yield from _files(
+                    f"encoders.{job.name}", fetch["sources"], data_root, "model", "pin this one"
+                )
 
 
 def _key(what: str, place: str, block: Config) -> Iterator[str]:
@@ -95,6 +106,29 @@ def _source(place: str, sources: Iterable[Config], data_root: Path | None, kind:
     yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
 
 
+def _files(
+    place: str, sources: Iterable[Config], data_root: Path | None, kind: Kind, remedy: str
+) -> Iterator[str]:
+    """A finding for each file of another hash than is pinned, of the source on this machine that would be read."""
+    here = (source for source in sources if source["kind"] not in ON_HUB)
+    source = next((source for source in here if _lacks(source, data_root, kind) is None), None)
+    folder = _folder(source, data_root) if source else None
+    if source is None or folder is None:
+        return
+    for path, pin in _pins(source).items():
+        found = sha256_now(folder / path)
+        if pin and found not in accepted(pin):
+            pinned = " or ".join(accepted(pin))
+            yield f"{place}: {path}: sha256 {found}; pinned {pinned}. Get it again, or {remedy}."
+
+
+def _pins(source: Config) -> Mapping[str, Pin]:
+    """Files of a source below its folder, each with its pinned hash."""
+    if "files" in source:
+        return {file["path"]: file["sha256"] for file in source["files"].values()}
+    return {f"{source['path']}/{file}": sha256 for file, sha256 in (source.get("sha256") or {}).items()}
+
+
 def hub() -> tuple[str, str]:
     """The address of the Hub, and why it gives nothing here where it does not answer."""
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE  # slow to import
@@ -109,15 +143,18 @@ def _lacks(source: Config, data_root: Path | None, kind: Kind) -> str | None:
     if source["kind"] in ON_HUB:
         kept = source.get("revision") and snapshot(source["repository"], source["revision"], kind).is_dir()
         return None if kept or answers() else f"hub:{source['repository']}: {hub()[1]}"
-    if source["kind"] == "package":
-        spec = find_spec(source["package"])
-        if spec is None or spec.origin is None:
-            return f"Python package {source['package']} is not installed"
-        root = Path(spec.origin).parent
-    elif data_root is None:
-        return "no data root is set"
-    else:
-        root = data_root
+    root = _folder(source, data_root)
+    if root is None:
+        package = source.get("package")
+        return f"Python package {package} is not installed" if package else "no data root is set"
     paths = [file["path"] for file in source["files"].values()] if "files" in source else [source["path"]]
     missing = next((root / path for path in paths if not (root / path).exists()), None)
     return f"{missing} does not exist" if missing else None
+
+
+def _folder(source: Config, data_root: Path | None) -> Path | None:
+    """The folder that a source on this machine is below, if there is one."""
+    if source["kind"] != "package":
+        return data_root
+    spec = find_spec(source["package"])
+    return Path(spec.origin).parent if spec and spec.origin else None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.data.hub import answers, snapshot
-from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, is_here, text_of, unversioned
+from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, is_here, text_of, unversioned
 from workflow_scripts.graph.hashes import sha256_now
 from workflow_scripts.graph.notes import write_note
 from workflow_scripts.graph.study import Study, data_root_of
@@ -33,7 +33,7 @@ class Here(NamedTuple):
     """That holds the files; None where there is no data root or no such package."""
     label: str
     """What the name of a file begins with."""
-    pins: Mapping[str, str | None]
+    pins: Mapping[str, Pin]
     """File below the folder to its pinned hash, if it has one."""
     needed: frozenset[str]
     """Those without which the source is not available."""
@@ -53,11 +53,11 @@ class Here(NamedTuple):
         needed, known = ({f"{self.label}{file}" for file in files} for files in (self.needed, self.pins))
         return needed <= found <= known
 
-    def hashes(self) -> dict[str, str]:
-        """Hashes of the files; one that is pinned is not read, since its job checks it."""
+    def hashes(self, *, read: bool = False) -> dict[str, str]:
+        """Hashes of the files; one of a single pin is not read unless that is asked for, since its job checks it."""
         folder = self.folder or Path()
         return {
-            f"{self.label}{file}": pin or sha256_now(folder / file)
+            f"{self.label}{file}": pin if isinstance(pin, str) and not read else sha256_now(folder / file)
             for file, pin in self.pins.items()
             if pin or (folder / file).is_file()
         }
@@ -83,8 +83,9 @@ def source_now(study: Study, artefact: str, sources: Iterable[Config], *, option
     if _is_in_job() and note.is_file():
         return note.read_text("utf-8")
     recorded = recorded_files(Path(study.folder, artefact))
-    gap = optional and study.config["unreachable"] == "gap"
-    name = planned_source(sources, recorded, data_root_of(study.config), gap_if_unreachable=gap)
+    unreachable, broken = (optional and study.config[key] == "gap" for key in ("unreachable", "broken"))
+    root = data_root_of(study.config)
+    name = planned_source(sources, recorded, root, gap_if_unreachable=unreachable, gap_if_broken=broken)
     if not _is_in_job():
         _planned[note] = name
     return name
@@ -107,6 +108,7 @@ def planned_source(
     data_root: Path | None,
     *,
     gap_if_unreachable: bool,
+    gap_if_broken: bool = False,
 ) -> str:
     """The name of what would be read now.
 
@@ -115,6 +117,8 @@ def planned_source(
         recorded: Files that it was read from, if it has been, each with its hash.
         data_root: Folder of local data.
         gap_if_unreachable: Whether it is a gap while the Hub does not answer.
+        gap_if_broken: Whether it is a gap while its files are not those that are pinned: the name says which they are,
+            so that others in their place are noticed.
     """
     sources = list(sources)
     here = list(_here(sources, data_root))
@@ -123,7 +127,7 @@ def planned_source(
         if source is read:
             return text_of(source.hashes() if source.available else recorded)
         if source.available and not (read and read.available and read.contents() == source.contents()):
-            return text_of(source.hashes())
+            return text_of(source.hashes(read=gap_if_broken))
     return _on_hub(sources, recorded, gap_if_unreachable)
 
 
@@ -164,7 +168,7 @@ def _encoder(root: Path | None, label: str, source: Config) -> Here:
     from workflow_scripts.data.encoders import FILES, WEIGHTS  # slow to import
 
     folder = root / source["path"] if root else None
-    pins: Mapping[str, str | None] = source.get("sha256") or dict.fromkeys(FILES)
+    pins: Mapping[str, Pin] = source.get("sha256") or dict.fromkeys(FILES)
     needed = pins if source.get("sha256") else [WEIGHTS]
     return Here(folder, f"{label}{source['path']}/", pins, frozenset(needed))
 

@@ -22,7 +22,9 @@ def main() -> None:
     name, planned = job.wildcards["dataset"], job.settings["source"]
     contract = job.settings["dataset"]["contract"] | {"min_rows": job.operational["min_rows"]}
     dataset = Dataset.parse(job.settings["dataset"] | {"contract": contract}, f"datasets.{name}")
-    (table, counts), origin, gap = load_planned(name, dataset, data_root(), planned)
+    broken = job.settings.get("broken") == "gap"
+    loaded = load_planned(name, dataset, data_root(), planned, gap_if_broken=broken)
+    (table, counts), origin, gap = loaded
     record = job.record(foreign=origin, labels=[f"gap: {gap}"] if gap else [])
     write_table(job.outputs["table"], table.cast(FORMS[dataset.form]), record)
     dropped = {"reason": list(counts), "count": list(counts.values())}

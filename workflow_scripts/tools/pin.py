@@ -5,7 +5,8 @@ newest commit of the Hub's repositories that have none. A contract without a num
 of a dataset are read alike. Nothing else of a file is touched: comments and layout stay. Files at hand are pinned only
 if all of their source are there and its rows meet the contract; what is not there is left as it is, and named. With
 names, of datasets or encoders, exit code 1 if anything of theirs is left open. A pin is a setting: it reruns what reads
-the dataset.
+the dataset. With --accept, another file than the one that is pinned is pinned beside it: from then on a dataset may be
+read from either, since the rows of both meet its contract.
 
   python -m workflow_scripts pin sts16 --dry-run
 """
@@ -19,8 +20,8 @@ import yaml
 
 from workflow_scripts.audit.printing import Answer
 from workflow_scripts.data.hub import Kind, describe, find
-from workflow_scripts.data.planned import ON_HUB
-from workflow_scripts.data.sources import load
+from workflow_scripts.data.planned import ON_HUB, accepted
+from workflow_scripts.data.sources import load, local_root, package_root
 from workflow_scripts.errors import ConfigError, DataError, MissingError
 from workflow_scripts.graph.checks import content_findings
 from workflow_scripts.graph.findings import refuse, unknown
@@ -28,6 +29,7 @@ from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import data_root_of
 from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml
 from workflow_scripts.provenance.artefacts import atomic
+from workflow_scripts.provenance.record import sha256_of
 from workflow_scripts.settings.datasets import Dataset
 
 
@@ -69,13 +71,14 @@ class Open(NamedTuple):
         return source
 
 
-def find_pins(file: Path, names: Iterable[str], root: Path | None) -> Found:
+def find_pins(file: Path, names: Iterable[str], root: Path | None, *, accept: bool = False) -> Found:
     """What the data at hand can pin in one configuration file.
 
     Args:
         file: YAML with datasets or encoders.
         names: Of those to look at; all if there are none.
         root: Folder of local data.
+        accept: Whether files at hand are pinned beside others that are pinned in their place.
 
     Raises:
         ConfigError: if the file cannot be read.
@@ -85,7 +88,8 @@ def find_pins(file: Path, names: Iterable[str], root: Path | None) -> Found:
     for one in _sources(file):
         if not wanted or one.place.partition(".")[2] in wanted:
             try:
-                found.pins.extend(_on_hub(one) if one.source["kind"] in ON_HUB else _hashes(one, root))
+                on_hub = one.source["kind"] in ON_HUB
+                found.pins.extend(_on_hub(one) if on_hub else _hashes(one, root, accept=accept))
             except DataError as error:
                 line = str(error)
                 found.left.append(line if line.startswith(one.place) else f"{one.place}: {line}")
@@ -122,14 +126,17 @@ def _at(node: yaml.Node | None, path: Iterable[str]) -> yaml.Node | None:
     return node
 
 
-def _hashes(one: Open, root: Path | None) -> Iterator[Pin]:
+def _hashes(one: Open, root: Path | None, *, accept: bool) -> Iterator[Pin]:
     """Hashes and sizes of files on this machine, and rows."""
-    roles = _open_roles(one)
+    others = _other_roles(one, root) if accept else []
+    roles = [*_open_roles(one), *others]
     if not roles:
         return
     name = one.place.partition(".")[2]
     decides = {key: value for key, value in one.block.items() if key != "about"}
-    dataset = Dataset.parse(decides | {"sources": [dict(one.source)]}, one.place)
+    anything = {role: {"path": one.source["files"][role]["path"], "sha256": None} for role in others}
+    source = {**one.source, "files": one.source["files"] | anything}
+    dataset = Dataset.parse(decides | {"sources": [source]}, one.place)
     rows, origin = load(name, dataset, root)
     for role in roles:
         path = origin[role].path
@@ -141,6 +148,20 @@ def _hashes(one: Open, root: Path | None) -> Iterator[Pin]:
 
 def _open_roles(one: Open) -> list[str]:
     return [role for role, file in one.source.get("files", {}).items() if file["sha256"] is None]
+
+
+def _other_roles(one: Open, root: Path | None) -> list[str]:
+    """Files at hand that have another hash than those that are pinned."""
+    package = one.source.get("package")
+    folder = package_root(package) if package else local_root(root)
+    pins = {
+        role: (folder / file["path"], file["sha256"]) for role, file in one.source.get("files", {}).items()
+    }
+    return [
+        role
+        for role, (path, pin) in pins.items()
+        if pin and path.is_file() and sha256_of(path) not in accepted(pin)
+    ]
 
 
 def _on_hub(one: Open) -> Iterator[Pin]:
@@ -179,6 +200,9 @@ def _file(one: Open, role: str, name: str, sha256: str | None, size: int | None)
     if sha256 is None or null is None or not isinstance(given, yaml.MappingNode):
         return
     old = _at(given, ["size"])
+    if known := accepted(one.source["files"][role]["sha256"]):
+        yield _pin(one, null, f"[{', '.join([*known, sha256])}]", f"{name}: sha256 {sha256} too")
+        return
     beside = f"{_next_key(given)}size: {size}" if size is not None and old is None else ""
     yield _pin(
         one, null, f"{sha256}{beside}", f"{name}: sha256 {sha256}{f', {size} bytes' if beside else ''}"
@@ -245,11 +269,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-root", type=Path, help="default: data_root of the configuration, or else SEMBLANCE_DATA"
     )
+    parser.add_argument(
+        "--accept", action="store_true", help="pin the files at hand of NAME beside those that are pinned"
+    )
     parser.add_argument("--dry-run", "-n", action="store_true", help="print, and write nothing")
 
 
 def answer(given: argparse.Namespace) -> Answer:
     """Look, write, and say what was written and what was left."""
+    if given.accept and not given.names:
+        raise ConfigError("--accept: without a dataset. Name the one whose files are to be accepted.")
     if not Path("Snakefile").is_file():
         raise ConfigError("Snakefile: no such file. Run this in the folder of the pipeline.")
     files = [*configfiles_of(Path("Snakefile")), *given.configfile]
@@ -267,7 +296,7 @@ def answer(given: argparse.Namespace) -> Answer:
 
 def _pin_file(file: Path, given: argparse.Namespace) -> Found:
     """Pin one file."""
-    found = find_pins(file, given.names, given.data_root)
+    found = find_pins(file, given.names, given.data_root, accept=given.accept)
     if found.pins and not given.dry_run:
         write(file, found.pins)
     return found

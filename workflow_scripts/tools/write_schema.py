@@ -213,6 +213,9 @@ class Study(Settings):
     unreachable: Literal["stop", "gap"] = Field(
         description="What an optional dataset is that is on the Hub alone, while the Hub does not answer."
     )
+    broken: Literal["stop", "gap"] = Field(
+        description="What an optional dataset is whose files or rows are not those that the configuration promises."
+    )
     experiments: list[Name] = Field(
         min_length=1, description="Grids in config/experiments; extraction: the extraction study."
     )

@@ -239,6 +239,36 @@ def test_a_hub_that_was_not_reached_when_planning_is_not_asked(tmp_path, monkeyp
     )
 
 
+def test_a_file_may_be_any_of_the_copies_that_are_pinned(root):
+    block = local(sha256=["1" * 64, sha256(root / "toy.tsv")])
+    assert len(load("toy", dataset(block), root)[0].table) == 2
+    (root / "toy.tsv").write_text(TSV + "A\t1\te\tf\n", "utf-8")
+    with pytest.raises(
+        DataError, match=rf"toy\.tsv: sha256 [0-9a-f]+; pinned {'1' * 64} or [0-9a-f]+\. Down"
+    ):
+        load("toy", dataset(block), root)
+
+
+def test_a_broken_set_is_a_gap_only_where_that_is_wanted(root, monkeypatch):
+    """The label says what was found, and has no folder of this machine in it."""
+    now = sha256(root / "toy.tsv")
+    planned = text_of({"local:toy.tsv": now})
+    broken = {
+        f"toy: broken: toy.tsv: sha256 {now}; pinned {'1' * 64}. Download it again": local(sha256="1" * 64),
+        "toy: broken: datasets.toy: rows 2; its contract says 3.": local(sha256=now),
+    }
+    for label, source in broken.items():
+        block = dataset(source, optional=True, contract={"rows": 3})
+        with pytest.raises(DataError):
+            load_planned("toy", block, root, planned)
+        rows, origin, gap = load_planned("toy", block, root, planned, gap_if_broken=True)
+        assert (len(rows.table), origin) == (0, {})
+        assert gap.startswith(label), gap
+    hub_that(monkeypatch, UnreachableError)
+    with pytest.raises(UnreachableError):
+        load_planned("toy", dataset(hub(), optional=True), root, "none", gap_if_broken=True)
+
+
 def test_what_was_there_when_planning_never_becomes_a_gap(root):
     planned = text_of({"local:toy.tsv": sha256(root / "toy.tsv")})
     block = dataset(local(), optional=True)

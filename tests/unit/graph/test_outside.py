@@ -52,8 +52,16 @@ def root(tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
-def now(sources, root, recorded=None, gap=False):
-    return planned_source(sources, recorded or {}, root, gap_if_unreachable=gap)
+def now(sources, root, recorded=None, gap=False, broken=False):
+    return planned_source(sources, recorded or {}, root, gap_if_unreachable=gap, gap_if_broken=broken)
+
+
+def test_a_file_in_the_place_of_a_pinned_one_is_named_as_it_is_where_it_makes_a_gap(root):
+    """So that the right file in its place is noticed; what was read well stays as it was read."""
+    assert now([local("a", pin=PIN)], root) == f"local:a sha256:{PIN}"
+    assert now([local("a", pin=PIN)], root, broken=True) == named(a="a")
+    assert now([local("a", pin=PIN)], root, {"local:a": PIN}, broken=True) == f"local:a sha256:{PIN}"
+    assert now([local("a", pin=[PIN, sha256("a")])], root) == named(a="a")
 
 
 def test_what_was_never_read_is_planned_with_the_first_source_that_is_there(root):
@@ -235,7 +243,7 @@ def test_what_was_read_is_in_the_record_or_in_that_of_what_is_kept(tmp_path):
 
 def test_a_job_that_runs_elsewhere_is_told_what_was_planned(root, monkeypatch):
     monkeypatch.setattr(outside, "_planned", {})
-    config = {"data_root": str(root), "unreachable": "stop"}
+    config = {"data_root": str(root), "unreachable": "stop", "broken": "stop"}
     study = SimpleNamespace(config=config, folder="results/toy")
     asked = ("datasets/toy.parquet", [local("a")])
     assert source_now(study, *asked) == named(a="a")

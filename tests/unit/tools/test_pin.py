@@ -226,6 +226,26 @@ def test_the_command_prints_what_it_writes_and_what_it_leaves(folder, file, tmp_
     assert datasets.read_bytes() == before[datasets]
 
 
+def test_another_file_is_accepted_beside_the_one_that_is_pinned(folder, file, tmp_path):
+    old, new = "ab" * 32, sha256(tmp_path / "pairs.tsv")
+    file.write_text(BLOCKS.replace("pairs.tsv, sha256: null", f"pairs.tsv, sha256: {old}, size: 5"))
+    accept = ("pairs", "--configfile", "toy.yaml", "--accept")
+    assert folder(*accept[:-1]) == (0, "Nothing is open.\n")
+    code, said = folder(*accept)
+    assert code == 0 and f"wrote: datasets.pairs: local:pairs.tsv: sha256 {new} too" in said
+    both = f"pairs.tsv, sha256: [{old}, {new}], size: 5"
+    assert file.read_text() == BLOCKS.replace("pairs.tsv, sha256: null", both)
+    block = yaml.safe_load(file.read_text())["datasets"]["pairs"]
+    del block["about"]
+    assert len(load("pairs", Dataset.parse(block, "pairs"), tmp_path)[0].table) == 2
+    assert folder(*accept) == (0, "Nothing is open.\n")
+    (tmp_path / "pairs.tsv").write_text(TSV + "3\te\tf\n")  # a row more than the contract has
+    code, said = folder(*accept)
+    assert code == 1 and "left: datasets.pairs: rows 3; its contract says 2" in said.replace("\n", " ")
+    with pytest.raises(ConfigError, match="--accept: without a dataset"):
+        folder("--accept")
+
+
 def test_files_are_looked_for_where_the_configuration_has_them(folder, file, monkeypatch, tmp_path):
     (tmp_path / "mine").mkdir()
     shutil.move(tmp_path / "pairs.tsv", tmp_path / "mine/pairs.tsv")

@@ -9,13 +9,14 @@ from workflow_scripts.data.text_files import labelled, parts, read_lines
 from workflow_scripts.errors import DataError
 
 
-def read(files: Mapping[str, Path], *, coarse: bool, remove: str = "") -> Rows:
+def read(files: Mapping[str, Path], *, coarse: bool, remove: str = "", otherwise: str | None = None) -> Rows:
     """Read the parts train, dev and test.
 
     Args:
         files: Any of ``train``, ``dev`` and ``test``, or ``all`` for the one part of a task without splits.
         coarse: Keep only the part of a label before the colon.
         remove: Characters to remove from every text, where parts are formatted differently.
+        otherwise: The encoding of a file that is not UTF-8.
 
     Returns:
         Rows of the form ``labelled``.
@@ -26,7 +27,7 @@ def read(files: Mapping[str, Path], *, coarse: bool, remove: str = "") -> Rows:
     gone = str.maketrans("", "", remove)
     rows = []
     for split, path in parts(files):
-        for number, line in enumerate(read_lines(path), start=1):
+        for number, line in enumerate(read_lines(path, otherwise), start=1):
             label, _, text = line.partition(" ")
             if not label or not text.strip() or (coarse and ":" not in label):
                 expected = "COARSE:fine, a space" if coarse else "a label, a space"

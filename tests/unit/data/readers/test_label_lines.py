@@ -38,6 +38,23 @@ def test_trec_labels_are_cut_at_the_colon_and_quotes_taken_out_as_senteval_did(t
     ]
 
 
+def test_sentevals_copy_of_trec_and_the_release_are_read_alike(tmp_path):
+    """SentEval took quotes out; one letter of both is in Latin-1, which somebody's copy has in UTF-8."""
+    question = "LOC:city Which city is the ``sisterðcity '' of Athens ?\n"
+    for name, content in {
+        "release": question.encode("latin-1"),
+        "senteval": question.replace("`", "").replace("'", "").encode("latin-1"),
+        "utf8": question.replace("`", "").replace("'", "").encode(),
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        found = label_space_text.read(
+            {"train": tmp_path / name}, coarse=True, remove="`'", otherwise="latin-1"
+        )
+        assert rows(found) == [("train", "Which city is the sisterðcity  of Athens ?", None, "LOC")]
+    with pytest.raises(DataError, match="release:1: byte 0xf0 is not UTF-8"):
+        label_space_text.read({"train": tmp_path / "release"}, coarse=True)
+
+
 @pytest.mark.parametrize("line", ["no label", "two\ttabs\t1", "\t", "text\t "])
 def test_an_sst2_line_without_one_text_and_one_label_is_named(tmp_path, line):
     with pytest.raises(DataError, match="dev:2: "):
