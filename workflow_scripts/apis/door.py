@@ -1,19 +1,24 @@
 """The check at the door: which answers of translators and language models are none.
 
-Servers answer with error pages and status 200, in another language, or in the same words whatever they are asked; such
-an answer must not become training text. A fault is a short reason, the same for all answers with that fault, so that
-reports can count them.
+Servers answer with error pages and status 200, in another language, in the same words whatever they are asked, or with
+what belongs to another request; models talk about what they do, or decline to. Such an answer must not become training
+text. A fault is a short reason, the same for all answers with that fault, so that reports can count them.
 
 Languages are told by py3langid, naive Bayes over byte n-grams for 140 languages. An answer is rejected if its language
 has less than one chance in a hundred. Of 907 sentences of Wikipedia translated by Apertium to Spanish and Catalan and
 back, this rejects none; of the same texts given for another of these languages it lets 0.2 to 0.4% pass, and 9% of
 Spanish ones given for Catalan.
+
+Whose translation an answer is shows when it has been translated back: it has more in common with its own text than with
+the texts before and after it. Of 1,000 consecutive sentences of Wikipedia through Spanish, and as many through Catalan
+(Apertium), this rejects none; of the same answers moved by one or by seven sentences it lets none pass, and 3% of those
+moved by a hundred.
 """
 
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -37,9 +42,8 @@ _LETTERS = 20  # shorter texts are of no clear language
 _LEAST_CHANCE = 0.01
 _SAME_WORDS = 0.5  # texts that share fewer of their words are different texts
 _WORDS = 4  # of a text; shorter ones may well have one translation
-_DIFFERENT = (
-    3  # texts with the same answer: two may say the same, as "He left." and "She left." do in Spanish
-)
+_DIFFERENT = 2  # texts with the same answer, of which each has too few words of the other to say the same
+_NEIGHBOURS = 16  # texts before a text, and as many after it
 _CODES = {
     "eng": "en", "spa": "es", "cat": "ca", "glg": "gl", "epo": "eo", "fra": "fr", "deu": "de", "nld": "nl", "rus": "ru",
     "zho": "zh",
@@ -82,7 +86,49 @@ def translation_fault(text: str, answer: str, source: str, target: str) -> str |
         return "one word over and over"
     if not is_in(answer, target) and is_in(text, source):
         return f"not in {target}"
-    return None
+    return chatter_fault(answer, text)
+
+
+def chatter_fault(answer: str, asked: str) -> str | None:
+    """What a model says about its work, or about not doing it, where a text should be.
+
+    Args:
+        answer: What came.
+        asked: What was asked: a text may be about a translation, or decline something.
+    """
+    if _DECLINES.search(answer) and not _DECLINES.search(asked):
+        return "refusal"
+    if _CHATTER.search(answer) and not _CHATTER.search(asked):
+        return "chatter"
+    return "chatter" if _OPENING.search(answer) and not re.search(_COLON, asked) else None
+
+
+def of_another(texts: Sequence[str], returned: Sequence[str | None]) -> list[bool]:
+    """For each text, whether what came back of it is more like one of its neighbours than like itself.
+
+    Likeness is what chrF measures, for n-grams of three characters alone, precision and recall weighing the same.
+
+    Args:
+        texts: In the order in which they were translated.
+        returned: Their translations translated back; None where there is none.
+    """
+    trigrams = [_trigrams(text) for text in texts]
+    found = []
+    for place, text in enumerate(returned):
+        around = trigrams[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
+        back = _trigrams(text or "")
+        own = _likeness(back, trigrams[place])
+        found.append(text is not None and any(_likeness(back, other) > own for other in around))
+    return found
+
+
+def _trigrams(text: str) -> Counter[str]:
+    line = " ".join(text.casefold().split())
+    return Counter(line[start : start + 3] for start in range(len(line) - 2))
+
+
+def _likeness(one: Counter[str], other: Counter[str]) -> float:
+    return 2 * (one & other).total() / max(1, one.total() + other.total())
 
 
 def text_fault(answer: str, asked: str) -> str | None:
@@ -131,6 +177,38 @@ def _detector() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
+_WORK = r"(?:translat|traduc|tradu[çz]|traduir|traduk|übersetz|vertal|перев|翻)"
+_COLON = r"[:\uff1a]"
+_BEFORE_COLON = r"[^:\uff1a]"
+_CHATTER = re.compile(
+    rf"^{_BEFORE_COLON}{{0,80}}{_WORK}{_BEFORE_COLON}{{0,60}}{_COLON}|\*\*|```"
+    r"|\((?:translator.s )?(?:notes?|nota|noto|remarque|anmerkung|opmerking|n\. ?b\.)\b"
+    r"|\b(?:i hope this helps|let me know if|feel free to|would you like me to|i(?:.ve| have)? translated)\b"
+    rf"|\b(?:my|literal|direct|faithful|alternative) {_WORK}",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    r"^\W*(?:here(?:.s| is| are)|sure|certainly|of course|absolutely|okay|aquí|claro|por supuesto|voici|bien sûr"
+    r"|hier|natürlich|in (?:english|spanish|catalan|french|german)|the \w+ version|notes?|nota)\b"
+    rf"{_BEFORE_COLON}{{0,60}}{_COLON}",
+    re.IGNORECASE,
+)
+_SERVES = (
+    rf"(?:help\w*|assist\w*|{_WORK}\w*|provid\w*|comply|complet\w*|generat\w*|writ\w*|fulfil\w*|process\w*|engag\w*|discuss"
+    r"|continue|comfortable|requests?|content|guidelines?|polic(?:y|ies)|ayud\w*|aide\w*|helfen)"
+)
+_DECLINES = re.compile(
+    r"\b(?:I|no|je|ich)\b[^.!?]{0,30}"
+    r"(?:\b(?:(?:rather|prefer) not|not|cannot|unable|declin\w+|refuse|afraid|puedo|puc|peux pas|nicht)\b|n.t\b)"
+    rf"[^.!?]{{0,40}}\b{_SERVES}\b"
+    r"|^\W*I(?:.d| would) (?:rather|prefer) not\b"
+    r"|\b(?:content|request|prompt|text|sentence)\b.{0,20}\b"
+    r"(?:violates|is against|(?:was|been) (?:blocked|flagged|filtered)"
+    rf"|(?:cannot|can.t|could not) be (?:{_WORK}|processed|completed))",
+    re.IGNORECASE,
+)
+
+
 def repeated(pairs: Iterable[tuple[str, str]]) -> set[str]:
     """Answers that were given to several different texts, which only a message can be.
 
@@ -157,9 +235,24 @@ def _overlap(words: set[str], other: set[str]) -> float:
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.IGNORECASE | re.DOTALL)
 _REFUSAL = re.compile(
-    r"^\W*(?:i.m sorry|i am sorry|sorry, |i can.?not|i can.t|i.m unable|i am unable|i won.t|as an? (?:ai|large) )",
+    r"^\W*(?:i.m sorry|i am sorry|sorry, |(?:my )?apologies|i apologi[sz]e|unfortunately, i\b|i can.?not|i can.t"
+    r"|i.m unable|i am unable|i won.t|i must decline|as an? (?:ai|large) )",
     re.IGNORECASE,
 )
+_SERVICE = re.compile(
+    r"https?://|www\.|\b(?:upgrade|subscribe|sign (?:up|in)|log in|top up|powered by|generated by"
+    r"|(?:terms|conditions) of (?:service|use)|privacy policy|(?:customer|contact) support|free (?:tier|trial)"
+    r"|language model|chatbot|chatgpt|openai|api|usage limits?)\b"
+    r"|\byour (?:\w+ )?(?:account|subscription|plan|quota|credits?|balance|trial|session|requests?|usage|prompt)\b",
+    re.IGNORECASE,
+)
+
+
+def service_fault(line: str) -> str | None:
+    """Why a line that a model was to write of its own is a sentence of the service; None if it is not."""
+    if error_text(line, "") or _SERVICE.search(line):
+        return "a service's sentence"
+    return "refusal" if _DECLINES.search(line) else None
 
 
 def without_thinking(completion: str) -> str:
@@ -175,6 +268,7 @@ def completion_fault(completion: str, finish_reason: str, prompt: str) -> str | 
     said = without_thinking(completion).strip()
     if not said:
         return "thinking alone" if completion.strip() else "empty"
-    if _REFUSAL.match(said):
+    declines = "\n" not in said and _DECLINES.search(said) and not _DECLINES.search(prompt)
+    if declines or _REFUSAL.match(said):
         return "refusal"
     return text_fault(said, prompt) or error_text(said, prompt)

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
@@ -32,7 +33,13 @@ from workflow_scripts.apis.calls import (
     redacted,
     without_keys,
 )
-from workflow_scripts.apis.door import error_text, repeated, translation_fault, without_thinking
+from workflow_scripts.apis.door import (
+    error_text,
+    of_another,
+    repeated,
+    translation_fault,
+    without_thinking,
+)
 from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.config import Settings
@@ -104,6 +111,11 @@ class Translator:
         kept = answer.encode("utf-8", "backslashreplace").decode()  # what no file can hold
         status: Literal["rejected", "usable"] = "rejected" if fault else "usable"
         return Row(request, kept, status, fault or "", cost, json.dumps(attributes, sort_keys=True))
+
+
+def _call_of(requests: Sequence[Request]) -> dict[str, str]:
+    """What tells the rows of one call for several requests from those of others."""
+    return {"call": requests[0].key.hex()[:16]} if len(requests) > 1 else {}
 
 
 def translator_of(
@@ -197,7 +209,10 @@ class Apertium(Translator):
             left = self._timeout - (time.monotonic() - began)
             texts = self._through(command, texts, one_by_one=one_by_one, seconds=left)
         answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in texts]
-        return [self.row(request, answer, {}) for request, answer in zip(requests, answers, strict=True)]
+        attributes = _call_of(requests)
+        return [
+            self.row(request, answer, attributes) for request, answer in zip(requests, answers, strict=True)
+        ]
 
     def _through(self, command: str, texts: list[str], *, one_by_one: bool, seconds: float) -> list[str]:
         if one_by_one:
@@ -383,7 +398,7 @@ class LibreTranslate(_Web):
             return [Row(requests[0], None, "refused", redacted(str(error)))]
         except Unusable as error:
             return [_failed(request, error.reason, error.answer) for request in requests]
-        attributes = {"endpoint": self._url}
+        attributes = {"endpoint": self._url} | _call_of(requests)
         return [
             self._said(request, answer, attributes) for request, answer in zip(requests, answers, strict=True)
         ]
@@ -537,3 +552,82 @@ def _without_repeated(
             f"{translator.place}: {found}. Usable answers are kept; forget those when it answers again."
         )
     return rejected
+
+
+_OF_ANOTHER = "of another sentence"
+
+
+def without_others(
+    sentences: Sequence[str],
+    pivots: Sequence[Row | None],
+    backs: Sequence[Row | None],
+    translator: Translator,
+    ledger: Ledger,
+    *,
+    most_without: int,
+) -> tuple[list[Row | None], list[Row | None]]:
+    """Round trips without those that are of another sentence, which are rejected here and in the ledger.
+
+    Nobody can tell which of two translations went astray; both are rejected. Where most of a call are of others, the
+    rest is like its own sentence by chance, and rejected too.
+
+    Args:
+        sentences: What was translated, in order.
+        pivots: Their translations.
+        backs: The translations of these.
+        translator: Of the sentences, for messages.
+        ledger: Rows so far.
+        most_without: Stop when more sentences than this have no usable round trip.
+
+    Returns:
+        Pivots, the rejected ones marked as such, and backs without theirs.
+
+    Raises:
+        ApiError: if the engine is at fault.
+    """
+    astray = _astray(sentences, pivots, backs)
+    if not astray:
+        return list(pivots), list(backs)
+    kept = [None if place in astray else row for place, row in enumerate(backs)]
+    if not ledger.read_only:
+        own = {row.request.key for row in kept if row}
+        late = [row for rows in (pivots, backs) for place in astray if (row := rows[place])]
+        usable = [row for row in late if row.status == "usable" and row.request.key not in own]
+        ledger.reject(usable, _OF_ANOTHER)
+    found = f"{len(astray)} of {len(sentences)} sentences came back as others"
+    if sum(row is None or row.status != "usable" for row in kept) > most_without:
+        first = min(astray)
+        shown = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
+        advice = f"Have them asked again when it is in order: tools.answers forget --reason {_OF_ANOTHER!r}"
+        raise ApiError(f"{translator.place}: {found}, such as {shown}. {advice}.")
+    print(f"{translator.place}: {found}; both translations, perhaps paid, are not used")  # noqa: T201
+    rejected = [
+        row._replace(status="rejected", reason=_OF_ANOTHER) if row and place in astray else row
+        for place, row in enumerate(pivots)
+    ]
+    return rejected, kept
+
+
+def _astray(sentences: Sequence[str], pivots: Sequence[Row | None], backs: Sequence[Row | None]) -> set[int]:
+    """Places of round trips that are of another sentence, or of a call of which most are; equal sentences alike."""
+    others = of_another(sentences, [row.answer if row and row.status == "usable" else None for row in backs])
+    refused = _whole_calls(others, pivots, backs)
+    keys = {row.request.key for row, is_refused in zip(pivots, refused, strict=True) if row and is_refused}
+    return {place for place, row in enumerate(pivots) if row and row.request.key in keys}
+
+
+def _whole_calls(
+    others: Sequence[bool], pivots: Sequence[Row | None], backs: Sequence[Row | None]
+) -> list[bool]:
+    """``others``, with all of a call of which most are; requests that were sent alone count as one call."""
+    refused = list(others)
+    for rows in (pivots, backs):
+        calls: dict[str, list[int]] = defaultdict(list)
+        for place, (row, back) in enumerate(zip(rows, backs, strict=True)):
+            if row and back and back.status == "usable":
+                calls[json.loads(row.attributes).get("call", "")].append(place)
+        for places in calls.values():
+            if 2 * sum(others[place] for place in places) > len(places):
+                for place in places:
+                    refused[place] = True
+    return refused

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from workflow_scripts.apis.asking import Watch, adopt, settled
-from workflow_scripts.apis.door import is_in, language_of, text_fault, without_thinking
+from workflow_scripts.apis.door import is_in, language_of, service_fault, text_fault, without_thinking
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.llm import Llm
-from workflow_scripts.data.exemplars import Candidate, Validator, greedy_cover, lacks
+from workflow_scripts.data.exemplars import Candidate, Validator, greedy_cover, lacks, words_of
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.exemplars import LlmPool
@@ -37,13 +37,25 @@ _DECORATION = ' \t*_`"“”'
 
 
 class ModelValidator(Validator):
-    """Checks what a model wrote: it may leave out full stops; it also may break off, or change the language."""
+    """Checks what a model wrote: it may leave out full stops; it also may break off, or change the language.
+
+    Each call asks for other words, so what comes in answer to several of them was written for none.
+    """
+
+    def without_canned(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Those that no later call was answered with, too; the others are counted."""
+        kept = [
+            one for one in candidates if self.repeated_in.get(words_of(one.sentence), one.place) == one.place
+        ]
+        if len(kept) < len(candidates):
+            self.refused["in several answers"] += len(candidates) - len(kept)
+        return kept
 
     def no_sentence(self, sentence: str) -> str | None:
         """Why a line is no sentence; None if it is one."""
         if _CUT.search(sentence):
             return "cut end"
-        if fault := text_fault(sentence, ""):
+        if fault := text_fault(sentence, "") or service_fault(sentence):
             return fault
         language = language_of(" ".join(self.listed))
         return None if is_in(sentence, language) else f"not in {language}"
@@ -96,7 +108,8 @@ def write_pool(
             for request in batch:
                 progress.update()
                 calls.append(rows[request.key])
-                candidates += _usable(rows[request.key], len(calls), validator)
+                candidates += _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
+                candidates = validator.without_canned(candidates)
                 if len(candidates) >= pool.sentences:
                     cover = greedy_cover(candidates, validator.listed, pool)
                     progress.update(0, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
@@ -165,7 +178,7 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         yield prompt
 
 
-def _usable(row: Row, call: int, validator: ModelValidator) -> list[Candidate]:
+def _usable(row: Row, call: int, validator: ModelValidator, most: int) -> list[Candidate]:
     """Sentences of a completion; one that is of no use is counted, and has none."""
     if row.status != "usable" or row.answer is None:
         reason = f": {row.reason}" if row.status == "rejected" else ""  # the others' is what a server said
@@ -174,4 +187,6 @@ def _usable(row: Row, call: int, validator: ModelValidator) -> list[Candidate]:
     noted = json.loads(row.attributes)
     sentences, dropped = sentences_in(row.answer, cut_off=noted["finish_reason"] == "length")
     validator.refused.update(dropped)
-    return validator.accept(sentences, noted["model"], [call] * len(sentences))
+    if len(sentences) > most:
+        validator.refused["more than asked for"] += len(sentences) - most
+    return validator.accept(sentences[:most], noted["model"], [call] * len(sentences[:most]))

@@ -49,6 +49,11 @@ def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
     return lambda sentences: [len(encoding.ids) for encoding in tokenizer.encode_batch(sentences)]
 
 
+def words_of(sentence: str) -> tuple[str, ...]:
+    """The words of a sentence, whatever their case and the signs around them."""
+    return tuple(word for word in map(spoken, sentence.split()) if word)
+
+
 class Validator:
     """Checks sentences against the rules of a pool, and counts refused sentences by reason."""
 
@@ -62,16 +67,20 @@ class Validator:
         self._known = set(self.listed)
         self._tokens_of = tokens_of
         self._seen: set[tuple[str, ...]] = set()
+        self.repeated_in: dict[tuple[str, ...], int] = {}
+        """Where a sentence that repeats another was last, by its words."""
 
     def accept(self, sentences: Sequence[str], source: str, places: Iterable[int]) -> list[Candidate]:
         """Those of ``sentences`` that qualify for the pool, in order."""
         found = []
         for sentence, place in zip(sentences, places, strict=True):
-            words = [word for word in map(spoken, sentence.split()) if word]
+            words = words_of(sentence)
             if reason := self._fault(sentence, words):
                 self.refused[reason] += 1
+                if words in self._seen:
+                    self.repeated_in[words] = place
                 continue
-            self._seen.add(tuple(words))
+            self._seen.add(words)
             listed = Counter(word for word in words if word in self._known)
             found.append(Candidate(sentence, 0, len(words), listed, source, place))
         lengths = self._tokens_of([candidate.sentence for candidate in found]) if found else []
@@ -81,10 +90,10 @@ class Validator:
             self.refused[f"over {self._pool.max_tokens} tokens"] += len(counted) - len(short)
         return short
 
-    def _fault(self, sentence: str, words: list[str]) -> str | None:
+    def _fault(self, sentence: str, words: tuple[str, ...]) -> str | None:
         if reason := self.no_sentence(sentence):
             return reason
-        if tuple(words) in self._seen:
+        if words in self._seen:
             return "repeated"
         if not words or sum(word in self._known for word in words) < self._pool.listed_share * len(words):
             return f"under {self._pool.listed_share:.0%} listed words"

@@ -4,7 +4,13 @@ import hashlib
 import json
 
 from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
-from workflow_scripts.apis.translators import Direction, Translator, translate_all, translator_of
+from workflow_scripts.apis.translators import (
+    Direction,
+    Translator,
+    translate_all,
+    translator_of,
+    without_others,
+)
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, rows_of_shard, usable_answers
 from workflow_scripts.errors import one_line_errors
@@ -41,6 +47,7 @@ def main() -> None:
         backs = translate_all(
             usable_answers(pivots), back, ledger, offline=offline, most_without=most_without
         )
+        pivots, backs = without_others(sentences, pivots, backs, forth, ledger, most_without=most_without)
     origin = {"forth": _source(forth, pivots), "back": _source(back, backs)}
     trips = round_trips(rows, sentences, pivots, backs, limits)
     write_table(job.outputs["trips"], trips, job.record(foreign=origin))

@@ -301,6 +301,22 @@ def test_languages_that_deep_translator_does_not_list_reach_the_server(libre, le
         assert (server.requests[0]["source"], server.requests[0]["target"]) == ("nl", "ca")
 
 
+def test_a_canned_text_for_two_sentences_is_no_translation(libre, ledger):
+    """Both have more than three words, and half of the words of neither are the other's."""
+    canned = {SENTENCES[2], SENTENCES[5]}
+    words = [set(text.casefold().split()) for text in canned]
+    assert len(words[0] & words[1]) < min(map(len, words)) / 2
+
+    def sick(text, target):
+        said = "Lo sentimos, esta función no está disponible ahora."
+        return said if text in canned else fault_server.foreign(text, target)
+
+    with FaultServer(fault_server.translations(sick)) as server:
+        rows = rows_of(libre(server), ledger)
+    assert [row.status for row in rows] == ["rejected" if text in canned else "usable" for text in SENTENCES]
+    assert {row.reason for row in ledger.rows()} == {"", "given to several different sentences"}
+
+
 # Several at once
 
 
@@ -498,15 +514,17 @@ def test_a_language_model_translates_with_a_prompt(ledger):
     ("said", "finish", "kept"),
     [
         ('"{}"', "stop", None), ("<think>Spanish, then.</think>\n{}", "stop", None), ("{}", "length", "cut off"),
-        ("{}\nI hope this helps!", "stop", "several lines"), ("I'm sorry, I can't help with that.", "stop", "refusal"),
+        ("{}\n{}", "stop", "several lines"), ("I'm sorry, I can't help with that.", "stop", "refusal"),
         ("<think>Spanish", "stop", "thinking alone"), ("", "stop", "empty"), (None, "content_filter", "content filter"),
+        ("Here is the translation: {}", "stop", "chatter"), ("**Translation:** {}", "stop", "chatter"),
+        ("{} (Note: a free translation.)", "stop", "chatter"), ("I would rather not translate this.", "stop", "refusal"),
     ],
 )  # fmt: skip
 def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejected(
     ledger, said, finish, kept
 ):
     with FaultServer(
-        fault_server.chat(lambda asked: said and said.format(told(asked)), finish=finish)
+        fault_server.chat(lambda asked: said and said.replace("{}", told(asked)), finish=finish)
     ) as server:
         (row,) = rows_of(by_llm(server, ledger), ledger, SENTENCES[:1])
     if kept is None:

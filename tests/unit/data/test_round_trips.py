@@ -82,12 +82,12 @@ def trips(*rows):
 
 
 BASE = pa.table(
-    [["a b c d e", SENTENCE, "f g h i j", "k l m n o"], pa.array([0, 0, 1, 1], pa.int32()), pa.array([0, 1, 0, 4], pa.int32())],
+    [["a b c d e", SENTENCE, "f g h i j", "a b c n o"], pa.array([0, 0, 1, 1], pa.int32()), pa.array([0, 1, 0, 4], pa.int32())],
     schema=SENTENCES,
 )  # fmt: skip
 TRIPS = [
     ("a b c d e", "p q r s t", "a b x y z"), (SENTENCE, PIVOT, SENTENCE),
-    ("f g h i j", None, None), ("k l m n o", "u v w x y", "a b x y z"),
+    ("f g h i j", None, None), ("a b c n o", "u v w x y", "a b x y z"),
 ]  # fmt: skip
 
 
@@ -96,14 +96,21 @@ def test_pairs_have_no_negative_and_what_is_no_paraphrase_is_counted():
     assert pairs.schema == TRIPLES
     assert pairs.to_pylist() == [
         {"anchor": "a b c d e", "positive": "a b x y z", "negative": None},
-        {"anchor": "k l m n o", "positive": "a b x y z", "negative": None},
+        {"anchor": "a b c n o", "positive": "a b x y z", "negative": None},
     ]
     assert dropped == {"unchanged": 1, "refused": 1}
 
 
+def test_one_answer_to_two_different_sentences_of_the_whole_corpus_is_no_positive():
+    canned = [("a b c d e", "p q r s t", "v w x y k"), TRIPS[1], ("f g h i j", "l m n o p", "v w x y k")]
+    pairs, dropped = to_train_on(trips(*canned), BASE, Shape(form="pairs", unchanged="keep"))
+    assert [row["anchor"] for row in pairs.to_pylist()] == [SENTENCE]
+    assert dropped == {"rejected: given to several different sentences": 2}
+
+
 def test_unchanged_round_trips_are_kept_where_the_corpus_says_so():
     pairs, dropped = to_train_on(trips(*TRIPS), BASE, Shape(form="pairs", unchanged="keep"))
-    assert [row["anchor"] for row in pairs.to_pylist()] == ["a b c d e", SENTENCE, "k l m n o"]
+    assert [row["anchor"] for row in pairs.to_pylist()] == ["a b c d e", SENTENCE, "a b c n o"]
     assert dropped == {"refused": 1}
 
 
@@ -121,7 +128,7 @@ def test_an_expanded_corpus_has_every_sentence_and_what_came_back_once_at_its_pl
     text, dropped = to_train_on(trips(*TRIPS), BASE, Shape(form="expanded", unchanged="keep"))
     assert text.schema == SENTENCES
     assert [tuple(row.values()) for row in text.to_pylist()] == [
-        ("a b c d e", 0, 0), (SENTENCE, 0, 1), ("f g h i j", 1, 0), ("k l m n o", 1, 4), ("a b x y z", 0, 0),
+        ("a b c d e", 0, 0), (SENTENCE, 0, 1), ("f g h i j", 1, 0), ("a b c n o", 1, 4), ("a b x y z", 0, 0),
     ]  # fmt: skip
     assert dropped == {"refused": 1, "repeated": 2}
 

@@ -179,7 +179,7 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
             row["reason"]: row["count"]
             for row in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
         }
-        assert dropped["under 50% listed words"] == calls or dropped.get("repeated", 0) == calls - 1
+        assert dropped["more than asked for"] == calls
         (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
         assert usage["calls"] == calls
         assert usage["cost_usd"] == pytest.approx((100 * calls * 0.27 + 50 * calls * 1.1) / 1e6)
@@ -257,10 +257,10 @@ def test_a_model_that_is_not_up_to_it_ends_with_a_clear_count(shop):
         message = one_line(*finish(shop.start(server, max_calls=8)))
         assert len(server.requests) == 8
     assert re.search(
-        r"exemplars\.toy: after 8 calls with 1 usable sentences, 1 of 64 sentences use 1 of 2\d\d words 2 times",
+        r"exemplars\.toy: after 8 calls with 0 usable sentences, 0 of 64 sentences use 0 of 2\d\d words 2 times",
         message,
     )
-    assert "'repeated': 7" in message
+    assert "'repeated': 7" in message and "'in several answers': 1" in message
 
 
 def test_empty_refused_and_cut_completions_are_counted_and_never_become_sentences(shop):
@@ -312,8 +312,9 @@ def test_what_a_model_puts_around_its_sentences_enters_no_pool(shop, dress, befo
 
 def test_another_language_or_a_cut_end_enters_no_pool(shop):
     def mixed(asked):
-        german = "6. Der alte Fluss liegt im Norden der Stadt und die Kinder lesen dort gern."
-        return f"{obedient(asked)}\n{german}\n7. the new and the old of the year are,"
+        german = "4. Der alte Fluss liegt im Norden der Stadt und die Kinder lesen dort gern."
+        three = "\n".join(obedient(asked).splitlines()[:4])
+        return f"{three}\n{german}\n5. the new and the old of the year are,"
 
     with FaultServer(fault_server.chat(mixed)) as server:
         assert finish(shop.start(server, listed_share=0.0))[0] == 0
@@ -324,6 +325,42 @@ def test_another_language_or_a_cut_end_enters_no_pool(shop):
     assert not [
         s for s in read_table(shop.folder / "pool.parquet", EXEMPLARS)["sentence"].to_pylist() if "Fluss" in s
     ]
+
+
+CANNED = "The new and the old of the year are in the first of the two for the time."
+
+
+@pytest.mark.parametrize(
+    ("place", "said", "reason"),
+    [
+        (6, "Of the time that was for the new year, your credit is at the end.", "more than asked for"),
+        (6, CANNED, "more than asked for"),
+        (
+            2,
+            "The time of your trial is over, and after the year the new plan was first.",
+            "a service's sentence",
+        ),
+        (2, "I would rather not write of the war and of the time that was before it.", "refusal"),
+        (2, CANNED, "in several answers"),
+    ],
+)
+def test_a_line_of_the_service_enters_no_pool(shop, place, said, reason):
+    """Most of its words are on the list, so that no other rule refuses it."""
+
+    def with_line(asked):
+        lines = [line.split(". ", 1)[1] for line in obedient(asked).splitlines()[1:6]]
+        lines[place - 1 : place] = [said]
+        return "\n".join(f"{n}. {line}" for n, line in enumerate(lines, start=1))
+
+    with FaultServer(fault_server.chat(with_line)) as server:
+        code, printed = finish(shop.start(server))
+        assert code == 0, printed
+    assert said not in assert_covers(shop.folder, 300)["sentence"].to_pylist()
+    dropped = {
+        r["reason"]: r["count"] for r in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
+    }
+    assert dropped[reason] >= 1
+    assert dropped.get("under 50% listed words", 0) == 0
 
 
 def test_cost_is_unknown_where_the_server_does_not_count(shop):

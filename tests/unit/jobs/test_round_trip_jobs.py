@@ -11,9 +11,12 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
+from benchmarks.material import wikipedia_sentences
 from tests import tiny
 from tests.fault_server import HANG, RESET, FaultServer, fault, patience, translations
 from tests.jobs import Started, planned_code
+from workflow_scripts.apis.door import of_another
+from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES, TRIPLES
 from workflow_scripts.provenance.artefacts import job_record, read_record, read_table, write_table
 from workflow_scripts.provenance.closure import ROOT
@@ -234,7 +237,7 @@ def test_without_a_key_nothing_is_asked(shop):
 
 def halved(text, target):
     words = text.split()
-    return " ".join(word[::-1] for word in words[: 1 + len(words) // 2] if target == "xx" or word != words[0])
+    return " ".join(word[::-1] for word in (words if target == "xx" else words[: (len(words) - 1) // 2]))
 
 
 MODES = {
@@ -247,6 +250,7 @@ MODES = {
 
 @pytest.mark.parametrize(("translate", "outcome"), MODES.values(), ids=MODES)
 def test_what_is_no_paraphrase_is_never_a_pair(shop, translate, outcome):
+    shop.write_base([text for text in wikipedia_sentences(200) if len(text) > 80][:40])
     with FaultServer(translations(translate)) as server:
         code, printed = shop.translated(shop.settings(server.url))
         assert code == 0, printed
@@ -320,10 +324,10 @@ def test_how_a_service_is_asked_changes_no_byte(shop):
     assert {name: (shop.folder / name).read_bytes() for name in first} == first
 
 
-def test_one_message_in_every_shard_is_noticed_when_they_are_gathered(shop):
-    """Two of twenty sentences in each of two parts: too few for a part to tell them from translations."""
+def test_one_message_in_every_shard_is_never_a_positive(shop):
+    """One of twenty sentences in each of two parts, which a part may have."""
     shop.write_base(sentences := tiny.sentences(40))
-    wrong = {sentences[place] for place in (3, 9, 23, 31)}
+    wrong = {sentences[place] for place in (3, 31)}
 
     def sick(text, target):
         if target == "xx":
@@ -340,7 +344,7 @@ def test_one_message_in_every_shard_is_noticed_when_they_are_gathered(shop):
             assert shop.translated(shop.settings(server.url), item)[0] == 0
     assert shop.gather(["1-of-2", "2-of-2"], unchanged="keep")[0] == 0
     pairs = read_table(shop.folder / "train.parquet", TRIPLES)
-    assert len(pairs) == 36
+    assert len(pairs) == 38
     assert not wrong & set(pairs["anchor"].to_pylist())
 
 
@@ -391,11 +395,68 @@ def test_ten_kills_at_random_lose_nothing_and_cost_what_was_under_way(tmp_path):
     assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 600
 
 
+def moved(asked, away):
+    """Answers of a server that gives each text of a list what belongs to another."""
+    found = json.loads(cipher(asked))["translatedText"]
+    return json.dumps({"translatedText": found[away:] + found[:away]})
+
+
+@pytest.mark.parametrize("leg", ["xx", "en"])
+@pytest.mark.parametrize("away", [1, 3])
+def test_a_list_that_comes_in_another_order_is_refused_whole_and_no_other(shop, leg, away):
+    shop.write_base(sentences := tiny.sentences(64))
+    lists = {"xx": 0, "en": 0}
+
+    def once(asked):
+        lists[asked["target"]] += 1
+        return moved(asked, away) if asked["target"] == leg and lists[leg] == 3 else cipher(asked)
+
+    with FaultServer(once) as server:
+        settings = shop.settings(server.url, {"batch_sentences": 8})
+        settings[1]["limits"] = LIMITS | {"refused_share": 0.2}
+        code, printed = shop.translated(settings)
+        assert code == 0, printed
+        asked = len(server.requests)
+        first = (shop.folder / "trips/1-of-1.parquet").read_bytes()
+        assert shop.translated(settings)[0] == 0
+        assert len(server.requests) == asked == 16
+    assert (shop.folder / "trips/1-of-1.parquet").read_bytes() == first
+    trips = read_table(shop.folder / "trips/1-of-1.parquet", ROUND_TRIPS).to_pylist()
+    wrong = [trip["sentence"] for trip in trips if trip["outcome"] == "rejected: of another sentence"]
+    assert wrong == sentences[16:24]
+    assert all(
+        trip["back"] == trip["sentence"].replace("town", "city")
+        for trip in trips
+        if trip["sentence"] not in wrong
+    )
+    assert "8 of 64 sentences came back as others; both translations, perhaps paid, are not used" in printed
+
+
+@pytest.mark.parametrize("leg", ["xx", "en"])
+@pytest.mark.parametrize("batch", [1, 16])
+def test_a_server_that_is_one_answer_behind_ends_the_job_and_leaves_nothing_usable(shop, leg, batch):
+    *sentences, before = tiny.sentences(65)
+    shop.write_base(sentences)
+    said = [back_to_front(before, leg)]
+
+    def behind(text, target):
+        said.append(back_to_front(text, target))
+        return said[-2] if target == leg else said[-1]
+
+    with FaultServer(translations(behind)) as server:
+        settings = shop.settings(server.url, {"batch_sentences": batch})
+        message = one_line(*shop.translated(settings))
+        assert "sentences came back as others, such as" in message
+        assert "forget --reason 'of another sentence'" in message
+        assert list(shop.folder.glob("trips/*")) == []
+    with Ledger(shop.folder / "answers/answers.sqlite", read_only=True) as ledger:
+        rows = list(ledger.rows())
+    assert Counter((row.status, row.reason) for row in rows) == {("rejected", "of another sentence"): 128}
+
+
 @needs_apertium
 def test_apertium_makes_hundreds_of_pairs_of_wikipedia(tmp_path):
     """The real engine: every row accounted for, few unchanged, positives that share words with their anchor."""
-    from benchmarks.material import wikipedia_sentences
-
     shop = Workshop(tmp_path, wikipedia_sentences(500))
     code, printed = shop.translated(shop.settings(None))
     assert code == 0, printed
@@ -407,6 +468,10 @@ def test_apertium_makes_hundreds_of_pairs_of_wikipedia(tmp_path):
     counts = {row["reason"]: row["count"] for row in dropped.to_pylist()}
     assert len(pairs) + sum(counts.values()) == 500
     assert len(pairs) > 425
+    assert not {"rejected: of another sentence", "rejected: chatter", "rejected: refusal"} & counts.keys()
+    anchors, positives = pairs["anchor"].to_pylist(), pairs["positive"].to_pylist()
+    assert sum(of_another(anchors, positives)) == 0
+    assert sum(of_another(anchors, positives[1:] + positives[:1])) == len(pairs)
     assert {reason.partition(":")[0] for reason in counts} <= {
         "unchanged",
         "untranslated",
