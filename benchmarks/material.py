@@ -5,8 +5,9 @@ from pathlib import Path
 
 import yaml
 
-from workflow_scripts.data.sources import DatasetBlock, load
+from workflow_scripts.data.sources import load
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.datasets import DatasetBlock
 
 
 def minilm() -> Path:

@@ -21,12 +21,13 @@ from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimil
 
 from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import minilm
-from workflow_scripts.data.sources import DatasetBlock, load
+from workflow_scripts.data.sources import load
 from workflow_scripts.evaluation import sts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.datasets import DatasetBlock
 
 CODE = (
     "workflow_scripts/evaluation/sts.py",

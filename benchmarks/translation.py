@@ -18,9 +18,10 @@ from typing import Any
 from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import wikipedia_sentences
 from workflow_scripts.apis.ledger import Ledger, Row
-from workflow_scripts.apis.translators import Direction, TranslatorSlice, translate_all, translator_of
-from workflow_scripts.data.round_trip_settings import Limits
+from workflow_scripts.apis.translators import Direction, translate_all, translator_of
 from workflow_scripts.data.round_trips import outcome_of, usable_answers
+from workflow_scripts.settings.round_trips import Limits
+from workflow_scripts.settings.translators import TranslatorSlice
 
 CODE = ("workflow_scripts/apis",)
 CALLS = {
