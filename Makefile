@@ -6,7 +6,7 @@ CRATES := .venv-crates
 CRATES_READY := $(CRATES)/installed
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
-SNAKEMAKE := python -m snakemake --quiet host reason --cores all
+SNAKEMAKE := python -m snakemake --cores all --quiet host reason
 
 .PHONY: environment demo test bench fetch slurm-test check
 .DEFAULT_GOAL := demo
@@ -38,11 +38,10 @@ $(CRATES_READY): tests/crates/requirements.lock
 environment: $(READY)  ## .venv alone; LOCK=requirements-gpu.lock for PyTorch's build with CUDA
 
 demo: $(READY)  ## the whole graph on the embedded default: raw text to report, in minutes
-	$(SNAKEMAKE) --configfile config/demo.yaml
-	@python -m workflow_scripts cost results/demo
+	$(SNAKEMAKE) rules --configfile config/demo.yaml
 	@python -m workflow_scripts show results/demo
-	@# Exit code 1: some artefacts differ from the committed lock, as on another processor, and it says which and why.
-	@python -m workflow_scripts lock results/demo --check config/demo.lock.json || test $$? = 1
+	@# Exit code 1: some artefacts differ from the committed lock, as on another processor.
+	@python -m workflow_scripts lock results/demo --check config/demo.lock.json --short || test $$? = 1
 	@echo "Report: $(CURDIR)/results/demo/report.html"
 
 # Plans first: while one worker is at the longest file of them, the other makes the run that end-to-end tests share.

@@ -21,16 +21,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow.parquet as pq
+
 from workflow_scripts.audit.compare import Facts, compare
 from workflow_scripts.audit.disk import Inspection, collect, inspect_all
 from workflow_scripts.audit.lookup import check_file_place, made_on, name_of
 from workflow_scripts.audit.printing import Answer, Rows, rows_of
 from workflow_scripts.audit.varying import lasting
 from workflow_scripts.audit.verify import Verifier, studies_of
+from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, atomic, contents_of, identity_of
 from workflow_scripts.provenance.origin import processor
 from workflow_scripts.provenance.record import Record
+from workflow_scripts.reporting.headings import headings_of
+from workflow_scripts.reporting.layout import number
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
@@ -68,8 +73,24 @@ class Tree(NamedTuple):
             "machine": machine(),
             "made_on": {name: made_on(record.origin) for name, record in self.records.items()},
             "packages": {name: version for record in records for name, version in record.packages.items()},
+            "printed": {name: printed(Path(name)) for name in self.records if _is_table(name)},
             "sources": {used.path: used.sha256 for used in given if not self.holds(used.path)},
         }
+
+
+def printed(table: Path) -> dict[str, str]:
+    """The means of a table with the digits that are printed, by run and heading; gaps are left out."""
+    digits = {column.heading: column.digits for column in headings_of(table).experiment.columns}
+    means = {f"{row['run']}, {row['heading']}": row for row in pq.read_table(table).to_pylist()}
+    return {
+        name: number(row["mean"], digits[row["heading"]])
+        for name, row in means.items()
+        if row["mean"] is not None
+    }
+
+
+def _is_table(name: str) -> bool:
+    return name.endswith(".parquet") and pq.read_schema(name).remove_metadata() == TABLE
 
 
 def read_tree(studies: Iterable[Path]) -> Tree:
@@ -149,6 +170,10 @@ class Comparison:
     """Those of the equal ones whose records differ, as after an edit of code that changed no number."""
     elsewhere: str = ""
     """How this machine differs from the one that wrote the lock."""
+    numbers: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    """Printed numbers that differ, by run and heading: that of the lock, and that of the tree."""
+    compared: int = 0
+    """How many printed numbers were compared."""
 
 
 def check(studies: list[Path], file: Path) -> Comparison:
@@ -162,8 +187,14 @@ def check(studies: list[Path], file: Path) -> Comparison:
     folders = tuple(f"{name_of(study)}/" for study in studies)
     wanted = {name for name in locked["contents"] if name.startswith(folders)}
     same = {name for name in wanted if tree.contents.get(name) == locked["contents"][name]}
+    was, now = (
+        {cell: text for name in wanted for cell, text in tables.get(name, {}).items()}
+        for tables in (locked.get("printed", {}), tree.as_lock()["printed"])
+    )
     return Comparison(
         equal=len(same),
+        numbers={cell: (was.get(cell), now.get(cell)) for cell in was if was[cell] != now.get(cell)},
+        compared=len(was),
         differences=sorted(_differences(tree, locked, wanted, same)),
         other_records=sum(tree.checksums[name] != locked["artefacts"][name] for name in same),
         elsewhere=_moved(locked["machine"], machine()),
@@ -252,6 +283,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--to", type=Path, default=LOCK, help="file to write; default: %(default)s")
     parser.add_argument(
+        "--short", action="store_true", help="with --check: say in a line whether numbers differ"
+    )
+    parser.add_argument(
         "--check", type=Path, metavar="FILE", help="compare with this lock, and write nothing"
     )
 
@@ -260,12 +294,31 @@ def answer(args: argparse.Namespace) -> Answer:
     """What was written, or how the artefacts differ from a lock."""
     studies = studies_of(args.studies)
     if args.check is not None:
-        return _checked(check(studies, args.check), args.check)
+        found = check(studies, args.check)
+        named = " ".join(map(str, args.studies))
+        return (
+            _in_short(found, f"{named} --check {args.check}") if args.short else _checked(found, args.check)
+        )
     check_file_place(args.to)
-    found = lock(studies)
+    content = lock(studies)
     with atomic(args.to) as temporary:
-        temporary.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")
-    return Answer(f"{args.to}: {len(found['artefacts'])} artefacts")
+        temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
+    return Answer(f"{args.to}: {len(content['artefacts'])} artefacts")
+
+
+def _in_short(found: Comparison, arguments: str) -> Answer:
+    """Whether a tree gives the numbers of a lock, in one line."""
+    details = f"`python -m workflow_scripts lock {arguments}` for details"
+    where = ", as on another processor" if found.elsewhere else ""
+    if not found.differences:
+        said = f"As published: {found.equal} artefacts have the contents of the lock."
+    elif found.numbers or not found.compared:
+        first = next((f", such as {cell}: {was} -> {now}" for cell, (was, now) in found.numbers.items()), "")
+        counted = f"{len(found.numbers)} of {found.compared} numbers" if found.compared else "artefacts"
+        said = f"Not as published: {counted} differ{first}; {details}."
+    else:
+        said = f"Same numbers as published; bytes differ{where}: {details}."
+    return Answer(said, not found.differences, data={"numbers": found.numbers})
 
 
 def _checked(found: Comparison, file: Path) -> Answer:

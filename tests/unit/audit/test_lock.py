@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.audit.conftest import STUDY
 from tests.verbs import printed
+from workflow_scripts.audit import lock as module
 from workflow_scripts.audit.lock import UNEXPLAINED, check, lock
 from workflow_scripts.audit.lookup import made_on
 from workflow_scripts.errors import DataError
@@ -246,3 +247,54 @@ def test_the_command_counts_and_ends_with_what_it_found(root, locked):
     code, said = printed("lock", "--check", "lock.json")
     assert code == 1 and "14 artefacts as in lock.json, 1 not" in said
     assert not Path("results/provenance.lock.json").exists()
+
+
+# Whether the numbers are those that were published
+
+
+@pytest.mark.parametrize(
+    ("numbers", "compared", "elsewhere", "said"),
+    [
+        (
+            {},
+            60,
+            "another machine: x",
+            "Same numbers as published; bytes differ, as on another processor: `python",
+        ),
+        ({}, 60, "", "Same numbers as published; bytes differ: `python"),
+        (
+            {"a, b": ("1.00", "1.01")},
+            60,
+            "",
+            "Not as published: 1 of 60 numbers differ, such as a, b: 1.00 -> 1.01; `",
+        ),
+        ({}, 0, "", "Not as published: artefacts differ; `python"),
+    ],
+)
+def test_one_line_says_whether_numbers_or_bytes_differ(
+    root, locked, monkeypatch, numbers, compared, elsewhere, said
+):
+    path = Path(STUDY, TABLE)
+    write_table(path, pq.read_table(path).slice(1), read_record(path))
+    found = held(root, locked)
+    found.numbers, found.compared, found.elsewhere = numbers, compared, elsewhere
+    monkeypatch.setattr(module, "check", lambda *_: found)
+    code, text = printed("lock", STUDY, "--check", "lock.json", "--short")
+    assert code == 1 and text.startswith(said) and len(text.splitlines()) == 1
+    assert text.endswith(f"`python -m workflow_scripts lock {STUDY} --check lock.json` for details.\n")
+
+
+def test_a_study_as_its_lock_says_is_as_published(root, locked):
+    assert printed("lock", STUDY, "--check", "lock.json", "--short") == (
+        0,
+        "As published: 15 artefacts have the contents of the lock.\n",
+    )
+
+
+def test_printed_numbers_of_a_lock_are_compared_with_those_of_the_tree(root, locked, monkeypatch):
+    monkeypatch.setattr(module, "_is_table", lambda name: name.endswith(TABLE))
+    monkeypatch.setattr(module, "printed", lambda _table: {"a, STS": "71.20", "b, STS": "70.00"})
+    edit(locked, printed={f"{STUDY}/{TABLE}": {"a, STS": "71.20", "b, STS": "70.01", "c, STS": "1.00"}})
+    found = held(root, locked)
+    assert found.compared == 3
+    assert found.numbers == {"b, STS": ("70.01", "70.00"), "c, STS": ("1.00", None)}

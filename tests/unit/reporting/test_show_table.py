@@ -13,6 +13,7 @@ from rich.console import Console
 
 from tests.unit.reporting.conftest import SIGNIFICANCE, command, inside, run_job
 from tests.verbs import data, printed
+from workflow_scripts.audit.lock import printed as printed_numbers
 from workflow_scripts.audit.printing import latex_of
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
@@ -338,3 +339,14 @@ def test_a_name_that_is_mistyped_is_told_the_nearest(finished, tmp_path):
         holds_scores(finished / "tables/lba.parquet")
     with pytest.raises(DataError, match=r"no such file\. snakemake makes it, with the --configfile"):
         holds_scores(tmp_path / "results/demo/tables/demo.parquet")
+
+
+def test_a_lock_has_the_numbers_with_their_printed_digits(finished):
+    table = finished / "tables/lab.parquet"
+    numbers = printed_numbers(table)
+    rows = {f"{row['run']}, {row['heading']}": row["mean"] for row in load(table).table.to_pylist()}
+    assert numbers.keys() == {name for name, mean in rows.items() if mean is not None}
+    assert len(numbers) > 10 and numbers == {
+        name: f"{rows[name]:.{len(text.partition('.')[2])}f}".replace("-", MINUS)
+        for name, text in numbers.items()
+    }
