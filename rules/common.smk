@@ -6,7 +6,6 @@ from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
-from workflow_scripts.graph.evaluators import evaluators
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.joint import places
@@ -21,6 +20,7 @@ from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.slices import config_slice, one_of
 from workflow_scripts.graph.study import open_study
+from workflow_scripts.graph.suites import evaluators
 from workflow_scripts.graph.times import Times
 from workflow_scripts.graph.told import tell
 from workflow_scripts.graph.training import BESIDE, Training

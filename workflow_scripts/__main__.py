@@ -39,6 +39,7 @@ VERBS = {
     "export": Verb("audit.export", "a study as an RO-Crate, or a model as a folder to share"),
     "pin": Verb("tools.pin", "write hashes and commits of data that the configuration leaves open"),
     "readers": Verb("tools.readers", "which formats of data can be read, and how"),
+    "schema": Verb("tools.schema", "which keys a configuration may have, as a JSON Schema for editors"),
     "answers": Verb("tools.answers", "what translators and language models were asked, and said"),
 }
 

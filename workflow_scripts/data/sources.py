@@ -179,8 +179,9 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
             )
         origin[role] = Input(path=f"{label}{source.files[role].path}", sha256=found)
     reader: Reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
+    options = reader.Config.parse(source.options, f"options of reader {source.reader}")
     try:
-        return reader.read(files, **source.options), origin
+        return reader.read(files, options), origin
     except (*_DAMAGE, OSError) as error:
         if (
             isinstance(error, OSError) and error.errno is not None

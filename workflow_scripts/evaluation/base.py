@@ -2,7 +2,7 @@
 
 A suite is a block of settings below ``suites.<kind>`` in the configuration, and ``<kind>.py`` evaluates it. Kinds
 whose jobs read or write more than datasets and scores (``sts``, ``geometry``, ``search``, ``cost``, ``attention``,
-``mteb``) have rules of their own, and no ``FORM``.
+``mteb``) have rules of their own, and their settings are no ``SuiteConfig``.
 """
 
 from collections.abc import Mapping
@@ -19,18 +19,14 @@ class Evaluator(Protocol):
     """A module of this folder."""
 
     @property
-    def FORM(self) -> str:  # noqa: N802
-        """Form of its datasets, a key of ``columns.corpora.FORMS``; a string alone on its line."""
-
-    @property
     def Config(self) -> type[SuiteConfig]:  # noqa: N802
-        """The class of its settings."""
+        """The class of its settings, which is in ``settings/suites`` and names the form of the datasets."""
 
     def evaluate(self, datasets: Mapping[str, pa.Table], encode: Encode, config: Any) -> list[Score]:
         """Score an encoder; a job hands over its tasks one by one (``evaluation.task_by_task``).
 
         Args:
-            datasets: Task name to a table with the columns of ``FORM``; none is empty.
+            datasets: Task name to a table with the columns of that form; none is empty.
             encode: Texts to vectors (N, D), not normalised and not to be changed; a text that was asked for before
                 costs nothing. What a task asks for first, all of it at once, is shared with other tasks.
             config: Of the suite, without what is about other tasks (``SuiteConfig.of_task``).

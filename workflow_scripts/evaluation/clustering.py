@@ -39,8 +39,6 @@ from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.settings.suites.clustering import Config
 
-FORM = "labelled"
-
 Labels = NDArray[np.intp]
 METRICS = ("accuracy", "nmi", "v_measure")
 

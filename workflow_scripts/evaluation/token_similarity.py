@@ -9,7 +9,7 @@ Shape suffixes: T tokens, W words or pieces, D width.
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,8 +18,7 @@ from transformers import BatchEncoding, PreTrainedTokenizerBase
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix
 from workflow_scripts.models.encoder import SentenceEncoder
-
-Unit = Literal["words", "pieces"]
+from workflow_scripts.settings.figures.token_similarity import Unit
 
 
 class Units(NamedTuple):

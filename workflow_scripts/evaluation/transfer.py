@@ -46,8 +46,6 @@ from workflow_scripts.evaluation.embeddings import Encode, embed
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.settings.suites.transfer import Config
 
-FORM = "labelled"
-
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
 Integers = NDArray[np.int64]

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from workflow_scripts.evaluation.significance import compare, holm, percentile_interval, share
+from workflow_scripts.settings.claims import Expects
 from workflow_scripts.settings.significance import Config
 
 Floats = NDArray[np.float64]
-Expects = Literal["higher", "lower", "same"]
 Kind = Literal["supported", "contradicted", "undecided"]
 
 

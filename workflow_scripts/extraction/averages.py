@@ -31,16 +31,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.columns.extraction import TOKEN_AVERAGES, TOKEN_SUMS
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.forward import passes
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.settings.precision import PRECISION, Precision
+from workflow_scripts.settings.precision import Precision
 
 STEP = 2.0**-24
 LIMIT = 2.0**29
@@ -48,19 +46,6 @@ SLICE_BYTES = 1 << 24
 """Of sums in one slice; the merge takes about six times this, most of it while it adds a shard's part, and 280 MB more
 than at its start for BERT-base."""
 _ROUNDER = 1.5 * 2.0**52 * STEP  # a float64 of this size has the last digit STEP, so that adding it rounds
-
-
-class Averages(Settings):
-    """The corpus that is averaged over, and how it is batched."""
-
-    dataset: str = Field(description="Dataset of the form sentences.")
-    max_sentences: int | None = Field(gt=0, description="Use the first so many sentences; null for all.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
-    block: int = Field(gt=0, description="Sentences that are batched together; a shard is a range of blocks.")
-    precision: Precision = Field(description=PRECISION)
-    label: str | None = Field(
-        description="Substitution to print, where the corpus stands in for Wikitext-103."
-    )
 
 
 class TokenSums(NamedTuple):

@@ -4,28 +4,7 @@ Rules call these functions while Snakemake builds the job graph, so imports stay
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Literal
-
-from pydantic import Field
-
-from workflow_scripts.config import Settings
-
-Kind = Literal["sts", "clustering", "transfer", "geometry", "isotropy"]
-
-
-class Block(Settings):
-    """Every combination of the lists, scored by some kinds of evaluation."""
-
-    kinds: list[Kind] = Field(min_length=1, description="isotropy is the IsoScore of Wikitext's sentences.")
-    representations: list[str] = Field(min_length=1)
-    mixing_weights: list[float] = Field(
-        min_length=1, description="w of Equation 10: 0 for contextual states alone, 1 for static averages."
-    )
-    layers: list[str] = Field(
-        min_length=1, description="static, 0, 1, ..., last, sums such as 1+last; each: all."
-    )
-    weightings: list[str] = Field(min_length=1)
-    postprocessings: list[str] = Field(min_length=1)
+from typing import Any
 
 
 def blocks_of(extraction: Mapping[str, Any], kind: str | None, representation: str) -> list[dict[str, Any]]:

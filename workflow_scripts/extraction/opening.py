@@ -13,11 +13,8 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.columns.extraction import TOKEN_AVERAGES, TOKEN_DOCUMENTS, WORD_VECTORS
 from workflow_scripts.extraction.representations import (
-    EncoderRepresentation,
     EncoderVectors,
-    RandomRepresentation,
     TableVectors,
-    WordRepresentation,
     WordTokeniser,
     random_tables,
     word_vocabulary,
@@ -30,6 +27,11 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import check_model_folder, read_table
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.extraction.representations import (
+    EncoderRepresentation,
+    RandomRepresentation,
+    WordRepresentation,
+)
 
 Vectors = NDArray[np.float32]
 

@@ -15,66 +15,25 @@ Shape suffixes: U distinct vectors, N vectors with repetitions, D width, Q quant
 """
 
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from workflow_scripts.config import Settings
+from workflow_scripts.settings.extraction.postprocessings import (
+    Abtt,
+    Plain,
+    Postprocessing,
+    Quantile,
+)
 
 Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]
 Fit = dict[str, NDArray[np.float32]]
 """What was fitted, by name: vectors and matrices."""
 
-FitOn = Literal["task", "wikitext"]
-
 _NO_VARIANCE = 1e-10
 """A direction whose eigenvalue is below this fraction of the largest has no variance: float32 noise squared."""
-
-
-class Plain(Settings):
-    """No post-processing, or length 1: neither is fitted."""
-
-    kind: Literal["none", "normalise"]
-    label: str = Field(description="Name in tables; empty for none.")
-    fit: Literal["task"]
-
-
-class Learnt(Settings):
-    """Mean and spread, or mean and principal directions."""
-
-    kind: Literal["zscore", "whiten"]
-    label: str
-    fit: FitOn
-
-
-class Abtt(Settings):
-    """All but the top principal directions."""
-
-    kind: Literal["abtt"]
-    label: str
-    fit: FitOn
-    directions: int = Field(ge=0, description="Principal directions to remove; the paper tried up to 100.")
-
-
-class Quantile(Settings):
-    """Quantiles of every feature."""
-
-    kind: Literal["quantile_uniform"]
-    label: str
-    fit: FitOn
-    quantiles: int = Field(
-        ge=2, description="Points of each feature's distribution; fewer where N is smaller."
-    )
-    subsample: int = Field(
-        gt=0, description="Most vectors to fit on; scikit-learn's default was 100,000 until 1.5, then 10,000."
-    )
-    seed: int = Field(ge=0, description="Seed of the subsample.")
-
-
-Postprocessing = Annotated[Plain | Learnt | Abtt | Quantile, Field(discriminator="kind")]
 
 
 class Sample:

@@ -11,15 +11,13 @@ Shape suffixes: U texts, D width, V vocabulary.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from workflow_scripts.config import Settings
 from workflow_scripts.extraction.averages import tables_of
 from workflow_scripts.extraction.layers import STATIC, parse_layers
 from workflow_scripts.extraction.pooling import input_table, mean_of, mixed, pool_layers, static_vectors
@@ -27,73 +25,13 @@ from workflow_scripts.extraction.weighting import Vocabulary, Weights
 from workflow_scripts.models.encoder import max_position_embeddings
 from workflow_scripts.models.templates import PLAIN, cut, fill, most_tokens
 from workflow_scripts.models.tokens import TokenisedText, tokenise
-from workflow_scripts.settings.precision import PRECISION, Precision
+from workflow_scripts.settings.extraction.representations import (
+    RandomRepresentation,
+)
+from workflow_scripts.settings.precision import Precision
 from workflow_scripts.settings.templates import Template
 
 Vectors = NDArray[np.float32]
-
-
-class EncoderRepresentation(Settings):
-    """Hidden states of an encoder, alone or mixed with their static averages."""
-
-    kind: Literal["encoder"]
-    template: str | None = Field(description="Name of a template; null for the sentence itself.")
-    precision: Precision = Field(description=PRECISION)
-
-
-class RandomRepresentation(Settings):
-    """A random vector for every token."""
-
-    kind: Literal["random"]
-    width: int = Field(gt=0)
-    sd: float = Field(gt=0, description="Standard deviation of every entry; the mean is 0.")
-    draws: int = Field(gt=0, description="Tables to draw, with seeds seed, seed + 1, ...")
-    seed: int = Field(ge=0)
-
-
-_Path = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
-_Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
-
-class LocalWords(Settings):
-    """A text file of word2vec's format below the data root."""
-
-    kind: Literal["local"]
-    path: _Path
-    sha256: _Sha256 | None = Field(description="null where the file was not at hand when this was written.")
-
-
-class PackagedFile(Settings):
-    """A file of an installed package."""
-
-    path: _Path = Field(description="Below the package.")
-    sha256: _Sha256
-
-
-class PackagedWords(Settings):
-    """An array of vectors and the table of its words, in an installed Python package."""
-
-    kind: Literal["package"]
-    package: str = Field(pattern=r"^\w+$", description="Import name.")
-    vectors: PackagedFile = Field(description="NumPy's .npy: a row of float32 for each word.")
-    words: PackagedFile = Field(description="Parquet: one column of text, in the order of the rows.")
-
-
-class WordRepresentation(Settings):
-    """Static vectors of whole words, the most frequent first."""
-
-    kind: Literal["words"]
-    source: Annotated[LocalWords | PackagedWords, Field(discriminator="kind")]
-    drop_frequent: int = Field(ge=0, description="Number of words to skip at the head.")
-    licence: str
-    label: str | None = Field(
-        default=None, description="Substitution to print, where these are used in place of others."
-    )
-
-
-Representation = Annotated[
-    EncoderRepresentation | RandomRepresentation | WordRepresentation, Field(discriminator="kind")
-]
 
 
 class Key(NamedTuple):

@@ -19,27 +19,20 @@ from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.layers import every_layer
 from workflow_scripts.extraction.possible import impossible
-from workflow_scripts.extraction.postprocess import Fit, Postprocessing, Sample
-from workflow_scripts.extraction.representations import (
-    EncoderVectors,
-    Key,
-    Made,
-    RandomRepresentation,
-    Representation,
-    TableVectors,
-    Tokens,
-)
+from workflow_scripts.extraction.postprocess import Fit, Sample
+from workflow_scripts.extraction.representations import EncoderVectors, Key, Made, TableVectors, Tokens
 from workflow_scripts.extraction.scoring import Task
 from workflow_scripts.extraction.weighting import (
     Counts,
-    Idf,
     Vocabulary,
-    Weighting,
     Weights,
     count_documents,
     weigh,
     weight_tables,
 )
+from workflow_scripts.settings.extraction.postprocessings import Postprocessing
+from workflow_scripts.settings.extraction.representations import RandomRepresentation, Representation
+from workflow_scripts.settings.extraction.weightings import Idf, Weighting
 from workflow_scripts.settings.templates import Template
 
 Vectors = NDArray[np.float32]

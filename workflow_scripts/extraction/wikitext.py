@@ -8,25 +8,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
 
 from workflow_scripts.columns.extraction import TOKEN_DOCUMENTS
-from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.extraction.scoring import Task, Vectors
 from workflow_scripts.extraction.weighting import Counts
-
-
-class Wikitext(Settings):
-    """The general corpus, which is not one of the tasks."""
-
-    dataset: str = Field(description="Dataset of the form sentences.")
-    max_sentences: int | None = Field(gt=1, description="Use the first so many sentences; null for all.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
-    label: str | None = Field(
-        description="Substitution to print, where the dataset stands in for Wikitext-2."
-    )
+from workflow_scripts.settings.extraction.wikitext import Wikitext
 
 
 def sentences_of(table: pa.Table, wikitext: Wikitext) -> list[str]:

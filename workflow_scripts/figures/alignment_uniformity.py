@@ -16,15 +16,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from numpy import linspace
-from pydantic import Field
 
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.significance import Summary, summarise
 from workflow_scripts.figures.axis_labels import column_label
-from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.named_points import (
     HOW_DRAWN,
     Mark,
@@ -34,18 +32,13 @@ from workflow_scripts.figures.named_points import (
     without_point,
     words,
 )
-from workflow_scripts.figures.style import INK, FigureStyle, empty_figure, new_figure
+from workflow_scripts.figures.style import INK, empty_figure, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
+from workflow_scripts.settings.figures.alignment_uniformity import NEEDS as NEEDS
+from workflow_scripts.settings.figures.alignment_uniformity import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={
-        "table": "<results>/tables/{experiment}.parquet",
-        "scores": "<results>/scores/geometry/{suite}/{run}/seed{seed}.parquet",
-    },
-    config="report.alignment_uniformity",
-    suite="report.alignment_uniformity.suite",
-)
 COLUMNS = pa.schema(
     [
         ("run", pa.string()),
@@ -69,13 +62,6 @@ _PANEL_INCHES = 4.2
 _COLOURS = ListedColormap(colormaps["cividis"](linspace(0.12, 1, 48)))  # from 50 on, the bar becomes a bitmap
 
 Row = dict[str, Any]
-
-
-class Config(Settings):
-    """Which measurement is drawn."""
-
-    suite: str = Field(description="Suite of the kind geometry.")
-    task: str = Field(description="Name of a measurement of that suite, with alignment and uniformity.")
 
 
 class Headline(NamedTuple):

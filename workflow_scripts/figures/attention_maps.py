@@ -10,19 +10,16 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from pydantic import Field
 
 from workflow_scripts.columns.scores import ATTENTION
-from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.style import FigureStyle, empty_figure, in_lines, new_figure, short_names
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.style import empty_figure, in_lines, new_figure, short_names
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import wildcard
+from workflow_scripts.settings.figures.attention_maps import NEEDS as NEEDS
+from workflow_scripts.settings.figures.attention_maps import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"maps": "<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet"},
-    config="report.attention_maps",
-)
 COLUMNS = pa.schema(
     [
         ("run", pa.string()),
@@ -42,12 +39,6 @@ _PANEL_INCHES = 1.9
 _TOKEN_INCHES, _AROUND_INCHES = 0.095, 0.6  # of a map's height: a row, and its title and labels
 _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
 _KEYS = ["run", "layer", "query_position", "query_token", "key_position", "key_token"]
-
-
-class Config(Settings):
-    """What is drawn."""
-
-    layers: list[int] = Field(min_length=1, max_length=6, description="Layers, from 1; those that a run has.")
 
 
 class Maps(NamedTuple):

@@ -1,7 +1,7 @@
 """Labels of axes that name the data a column was measured on, which several figures print."""
 
 from workflow_scripts.reporting.called import Called
-from workflow_scripts.reporting.experiment import Column, Experiment, MeanColumn
+from workflow_scripts.settings.experiment import Column, Experiment, MeanColumn
 
 
 def column_label(experiment: Experiment, heading: str, called: Called) -> str:

@@ -16,50 +16,15 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, c
 
 from workflow_scripts.config import Settings
 from workflow_scripts.reporting.called import Called
+from workflow_scripts.settings.figures import Needs
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from workflow_scripts.figures.style import FigureStyle
+    from workflow_scripts.settings.style import FigureStyle
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 ConfigT = TypeVar("ConfigT", bound=Settings)
-
-
-class Needs(NamedTuple):
-    """What a figure reads; the job graph takes it from the source, so every value is a literal.
-
-    An experiment has the figure if the block of settings is there and every input has a file.
-    """
-
-    inputs: Mapping[str, str] = _NOTHING
-    """Role to the path of its files: one for each ``{run}`` and ``{seed}`` of the experiment, for each ``{suite}``
-    of the kind in the path before it, and for each ``{corpus}`` that its runs are trained on."""
-    config: str | None = None
-    """Path of the block that ``Config`` reads: ``report.<name>`` is shared by all experiments, a block
-    ``grids.{experiment}.<name>`` makes an experiment ask for the figure, ``extraction.figures.{figure}`` belongs to the
-    extraction study, whose figures name their module as ``kind``."""
-    trained: bool = False
-    """Whether runs without training are left out."""
-    method: Mapping[str, str] = _NOTHING
-    """Setting of a run's method to a shell pattern of its value; runs with another value are left out."""
-    runs: str | None = None
-    """Path of a list of runs; others are left out."""
-    suite: str | None = None
-    """Path of the name of a suite; others are left out."""
-    task: str | None = None
-    """Path of the name of a dataset; suites without it are left out."""
-
-    @property
-    def of_extraction(self) -> bool:
-        """Whether the figure is one of the extraction study."""
-        return (self.config or "").startswith("extraction.")
-
-    @property
-    def reads_models(self) -> bool:
-        """Whether the job loads models, and so needs their readouts' code."""
-        return any(pattern.endswith("/model/record.json") for pattern in self.inputs.values())
 
 
 class Request(NamedTuple, Generic[ConfigT]):
@@ -72,7 +37,7 @@ class Request(NamedTuple, Generic[ConfigT]):
     """Of a figure of the extraction study: definitions of the models, measures and variants that its block names."""
     called: Called = Called()
     """What readers see in place of the identifiers of runs, corpora and datasets."""
-    own_names: Mapping[str, str] = _NOTHING
+    own_names: Mapping[str, str] = MappingProxyType({})
     """Runs whose files have another experiment's name for them, and the name that this one has."""
 
 
@@ -82,8 +47,7 @@ class FigureModule(Protocol):
     NEEDS: Needs
 
     Config: type[Settings]
-    """The block at ``NEEDS.config``, or plain ``Settings`` where there is none. The schemas of the configuration are
-    written from it (``python -m workflow_scripts.tools.write_schema``)."""
+    """The block at ``NEEDS.config``, or plain ``Settings`` where there is none; both are in ``settings/figures``."""
 
     COLUMNS: "pa.Schema"
     """Columns of what is drawn, which is written next to the picture."""

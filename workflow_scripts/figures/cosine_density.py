@@ -16,20 +16,16 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
 
 from workflow_scripts.columns.scores import SIMILARITIES
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.style import COLOURS, INK, FigureStyle, empty_figure, new_figure, short_names
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.style import COLOURS, INK, empty_figure, new_figure, short_names
 from workflow_scripts.reporting.records import RunTable, run_tables
+from workflow_scripts.settings.figures.cosine_density import NEEDS as NEEDS
+from workflow_scripts.settings.figures.cosine_density import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"similarities": "<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet"},
-    config="report.cosine_density",
-    task="report.cosine_density.task",
-)
 COLUMNS = pa.schema(
     [
         ("run", pa.string()),
@@ -58,23 +54,6 @@ _HOW_DRAWN = "All panels have one scale. Ticks: medians."
 
 Floats = NDArray[np.float64]
 Group = tuple[float, float]
-
-
-class Config(Settings):
-    """Which pairs are drawn, and how."""
-
-    task: str = Field(description="Task of a suite of scored pairs.")
-    edges: list[float] = Field(
-        min_length=3, description="Edges of the groups, on the scale of the task's judgements."
-    )
-    bandwidth: float = Field(gt=0, le=0.5, description="Standard deviation of the kernel, in cosine.")
-
-    @field_validator("edges")
-    @classmethod
-    def _rising(cls, edges: list[float]) -> list[float]:
-        if any(low >= high for low, high in pairwise(edges)):
-            raise ValueError("edges must rise")
-        return edges
 
 
 def points(request: Request[Config]) -> pa.Table:

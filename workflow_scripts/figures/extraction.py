@@ -5,13 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
 
 from workflow_scripts.columns.extraction import EXTRACTION
-from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Request
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.extraction_cells import Names, Row, Scores
+from workflow_scripts.reporting.extraction_cells import Row, Scores
+from workflow_scripts.settings.extraction.cells import Names
 
 POINTS = pa.schema(
     [
@@ -29,13 +28,6 @@ POINTS = pa.schema(
 standard deviation over so many ``tasks``, null where y is no mean of tasks; ``note`` says why there is no y."""
 HUNDRED = "Correlations and accuracies are times 100."
 UNITS = f"Means over tasks; {HUNDRED[0].lower()}{HUNDRED[1:]}"
-
-
-class Drawing(Settings):
-    """What every figure of the study says of itself."""
-
-    title: str
-    below: str = Field(description="Table of the page below which the figure is placed.")
 
 
 def lacking(rows: Sequence[Row], part: Callable[[Row], str]) -> list[str]:

@@ -9,21 +9,17 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
-from pydantic import Field
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.layer_attention import layer_weights
-from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.loading import single_encoders
-from workflow_scripts.figures.style import FigureStyle, heading, in_lines, new_figure, short_names
+from workflow_scripts.figures.style import heading, in_lines, new_figure, short_names
 from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.settings.figures.layer_attention import NEEDS as NEEDS
+from workflow_scripts.settings.figures.layer_attention import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"models": "<results>/runs/{run}/seed{seed}/model/record.json"},
-    method={"readout.kind": "layer_attention", "readout.pooling": "*attention*"},
-    config="report.layer_attention",
-)
 COLUMNS = pa.schema(
     [
         ("run", pa.string()),
@@ -43,15 +39,6 @@ HOW_DRAWN = "Rows: layers that query; columns: layers that answer, 0 the embeddi
 _PANEL_INCHES = 2.4
 _BAR_WIDTH = 0.05  # of a map's
 _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
-
-
-class Config(Settings):
-    """Which sentences are drawn."""
-
-    sentences: list[str] = Field(
-        min_length=1, max_length=4, description="Each on its own, so nothing is padded."
-    )
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
 def points(request: Request[Config]) -> pa.Table:

@@ -3,24 +3,22 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import Field
 
-from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, lacking, measured, names_and_scores
-from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure, upright
-from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Model, Names, Row, Scores, Variant
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.extraction import POINTS, UNITS, lacking, measured, names_and_scores
+from workflow_scripts.figures.style import empty_panel, line_look, new_figure, upright
+from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Row, Scores, Variant
+from workflow_scripts.settings.extraction.cells import Model, Names
+from workflow_scripts.settings.figures.layer_lines import NEEDS as NEEDS
+from workflow_scripts.settings.figures.layer_lines import Config, Series
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
-    config="extraction.figures.{figure}",
-)
 COLUMNS = POINTS
 TITLE = "{title}"
 DESCRIPTION = "layer lines: {title}"
@@ -28,23 +26,6 @@ DESCRIPTION = "layer lines: {title}"
 _ROW_INCHES = 2.1
 _NAME_INCHES = 0.15
 _DIAMONDS = "Diamonds: scored in one layer only."
-
-
-class Series(Settings):
-    """One line."""
-
-    panel: str = Field(description="Column of panels it is drawn in.")
-    representation: str
-    weighting: str
-
-
-class Config(Drawing):
-    """Which lines of which measures."""
-
-    kind: Literal["layer_lines"]
-    measures: list[str] = Field(min_length=1, description="A row of panels each.")
-    series: list[Series] = Field(min_length=1)
-    sums: list[str] = Field(description="Sums of layers that end the horizontal axis.")
 
 
 def points(request: Request[Config]) -> pa.Table:

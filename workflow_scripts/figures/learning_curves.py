@@ -11,26 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from numpy.typing import NDArray
-from pydantic import Field
 
 from workflow_scripts.columns.training import HISTORY
-from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.curves import CURVES, draw_metric, how_lines_are_drawn
-from workflow_scripts.figures.style import (
-    FigureStyle,
-    empty_figure,
-    label_ends,
-    new_figure,
-    short_names,
-)
+from workflow_scripts.figures.style import empty_figure, label_ends, new_figure, short_names
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
+from workflow_scripts.settings.figures.learning_curves import NEEDS as NEEDS
+from workflow_scripts.settings.figures.learning_curves import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"histories": "<results>/runs/{run}/seed{seed}/history.parquet"},
-    trained=True,
-    config="report.learning_curves",
-)
 COLUMNS = CURVES
 """``loss`` is the mean of a block of steps at its middle, ``dev_score`` as measured."""
 TITLE = "Training loss and development score: {title}"
@@ -41,12 +31,6 @@ _PANEL_INCHES = 1.9
 _NAME_INCHES = 0.145
 
 Floats = NDArray[np.float64]
-
-
-class Config(Settings):
-    """How curves are drawn."""
-
-    loss_blocks: int = Field(gt=1, description="The loss is averaged over so many equal blocks of steps.")
 
 
 def points(request: Request[Config]) -> pa.Table:

@@ -3,23 +3,21 @@
 from collections.abc import Sequence
 from itertools import product
 from statistics import fmean
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from matplotlib import colormaps
 from matplotlib.figure import Figure
-from pydantic import Field
 
-from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.extraction import HUNDRED, POINTS, UNITS, Drawing, lacking, names_and_scores
-from workflow_scripts.figures.style import INK, PAPER, FigureStyle, empty_panel, new_figure
-from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Measure, Model, Names, Row, Scores, Variant
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.extraction import HUNDRED, POINTS, UNITS, lacking, names_and_scores
+from workflow_scripts.figures.style import INK, PAPER, empty_panel, new_figure
+from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Row, Scores, Variant
+from workflow_scripts.settings.extraction.cells import Measure, Model, Names
+from workflow_scripts.settings.figures.mixing_map import NEEDS as NEEDS
+from workflow_scripts.settings.figures.mixing_map import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
-    config="extraction.figures.{figure}",
-)
 COLUMNS = POINTS
 TITLE = "{title}"
 DESCRIPTION = "mixing map: {title}"
@@ -28,17 +26,6 @@ _ROW_INCHES = 2.4
 _ACROSS = 3
 _HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value, the number above it."
 _SHADES = colormaps["cividis"].resampled(32)
-
-
-class Config(Drawing):
-    """Which maps."""
-
-    kind: Literal["mixing_map"]
-    measures: list[str] = Field(min_length=1, description="A map each; a measure of all tasks may be split.")
-    split: bool = Field(description="Whether each task of a measure has a map of its own.")
-    representation: str
-    weighting: str
-    mixing_weights: list[float] = Field(min_length=2)
 
 
 def points(request: Request[Config]) -> pa.Table:

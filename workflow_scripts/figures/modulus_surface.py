@@ -11,14 +11,14 @@ import torch
 from matplotlib import colormaps
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from pydantic import Field
 
-from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.style import INK, FigureStyle, new_figure
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.style import INK, new_figure
 from workflow_scripts.losses.modulus import modulus_distance
+from workflow_scripts.settings.figures.modulus_surface import NEEDS as NEEDS
+from workflow_scripts.settings.figures.modulus_surface import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(config="grids.{experiment}.modulus_surface")  # no run is read
 COLUMNS = pa.schema([("k", pa.float64()), ("t", pa.float64()), ("loss", pa.float64())])
 """L_TMC at a ratio of moduli k and a cosine t, ratio by ratio."""
 TITLE = "Modulus constraint: {title}"
@@ -31,13 +31,6 @@ _PANEL_INCHES = 3.6
 _LEVELS = np.linspace(0, 1, 11)
 _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, len(_LEVELS) - 1)))
 _LINES = ["#111112"] * 4 + ["#f8f8f9"] * 5  # dark on light, then light on dark, whatever the paper
-
-
-class Config(Settings):
-    """Which part of the modulus loss is drawn (JTCSE, Fig. 3)."""
-
-    longest: float = Field(gt=1, description="Largest ratio k of the two moduli.")
-    steps: int = Field(ge=8, le=200, description="Points along each axis.")
 
 
 def points(request: Request[Config]) -> pa.Table:

@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
-from pydantic import Field
 
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import pearson, spearman
 from workflow_scripts.figures.axis_labels import column_label
-from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.named_points import (
     HOW_DRAWN,
     Mark,
@@ -23,14 +21,13 @@ from workflow_scripts.figures.named_points import (
     without_point,
     words,
 )
-from workflow_scripts.figures.style import COLOURS, FigureStyle, empty_figure, new_figure, upright
+from workflow_scripts.figures.style import COLOURS, empty_figure, new_figure, upright
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
+from workflow_scripts.settings.figures.scatter import NEEDS as NEEDS
+from workflow_scripts.settings.figures.scatter import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"table": "<results>/tables/{experiment}.parquet"},
-    config="grids.{experiment}.scatter",
-)
 COLUMNS = pa.schema(
     [
         ("run", pa.string()),
@@ -47,13 +44,6 @@ DESCRIPTION = "A point per run, one column of the table to the right, another up
 _PANEL_INCHES = 4.2
 
 Row = dict[str, Any]
-
-
-class Config(Settings):
-    """Two columns against each other, a point per run."""
-
-    x: str = Field(description="Heading of a column.")
-    y: str = Field(description="Heading of a column.")
 
 
 def points(request: Request[Config]) -> pa.Table:

@@ -20,10 +20,9 @@ from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from pydantic import Field
 
-from workflow_scripts.config import Settings
 from workflow_scripts.reporting.called import Called
+from workflow_scripts.settings.style import FigureStyle
 
 INK = "#1a1a1b"
 PAPER = "#fefeff"
@@ -76,14 +75,6 @@ _RC: dict[Any, Any] = {
     "axes.facecolor": "none",
     "svg.fonttype": "none",
 }
-
-
-class FigureStyle(Settings):
-    """What all figures share."""
-
-    width_inches: float = Field(
-        gt=2, le=20, description="Width of a figure; 7.3 inches are 700 pixels of a page."
-    )
 
 
 @contextmanager

@@ -14,16 +14,13 @@ from typing import Any
 import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import Field
 
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.axis_labels import column_label
-from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import (
     INK,
-    FigureStyle,
     empty_panel,
     label_ends,
     line_look,
@@ -33,13 +30,12 @@ from workflow_scripts.figures.style import (
 )
 from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.experiment import Experiment, experiment_of, is_measured
-from workflow_scripts.settings.names import Place
+from workflow_scripts.reporting.experiment import experiment_of
+from workflow_scripts.settings.experiment import Experiment, is_measured
+from workflow_scripts.settings.figures.sweep import NEEDS as NEEDS
+from workflow_scripts.settings.figures.sweep import Config, Plot
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"table": "<results>/tables/{experiment}.parquet"},
-    config="grids.{experiment}.sweep",
-)
 COLUMNS = pa.schema(
     [
         ("setting", pa.string()),
@@ -69,20 +65,6 @@ _PANEL_INCHES = 2.6
 _SPREAD = 0.5  # of the distance of two values, over which the points of all series are spread
 
 Row = dict[str, Any]
-
-
-class Plot(Settings):
-    """A panel that shows a column over the values of one setting, swept or said by ``at``."""
-
-    setting: Place
-    label: str = Field(description="Label of the axis, with its unit.")
-    heading: str | None = Field(default=None, description="Column that is shown; left out for the headline.")
-
-
-class Config(Settings):
-    """Which settings are drawn."""
-
-    plots: list[Plot] = Field(min_length=1, description="Panels, one below the other.")
 
 
 def points(request: Request[Config]) -> pa.Table:

@@ -10,10 +10,9 @@ from matplotlib.figure import Figure
 
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.config import Settings
-from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.curves import CURVES, SINGLE, what_diamonds_are
 from workflow_scripts.figures.style import (
-    FigureStyle,
     empty_figure,
     label_ends,
     line_look,
@@ -22,12 +21,10 @@ from workflow_scripts.figures.style import (
     upright,
 )
 from workflow_scripts.reporting.records import RunTable, run_tables
+from workflow_scripts.settings.figures.threshold_path import NEEDS as NEEDS
+from workflow_scripts.settings.figures.threshold_path import Config as Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"metrics": "<results>/runs/{run}/seed{seed}/metrics.parquet"},
-    method={"module": "three_r"},
-)
-Config = Settings  # it has none
 COLUMNS = CURVES
 TITLE = "Threshold of redundant dimensions: {title}"
 DESCRIPTION = (

@@ -9,23 +9,19 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
-from pydantic import Field
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.config import Settings
 from workflow_scripts.evaluation.correlation import cosine
-from workflow_scripts.evaluation.token_similarity import Unit, unit_cosines
-from workflow_scripts.figures.base import Needs, Request
+from workflow_scripts.evaluation.token_similarity import unit_cosines
+from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.loading import single_encoders
-from workflow_scripts.figures.style import FigureStyle, heading, in_lines, new_figure, short_names
+from workflow_scripts.figures.style import heading, in_lines, new_figure, short_names
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
+from workflow_scripts.settings.figures.token_similarity import NEEDS as NEEDS
+from workflow_scripts.settings.figures.token_similarity import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"models": "<results>/runs/{run}/seed{seed}/model/record.json"},
-    runs="grids.{experiment}.token_similarity.runs",
-    config="grids.{experiment}.token_similarity",
-)
 COLUMNS = pa.schema(
     [
         ("run", pa.string()),
@@ -51,16 +47,6 @@ _COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
 _ON_LIGHT, _ON_DARK = "#111112", "#f8f8f9"  # of numbers, whatever the paper
 
 Row = dict[str, Any]
-
-
-class Config(Settings):
-    """Two sentences, and the runs in which their words are compared (3R, Table 4 and Figs. 1 and 3)."""
-
-    runs: list[str] = Field(min_length=1, max_length=6, description="Runs of the grid, of one encoder each.")
-    sentences: list[str] = Field(min_length=2, max_length=2)
-    layer: int = Field(description="Hidden states: -1 the last layer, 0 the embedding output.")
-    unit: Unit = Field(description="Words, means of their pieces, or the pieces.")
-    max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
 def points(request: Request[Config]) -> pa.Table:

@@ -3,43 +3,28 @@
 from collections.abc import Sequence
 from itertools import product
 from statistics import fmean
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
-from pydantic import Field
 
 from workflow_scripts.evaluation.correlation import pearson
-from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.extraction import POINTS, UNITS, Drawing, lacking, measured, names_and_scores
-from workflow_scripts.figures.style import FigureStyle, empty_panel, line_look, new_figure
-from workflow_scripts.reporting.extraction_cells import Names, Row, Scores, Variants, variants_of
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.extraction import POINTS, UNITS, lacking, measured, names_and_scores
+from workflow_scripts.figures.style import empty_panel, line_look, new_figure
+from workflow_scripts.reporting.extraction_cells import Row, Scores, variants_of
+from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.figures.variant_scatter import NEEDS as NEEDS
+from workflow_scripts.settings.figures.variant_scatter import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
-    config="extraction.figures.{figure}",
-)
 COLUMNS = POINTS
 TITLE = "{title}"
 DESCRIPTION = "variant scatter: {title}"
 
 _PANEL_INCHES = 3.6
 _MARKS = "os^Dv<>P"
-
-
-class Config(Drawing):
-    """Which measures of which cells."""
-
-    kind: Literal["variant_scatter"]
-    x: str
-    y: str
-    models: list[str] = Field(min_length=1)
-    variants: list[Variants] = Field(min_length=1)
-    y_scale: Literal["linear", "log"]
-    note: str | None = Field(description="What readers should know of the measures.")
-    correlation: bool = Field(description="Whether the legend says how x and y of a model correlate.")
 
 
 def points(request: Request[Config]) -> pa.Table:

@@ -9,22 +9,16 @@ from pathlib import Path
 
 import pyarrow as pa
 from matplotlib.figure import Figure
-from pydantic import Field
 
 from workflow_scripts.columns.corpora import WORD_COUNTS
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Needs, Request
-from workflow_scripts.figures.style import COLOURS, FigureStyle, new_figure
+from workflow_scripts.figures.base import Request
+from workflow_scripts.figures.style import COLOURS, new_figure
 from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.settings.figures.word_frequencies import NEEDS as NEEDS
+from workflow_scripts.settings.figures.word_frequencies import Config
+from workflow_scripts.settings.style import FigureStyle
 
-NEEDS = Needs(
-    inputs={
-        "words": "<results>/corpora/{corpus}/words.parquet",
-        "printed": "resources/published/three_r_table5.csv",
-    },
-    config="grids.{experiment}.word_frequencies",
-)
 COLUMNS = pa.schema(
     [
         ("rank", pa.int32()),
@@ -41,12 +35,6 @@ TITLE = "Words of the corpus by frequency: {title}"
 DESCRIPTION = "Number of occurrences and rate of change over the rank of a word, the paper's as points."
 
 _PANEL_INCHES = 1.9
-
-
-class Config(Settings):
-    """The most frequent words of the corpus that the grid's runs train on."""
-
-    words: int = Field(gt=1, description="Number of words that are drawn.")
 
 
 def points(request: Request[Config]) -> pa.Table:

@@ -29,20 +29,11 @@ from workflow_scripts.graph.resources import (
 from workflow_scripts.graph.rows import corpus_findings
 from workflow_scripts.graph.run_checks import RunChecks
 from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, paper_of, runs_of
-from workflow_scripts.graph.schema import GRID_SCHEMA, SCHEMA, read_schema, schema_findings, validator_of
 from workflow_scripts.graph.sizes import sizes_of
 from workflow_scripts.graph.yaml_files import not_finite, read_yaml, reading_findings
 from workflow_scripts.planning.rates import read_rates
-from workflow_scripts.settings.mlm import ContinueMlm, Sizes
-
-
-def check(value: Any, schema: Mapping[str, Any], place: str) -> None:
-    """Hold ``value`` to a JSON Schema.
-
-    Raises:
-        ConfigError: with a line for each mistake.
-    """
-    refuse(schema_findings(value, validator_of(schema), place))
+from workflow_scripts.settings.mlm import ContinueMlm
+from workflow_scripts.settings.study import Grid, Study
 
 
 def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path) -> dict[str, Any]:
@@ -62,7 +53,7 @@ def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path
         ConfigError: with a line for each mistake: the key, what was found and what to do.
     """
     grids, findings = read_files(config, files, folder)
-    refuse([*findings, *content_findings(config, grids, folder), *_of_rates(folder / "rates.yaml")])
+    refuse([*findings, *content_findings(config, grids), *_of_rates(folder / "rates.yaml")])
     return grids
 
 
@@ -114,20 +105,17 @@ def rules_in(root: Path) -> dict[str, str]:
     return {named[1]: part for part in parts if (named := re.match(r" (\w+):", part))}
 
 
-def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any], folder: Path) -> Iterator[str]:
+def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:
     """Keys, types and ranges in a configuration and its grids, each by itself.
 
     Args:
         config: The configuration, whatever it holds.
         grids: Its grids by name, whatever they hold.
-        folder: The folder ``config``.
     """
-    yield from not_finite(config, "")
-    yield from schema_findings(config, validator_of(read_schema(folder / SCHEMA)), "")
-    validator = validator_of(read_schema(folder / GRID_SCHEMA))
+    yield from [*not_finite(config, "")] or mistakes(Study, config, "")
     for name, grid in grids.items():
-        yield from not_finite(grid, f"experiments/{name}.yaml: ")
-        yield from schema_findings(grid, validator, f"experiments/{name}.yaml: ")
+        place = f"experiments/{name}.yaml: "
+        yield from [*not_finite(grid, place)] or mistakes(Grid, grid, place)
 
 
 def _of_grids(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:
@@ -214,8 +202,6 @@ def _of_runs(
             block = config["continue_mlm"] | {"training": adapting_training(config, adapt)}
             masked, found = read(ContinueMlm, block, place)
             yield from found
-            if adapt.get("afresh"):
-                yield from mistakes(Sizes, adapt["afresh"], f"{place}afresh.")
             if masked:
                 misfits = masked.training.misfits(adapt["corpus"], checks.rows(adapt["corpus"]))
                 yield from (f"{place}{line}" for line in misfits)

@@ -8,9 +8,10 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.findings import advice, unknown
 from workflow_scripts.graph.grid_columns import one_column_a_task
+from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.runs import runs_of
-from workflow_scripts.graph.schema import CLAIM_SCHEMA, read_schema, schema_findings, validator_of
 from workflow_scripts.graph.yaml_files import not_finite, read_yaml
+from workflow_scripts.settings.claims import ClaimFile
 
 FOLDER = "config/claims"
 
@@ -54,20 +55,10 @@ def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Pa
             yield str(error)
             continue
         place = f"claims/{paper}.yaml: "
-        found = [*not_finite(content, place), *_of_content(content, place, root)]
+        found = [*not_finite(content, place)] or mistakes(ClaimFile, content, place)
         yield from found
         if not found:
             yield from _of_names(config, grids, root, paper, content)
-
-
-def _of_content(content: Any, place: str, root: Path) -> Iterator[str]:
-    """Keys, types and ranges, and that a margin is given where one is read."""
-    found = [*schema_findings(content, validator_of(read_schema(root / "config" / CLAIM_SCHEMA)), place)]
-    yield from found
-    for name, claim in content["claims"].items() if not found else ():
-        if (claim["expects"] == "same") != (claim.get("margin") is not None):
-            does = "needs" if claim["expects"] == "same" else "reads no"
-            yield f"{place}claims.{name}.margin: a claim that expects {claim['expects']} {does} margin. Correct it."
 
 
 def _of_names(

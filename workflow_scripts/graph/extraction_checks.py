@@ -7,8 +7,9 @@ from typing import Any
 from workflow_scripts.extraction.blocks import settings_of, tasks_of
 from workflow_scripts.extraction.possible import impossible
 from workflow_scripts.graph.findings import unknown
-from workflow_scripts.graph.references import FORMS_OF_KIND, dataset_of, of_templates, single_encoder
-from workflow_scripts.graph.suites import Cells, written
+from workflow_scripts.graph.references import dataset_of, single_encoder
+from workflow_scripts.graph.suites import suite_class
+from workflow_scripts.settings.suites import Cells
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
 """Of Wikitext's sentences, which are no suite's."""
@@ -25,7 +26,6 @@ def extraction_findings(config: Mapping[str, Any]) -> Iterator[str]:
     for kind, suite in extraction["suites"].items():
         if suite:
             yield from unknown(suite, config["suites"][kind], f"extraction.suites.{kind}")
-    yield from of_templates(extraction["templates"], "extraction.templates")
     for name, block in extraction["representations"].items():
         if block.get("template"):
             place = f"extraction.representations.{name}.template"
@@ -69,10 +69,11 @@ def _of_measure(config: Mapping[str, Any], measure: Mapping[str, Any], place: st
     if kind != "isotropy":
         suites = config["suites"][kind].values()
         tasks = {task for suite in suites for task in tasks_of(suite)}
-        form = FORMS_OF_KIND.get(kind)
+        form = suite_class(kind).form
         tasks |= {name for name, block in config["datasets"].items() if block["form"] == form}
         yield from _each(measure["tasks"] or [], tasks, f"{place}.tasks")
-        each = (written(kind, suite, config["mteb"]["lists"]) for suite in suites)
+        found = (suite_class(kind).parse(suite, f"suites.{kind}") for suite in suites)
+        each = (suite.written(config["mteb"]["lists"]) for suite in found)
         cells = frozenset(cell for suite in each for of_task in suite.values() for cell in of_task)
     yield from _each(metrics, {name for _, name in cells}, f"{place}.metrics")
     patterns = sorted({pattern for pattern, metric in cells if metric in metrics})

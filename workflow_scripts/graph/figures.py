@@ -1,22 +1,20 @@
 """Which figures a study has and what each of them reads, asked while Snakemake builds the job graph.
 
-A figure says so in its module (``figures.base.Needs``). The declaration is taken from the source: an import of the
-module would load Matplotlib, and for some PyTorch, in every job.
+A figure says so in its settings (``settings.figures.Needs``).
 """
 
-import ast
+import importlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.config import names_in
+from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.blocks import files_of_figure
 from workflow_scripts.extraction.blocks import names as extraction_names
-from workflow_scripts.figures.base import Needs
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.names import called, called_runs
@@ -25,8 +23,8 @@ from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at, one_of
 from workflow_scripts.graph.study import Study
-from workflow_scripts.provenance.closure import PACKAGE
 from workflow_scripts.provenance.line import THEN
+from workflow_scripts.settings.figures import Needs
 
 Found = TypeVar("Found")
 
@@ -39,27 +37,10 @@ class _Place(NamedTuple):
 
 
 @cache
-def declared_figures(folder: Path = PACKAGE / "figures") -> dict[str, Needs]:
-    """What every figure needs, by the name of its module.
-
-    Raises:
-        ConfigError: if a module declares something else than literals.
-    """
-    found = {path.stem: _needs_in(path) for path in sorted(folder.glob("[a-z]*.py"))}
-    return {name: needs for name, needs in found.items() if needs}
-
-
-def _needs_in(path: Path) -> Needs | None:
-    """What a module assigns to ``NEEDS``; None for a module that is no figure."""
-    for node in ast.parse(path.read_text("utf-8")).body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id="NEEDS")], value=ast.Call(args=[], keywords=given)):
-                try:
-                    return Needs(**{str(word.arg): ast.literal_eval(word.value) for word in given})
-                except (TypeError, ValueError) as error:
-                    message = f"{path}: NEEDS: {error}. Write fields of figures.base.Needs, as literals."
-                    raise ConfigError(message) from error
-    return None
+def declared_figures() -> dict[str, Needs]:
+    """What every figure needs, by its name."""
+    package = "workflow_scripts.settings.figures"
+    return {name: importlib.import_module(f"{package}.{name}").NEEDS for name in names_in(package)}
 
 
 def without_figures(grid: Mapping[str, Any]) -> Config:

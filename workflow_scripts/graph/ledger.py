@@ -8,9 +8,10 @@ from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.coverage import FIGURE, SETTING, Ledger, PrintedCell
-from workflow_scripts.reporting.dataset_statistics import DIGITS, Statistics
-from workflow_scripts.reporting.extraction_cells import Names
-from workflow_scripts.reporting.extraction_tables import ExtractionTable, places
+from workflow_scripts.reporting.extraction_tables import places
+from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.statistics import DIGITS, Statistics
+from workflow_scripts.settings.extraction.tables import ExtractionTable
 
 
 def ledger_findings(cells: Iterable[PrintedCell], ledgers: Iterable[Ledger], study: Study) -> Iterator[str]:

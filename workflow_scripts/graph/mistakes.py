@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 from workflow_scripts.config import Settings
 from workflow_scripts.graph.findings import advice
+from workflow_scripts.settings.partial import Partial
 
 S = TypeVar("S", bound=Settings)
 _LONGEST = 300
@@ -109,8 +110,17 @@ def _at_place(place: str, found: Sequence[Mistake], value: Any) -> list[str]:
 
 
 def _mistakes(kind: type[Settings], value: Any, error: ValidationError) -> list[Mistake]:
-    found = [_placed(kind, value, one) for one in error.errors(include_url=False)]
+    all_found = [_placed(kind, value, one) for one in error.errors(include_url=False)]
+    keys = [one.path for one in all_found if _is_of_key(one)]
+    found = [
+        one for one in all_found if _is_of_key(one) or not any(one.path[: len(key)] == key for key in keys)
+    ]
     return sorted(_nearest(found, 0), key=lambda one: one.path)
+
+
+def _is_of_key(one: Mistake) -> bool:
+    """Whether a name is wrong that a user of the configuration chose; what stands under it is not read then."""
+    return one.kind == "string_pattern_mismatch" and one.path[-1:] == (one.found,)
 
 
 def _placed(kind: Any, value: Any, error: ErrorDetails) -> Mistake:
@@ -119,6 +129,8 @@ def _placed(kind: Any, value: Any, error: ErrorDetails) -> Mistake:
     keys: Sequence[str] = ()
     meaning = ""
     for step in error["loc"]:
+        if step == "[key]":  # it is the key itself that is wrong
+            break
         kind, one_of, union = _plain(kind)
         if union:
             kind = _form(union, one_of, step)
@@ -130,9 +142,6 @@ def _placed(kind: Any, value: Any, error: ErrorDetails) -> Mistake:
             keys, field = [*fields], fields.get(str(step))
             kind = Annotated[field.annotation, field] if field else Any
             meaning = (field.description or "") if field else ""
-        elif step == "[key]":
-            kind = get_args(kind)[0]
-            continue
         else:
             kind, keys = next(iter(get_args(kind)[-1:]), Any), ()
         path.append(str(step))
@@ -149,6 +158,8 @@ def _plain(kind: Any) -> tuple[Any, str | None, list[Any]]:
     while get_origin(kind) is Annotated:
         kind, *metadata = get_args(kind)
         key = next((one.discriminator for one in metadata if getattr(one, "discriminator", None)), key)
+        marks = [mark for one in metadata for mark in (one, *getattr(one, "metadata", ()))]
+        kind = next((mark.whole for mark in marks if isinstance(mark, Partial)), kind)
     if get_origin(kind) not in (Union, UnionType):
         return kind, key, []
     several = [one for one in get_args(kind) if one is not NoneType]
@@ -156,14 +167,11 @@ def _plain(kind: Any) -> tuple[Any, str | None, list[Any]]:
 
 
 def _form(union: Sequence[Any], key: str | None, name: Any) -> Any:
-    """The form that pydantic calls ``name``: by the value of a key, or by its class."""
+    """The form that pydantic calls ``name``: by the value of a key, or by its class, validators around it."""
+    last = re.search(r"(\w*)\]*$", str(name))
     for kind in (_plain(one)[0] for one in union):
-        fields = getattr(kind, "model_fields", {})
-        if (
-            name in get_args(fields[key].annotation)
-            if key in fields
-            else name == getattr(kind, "__name__", "")
-        ):
+        field = getattr(kind, "model_fields", {}).get(key)
+        if name in get_args(field.annotation) if field else last and last[1] == getattr(kind, "__name__", ""):
             return kind
     return Any
 
@@ -258,10 +266,10 @@ def _words(one: Mistake) -> Iterator[str]:
             yield f"{path}: {_none_of(one.found, _expected(one.context['expected']))}"
         case "union_tag_invalid":
             key = str(one.context["discriminator"]).strip("'")
-            yield f"{path}.{key}: {_none_of(one.context['tag'], _expected(one.context['expected_tags']))}"
+            yield f"{path}.{key}: {_none_of(one.context['tag'], sorted(_expected(one.context['expected_tags'])))}"
         case "union_tag_not_found":
             yield f"{path}: without {str(one.context['discriminator']).strip(chr(39))}. Write it there."
-        case "string_pattern_mismatch" if one.path and one.path[-1] == one.found:  # a key
+        case _ if _is_of_key(one):
             yield f"{path}: {_no_name(one.context['pattern'])}"
         case _:
             meaning = f" ({one.meaning})" if one.meaning else ""

@@ -1,22 +1,16 @@
 """Whether every name that the configuration uses is defined, and of the form that its user reads."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.evaluators import evaluators
 from workflow_scripts.graph.findings import unknown
 from workflow_scripts.graph.grid_columns import numbered_columns
 from workflow_scripts.graph.names import ambiguity_findings, name_findings
 from workflow_scripts.graph.readers import reader_findings
 from workflow_scripts.graph.runs import baselines_of, runs_of
-from workflow_scripts.graph.suites import column_findings, timed, written
+from workflow_scripts.graph.suites import column_findings, kinds, suite_class
 
-FORMS_OF_KIND = {"sts": "pairs", "search": "labelled"} | evaluators()
-"""Kinds of suites whose datasets all have one form."""
-ON_GPU = ("sts", "geometry", "search", "mteb", "extraction", *evaluators())
-"""Kinds of suites whose jobs may have a GPU, and the study without training; a test holds them to the rules."""
 TEXTS = ("sentences", "pairs")
 """Forms of datasets whose texts are read, whatever else is in them."""
 
@@ -79,16 +73,17 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
     if config["development"]["dataset"]:
         yield from dataset_of(config, config["development"]["dataset"], "development.dataset", "pairs")
     for kind in config["evaluation"]["on_gpu"]:
-        if kind in config["suites"] and kind not in ON_GPU:
+        if kind in kinds() and not suite_class(kind).on_gpu:
             yield f"evaluation.on_gpu: no job of {kind} computes on a GPU. Leave it out."
         else:
-            yield from unknown(kind, ON_GPU, "evaluation.on_gpu")
-    alpha, power = (config["significance"][key] for key in ("alpha", "power"))
-    if power <= alpha:
-        yield f"significance.power: {power:g}, not above alpha {alpha:g}, which chance alone has. Raise it."
+            yield from unknown(kind, on_gpu(), "evaluation.on_gpu")
     yield from _of_suites(config)
     yield from _of_report(config)
-    yield from of_templates(config["methods"], "methods")
+
+
+def on_gpu() -> list[str]:
+    """Kinds of suites whose jobs may have a GPU, and the study without training."""
+    return [*(kind for kind, found in kinds().items() if found.on_gpu), "extraction"]
 
 
 def _of_corpus(config: Mapping[str, Any], name: str) -> Iterator[str]:
@@ -187,7 +182,7 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
                 found = f"suites.{kinds[name]} has that name too"
                 yield f"{place}: {found}. Rename one: tables tell suites apart by name."
             kinds[name] = kind
-            forms = [FORMS_OF_KIND[kind]] if kind in FORMS_OF_KIND else []
+            forms = filter(None, [suite_class(kind).form])
             for dataset in suite.get("datasets", []):
                 yield from dataset_of(config, dataset, f"{place}.datasets", *forms)
             for task, one in suite.get("positives", {}).items():
@@ -201,8 +196,6 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
                 yield from unknown(task, suite["datasets"], f"{place}.graded")
             for tasks in suite.get("lists", []):
                 yield from unknown(tasks, config["mteb"]["lists"], f"{place}.lists")
-            for task in sorted(suite.get("positives", {}).keys() & suite.get("samples", {}).keys()):
-                yield f"{place}.samples.{task}: positives has that name too. Rename one."
 
 
 def _of_threshold(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -235,22 +228,8 @@ def _of_report(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_edges(edges: Sequence[float], judged: Sequence[float] | None, task: str) -> Iterator[str]:
     place = f"report.cosine_density.edges: {', '.join(f'{edge:g}' for edge in edges)}"
-    if any(low >= high for low, high in pairwise(edges)):
-        yield f"{place} do not rise. Sort them, each once."
-    elif judged and (edges[0] > judged[0] or edges[-1] < judged[1]):
+    if judged and (edges[0] > judged[0] or edges[-1] < judged[1]):
         yield f"{place}; judgements of {task} reach from {judged[0]:g} to {judged[1]:g}. Widen them."
-
-
-def of_templates(node: Any, place: str) -> Iterator[str]:
-    """Templates anywhere in a section, each of which has one place for the sentence."""
-    if isinstance(node, list):
-        node = {str(number): part for number, part in enumerate(node)}
-    if isinstance(node, dict):
-        if "add_period" in node and (times := node["text"].count("[X]")) != 1:
-            found = f"the place of the sentence, [X], occurs {times} times"
-            yield f"{place}.text: {found}. Write it once."
-        for key, part in node.items():
-            yield from of_templates(part, f"{place}.{key}")
 
 
 def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -261,8 +240,6 @@ def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str
             continue
         for suite in suites:
             yield from unknown(suite, config["suites"][kind], f"{place}: suites.{kind}")
-    for seed in sorted({seed for seed in grid["seeds"] if grid["seeds"].count(seed) > 1}):
-        yield f"{place}: seeds: {seed} is listed twice. Leave one."
     runs = runs_of(grid)
     for name, block in grid.items():  # of a figure
         for run in block.get("runs", []) if isinstance(block, Mapping) else []:
@@ -294,48 +271,33 @@ def _of_baselines(grid: Mapping[str, Any], runs: Mapping[str, Any], place: str) 
 
 
 def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Columns against what their suites write, and headings against the columns."""
+    """Columns against what their suites write."""
+    lists = config["mteb"]["lists"]
     asked = {
-        suite: (kind, config["suites"][kind][suite])
+        suite: suite_class(kind).parse(config["suites"][kind][suite], f"suites.{kind}.{suite}")
         for kind, suites in grid["suites"].items()
         for suite in suites
         if suite in config["suites"].get(kind, {})
     }
     columns = list(numbered_columns(grid))
-    repeatable = [column for _, column in columns if not column.get("measured")]
-    scores = [column["heading"] for column in repeatable if "suite" in column]
-    means = [column["heading"] for column in repeatable if "mean_of" in column]
-    seen: set[str] = set()
+    repeatable = [column["heading"] for _, column in columns if not column.get("measured")]
     for number, column in columns:
         where = f"{place}: columns.{number} ({column['heading']})"
-        if column["heading"] in seen:
-            yield f"{where}.heading: another column has that heading. Rename one."
-        seen.add(column["heading"])
-        if "mean_of" in column:
-            for heading in column["mean_of"]:
-                yield from unknown(heading, scores, f"{where}.mean_of")
-        elif "ratio_of" in column:
-            for heading in column["ratio_of"]:
-                yield from unknown(heading, [*scores, *means], f"{where}.ratio_of")
-        elif "gain_of" in column:
-            yield from unknown(column["gain_of"], [*scores, *means], f"{where}.gain_of")
-        elif "path_of" in column:
-            continue  # what a method records is known when it is trained
-        elif column["suite"] in asked:
-            kind, suite = asked[column["suite"]]
-            scored, times = written(kind, suite, config["mteb"]["lists"]), timed(kind, suite)
-            yield from column_findings(column, scored, times, where)
+        if "suite" not in column:  # computed from other columns, or recorded by a method that is trained
+            continue
+        if column["suite"] in asked:
+            suite = asked[column["suite"]]
+            yield from column_findings(column, suite.written(lists), suite.timed(), where)
         elif len(asked) == sum(
             map(len, grid["suites"].values())
         ):  # else it may be of the suite that is misspelt
             yield from unknown(column["suite"], asked, f"{where}.suite")
-    yield from _of_headings(grid, [column["heading"] for column in repeatable], place)
+    yield from _of_headings(grid, repeatable, place)
 
 
 def _of_headings(grid: Mapping[str, Any], headings: list[str], place: str) -> Iterator[str]:
     """Columns that figures name, which are never measured ones, and settings that plots show."""
-    named = {"headline": grid.get("headline")}
-    named |= {f"scatter.{axis}": heading for axis, heading in (grid.get("scatter") or {}).items()}
+    named = {f"scatter.{axis}": heading for axis, heading in (grid.get("scatter") or {}).items()}
     plots = (grid.get("sweep") or {}).get("plots", [])
     named |= {f"sweep.plots.{number}.heading": plot.get("heading") for number, plot in enumerate(plots)}
     for key, heading in named.items():

@@ -3,12 +3,13 @@
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.columns.extraction import TOKEN_SUMS
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.extraction.averages import Averages, shard_of, sum_states, sums_tables
+from workflow_scripts.extraction.averages import shard_of, sum_states, sums_tables
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import check_model_folder, read_table, writing_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.extraction.averages import Averages
 
 
 def main() -> None:

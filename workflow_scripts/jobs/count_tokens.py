@@ -5,11 +5,12 @@ from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.representations import WordTokeniser
 from workflow_scripts.extraction.weighting import count_documents, read_vocabulary
-from workflow_scripts.extraction.wikitext import Wikitext, counts_table, sentences_of
+from workflow_scripts.extraction.wikitext import counts_table, sentences_of
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import check_model_folder, read_table, write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.extraction.wikitext import Wikitext
 
 
 def main() -> None:

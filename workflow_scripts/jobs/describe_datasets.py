@@ -8,9 +8,10 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.artefacts import check_model_folder, write_table
 from workflow_scripts.provenance.job import parse_job
-from workflow_scripts.reporting.dataset_statistics import Statistics, build
+from workflow_scripts.reporting.dataset_statistics import build
 from workflow_scripts.reporting.extraction_tables import read_printed
 from workflow_scripts.reporting.records import record_of
+from workflow_scripts.settings.extraction.statistics import Statistics
 
 
 def main() -> None:

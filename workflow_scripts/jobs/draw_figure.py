@@ -6,11 +6,12 @@ import pyarrow as pa
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figures.base import Request, load_figure, of_pattern
-from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import write_page, write_table
 from workflow_scripts.provenance.job import parse_job
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.labels import split_labels
+from workflow_scripts.settings.style import FigureStyle
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ def main() -> None:
     )
     evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{job.wildcards['kind']}")
     config = evaluator.Config.parse(job.settings["suite"], f"suites ({job.wildcards['suite']})")
-    form = FORMS[evaluator.FORM]
+    form = FORMS[config.form]
     tasks = {
         path.stem: _task(path, read_table(path, form), evaluator, config) for path in job.many("datasets")
     }

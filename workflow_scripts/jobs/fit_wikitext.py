@@ -4,9 +4,10 @@ from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.opening import Files, open_representation
 from workflow_scripts.extraction.study import JobSettings, Learnt, absent, fits_table, learn, plan, rows_of
-from workflow_scripts.extraction.wikitext import Wikitext, isotropy, sentences_of
+from workflow_scripts.extraction.wikitext import isotropy, sentences_of
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.extraction.wikitext import Wikitext
 
 
 def main() -> None:

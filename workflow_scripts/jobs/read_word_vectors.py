@@ -4,10 +4,10 @@ from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.extraction.representations import WordRepresentation
 from workflow_scripts.extraction.word_vectors import expected, locate, read
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.settings.extraction.representations import WordRepresentation
 
 
 def main() -> None:

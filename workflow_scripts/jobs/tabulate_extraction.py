@@ -4,9 +4,11 @@ from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import parse_job
-from workflow_scripts.reporting.extraction_cells import Names, Scores
-from workflow_scripts.reporting.extraction_tables import ExtractionTable, build, read_printed
+from workflow_scripts.reporting.extraction_cells import Scores
+from workflow_scripts.reporting.extraction_tables import build, read_printed
 from workflow_scripts.reporting.records import record_of, wildcard
+from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.tables import ExtractionTable
 
 
 def main() -> None:

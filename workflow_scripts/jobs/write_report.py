@@ -31,6 +31,7 @@ from workflow_scripts.reporting.trainings import (
     sentences,
     steps,
 )
+from workflow_scripts.settings.page import Config as PageConfig
 
 
 def main() -> None:
@@ -56,7 +57,7 @@ def main() -> None:
         outputs=["report"],
         measured=["speeds"],
     )
-    config = page.Config.parse(job.settings["page"], "report.page")
+    config = PageConfig.parse(job.settings["page"], "report.page")
     record = job.record()
     report = job.outputs["report"]
     corpora = _corpora(job, config.top_words)

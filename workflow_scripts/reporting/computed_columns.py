@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from workflow_scripts.reporting.experiment import (
+from workflow_scripts.reporting.records import RunTable
+from workflow_scripts.settings.experiment import (
     AnyColumn,
     Column,
     GainColumn,
@@ -16,7 +17,6 @@ from workflow_scripts.reporting.experiment import (
     RatioColumn,
     read_by,
 )
-from workflow_scripts.reporting.records import RunTable
 
 
 class Values(NamedTuple):

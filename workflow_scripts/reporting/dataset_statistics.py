@@ -9,55 +9,18 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
 
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.reporting.experiment import Column, Experiment, RunBlock
 from workflow_scripts.reporting.extraction_tables import Printed
+from workflow_scripts.settings.extraction.statistics import DIGITS, Row, Statistics
 
 Tokenise = Callable[[list[str]], Iterable[Sequence[str]]]
-
-DIGITS = {
-    "N": 0, "C": 0, "L/S": 1, "vocabulary W": 0, "vocabulary B": 0, "tokens W": 1, "tokens B": 1,
-    "alphabetic W, %": 0, "alphabetic B, %": 0,
-}  # fmt: skip
-"""Columns as the paper calls them, and their decimals; W is for words, B for the encoder's pieces."""
-
-
-class Row(Settings):
-    """One dataset, or one of its splits."""
-
-    name: str = Field(description="As the paper prints it.")
-    split: str = Field(description="Split, as the paper prints it; empty for the whole dataset.")
-    dataset: str = Field(description="Name of the dataset; if it has splits, the rows of `split` are used.")
-    graded: bool = Field(description="Whether labels are grades, whose extremes are compared, or classes.")
-    words: Literal["whitespace", "marks_apart"] = Field(description="What W counts as words.")
-
-
-class Statistics(Settings):
-    """One table."""
-
-    title: str
-    source: str
-    rows: list[Row] = Field(min_length=1)
-
-    def described(self) -> Experiment:
-        """The description from which a table is formatted."""
-        columns = [
-            Column(heading=name, suite="", task="", aggregation="", metric="", scale=1, digits=digits)
-            for name, digits in DIGITS.items()
-        ]
-        return Experiment(
-            title=self.title, source=self.source, seeds=[0], baseline=None, suites={},
-            runs=[RunBlock(method="frozen", encoder="frozen")], columns=columns,
-        )  # fmt: skip
 
 
 def build(

@@ -8,66 +8,21 @@ paper's tables agree with each other to .06 (O-87).
 from collections.abc import Iterable, Mapping
 from itertools import product
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pydantic import Field
 
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import summarise
-from workflow_scripts.reporting.experiment import Column, Experiment, RunBlock
-from workflow_scripts.reporting.extraction_cells import Names, Scores, Values, Variant, Variants, variants_of
+from workflow_scripts.reporting.extraction_cells import Scores, Values, Variant, variants_of
 from workflow_scripts.reporting.published import read_rows
+from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.tables import ExtractionTable
 
 Row = dict[str, Any]
 
 _PRINTED = ("group", "row", "column", "value", "source")
-
-
-class ExtractionTable(Settings):
-    """One table."""
-
-    title: str
-    source: str = Field(description="Paper and table.")
-    columns: Literal["models", "measures"] = Field(
-        description="What the columns are; rows are variants, or models where columns are measures."
-    )
-    models: list[str] = Field(min_length=1)
-    measures: list[str] = Field(min_length=1)
-    variants: list[Variants] = Field(min_length=1)
-    digits: int = Field(ge=0, le=6, description="Decimals printed.")
-
-    def described(self, names: Names) -> Experiment:
-        """What laying out a table reads: title, source, headings and their digits."""
-        headings = self.models if self.columns == "models" else self.measures
-        scales = {name: measure.scale for name, measure in names.measures.items()}
-        of_rows = {scales[measure] for measure in self.measures}
-        scale = of_rows.pop() if len(of_rows) == 1 else 1.0  # a column of models says nothing of several
-        columns = [
-            Column(
-                heading=heading, suite="", task="", aggregation="", metric="",
-                scale=scales.get(heading, scale), digits=self.digits,
-            )
-            for heading in headings
-        ]  # fmt: skip
-        return Experiment(
-            title=self.title, source=self.source, seeds=[0], baseline=None, suites={},
-            runs=[RunBlock(method="frozen", encoder="frozen")], columns=columns,
-        )  # fmt: skip
-
-    def shown(self, names: Names) -> dict[str, str]:
-        """Rows and columns that readers see under another name than the paper's."""
-        several = len({place.group for place in places(self, names)}) > 1
-        words = {model: names.model(model) for model in self.models}
-        if self.columns == "models":
-            return {model: word for model, word in words.items() if word != model}
-        return {
-            place.run(several=several): place._replace(row=words[place.model]).run(several=several)
-            for place in places(self, names)
-            if words[place.model] != place.model
-        }
 
 
 class Place(NamedTuple):
@@ -101,6 +56,19 @@ def places(table: ExtractionTable, names: Names) -> list[Place]:
         Place(variant.text(names), model, measure, model, variant, measure)
         for variant, model, measure in product(variants, table.models, table.measures)
     ]
+
+
+def shown(table: ExtractionTable, names: Names) -> dict[str, str]:
+    """Rows and columns that readers see under another name than the paper's."""
+    several = len({place.group for place in places(table, names)}) > 1
+    words = {model: names.model(model) for model in table.models}
+    if table.columns == "models":
+        return {model: word for model, word in words.items() if word != model}
+    return {
+        place.run(several=several): place._replace(row=words[place.model]).run(several=several)
+        for place in places(table, names)
+        if words[place.model] != place.model
+    }
 
 
 def build(

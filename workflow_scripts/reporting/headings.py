@@ -6,11 +6,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.reporting.dataset_statistics import Statistics
-from workflow_scripts.reporting.experiment import Experiment, experiment_of
-from workflow_scripts.reporting.extraction_cells import Names
-from workflow_scripts.reporting.extraction_tables import ExtractionTable
+from workflow_scripts.reporting.experiment import experiment_of
+from workflow_scripts.reporting.extraction_tables import shown
 from workflow_scripts.reporting.records import record_of
+from workflow_scripts.settings.experiment import Experiment
+from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.statistics import Statistics
+from workflow_scripts.settings.extraction.tables import ExtractionTable
 from workflow_scripts.settings.significance import Config as Significance
 
 _NO_TESTS = 0.05  # level of significance for tables without tests
@@ -46,7 +48,7 @@ def headings_of(path: Path) -> HeadedTable:
             table.described(names),
             _NO_TESTS,
             "config/extraction.yaml",
-            table.shown(names),
+            shown(table, names),
         )
     if record.rule == "describe_datasets":
         name = record.wildcards["statistics"]

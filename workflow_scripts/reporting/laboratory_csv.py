@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.labels import split_labels
+from workflow_scripts.settings.experiment import Experiment
 
 FIELDS = (
     "experiment",

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from workflow_scripts.reporting.experiment import Column, Experiment
 from workflow_scripts.reporting.labels import split_labels
+from workflow_scripts.settings.experiment import Column, Experiment
 
 Row = dict[str, Any]
 

@@ -16,29 +16,20 @@ from urllib.parse import quote
 import pyarrow as pa
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
-from pydantic import Field
 
-from workflow_scripts.config import Settings
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import RECORD_KEY
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.claim_text import p_text, printed_sides
 from workflow_scripts.reporting.coverage import Line
-from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.labels import Labels, split_labels
 from workflow_scripts.reporting.layout import Sheet
 from workflow_scripts.reporting.svg_check import checked_svg
 from workflow_scripts.reporting.svg_panels import panels_of
 from workflow_scripts.reporting.trainings import Checkpoint, checkpoint_text
-
-
-class Config(Settings):
-    """What the page shows."""
-
-    top_words: int = Field(ge=0, description="Number of most frequent words of each corpus to print.")
-    shows: str | None = Field(description="What the study can show, for readers; null prints nothing.")
-    cannot_show: str | None = Field(description="What it cannot show; null prints nothing.")
+from workflow_scripts.settings.experiment import Experiment
+from workflow_scripts.settings.page import Config
 
 
 class File(NamedTuple):

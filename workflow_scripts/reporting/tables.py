@@ -22,9 +22,9 @@ from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.computed_columns import Cells, Values, computed, described, paired, paths
-from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, MeanColumn, PathColumn
 from workflow_scripts.reporting.published import Published, read_published
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
+from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment, MeanColumn, PathColumn
 from workflow_scripts.settings.significance import Config as Significance
 
 Row = dict[str, Any]

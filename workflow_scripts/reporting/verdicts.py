@@ -34,15 +34,17 @@ from workflow_scripts.graph.runs import Run, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.reporting.claim_file import Cell, Comparison, Held, HeldClaim
 from workflow_scripts.reporting.computed_columns import Values, paired
-from workflow_scripts.reporting.experiment import AnyColumn, Column, Experiment, MeanColumn, read_by
-from workflow_scripts.reporting.extraction_cells import Names, Scores
+from workflow_scripts.reporting.extraction_cells import Scores
 from workflow_scripts.reporting.extraction_cells import Values as Drawn
-from workflow_scripts.reporting.extraction_tables import ExtractionTable, build, places
+from workflow_scripts.reporting.extraction_tables import build, places
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.reporting.tables import ScoreFile, cells_of
+from workflow_scripts.settings.claims import Cell, Comparison, Held, HeldClaim
+from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment, MeanColumn, read_by
+from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.tables import ExtractionTable
 from workflow_scripts.settings.significance import Config as Significance
 
 Row = dict[str, Any]

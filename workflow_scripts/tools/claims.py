@@ -19,10 +19,10 @@ from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.claim_file import ClaimFile, Comparison
 from workflow_scripts.reporting.claim_text import p_text, printed_sides
 from workflow_scripts.reporting.coverage import PAPERS
 from workflow_scripts.reporting.verdicts import number
+from workflow_scripts.settings.claims import ClaimFile, Comparison
 
 Row = dict[str, Any]
 VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)

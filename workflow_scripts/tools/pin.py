@@ -283,7 +283,7 @@ def answer(given: argparse.Namespace) -> Answer:
         raise ConfigError("Snakefile: no such file. Run this in the folder of the pipeline.")
     files = [*configfiles_of(Path("Snakefile")), *given.configfile]
     config = merged(files)
-    refuse(content_findings(config, {}, Path("config")))
+    refuse(content_findings(config, {}))
     check_names(files, given.names)
     given.data_root = given.data_root or data_root_of(config)
     found = {file: _pin_file(file, given) for file in files}

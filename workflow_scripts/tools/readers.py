@@ -6,34 +6,36 @@ Of each: the rows that it returns, the roles that its files may have, and its op
 """
 
 import argparse
+import json
 from collections.abc import Iterator
+from types import NoneType
+from typing import Any, get_args
 
 from workflow_scripts.audit.printing import Answer
 from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.config import names_in
 from workflow_scripts.graph.findings import refuse, unknown
-from workflow_scripts.graph.readers import Option, Reader, reader, reader_names
+from workflow_scripts.graph.readers import READERS, reader
+from workflow_scripts.settings.readers import ReaderConfig
 
 
-def described(name: str, takes: Reader) -> Iterator[str]:
+def described(name: str, takes: type[ReaderConfig]) -> Iterator[str]:
     """Lines about one reader."""
-    yield f"{name}: {takes.meaning}".replace("``", "")
+    yield f"{name}: {takes.__doc__}"
     for form in takes.forms:
         yield f"  rows    {form}: {', '.join(FORMS[form].names)}"
-    yield f"  files   {_roles(takes)}"
-    for key, option in takes.options.items():
-        yield f"  option  {key}: {_option(option)}"
+    roles = ", ".join(takes.roles) or "under names of their own"
+    yield f"  files   {roles if takes.all_roles else f'any of {roles}'}"
+    for key, option in takes.model_fields.items():
+        default = "" if option.is_required() else f", {json.dumps(option.default)} if left out"
+        yield f"  option  {key}: {_type(option.annotation)}{default}. {option.description}"
 
 
-def _roles(takes: Reader) -> str:
-    roles = ", ".join(takes.roles)
-    if not takes.roles:
-        return takes.files
-    return roles if takes.all_roles else f"any of {roles}"
-
-
-def _option(option: Option) -> str:
-    default = "" if option.default is None else f", {option.default} if left out"
-    return f"{option.type}{default}. {option.meaning}".replace("``", "").rstrip()
+def _type(annotation: Any) -> str:
+    """Values that an option may have, in words."""
+    words = {str: "text", int: "a whole number", bool: "true or false", NoneType: "null"}
+    named = get_args(annotation) or (annotation,)
+    return " or ".join(words.get(one, str(one)) if isinstance(one, type) else str(one) for one in named)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def answer(args: argparse.Namespace) -> Answer:
     """Every reader, or those that are named."""
-    names = args.readers or reader_names()
-    refuse(finding for name in names for finding in unknown(name, reader_names(), "readers"))
+    names = args.readers or names_in(READERS)
+    refuse(finding for name in names for finding in unknown(name, names_in(READERS), "readers"))
     told = {name: [*described(name, reader(name))] for name in names}
     lines = [line for found in told.values() for line in (*found, "")]
     return Answer(f"{len(names)} readers", parts=lines, data=told)

@@ -26,13 +26,13 @@ from workflow_scripts.provenance.artefacts import (
     read_table,
     verify_checksum,
 )
-from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import Cell, Sheet, lay_out
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.reporting.score_list import scores_csv, scores_shown
 from workflow_scripts.reporting.terminal import Printed, footnotes
+from workflow_scripts.settings.experiment import Experiment
 
 _WHAT = "Give a study, or files of its tables or scores."
 

@@ -23,12 +23,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
 from workflow_scripts.extraction.opening import read_biases
-from workflow_scripts.extraction.representations import (
-    RandomRepresentation,
-    TableVectors,
-    Tokens,
-    random_tables,
-)
+from workflow_scripts.extraction.representations import TableVectors, Tokens, random_tables
 from workflow_scripts.extraction.scoring import Task, load_scoring
 from workflow_scripts.extraction.scoring.sts import load as load_sts
 from workflow_scripts.extraction.study import (
@@ -39,7 +34,7 @@ from workflow_scripts.extraction.study import (
     sentence_vectors,
     token_weights,
 )
-from workflow_scripts.extraction.weighting import Idf, read_vocabulary
+from workflow_scripts.extraction.weighting import read_vocabulary
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import (
@@ -50,6 +45,8 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.settings.datasets import DatasetBlock
+from workflow_scripts.settings.extraction.representations import RandomRepresentation
+from workflow_scripts.settings.extraction.weightings import Idf
 from workflow_scripts.settings.suites.sts import RELEASED
 
 DATA = os.environ.get("SEMBLANCE_DATA")

@@ -9,9 +9,10 @@ from tests import tiny
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.extraction.representations import EncoderVectors, Key
-from workflow_scripts.extraction.weighting import Masks, read_vocabulary, weigh, weight_tables
+from workflow_scripts.extraction.weighting import read_vocabulary, weigh, weight_tables
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.templates import PLAIN, cut, fill
+from workflow_scripts.settings.extraction.weightings import Masks
 from workflow_scripts.settings.templates import Template
 
 TEMPLATES = {

@@ -6,10 +6,6 @@ import pytest
 from tests.tiny import sentences
 from workflow_scripts.extraction.weighting import (
     Counts,
-    Idf,
-    Masks,
-    Unbiased,
-    Uniform,
     count_documents,
     idf,
     read_vocabulary,
@@ -18,6 +14,7 @@ from workflow_scripts.extraction.weighting import (
 )
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.settings.extraction.weightings import Idf, Masks, Unbiased, Uniform
 
 AVERAGE = Uniform(kind="uniform", label="", specials=True, masks=True)
 

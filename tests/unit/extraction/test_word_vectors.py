@@ -14,10 +14,11 @@ from tests.jobs import call
 from tests.planning import ROOT, merged_config
 from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.extraction.representations import WordRepresentation, WordTokeniser, word_vocabulary
+from workflow_scripts.extraction.representations import WordTokeniser, word_vocabulary
 from workflow_scripts.extraction.word_vectors import locate, read
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.provenance.artefacts import read_record, read_table
+from workflow_scripts.settings.extraction.representations import WordRepresentation
 
 LABEL = "toy vectors stand in for others"
 WORDS, VECTORS = ["the", ",", "river"], np.array([[0.5, 1], [-1, 2e-3], [3, 4]], np.float32)

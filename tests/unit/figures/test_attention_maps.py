@@ -4,7 +4,8 @@ import pytest
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.figures.attention_maps import COLUMNS, Config, Maps, draw, mean_weights
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.style import figure_style, to_svg
+from workflow_scripts.settings.style import FigureStyle
 
 STYLE = FigureStyle(width_inches=7.3)
 REQUEST = Request(Config(layers=[1]))

@@ -11,9 +11,10 @@ from workflow_scripts.config import Settings
 from workflow_scripts.figures import sweep
 from workflow_scripts.figures.base import FigureModule, load_figure, of_pattern
 from workflow_scripts.graph.figures import declared_figures
+from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.graph.yaml_files import read_yaml
-from workflow_scripts.reporting.settings import Grid
+from workflow_scripts.settings.study import Grid
 
 FIGURES = list(declared_figures())
 
@@ -47,7 +48,7 @@ def test_a_figure_has_all_that_the_contract_asks_for(name):
     "path", sorted((ROOT / "config/experiments").glob("*.yaml")), ids=lambda path: path.stem
 )
 def test_what_a_grid_asks_of_its_figures_is_in_its_columns_and_runs(path):
-    grid = Grid.parse(read_yaml(path), path.stem)
+    grid = Grid.parse(one_column_a_task(read_yaml(path)), path.stem)
     if grid.sweep:
         sweep.check_plots(grid.sweep, grid)
     if grid.scatter:

@@ -10,9 +10,10 @@ from tests.unit.reporting.test_extraction import NAMES, VARIANTS, row, rows
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.figures.base import Request, load_figure
 from workflow_scripts.figures.extraction import UNITS, measured
-from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.extraction_cells import Scores
+from workflow_scripts.settings.style import FigureStyle
 
 FIGURES = {
     "variant_scatter": {

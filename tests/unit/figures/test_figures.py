@@ -18,19 +18,11 @@ from workflow_scripts.figures.alignment_uniformity import Headline, draw_plane, 
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.cosine_density import densities, kernel_density
 from workflow_scripts.figures.learning_curves import curves
-from workflow_scripts.figures.style import (
-    COLOURS,
-    INK,
-    FigureStyle,
-    figure_style,
-    line_look,
-    short_names,
-    spread,
-    to_svg,
-)
+from workflow_scripts.figures.style import COLOURS, INK, figure_style, line_look, short_names, spread, to_svg
 from workflow_scripts.provenance.artefacts import read_record, read_table, verify_checksum
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.records import RunTable
+from workflow_scripts.settings.style import FigureStyle
 
 FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
 STYLE = FigureStyle(width_inches=7.3)

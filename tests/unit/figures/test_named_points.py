@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
 from workflow_scripts.figures.named_points import Mark, draw_mark, name_marks, numbers, words
-from workflow_scripts.figures.style import FigureStyle, figure_style, new_figure
+from workflow_scripts.figures.style import figure_style, new_figure
 from workflow_scripts.reporting.called import Called
+from workflow_scripts.settings.style import FigureStyle
 
 LONG = "SimCSE + LayerAttPooler"
 

@@ -4,7 +4,8 @@ from tests.unit.reporting.conftest import command, figure_settings, inside, run_
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.scatter import COLUMNS, Config, both_scores, draw
-from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.style import figure_style, to_svg
+from workflow_scripts.settings.style import FigureStyle
 
 SHOWN = Config(x="energy", y="STS")
 STYLE = FigureStyle(width_inches=7.3)

@@ -3,10 +3,11 @@ import pytest
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import INK, FigureStyle, figure_style, line_look, to_svg
+from workflow_scripts.figures.style import INK, figure_style, line_look, to_svg
 from workflow_scripts.figures.sweep import BASES, COLUMNS, HOW_DRAWN, ONE_SEED, Config, draw_panels, rows_of
 from workflow_scripts.graph.runs import runs_of
-from workflow_scripts.reporting.experiment import Experiment
+from workflow_scripts.settings.experiment import Experiment
+from workflow_scripts.settings.style import FigureStyle
 
 STYLE = FigureStyle(width_inches=7.3)
 COLUMN = {"suite": "s", "task": "t", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}

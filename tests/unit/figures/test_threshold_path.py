@@ -5,9 +5,10 @@ import pytest
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.figures.threshold_path import COLUMNS, HOW_DRAWN, draw, paths
 from workflow_scripts.reporting.records import RunTable
+from workflow_scripts.settings.style import FigureStyle
 
 STYLE = FigureStyle(width_inches=7.3)
 REQUEST = Request(Settings())

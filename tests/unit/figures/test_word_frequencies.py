@@ -7,9 +7,10 @@ import pytest
 from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import FigureStyle, figure_style, to_svg
+from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.figures.word_frequencies import COLUMNS, Config, beside, draw, points, printed_words
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.style import FigureStyle
 
 PRINTED = ROOT / "resources/published/three_r_table5.csv"
 WORDS = pa.Table.from_pylist(

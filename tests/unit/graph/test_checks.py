@@ -6,9 +6,9 @@ import pytest
 
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.evaluators import evaluators
 from workflow_scripts.graph.findings import refuse
-from workflow_scripts.graph.references import ON_GPU, datasets_in, reference_findings
+from workflow_scripts.graph.references import datasets_in, on_gpu, reference_findings
+from workflow_scripts.graph.suites import evaluators
 
 DATASETS = {
     "sts12": {"form": "pairs"},
@@ -41,7 +41,12 @@ def check(**suites):
 def test_suites_that_name_what_is_there_pass():
     check(
         sts={"a": {"datasets": ["sts12"]}},
-        geometry={"b": {"positives": {"p": {"dataset": "sts12"}}, "samples": {"c": {"dataset": "wiki"}}}},
+        geometry={
+            "b": {
+                "positives": {"p": {"dataset": "sts12", "comparison": "above", "threshold": 4}},
+                "samples": {"c": {"dataset": "wiki"}},
+            }
+        },
         clustering={"c": {"datasets": ["agnews"]}},
         transfer={"d": {"datasets": ["agnews"], "graded": ["agnews"]}},
         cost={"e": {"tokens": 8}},
@@ -88,7 +93,7 @@ def test_kinds_that_may_have_a_gpu_are_those_whose_rules_ask_for_one():
     texts = [file.read_text("utf-8") for file in (ROOT / "rules").glob("*.smk")]
     asked = [kinds for text in texts for kinds in re.findall(r"EVALUATION\.gpus\((.+)\)", text)]
     named = {kind for kinds in asked for kind in re.findall(r'"(\w+)"', kinds)}
-    assert "wildcards.kind" in asked and named | evaluators().keys() == set(ON_GPU)
+    assert "wildcards.kind" in asked and named | set(evaluators()) == set(on_gpu())
 
 
 def test_a_suite_names_each_dataset_once():

@@ -17,9 +17,10 @@ from workflow_scripts.graph.extraction_rows import definable_rows, model_and_mea
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.planning.graph import study_in
-from workflow_scripts.reporting.claim_file import ClaimFile, Comparison
-from workflow_scripts.reporting.extraction_cells import Names
-from workflow_scripts.reporting.extraction_tables import ExtractionTable, places
+from workflow_scripts.reporting.extraction_tables import places
+from workflow_scripts.settings.claims import ClaimFile, Comparison
+from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.tables import ExtractionTable
 
 STUDIES = {"paper": [], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}
 PAPERS = ["s2sent", "layerattpooler", "three_r", "jtcse", "extraction"]

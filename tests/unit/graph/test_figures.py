@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Needs
 from workflow_scripts.graph import code
 from workflow_scripts.graph.figures import Figures, declared_figures, without_figures
 from workflow_scripts.graph.runs import all_runs
@@ -235,21 +233,6 @@ def test_each_of_several_figures_is_drawn_as_it_is_alone(figures):
 def test_a_table_reads_a_grid_without_the_blocks_of_figures(study):
     grid = study.grids["demo"]
     assert {*grid} - {*without_figures(grid)} == {"token_similarity"}
-
-
-def test_a_module_that_assigns_needs_is_a_figure_and_another_is_not(tmp_path):
-    (tmp_path / "helper.py").write_text("import matplotlib\n")
-    (tmp_path / "dots.py").write_text(
-        'NEEDS = Needs(inputs={"table": "<results>/t.parquet"}, trained=True)\n'
-    )
-    assert declared_figures(tmp_path) == {"dots": Needs({"table": "<results>/t.parquet"}, trained=True)}
-
-
-@pytest.mark.parametrize("value", ["inputs=paths()", "input={}"])
-def test_a_declaration_that_cannot_be_read_is_one_line(tmp_path, value):
-    (tmp_path / "dots.py").write_text(f"NEEDS = Needs({value})\n")
-    with pytest.raises(ConfigError, match=r"dots\.py: NEEDS: .*Write fields of figures\.base\.Needs"):
-        declared_figures(tmp_path)
 
 
 def test_the_graph_loads_nothing_that_draws_or_computes():

@@ -19,8 +19,10 @@ from workflow_scripts.evaluation import (
     sts,
     transfer,
 )
-from workflow_scripts.graph.suites import column_findings, timed, written
-from workflow_scripts.tools.write_schema import Suites
+from workflow_scripts.graph.suites import column_findings, kinds, suite_class
+from workflow_scripts.settings.suites import SuiteConfig
+from workflow_scripts.settings.suites.attention import Config as Attention
+from workflow_scripts.settings.suites.sts import Config as Sts
 
 TEXTS = tiny.sentences(60)
 
@@ -138,34 +140,33 @@ def held_against(scores, tasks):
 @pytest.mark.parametrize("kind", CASES)
 def test_a_suite_writes_what_is_declared_and_nothing_else(kind):
     evaluate, suite = CASES[kind]
-    held_against(evaluate(suite), written(kind, suite, {}))
+    held_against(evaluate(suite), suite_class(kind).parse(suite, kind).written({}))
 
 
 def test_the_times_of_a_suite_are_what_is_declared_and_nothing_else():
     model = tiny.make_backbone("bert", 50)
     encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
     _, suite = CASES["cost"]
-    held_against(cost.time_against_base(cost.Config(**suite), encoder, encoder), timed("cost", suite))
+    held_against(cost.time_against_base(cost.Config(**suite), encoder, encoder), cost.Config(**suite).timed())
     _, suite = CASES["search"]
     _, times = search.evaluate({"texts": labelled()}, encode, search.Config(**suite))
-    held_against(times, timed("search", suite))
-    assert timed("sts", CASES["sts"][1]) == {}
+    held_against(times, search.Config(**suite).timed())
+    assert Sts(**CASES["sts"][1]).timed() == {}
 
 
 def test_a_kind_of_suite_that_was_just_added_may_write_anything():
     column = {"suite": "s", "task": "t", "aggregation": "any", "metric": "new"}
-    assert list(column_findings(column, written("new", {"datasets": ["t"]}, {}), {}, "column")) == []
-    assert (
-        written("new", {"pairs": "t"}, {}) == {}
-    )  # a suite that calls its datasets otherwise has no column yet
+    new = SuiteConfig(datasets=["t"], max_tokens=16)
+    assert list(column_findings(column, new.written({}), {}, "column")) == []
 
 
 def test_an_attention_suite_writes_what_is_declared_and_nothing_else(tiny_bert):
-    suite = {"energy": {"dataset": "texts", "max_sentences": 4, "max_tokens": 16, "batch_size": 2}}
+    energy = {"dataset": "texts", "max_sentences": 4, "max_tokens": 16, "batch_size": 2}
+    suite = Attention(energy=energy, maps={"sentences": ["a"], "layers": [1], "max_tokens": 16})
     model = AutoModel.from_pretrained(tiny_bert, attn_implementation="eager")
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    scores = attention.cls_energy(model, tokenizer, TEXTS, attention.Energy(**suite["energy"]))
-    held_against(scores, written("attention", suite, {}))
+    scores = attention.cls_energy(model, tokenizer, TEXTS, suite.energy)
+    held_against(scores, suite.written({}))
 
 
 def test_an_mteb_suite_writes_what_is_declared_and_nothing_else():
@@ -189,8 +190,8 @@ def test_an_mteb_suite_writes_what_is_declared_and_nothing_else():
     means = mteb_tasks.means_of_lists(
         scores, mteb_tasks.Lists(lists=lists, not_in_this_mteb={}), mteb_tasks.Config(**suite, **more)
     )
-    held_against([*scores, *means], written("mteb", suite, lists))
+    held_against([*scores, *means], mteb_tasks.Config(**suite, **more).written(lists))
 
 
 def test_every_kind_of_suite_is_declared():
-    assert {*CASES, "attention", "mteb"} == set(Suites.model_fields)
+    assert {*CASES, "attention", "mteb"} == kinds().keys()

@@ -5,7 +5,8 @@ import pytest
 
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.reporting.dataset_statistics import DIGITS, Statistics, build, describe, end_ratio
+from workflow_scripts.reporting.dataset_statistics import build, describe, end_ratio
+from workflow_scripts.settings.extraction.statistics import DIGITS, Statistics
 
 
 def halves(texts):

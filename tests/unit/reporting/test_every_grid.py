@@ -12,18 +12,18 @@ from workflow_scripts.columns.training import METRICS
 from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.figures import alignment_uniformity, scatter, sweep
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import FigureStyle
 from workflow_scripts.graph.checks import read_files
 from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.names import called_runs
 from workflow_scripts.graph.runs import baselines_of, runs_of
-from workflow_scripts.graph.suites import timed, written
+from workflow_scripts.graph.suites import suite_class
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.published import read_published
 from workflow_scripts.reporting.records import RunTable
-from workflow_scripts.reporting.settings import Grid
 from workflow_scripts.reporting.tables import ScoreFile, build
 from workflow_scripts.settings.significance import Config as Significance
+from workflow_scripts.settings.study import Grid
+from workflow_scripts.settings.style import FigureStyle
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 
@@ -47,8 +47,8 @@ def cells_of(config, grid):
     asked = {column["aggregation"] for column in grid["columns"] if "suite" in column}
     for kind, suites in grid["suites"].items():
         for suite in suites:
-            block = config["suites"][kind][suite]
-            files = [written(kind, block, config["mteb"]["lists"]), timed(kind, block)]
+            block = suite_class(kind).parse(config["suites"][kind][suite], suite)
+            files = [block.written(config["mteb"]["lists"]), block.timed()]
             yield (
                 suite,
                 [

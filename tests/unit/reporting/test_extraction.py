@@ -8,9 +8,11 @@ import pytest
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
-from workflow_scripts.reporting.extraction_cells import Names, Scores, Variant
-from workflow_scripts.reporting.extraction_tables import ExtractionTable, build, read_printed
+from workflow_scripts.reporting.extraction_cells import Scores, Variant
+from workflow_scripts.reporting.extraction_tables import build, read_printed, shown
 from workflow_scripts.reporting.layout import lay_out
+from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.tables import ExtractionTable
 
 MEASURE = {
     "kind": "sts",
@@ -211,12 +213,12 @@ def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_
     names = NAMES.model_copy(update={"models": models})
     asked = table(models=["BERT", "RE"])
     built = build(asked, names, scores, {}, {}, {"plain": ["a stand-in"], "random": []})
-    sheet = lay_out(built, asked.described(names), 0.05, asked.shown(names))
+    sheet = lay_out(built, asked.described(names), 0.05, shown(asked, names))
     assert [sheet.named(head.text) for head in sheet.heads] == ["MiniLM + x", "RE"]
     assert [head.marks for head in sheet.heads] == [("a",), ()]
     assert {line.marks for line in sheet.lines} == {()}
     rows_are_models = table(columns="measures", models=["BERT", "RE"])
-    assert "MiniLM + x" in {shown.split(": ")[-1] for shown in rows_are_models.shown(names).values()}
+    assert "MiniLM + x" in {words.split(": ")[-1] for words in shown(rows_are_models, names).values()}
 
 
 def test_a_file_with_one_group_answers_whatever_the_group_is_called():

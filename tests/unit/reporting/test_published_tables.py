@@ -8,10 +8,11 @@ from itertools import pairwise
 import pytest
 
 from tests.published_means import Cell, checks_of, read_printed
+from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.published import read_published
-from workflow_scripts.reporting.settings import Grid
+from workflow_scripts.settings.study import Grid
 
 PUBLISHED = ROOT / "resources/published"
 FILES = sorted(PUBLISHED.glob("*.csv"))
@@ -98,7 +99,7 @@ def test_every_named_cell_of_a_grid_prints_the_number():
     """By its own table, or by another one that has the same number: papers quote each other."""
     shown, listed = {}, {}
     for path in (ROOT / "config/experiments").glob("*.yaml"):
-        grid = Grid.parse(read_yaml(path), path.stem)
+        grid = Grid.parse(one_column_a_task(read_yaml(path)), path.stem)
         contents = {name: (PUBLISHED / f"{name}.csv").read_bytes() for name in grid.published}
         for cell, number in read_published(contents, grid.cells(), path.stem).items():
             shown[path.stem, *cell] = number.value

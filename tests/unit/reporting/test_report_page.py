@@ -18,9 +18,9 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import page_text, read_record, verify_checksum, write_page
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.origin import processor
-from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.page import summarise
 from workflow_scripts.reporting.trainings import sentences
+from workflow_scripts.settings.experiment import Experiment
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
 OWN = "</script></svg><script>document.documentElement.dataset.owned = 1</script>"

@@ -20,10 +20,10 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.scores import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, read_record, write_table
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.experiment import Experiment
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import lay_out, number, p_text, score_text
 from workflow_scripts.reporting.terminal import Printed
+from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.tools.show import holds_scores, load
 
 MINUS = "\N{MINUS SIGN}"

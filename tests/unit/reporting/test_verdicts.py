@@ -15,9 +15,9 @@ from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.reporting.claim_file import HeldClaim
 from workflow_scripts.reporting.tables import ScoreFile
 from workflow_scripts.reporting.verdicts import Material, _compare, _material, judged, number
+from workflow_scripts.settings.claims import HeldClaim
 from workflow_scripts.settings.significance import Config
 
 SETTINGS = {"alpha": 0.05, "power": 0.8, "resamples": 400, "seed": 0}

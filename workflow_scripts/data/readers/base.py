@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from workflow_scripts.settings.readers import ReaderConfig
+
 
 class Rows(NamedTuple):
     """What a reader made of its files."""
@@ -21,16 +23,19 @@ class Rows(NamedTuple):
 class Reader(Protocol):
     """A module of this folder; ``reader`` of a source in config/datasets.yaml names it."""
 
-    def read(self, files: Mapping[str, Path], **options: Any) -> Rows:
+    @property
+    def Config(self) -> type[ReaderConfig]:  # noqa: N802
+        """The class of its options."""
+
+    def read(self, files: Mapping[str, Path], options: Any) -> Rows:
         """Read the files of a source.
 
         Args:
             files: Role (the keys of the source's ``files``) to file; their hashes are checked before.
-            options: The source's ``options``, as keyword arguments.
+            options: The source's ``options``, as ``Config`` reads them, which is in ``settings/readers``.
 
         Returns:
-            Rows of a form. The docstring of a reader names it here in double backticks, and above, at ``files``, the
-            roles; the configuration is checked against them and the signature (``graph.readers``).
+            Rows of a form that ``Config`` names.
 
         Raises:
             DataError: naming file and line, what was found there and what was expected.

@@ -9,22 +9,18 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import labelled, read_lines
+from workflow_scripts.settings.readers.class_files import Config
 
 # Texts were lower-cased before the escapes were written, so a capital M marks an escape.
 # A caret alone is kept: carets occur in texts, and no file holds an escaped control character.
 _ESCAPE = re.compile(r"M-(\^[@-_?]|[ -~])")
 
 
-def read(files: Mapping[str, Path], *, escapes: Literal["keep", "decode"]) -> Rows:
+def read(files: Mapping[str, Path], options: Config) -> Rows:
     """Read all files in alphabetical order of their roles; a file's role is the label of its texts.
-
-    Args:
-        files: A file for each label, which is its role.
-        escapes: What to do with the escapes of ``cat -v``.
 
     Returns:
         Rows of the form ``labelled``: stripped texts, and how many were blank or contained an escape. None is dropped.
@@ -34,8 +30,8 @@ def read(files: Mapping[str, Path], *, escapes: Literal["keep", "decode"]) -> Ro
     for label, path in sorted(files.items()):
         for line in read_lines(path):
             escaped = _ESCAPE.search(line) is not None
-            kept[f"kept: escapes of cat -v ({escapes})"] += escaped
-            text = (_ESCAPE.sub(_character, line) if escapes == "decode" else line).strip()
+            kept[f"kept: escapes of cat -v ({options.escapes})"] += escaped
+            text = (_ESCAPE.sub(_character, line) if options.escapes == "decode" else line).strip()
             kept["kept: blank line"] += not text
             rows.append(("", text, None, label))
     return Rows(labelled(rows), +kept)

@@ -15,13 +15,11 @@ import pyarrow as pa
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers.lee import Config
 
 
-def read(files: Mapping[str, Path]) -> Rows:
+def read(files: Mapping[str, Path], _options: Config) -> Rows:
     """Read ``documents`` (Latin-1, one per line) and ``ratings`` (a matrix of numbers).
-
-    Args:
-        files: ``documents`` and ``ratings``.
 
     Returns:
         Rows of the form ``pairs``.

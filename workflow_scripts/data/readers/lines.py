@@ -9,7 +9,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,23 +17,11 @@ from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import keep_sentences
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers.lines import Config
 
 
-def read(
-    files: Mapping[str, Path],
-    *,
-    cleaning: Literal["none", "sentences"] = "sentences",
-    min_words: int = 1,
-    max_words: int = 1000,
-) -> Rows:
+def read(files: Mapping[str, Path], options: Config) -> Rows:
     """Read the file of role ``text``.
-
-    Args:
-        files: ``text``.
-        cleaning: ``none`` keeps every line as it is; ``sentences`` normalises white space, and drops blank lines,
-            repeated ones, and those that are too short or too long.
-        min_words: Shorter lines are dropped, where lines are cleaned.
-        max_words: Longer lines are dropped, where lines are cleaned.
 
     Returns:
         Rows of the form ``sentences``.
@@ -43,14 +30,16 @@ def read(
         DataError: naming the first line that is not UTF-8, or if a gzip file is incomplete.
     """
     dropped: Counter[str] = Counter()
-    if cleaning == "none":
+    if options.cleaning == "none":
         texts = [line.rstrip("\r\n") for line in _decoded(files["text"])]
         columns = [texts, np.arange(len(texts)), np.zeros(len(texts))]
         return Rows(
             pa.table([pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], SENTENCES),
             dropped,
         )
-    table, cut = keep_sentences(([line] for line in _lines(files["text"], dropped)), min_words, max_words)
+    table, cut = keep_sentences(
+        ([line] for line in _lines(files["text"], dropped)), options.min_words, options.max_words
+    )
     return Rows(table, dropped + cut)
 
 

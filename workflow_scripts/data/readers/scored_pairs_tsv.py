@@ -9,13 +9,11 @@ import pyarrow as pa
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import number, read_rows
+from workflow_scripts.settings.readers.scored_pairs_tsv import Config
 
 
-def read(files: Mapping[str, Path]) -> Rows:
+def read(files: Mapping[str, Path], _options: Config) -> Rows:
     """Read the file of role ``pairs``; rows without a score were never judged and are dropped.
-
-    Args:
-        files: ``pairs``.
 
     Returns:
         Rows of the form ``pairs``.

@@ -6,24 +6,19 @@ Marelli et al. 2014, A SICK cure for the evaluation of compositional distributio
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
 
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import labelled, number, parts, read_rows
+from workflow_scripts.settings.readers.sick_txt import Config
 
 _COLUMNS = ("sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 
 
-def read(files: Mapping[str, Path], *, target: Literal["relatedness", "graded", "entailment"]) -> Rows:
+def read(files: Mapping[str, Path], options: Config) -> Rows:
     """Read the parts train, dev (called trial in the release) and test.
-
-    Args:
-        files: Any of ``train``, ``dev`` and ``test``, or ``all`` for the one part of a task without splits.
-        target: ``relatedness`` returns scored pairs (1 to 5), ``graded`` the same score as a label, ``entailment``
-            the judgement as a label.
 
     Returns:
         Rows of the form ``pairs`` or ``labelled``.
@@ -36,13 +31,13 @@ def read(files: Mapping[str, Path], *, target: Literal["relatedness", "graded", 
         for split, path in parts(files)
         for line, cells in read_rows(path, _COLUMNS)
     ]
-    if target == "entailment":
+    if options.target == "entailment":
         judged = ((split, one, two, judgement) for split, _, _, (one, two, _, judgement) in rows)
         return Rows(labelled(judged), Counter())
     scored = [
         (split, one, two, number(score, path, line)) for split, path, line, (one, two, score, _) in rows
     ]
-    if target == "graded":
+    if options.target == "graded":
         return Rows(labelled((split, one, two, f"{score:g}") for split, one, two, score in scored), Counter())
     pairs = [
         {"subset": "", "sentence1": one, "sentence2": two, "score": score} for _, one, two, score in scored

@@ -8,7 +8,6 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
 
@@ -16,14 +15,11 @@ from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import labelled, number, parts, read_text
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers.stsb_csv import Config
 
 
-def read(files: Mapping[str, Path], *, form: Literal["pairs", "labelled"]) -> Rows:
+def read(files: Mapping[str, Path], options: Config) -> Rows:
     """Read the parts train, dev, test, or the one part ``all``.
-
-    Args:
-        files: Any of ``train``, ``dev`` and ``test``, or ``all`` for the one part of a task without splits.
-        form: ``pairs``, or ``labelled`` for graded labels: the score as the label.
 
     Returns:
         Rows of the form ``pairs`` or ``labelled``.
@@ -32,7 +28,7 @@ def read(files: Mapping[str, Path], *, form: Literal["pairs", "labelled"]) -> Ro
         DataError: naming a line without three columns or with a score that is not a number.
     """
     rows = [(split, *row) for split, path in parts(files) for row in _rows(path)]
-    if form == "labelled":
+    if options.form == "labelled":
         return Rows(labelled((split, one, two, f"{score:g}") for split, one, two, score in rows), Counter())
     pairs = [
         {"subset": "", "sentence1": one, "sentence2": two, "score": score} for _, one, two, score in rows

@@ -7,13 +7,11 @@ from pathlib import Path
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.text_files import labelled, parts, read_lines
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers.text_tab_label import Config
 
 
-def read(files: Mapping[str, Path]) -> Rows:
+def read(files: Mapping[str, Path], _options: Config) -> Rows:
     """Read the parts train, dev and test.
-
-    Args:
-        files: Any of ``train``, ``dev`` and ``test``, or ``all`` for the one part of a task without splits.
 
     Returns:
         Rows of the form ``labelled``.

@@ -14,16 +14,11 @@ from pyarrow import csv
 from workflow_scripts.columns.corpora import TRIPLES
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers.triples_csv import Config
 
 
-def read(files: Mapping[str, Path], *, anchor: str, positive: str, negative: str | None) -> Rows:
+def read(files: Mapping[str, Path], options: Config) -> Rows:
     """Read the file of role ``triples``; rows with an empty text are dropped.
-
-    Args:
-        files: ``triples``.
-        anchor: Column of the sentence.
-        positive: Column of the sentence with the same meaning.
-        negative: Column of the hard negative; None if the file has none.
 
     Returns:
         Rows of the form ``triples``.
@@ -32,7 +27,7 @@ def read(files: Mapping[str, Path], *, anchor: str, positive: str, negative: str
         DataError: if the file is damaged, is not UTF-8, or lacks a column.
     """
     path = files["triples"]
-    columns = [anchor, positive, *([negative] if negative else [])]
+    columns = [options.anchor, options.positive, *([options.negative] if options.negative else [])]
     try:
         rows = csv.read_csv(
             path,

@@ -17,6 +17,7 @@ from gensim.corpora.wikicorpus import extract_pages, filter_wiki, remove_templat
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import keep_sentences, split_sentences
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers.wikipedia_xml import Config
 
 _LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # lists, tables, headings, left-over markup: not running text
 _TABLE = re.compile(r"\{\|(?:(?!\{\||\|\}).)*\|\}", re.DOTALL)  # an innermost table
@@ -29,13 +30,8 @@ _BEFORE_POINT = re.compile(r"\s+([,.;:)])")
 _ENDS = (".", "!", "?", '."', '!"', '?"', ".)", ".'")
 
 
-def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Rows:
+def read(files: Mapping[str, Path], options: Config) -> Rows:
     """Read the bz2-compressed dump of role ``dump``.
-
-    Args:
-        files: ``dump``.
-        min_words: Shorter sentences are dropped.
-        max_words: Longer sentences are dropped.
 
     Returns:
         Rows of the form ``sentences``.
@@ -50,7 +46,7 @@ def read(files: Mapping[str, Path], *, min_words: int, max_words: int) -> Rows:
         raise DataError(
             f"{files['dump']}: not a readable MediaWiki dump: {error}. Download the file again."
         ) from error
-    table, cut = keep_sentences(documents, min_words, max_words)
+    table, cut = keep_sentences(documents, options.min_words, options.max_words)
     return Rows(table, dropped + cut)
 
 

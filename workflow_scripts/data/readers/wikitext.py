@@ -18,19 +18,15 @@ from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import split_sentences
 from workflow_scripts.data.text_files import read_lines
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers.wikitext import Config
 
 _HEADING = re.compile(r"= .* =$")
 _JOINED = re.compile(r" @([-,.])@ ")
 _UNKNOWN = "<unk>"
 
 
-def read(files: Mapping[str, Path], *, unknown: str | None, min_characters: int) -> Rows:
+def read(files: Mapping[str, Path], options: Config) -> Rows:
     """Read all files, in the order in which they are given.
-
-    Args:
-        files: Files under names of their own: plain text, gzip, or Parquet.
-        unknown: Replacement for <unk>; null leaves it as it is.
-        min_characters: Shorter sentences are dropped; the extraction study uses 10.
 
     Returns:
         Rows of the form ``sentences``.
@@ -47,9 +43,9 @@ def read(files: Mapping[str, Path], *, unknown: str | None, min_characters: int)
             if not paragraph or _HEADING.match(paragraph):
                 dropped["heading" if paragraph else "blank"] += 1
                 continue
-            for position, sentence in enumerate(split_sentences(_plain(paragraph, unknown))):
-                if len(sentence) < min_characters:
-                    dropped[f"under {min_characters} characters"] += 1
+            for position, sentence in enumerate(split_sentences(_plain(paragraph, options.unknown))):
+                if len(sentence) < options.min_characters:
+                    dropped[f"under {options.min_characters} characters"] += 1
                 else:
                     rows.append((sentence, document, position))
             document += 1

@@ -1,15 +1,49 @@
-"""Settings of suites, a module a kind, imported by the name in the configuration."""
+"""Settings of suites, and what their files hold: a module a kind, imported by the name in the configuration."""
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
 from workflow_scripts.config import Settings
 
+Cells = frozenset[tuple[str, str]]
+"""Aggregations, which may end in ``*``, with the metrics that each has."""
 
-class SuiteConfig(Settings):
-    """Settings of a suite: every field is a key of its block."""
+
+def cells(aggregations: Iterable[str], metrics: Iterable[str]) -> Cells:
+    """Every metric under every aggregation."""
+    return frozenset(product(aggregations, metrics))
+
+
+class Suite(Settings):
+    """Settings of a suite: every field is a key of its block below ``suites.<kind>``."""
+
+    form: ClassVar[str | None] = None
+    """Of its ``datasets``, if it has such."""
+    on_gpu: ClassVar[bool] = True
+    """Whether its jobs may have a GPU."""
+    scores: ClassVar[Cells] = cells(["*"], ["*"])
+    """What files of scores hold of each of its ``datasets``; everything for a kind that does not say."""
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """Tasks, and what files of scores hold of each.
+
+        Args:
+            _lists: Lists of mteb's tasks, by name.
+        """
+        return dict.fromkeys(getattr(self, "datasets", ()), self.scores)
+
+    def timed(self) -> dict[str, Cells]:
+        """Tasks whose time is measured, and what files of times hold of each."""
+        return {}
+
+
+class SuiteConfig(Suite):
+    """Settings of a suite of rule evaluate_suite (``evaluation.base``)."""
+
+    form: ClassVar[str]
 
     datasets: list[str] = Field(min_length=1, description="Datasets, one task each.")
     max_tokens: int = Field(gt=2, description="Longer texts are cut; [CLS] and [SEP] count.")

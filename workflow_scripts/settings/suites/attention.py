@@ -1,8 +1,12 @@
 """Suites of attention."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.suites import Cells, Suite, cells
 
 
 class Energy(Settings):
@@ -22,8 +26,14 @@ class Maps(Settings):
     max_tokens: int = Field(gt=2, description="Longer sentences are cut; [CLS] and [SEP] count.")
 
 
-class Config(Settings):
+class Config(Suite):
     """What is measured and drawn for one encoder."""
+
+    on_gpu: ClassVar[bool] = False
 
     energy: Energy
     maps: Maps
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """The energy of [CLS] in each layer."""
+        return {self.energy.dataset: cells(("mean", "layer:*"), ["cls_energy"])}

@@ -1,11 +1,12 @@
 """Suites of geometry."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.suites import Cells, Suite, cells
 
 SIGNS = {"above": ">", "at_least": ">="}
 
@@ -34,7 +35,7 @@ class Sample(Settings):
     max_sentences: int = Field(gt=1, description="Use the first so many sentences.")
 
 
-class Config(Settings):
+class Config(Suite):
     """Measurements by name; the name is also the task in their scores."""
 
     positives: dict[str, Positives]
@@ -55,6 +56,12 @@ class Config(Settings):
         """What decides the scores of one measure."""
         positives, samples = _only(task, self.positives), _only(task, self.samples)
         return self.model_copy(update={"positives": positives, "samples": samples})
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """A task for each measure."""
+        positives = cells([""], ("alignment", "uniformity"))
+        sample = cells([""], ("isoscore", "mean_modulus", "mean_cosine"))
+        return dict.fromkeys(self.positives, positives) | dict.fromkeys(self.samples, sample)
 
 
 def _only(task: str, measures: Mapping[str, Settings]) -> dict[str, Settings]:

@@ -1,10 +1,12 @@
 """Suites of mteb's tasks."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.suites import Cells, Suite, cells
 
 
 class Lists(Settings):
@@ -16,7 +18,7 @@ class Lists(Settings):
     not_in_this_mteb: dict[str, str] = Field(description="Tasks of papers that the lists lack, and why.")
 
 
-class Config(Settings):
+class Config(Suite):
     """One evaluation through mteb."""
 
     lists: list[str] = Field(min_length=1, description="Lists of config/mteb.yaml.")
@@ -30,3 +32,9 @@ class Config(Settings):
     label: str | None = Field(
         default=None, description="Substitution to print, where other tasks stand in for those of a paper."
     )
+
+    def written(self, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """Splits and subsets of each task, and means over each list."""
+        parts = cells(["*:*"], ("main_score", *self.metrics)) | {("mean", "main_score")}
+        tasks = [task for name in self.lists for task in lists[name].values()]
+        return dict.fromkeys(tasks, parts) | dict.fromkeys(self.lists, cells(["mean"], self.metrics))

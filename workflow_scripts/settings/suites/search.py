@@ -1,15 +1,18 @@
 """Suites of search."""
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings
 from workflow_scripts.settings.readouts.pooling import Config as Pooling
+from workflow_scripts.settings.suites import Cells, Suite, cells
 
 
-class Config(Settings):
+class Config(Suite):
     """A suite of search tasks."""
+
+    form: ClassVar[str] = "labelled"
+    scores: ClassVar[Cells] = cells(("flat", "ivf"), ("mrr@10", "recall@1", "recall@10", "index_bytes"))
 
     datasets: list[str] = Field(
         min_length=1, description="Datasets of the form labelled: label 1 for a duplicate."
@@ -30,3 +33,7 @@ class Config(Settings):
     def of_task(self, task: str) -> Self:
         """What decides the scores of one task: all but the list of others."""
         return self.model_copy(update={"datasets": [task]})
+
+    def timed(self) -> dict[str, Cells]:
+        """Each search is."""
+        return dict.fromkeys(self.datasets, cells(("flat", "ivf"), ("retrieval_ms",)))

@@ -1,11 +1,11 @@
 """Suites of scored pairs."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings
+from workflow_scripts.settings.suites import Cells, Suite, cells
 
 SENTEVAL = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick")
 """How the names of its sets begin."""
@@ -15,8 +15,11 @@ RELEASED = (
 )
 
 
-class Config(Settings):
+class Config(Suite):
     """A suite of scored pairs."""
+
+    form: ClassVar[str] = "pairs"
+    scores: ClassVar[Cells] = cells(("all", "wmean", "mean", "subset:*"), ("spearman", "pearson"))
 
     datasets: list[str] = Field(min_length=1, description="Datasets of the form pairs, one task each.")
     max_tokens: int = Field(

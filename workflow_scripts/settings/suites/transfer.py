@@ -1,14 +1,21 @@
 """Suites of transfer."""
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from workflow_scripts.settings.suites import SuiteConfig
+from workflow_scripts.settings.suites import Cells, SuiteConfig, cells
 
 
 class Config(SuiteConfig):
     """A suite of transfer tasks."""
+
+    form: ClassVar[str] = "labelled"
+    scores: ClassVar[Cells] = cells(
+        [""], ("accuracy", "dev_accuracy", "f1")
+    )  # f1 of two classes of pairs alone
+    of_grades: ClassVar[Cells] = cells([""], ("spearman", "pearson", "dev_pearson"))
 
     graded: list[str] = Field(description="Those datasets whose labels are scores.")
     grades: tuple[int, int] = Field(description="First and last class of a graded task; SentEval 1 and 5.")
@@ -26,3 +33,7 @@ class Config(SuiteConfig):
             .of_task(task)
             .model_copy(update={"graded": [name for name in self.graded if name == task]})
         )
+
+    def written(self, _lists: Mapping[str, Mapping[str, Any]]) -> dict[str, Cells]:
+        """Correlations of graded tasks, and accuracies of others."""
+        return {task: self.of_grades if task in self.graded else self.scores for task in self.datasets}

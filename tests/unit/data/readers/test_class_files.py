@@ -2,11 +2,11 @@ import subprocess
 
 import pytest
 
-from workflow_scripts.data.readers.class_files import read
+from workflow_scripts.data.readers.class_files import Config, read
 
 
 def read_one(path, escapes):
-    parsed = read({"positive": path}, escapes=escapes)
+    parsed = read({"positive": path}, Config(escapes=escapes))
     return parsed.table["text1"].to_pylist(), parsed.dropped
 
 
@@ -14,13 +14,13 @@ def test_the_role_is_the_label_and_the_order_of_the_configuration_does_not_matte
     (tmp_path / "p").write_text("good \nfine\n", "utf-8")
     (tmp_path / "n").write_text("bad\n", "utf-8")
     files = {"positive": tmp_path / "p", "negative": tmp_path / "n"}
-    table = read(files, escapes="keep").table
+    table = read(files, Config(escapes="keep")).table
     assert [tuple(row.values()) for row in table.to_pylist()] == [
         ("", "bad", None, "negative"),
         ("", "good", None, "positive"),
         ("", "fine", None, "positive"),
     ]
-    assert read(dict(reversed(files.items())), escapes="keep").table.equals(table)
+    assert read(dict(reversed(files.items())), Config(escapes="keep")).table.equals(table)
 
 
 def test_blank_lines_are_kept_and_counted(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from workflow_scripts.data import readers
 from workflow_scripts.data.readers.base import Rows
+from workflow_scripts.settings.readers import ReaderConfig
 
 NAMES = sorted(path.stem for path in Path(readers.__file__).parent.glob("[a-z]*.py") if path.stem != "base")
 
@@ -15,9 +16,8 @@ NAMES = sorted(path.stem for path in Path(readers.__file__).parent.glob("[a-z]*.
 @pytest.mark.parametrize("name", NAMES)
 def test_every_reader_keeps_the_contract(name):
     module = importlib.import_module(f"workflow_scripts.data.readers.{name}")
-    files, *options = inspect.signature(module.read).parameters.values()
-    assert files.name == "files"
-    assert all(option.kind is option.KEYWORD_ONLY for option in options)
+    assert len(inspect.signature(module.read).parameters) == 2
+    assert issubclass(module.Config, ReaderConfig) and module.Config.forms
     assert inspect.signature(module.read).return_annotation is Rows
 
 

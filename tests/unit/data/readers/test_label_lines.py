@@ -17,7 +17,7 @@ def write(path, text):
 
 def test_sst2_has_the_text_before_its_label(tmp_path):
     files = {"dev": write(tmp_path / "dev", "a charming journey . \t1\nbleak\t0\n")}
-    assert rows(text_tab_label.read(files)) == [
+    assert rows(text_tab_label.read(files, text_tab_label.Config())) == [
         ("dev", "a charming journey .", None, "1"),
         ("dev", "bleak", None, "0"),
     ]
@@ -25,7 +25,7 @@ def test_sst2_has_the_text_before_its_label(tmp_path):
 
 def test_sst5_has_the_label_before_its_text(tmp_path):
     files = {"train": write(tmp_path / "train", "4 a stirring film : good\n0 bad\n")}
-    assert rows(label_space_text.read(files, coarse=False)) == [
+    assert rows(label_space_text.read(files, label_space_text.Config(coarse=False))) == [
         ("train", "a stirring film : good", None, "4"),
         ("train", "bad", None, "0"),
     ]
@@ -33,7 +33,7 @@ def test_sst5_has_the_label_before_its_text(tmp_path):
 
 def test_trec_labels_are_cut_at_the_colon_and_quotes_taken_out_as_senteval_did(tmp_path):
     files = {"test": write(tmp_path / "test", "ENTY:plant What is Australia 's `` flower '' : which ?\n")}
-    assert rows(label_space_text.read(files, coarse=True, remove="`'")) == [
+    assert rows(label_space_text.read(files, label_space_text.Config(coarse=True, remove="`'"))) == [
         ("test", "What is Australia s  flower  : which ?", None, "ENTY")
     ]
 
@@ -48,25 +48,30 @@ def test_sentevals_copy_of_trec_and_the_release_are_read_alike(tmp_path):
     }.items():
         (tmp_path / name).write_bytes(content)
         found = label_space_text.read(
-            {"train": tmp_path / name}, coarse=True, remove="`'", otherwise="latin-1"
+            {"train": tmp_path / name},
+            label_space_text.Config(coarse=True, remove="`'", otherwise="latin-1"),
         )
         assert rows(found) == [("train", "Which city is the sisterðcity  of Athens ?", None, "LOC")]
     with pytest.raises(DataError, match="release:1: byte 0xf0 is not UTF-8"):
-        label_space_text.read({"train": tmp_path / "release"}, coarse=True)
+        label_space_text.read({"train": tmp_path / "release"}, label_space_text.Config(coarse=True))
 
 
 @pytest.mark.parametrize("line", ["no label", "two\ttabs\t1", "\t", "text\t "])
 def test_an_sst2_line_without_one_text_and_one_label_is_named(tmp_path, line):
     with pytest.raises(DataError, match="dev:2: "):
-        text_tab_label.read({"dev": write(tmp_path / "dev", f"fine\t1\n{line}\n")})
+        text_tab_label.read({"dev": write(tmp_path / "dev", f"fine\t1\n{line}\n")}, text_tab_label.Config())
 
 
 @pytest.mark.parametrize("line", ["4", "", " text", "4 "])
 def test_an_sst5_line_without_label_and_text_is_named(tmp_path, line):
     with pytest.raises(DataError, match="dev:2: "):
-        label_space_text.read({"dev": write(tmp_path / "dev", f"3 fine\n{line}\n")}, coarse=False)
+        label_space_text.read(
+            {"dev": write(tmp_path / "dev", f"3 fine\n{line}\n")}, label_space_text.Config(coarse=False)
+        )
 
 
 def test_a_trec_line_without_a_colon_in_its_label_is_named(tmp_path):
     with pytest.raises(DataError, match=r"dev:1: .*COARSE:fine"):
-        label_space_text.read({"dev": write(tmp_path / "dev", "NUM When : now ?\n")}, coarse=True)
+        label_space_text.read(
+            {"dev": write(tmp_path / "dev", "NUM When : now ?\n")}, label_space_text.Config(coarse=True)
+        )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from workflow_scripts.columns.corpora import PAIRS
-from workflow_scripts.data.readers.lee import read
+from workflow_scripts.data.readers.lee import Config, read
 from workflow_scripts.errors import DataError
 
 PACKAGE = Path(gensim.__file__).parent / "test/test_data"
@@ -13,7 +13,7 @@ PACKAGE = Path(gensim.__file__).parent / "test/test_data"
 
 def test_the_published_ratings_are_1225_pairs_from_a_fifth_to_one():
     files = {"documents": PACKAGE / "lee.cor", "ratings": PACKAGE / "similarities0-1.txt"}
-    table, dropped = read(files)
+    table, dropped = read(files, Config())
     assert table.schema == PAIRS
     assert len(table) == 50 * 49 // 2 == 1225
     scores = table["score"].to_numpy()
@@ -35,7 +35,7 @@ def write(folder, documents, ratings):
 
 def test_the_upper_triangle_is_read_row_by_row(tmp_path):
     ratings = [[1, 0.2, 0.3], [9, 1, 0.4], [9, 9, 1]]
-    table, _ = read(write(tmp_path, ["café", "b", "c"], ratings))
+    table, _ = read(write(tmp_path, ["café", "b", "c"], ratings), Config())
     assert [tuple(row.values()) for row in table.to_pylist()] == [
         ("", "café", "b", 0.2),
         ("", "café", "c", 0.3),
@@ -45,7 +45,7 @@ def test_the_upper_triangle_is_read_row_by_row(tmp_path):
 
 def test_a_line_ends_at_a_line_feed_alone(tmp_path):
     """Latin-1 has a next-line character, U+0085, that some programs write for an ellipsis."""
-    table, _ = read(write(tmp_path, ["so\x85 on", "b"], [[1, 0.5], [0.5, 1]]))
+    table, _ = read(write(tmp_path, ["so\x85 on", "b"], [[1, 0.5], [0.5, 1]]), Config())
     assert table["sentence1"].to_pylist() == ["so\x85 on"]
 
 
@@ -63,4 +63,4 @@ def test_a_line_ends_at_a_line_feed_alone(tmp_path):
 )
 def test_ratings_that_do_not_fit_the_documents_are_refused(tmp_path, documents, ratings):
     with pytest.raises(DataError, match="ratings"):
-        read(write(tmp_path, documents, ratings))
+        read(write(tmp_path, documents, ratings), Config())

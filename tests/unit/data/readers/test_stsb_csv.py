@@ -1,7 +1,7 @@
 import pytest
 
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
-from workflow_scripts.data.readers.stsb_csv import read
+from workflow_scripts.data.readers.stsb_csv import Config, read
 from workflow_scripts.errors import DataError
 
 
@@ -12,7 +12,7 @@ def write(path, text):
 
 def test_quoted_commas_quotes_and_line_breaks_stay_in_their_sentence(tmp_path):
     path = write(tmp_path / "dev.csv", '"He said ""no"", twice.","Two\nlines.",2.6\r\nplain,too,0\r\n')
-    table = read({"dev": path}, form="pairs").table
+    table = read({"dev": path}, Config(form="pairs")).table
     assert table.schema == PAIRS
     assert table.to_pylist() == [
         {"subset": "", "sentence1": 'He said "no", twice.', "sentence2": "Two\nlines.", "score": 2.6},
@@ -25,7 +25,7 @@ def test_graded_labels_are_the_scores_as_text_with_their_split(tmp_path):
         "test": write(tmp_path / "test.csv", "c,d,2.615\n"),
         "train": write(tmp_path / "train.csv", "a,b,5.0\n"),
     }
-    table = read(files, form="labelled").table
+    table = read(files, Config(form="labelled")).table
     assert table.schema == LABELLED
     assert [tuple(row.values()) for row in table.to_pylist()] == [
         ("train", "a", "b", "5"),
@@ -44,4 +44,4 @@ def test_graded_labels_are_the_scores_as_text_with_their_split(tmp_path):
 )
 def test_a_broken_row_is_named_by_its_line(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
-        read({"dev": write(tmp_path / "dev.csv", text)}, form="pairs")
+        read({"dev": write(tmp_path / "dev.csv", text)}, Config(form="pairs"))

@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from workflow_scripts.columns.corpora import TRIPLES
-from workflow_scripts.data.readers.triples_csv import read
+from workflow_scripts.data.readers.triples_csv import Config, read
 from workflow_scripts.errors import DataError
 
 HEADER = b"sent0,sent1,hard_neg\n"
@@ -11,7 +11,7 @@ HEADER = b"sent0,sent1,hard_neg\n"
 
 def rows(tmp_path, content, name="nli.csv", negative="hard_neg"):
     (tmp_path / name).write_bytes(content)
-    parsed = read({"triples": tmp_path / name}, anchor="sent0", positive="sent1", negative=negative)
+    parsed = read({"triples": tmp_path / name}, Config(anchor="sent0", positive="sent1", negative=negative))
     assert parsed.table.schema == TRIPLES
     return [tuple(row.values()) for row in parsed.table.to_pylist()], dict(parsed.dropped)
 

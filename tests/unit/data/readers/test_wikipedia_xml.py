@@ -6,7 +6,7 @@ import gensim
 import numpy as np
 import pytest
 
-from workflow_scripts.data.readers.wikipedia_xml import read
+from workflow_scripts.data.readers.wikipedia_xml import Config, read
 from workflow_scripts.errors import DataError
 
 PACKAGE = Path(gensim.__file__).parent / "test/test_data"
@@ -73,7 +73,7 @@ def parsed(tmp_path):
         page("Nothing", ""),
         page("Alba", TOWN),
     )
-    return read(files, min_words=4, max_words=50)
+    return read(files, Config(min_words=4, max_words=50))
 
 
 def test_running_text_is_kept_and_markup_is_not(parsed):
@@ -114,7 +114,7 @@ def test_a_table_in_a_table_and_a_link_in_a_caption_go_as_a_whole(tmp_path):
         "Rivers run.\n"
         "{| class=x\n| A cell of it.\n{|\n| An inner cell of it.\n|}\n| A last cell of it.\n|}\nTowns stand."
     )
-    parsed = read(write(tmp_path, page("River", text)), min_words=1, max_words=50)
+    parsed = read(write(tmp_path, page("River", text)), Config(min_words=1, max_words=50))
     assert parsed.table["sentence"].to_pylist() == ["Rivers run.", "Towns stand."]
 
 
@@ -122,7 +122,7 @@ def test_a_table_in_a_table_and_a_link_in_a_caption_go_as_a_whole(tmp_path):
 def test_a_file_that_is_no_dump_is_one_error_that_names_it(tmp_path, content):
     (tmp_path / "dump.bz2").write_bytes(content)
     with pytest.raises(DataError, match=r"dump\.bz2: not a readable MediaWiki dump"):
-        read({"dump": tmp_path / "dump.bz2"}, min_words=1, max_words=50)
+        read({"dump": tmp_path / "dump.bz2"}, Config(min_words=1, max_words=50))
 
 
 def test_a_dump_that_breaks_off_is_an_error_and_not_half_a_corpus(tmp_path):
@@ -131,17 +131,19 @@ def test_a_dump_that_breaks_off_is_an_error_and_not_half_a_corpus(tmp_path):
     for damaged in (content[:-8], content[: len(content) // 2], content[:200] + b"\0\0" + content[202:]):
         files["dump"].write_bytes(damaged)
         with pytest.raises(DataError, match=r"dump\.bz2: not a readable MediaWiki dump"):
-            read(files, min_words=1, max_words=50)
+            read(files, Config(min_words=1, max_words=50))
 
 
 def test_a_dump_without_articles_gives_no_sentences(tmp_path):
-    parsed = read(write(tmp_path, page("Big River", "#REDIRECT [[Great River]]")), min_words=1, max_words=50)
+    parsed = read(
+        write(tmp_path, page("Big River", "#REDIRECT [[Great River]]")), Config(min_words=1, max_words=50)
+    )
     assert len(parsed.table) == 0
 
 
 @pytest.fixture(scope="module")
 def real():
-    return read({"dump": PACKAGE / GENSIM_DUMP}, min_words=5, max_words=50)
+    return read({"dump": PACKAGE / GENSIM_DUMP}, Config(min_words=5, max_words=50))
 
 
 def test_the_real_dump_gives_distinct_clean_sentences(real):

@@ -3,7 +3,7 @@ import gzip
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.data.readers.wikitext import read
+from workflow_scripts.data.readers.wikitext import Config, read
 
 LINES = """ \n = Heading = \n \n The first <unk> is 1 @.@ 5 m long . It was well @-@ known . No .\n = = Part = = \n One more , here .\n"""
 
@@ -14,7 +14,7 @@ def rows(parsed):
 
 def test_paragraphs_become_sentences_and_headings_go(tmp_path):
     (tmp_path / "text.txt.gz").write_bytes(gzip.compress(LINES.encode()))
-    parsed = read({"train": tmp_path / "text.txt.gz"}, unknown="[UNK]", min_characters=10)
+    parsed = read({"train": tmp_path / "text.txt.gz"}, Config(unknown="[UNK]", min_characters=10))
     assert rows(parsed) == [
         ("The first [UNK] is 1.5 m long .", 0, 0),
         ("It was well-known .", 0, 1),
@@ -25,6 +25,6 @@ def test_paragraphs_become_sentences_and_headings_go(tmp_path):
 
 def test_the_hubs_files_are_columns_of_lines(tmp_path):
     pq.write_table(pa.table({"text": [f"{line}\n" for line in LINES.split("\n")]}), tmp_path / "a.parquet")
-    parsed = read({"train": tmp_path / "a.parquet"}, unknown=None, min_characters=1)
+    parsed = read({"train": tmp_path / "a.parquet"}, Config(unknown=None, min_characters=1))
     assert [row[0] for row in rows(parsed)][:1] == ["The first <unk> is 1.5 m long ."]
     assert len(rows(parsed)) == 4

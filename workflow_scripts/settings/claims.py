@@ -1,13 +1,14 @@
 """The files in ``config/claims``: what a paper says of its own numbers, and where a study can test it."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.evaluation.verdicts import Expects
 from workflow_scripts.settings.names import Name
 
+Expects = Literal["higher", "lower", "same"]
 Scale = Literal["paper", "laboratory", "demo"]
 
 
@@ -67,11 +68,11 @@ class Statement(Settings):
     )
     printed: Printed
 
-    @model_validator(mode="after")
-    def _a_margin_goes_with_the_same(self) -> "Statement":
+    def conflicts(self) -> Iterator[str]:
+        """A margin goes with the same."""
         if (self.expects == "same") != (self.margin is not None):
-            raise ValueError("a margin is given where expects is same, and nowhere else")
-        return self
+            does = "needs" if self.expects == "same" else "reads no"
+            yield f"margin: a claim that expects {self.expects} {does} margin. Correct it."
 
 
 class Claim(Statement):

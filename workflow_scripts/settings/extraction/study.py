@@ -1,30 +1,32 @@
-"""The section ``extraction`` of the configuration; each rule reads only a part of it."""
+"""Section ``extraction``: sentence vectors without training."""
 
 import functools
+import importlib
 import operator
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from workflow_scripts.config import Settings
-from workflow_scripts.extraction.averages import Averages
-from workflow_scripts.extraction.blocks import Block
-from workflow_scripts.extraction.postprocess import Postprocessing
-from workflow_scripts.extraction.representations import Representation
-from workflow_scripts.extraction.weighting import Weighting
-from workflow_scripts.extraction.wikitext import Wikitext
-from workflow_scripts.figures.base import load_figure
-from workflow_scripts.graph.figures import declared_figures
-from workflow_scripts.reporting.dataset_statistics import Statistics
-from workflow_scripts.reporting.extraction_cells import Measure, Model
-from workflow_scripts.reporting.extraction_tables import ExtractionTable
+from workflow_scripts.config import Settings, names_in
+from workflow_scripts.settings.drawing import Drawing
+from workflow_scripts.settings.extraction.averages import Averages
+from workflow_scripts.settings.extraction.blocks import Block
+from workflow_scripts.settings.extraction.cells import Measure, Model
+from workflow_scripts.settings.extraction.postprocessings import Postprocessing
+from workflow_scripts.settings.extraction.representations import Representation
+from workflow_scripts.settings.extraction.statistics import Statistics
+from workflow_scripts.settings.extraction.tables import ExtractionTable
+from workflow_scripts.settings.extraction.weightings import Weighting
+from workflow_scripts.settings.extraction.wikitext import Wikitext
+from workflow_scripts.settings.names import Name
 from workflow_scripts.settings.templates import Template
 
-Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
-_KINDS: list[Any] = [
-    load_figure(name).Config for name, needs in declared_figures().items() if needs.of_extraction
+_FIGURES = "workflow_scripts.settings.figures"
+_KINDS: list[Any] = [importlib.import_module(f"{_FIGURES}.{name}").Config for name in names_in(_FIGURES)]
+AnyDrawing: Any = Annotated[
+    functools.reduce(operator.or_, (kind for kind in _KINDS if issubclass(kind, Drawing))),
+    Field(discriminator="kind"),
 ]
-Drawing: Any = Annotated[functools.reduce(operator.or_, _KINDS), Field(discriminator="kind")]
 
 
 class SuiteNames(Settings):
@@ -63,4 +65,4 @@ class Extraction(Settings):
     measures: dict[str, Measure]
     statistics: dict[Name, Statistics]
     tables: dict[Name, ExtractionTable]
-    figures: dict[Name, Drawing]
+    figures: dict[Name, AnyDrawing]

@@ -1,0 +1,1 @@
+"""Settings of the study of vectors without training, a module for each part of it."""

@@ -1,0 +1,22 @@
+"""Settings of figure alignment_uniformity."""
+
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+from workflow_scripts.settings.figures import Needs
+
+NEEDS = Needs(
+    inputs={
+        "table": "<results>/tables/{experiment}.parquet",
+        "scores": "<results>/scores/geometry/{suite}/{run}/seed{seed}.parquet",
+    },
+    config="report.alignment_uniformity",
+    suite="report.alignment_uniformity.suite",
+)
+
+
+class Config(Settings):
+    """Which measurement is drawn."""
+
+    suite: str = Field(description="Suite of the kind geometry.")
+    task: str = Field(description="Name of a measurement of that suite, with alignment and uniformity.")

@@ -1,0 +1,26 @@
+"""Settings of figure sweep."""
+
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+from workflow_scripts.settings.figures import Needs
+from workflow_scripts.settings.names import Place
+
+NEEDS = Needs(
+    inputs={"table": "<results>/tables/{experiment}.parquet"},
+    config="grids.{experiment}.sweep",
+)
+
+
+class Plot(Settings):
+    """A panel that shows a column over the values of one setting, swept or said by ``at``."""
+
+    setting: Place
+    label: str = Field(description="Label of the axis, with its unit.")
+    heading: str | None = Field(default=None, description="Column that is shown; left out for the headline.")
+
+
+class Config(Settings):
+    """Which settings are drawn."""
+
+    plots: list[Plot] = Field(min_length=1, description="Panels, one below the other.")

@@ -1,0 +1,19 @@
+"""What readers of datasets take, a module a reader, imported by the name in the configuration."""
+
+from typing import ClassVar
+
+from workflow_scripts.config import Settings
+
+PARTS = ("train", "dev", "test", "all")
+"""Roles of the parts of a task; ``all`` is the one part of a task without splits."""
+
+
+class ReaderConfig(Settings):
+    """Options of a reader: every field is a key of ``options`` of a source."""
+
+    forms: ClassVar[tuple[str, ...]]
+    """Of the rows that it returns."""
+    roles: ClassVar[tuple[str, ...]] = ()
+    """Of files; none where any name will do."""
+    all_roles: ClassVar[bool] = True
+    """Whether each role must have a file."""

@@ -1,0 +1,214 @@
+"""The whole configuration, and the grids that it asks for; the graph reads it, and no job does."""
+
+import importlib
+from functools import cache
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, SerializeAsAny, create_model
+
+from workflow_scripts.config import OPERATIONAL, Settings, names_in
+from workflow_scripts.reporting.called import Names
+from workflow_scripts.settings.claims import Config as Claims
+from workflow_scripts.settings.contamination import Config as Contamination
+from workflow_scripts.settings.corpora import Corpus, RoundTripCorpus
+from workflow_scripts.settings.datasets import DatasetBlock
+from workflow_scripts.settings.encoders import EncoderBlock
+from workflow_scripts.settings.exemplars import ExtractivePool, LlmPool
+from workflow_scripts.settings.experiment import AnyColumn, Experiment, RunBlock, TaskColumns
+from workflow_scripts.settings.extraction.study import Extraction
+from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.mlm import ContinueMlm, Sizes
+from workflow_scripts.settings.names import Name
+from workflow_scripts.settings.page import Config as Page
+from workflow_scripts.settings.partial import Partial
+from workflow_scripts.settings.round_trips import Limits
+from workflow_scripts.settings.significance import Config as Significance
+from workflow_scripts.settings.style import FigureStyle
+from workflow_scripts.settings.suites.mteb import Lists as MtebLists
+from workflow_scripts.settings.training import Development, TeacherEncoding, Training, TrainingBlock
+from workflow_scripts.settings.translators import TranslatorBlock
+from workflow_scripts.settings.words import Words
+
+OVERRIDES = "Overrides for every run on it."
+
+
+class Adapt(Settings):
+    """An encoder made by masked-language-model training: from another one, or afresh."""
+
+    base: Name = Field(description="Encoder to start from.")
+    corpus: Name = Field(description="Corpus to train on.")
+    label: str = Field(description="Substitution to print wherever this encoder stands in for another.")
+    afresh: Sizes | None = Field(
+        default=None,
+        description="Sizes of an encoder with random weights; of the base, tokeniser and architecture are taken.",
+    )
+    training: Annotated[dict[str, Any], Partial(Training)] = Field(
+        default={}, description="Overrides of continue_mlm.training while it is made."
+    )
+
+
+class FetchedEncoder(Settings):
+    """A published encoder."""
+
+    fetch: EncoderBlock
+    training: Annotated[dict[str, Any], Partial(TrainingBlock)] = Field(default={}, description=OVERRIDES)
+
+
+class EncoderOfRuns(Settings):
+    """Models of finished runs, taken with the seed of the run that is made from them."""
+
+    runs: list[RunBlock] = Field(min_length=1, description="One for a teacher, several to be joined.")
+    label: str | None = Field(
+        description="Substitution to print wherever these stand in for others; null: none."
+    )
+    training: Annotated[dict[str, Any], Partial(TrainingBlock)] = Field(default={}, description=OVERRIDES)
+
+
+class AdaptedEncoder(Settings):
+    """An encoder of the project's own making."""
+
+    adapt: Adapt
+    training: Annotated[dict[str, Any], Partial(TrainingBlock)] = Field(default={}, description=OVERRIDES)
+
+
+class MethodBlock(Settings):
+    """A block of ``methods``: settings of its module, overrides of training, and readings."""
+
+    training: Annotated[dict[str, Any], Partial(TrainingBlock)] = Field(
+        default={}, description="Overrides of the shared training settings."
+    )
+    development: Annotated[dict[str, Any], Partial(Development)] = Field(
+        default={}, description="Overrides of how checkpoints are chosen."
+    )
+    readings: dict[Name, dict[str, Any]] = Field(default={}, description="Named changes to this block.")
+
+    @classmethod
+    def class_of(cls, section: Any) -> type[Self]:
+        """The class of the module that ``section`` names, as a block."""
+        return _block(MethodConfig.class_of(section)) if isinstance(section, dict) else cls
+
+
+@cache
+def _block(method: type[MethodConfig]) -> Any:
+    base: Any = {"base": (Name, Field(description="Block of the method underneath."))}
+    named = base if "base" in method.model_fields else {}
+    return create_model(f"{method.__module__}.Block", __base__=(MethodBlock, method), **named)
+
+
+def _chosen(block: Any) -> Any:
+    return MethodBlock.strictly(block)
+
+
+def _figures_at(section: str) -> dict[str, Any]:
+    """Blocks of figures in a section of the configuration: key to what the figure reads there."""
+    package = "workflow_scripts.settings.figures"
+    modules = [importlib.import_module(f"{package}.{name}") for name in names_in(package)]
+    blocks = {module.NEEDS.config: module.Config for module in modules if module.NEEDS.config}
+    return {path.removeprefix(section): block for path, block in blocks.items() if path.startswith(section)}
+
+
+_SHARED: dict[str, Any] = {key: (block, ...) for key, block in _figures_at("report.").items()}
+Report: Any = create_model(
+    "Report",
+    __base__=Settings,
+    __doc__="Figures and page.",
+    figure=(FigureStyle, ...),
+    page=(Page, ...),
+    **_SHARED,
+)
+
+
+class _File(Experiment):
+    """A grid as it is written."""
+
+    columns: list[AnyColumn | TaskColumns] = Field(min_length=1)  # type: ignore[assignment]
+
+    def numbered(self) -> list[tuple[int, AnyColumn]]:
+        """Every column, with the number of the block in the grid's file that asks for it."""
+        return [
+            (number, column)
+            for number, block in enumerate(self.columns)
+            for column in (block.written_out() if isinstance(block, TaskColumns) else [block])
+        ]
+
+
+_ASKED: dict[str, Any] = {
+    key: (block | None, None) for key, block in _figures_at("grids.{experiment}.").items()
+}
+Grid: Any = create_model(
+    "Grid",
+    __base__=_File,
+    __doc__="One grid in ``config/experiments``.",
+    **_ASKED,
+)
+
+
+def _suites() -> dict[str, Any]:
+    package = "workflow_scripts.settings.suites"
+    kinds = {kind: importlib.import_module(f"{package}.{kind}").Config for kind in names_in(package)}
+    return {kind: (dict[Name, suite], Field(default={})) for kind, suite in kinds.items()}  # type: ignore[valid-type]
+
+
+Suites: Any = create_model("Suites", __base__=Settings, __doc__="Suites by kind.", **_suites())
+
+
+class DevelopmentBlock(Development):
+    """The development set."""
+
+    dataset: Name | None = Field(description="Scored pairs; null takes held-out text of the corpus.")
+
+
+class EvaluationBlock(Settings):
+    """What evaluations are given to compute with."""
+
+    on_gpu: list[Name] = Field(
+        description="Kinds of suites whose jobs ask for a GPU each and encode there; extraction: that study.",
+        json_schema_extra=OPERATIONAL,
+    )
+
+
+class Study(Settings):
+    """The whole configuration."""
+
+    name: Name = Field(description="Folder below results, logs and benchmarks.")
+    data_root: str | None = Field(description="Folder of local data sets; null takes SEMBLANCE_DATA.")
+    unreachable: Literal["stop", "gap"] = Field(
+        description="What an optional dataset is that is on the Hub alone, while the Hub does not answer."
+    )
+    broken: Literal["stop", "gap"] = Field(
+        description="What an optional dataset is whose files or rows are not those that the configuration promises."
+    )
+    experiments: list[Name] = Field(
+        min_length=1, description="Grids in config/experiments; extraction: the extraction study."
+    )
+    keep_models: Literal["all", "best", "none"] = Field(
+        description="Weights that stay once everything is made from them."
+    )
+    training: TrainingBlock
+    development: DevelopmentBlock
+    evaluation: EvaluationBlock
+    continue_mlm: ContinueMlm
+    corpora: dict[Name, Corpus | RoundTripCorpus]
+    words: Words
+    answers: str = Field(description="File in which answers of translators and language models are kept.")
+    offline: bool = Field(description="Ask no translator or language model: kept answers alone.")
+    translators: dict[Name, TranslatorBlock]
+    llms: dict[Name, LlmBlock]
+    round_trip: Limits
+    exemplars: dict[Name, Annotated[LlmPool | ExtractivePool, Field(discriminator="generator")]]
+    exemplar_pools: list[Name] = Field(description="Pools that are made though no method may ask for them.")
+    teacher: TeacherEncoding
+    encoders: dict[Name, FetchedEncoder | AdaptedEncoder | EncoderOfRuns]
+    datasets: dict[Name, DatasetBlock]
+    methods: dict[Name, Annotated[SerializeAsAny[MethodBlock], BeforeValidator(_chosen)]]
+    suites: Suites
+    mteb: MtebLists
+    extraction: Extraction
+    contamination: Contamination | None = Field(
+        description="Overlap of corpora and evaluation sets; null to leave it out."
+    )
+    significance: Significance
+    names: Names
+    claims: Claims
+    report: Report
