@@ -68,7 +68,8 @@ def _planned(line: str) -> str:
     program = next(number for number, word in enumerate(words) if "=" not in word)
     if words[program] == "python":
         assert words[program + 1] == "-m", f"{line}: cannot be planned"
-        return shlex.join([*words[: program + 3], "--help"])
+        verb = words[program + 3 : program + 4] if words[program + 2] == "workflow_scripts" else []
+        return shlex.join([*words[: program + 3], *verb, "--help"])
     option = _PLANNED[words[program]].split()
     return shlex.join([*words[: program + 1], *option, *words[program + 1 :]])
 

@@ -15,6 +15,7 @@ training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint
 development: {dataset: null, every: 2}
 corpora: {wiki_extract: {dev_sentences: 250, max_sentences: 200}}
 continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}
+encoders: {minilm_mlm: {adapt: {training: {warmup_steps: 0}}}}
 methods:
   simcse: {readings: {more_dropout: {training: &few {max_steps: 2}}}}
   simcse_s2sent: {training: {max_steps: 3, batch_size: 8}}
