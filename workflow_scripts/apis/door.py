@@ -11,8 +11,8 @@ Spanish ones given for Catalan.
 
 Whose translation an answer is shows when it has been translated back: it has more in common with its own text than with
 the texts before and after it. Of 1,000 consecutive sentences of Wikipedia through Spanish, and as many through Catalan
-(Apertium), this rejects none; of the same answers moved by one or by seven sentences it lets none pass, and 3% of those
-moved by a hundred.
+(Apertium), this rejects none; of the same answers moved by one sentence it lets none pass, and 7% of those moved by a
+hundred. Where neighbours are paraphrases of each other, as in SICK, it rejects 3 of 600, and finds 94% of those moved.
 """
 
 import re
@@ -44,6 +44,9 @@ _SAME_WORDS = 0.5  # texts that share fewer of their words are different texts
 _WORDS = 4  # of a text; shorter ones may well have one translation
 _DIFFERENT = 2  # texts with the same answer, of which each has too few words of the other to say the same
 _NEIGHBOURS = 16  # texts before a text, and as many after it
+_CLEARLY = (
+    1.1  # a neighbour that is a paraphrase may be a little more like a translation than the text itself
+)
 _CODES = {
     "eng": "en", "spa": "es", "cat": "ca", "glg": "gl", "epo": "eo", "fra": "fr", "deu": "de", "nld": "nl", "rus": "ru",
     "zho": "zh",
@@ -104,7 +107,7 @@ def chatter_fault(answer: str, asked: str) -> str | None:
 
 
 def of_another(texts: Sequence[str], returned: Sequence[str | None]) -> list[bool]:
-    """For each text, whether what came back of it is more like one of its neighbours than like itself.
+    """For each text, whether what came back of it is clearly more like one of its neighbours than like itself.
 
     Likeness is what chrF measures, for n-grams of three characters alone, precision and recall weighing the same.
 
@@ -117,7 +120,7 @@ def of_another(texts: Sequence[str], returned: Sequence[str | None]) -> list[boo
     for place, text in enumerate(returned):
         around = trigrams[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
         back = _trigrams(text or "")
-        own = _likeness(back, trigrams[place])
+        own = _CLEARLY * _likeness(back, trigrams[place])
         found.append(text is not None and any(_likeness(back, other) > own for other in around))
     return found
 

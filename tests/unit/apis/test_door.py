@@ -96,6 +96,12 @@ def test_what_came_back_is_compared_with_the_neighbours_text_too():
     assert of_another(["a b c"], ["x y z"]) == [False]
 
 
+def test_a_neighbour_has_to_be_clearly_more_like_what_came_back():
+    """All of 10 and of 12 trigrams, where the own text has 9 and 11 of as many: 1.11 and 1.09 times as like."""
+    assert of_another(["abcdefghijkx", "abcdefghijkl"], ["abcdefghijkl", None]) == [True, False]
+    assert of_another(["abcdefghijklmx", "abcdefghijklmn"], ["abcdefghijklmn", None]) == [False, False]
+
+
 @pytest.mark.parametrize(("moved", "caught"), [(1, True), (16, True), (17, False)])
 def test_sixteen_neighbours_on_either_side_are_looked_at(moved, caught):
     texts = [chr(number) * 5 for number in range(100, 140)]
