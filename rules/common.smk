@@ -71,5 +71,5 @@ wildcard_constraints:
     suite=one_of(suite for suites in config["suites"].values() for suite in suites),
     kind="[a-z0-9_]+",
     pool="[a-z0-9_]+",
-    run=one_of(STUDY.made),
+    run=one_of(STUDY.runs),
     seed="[0-9]+",

@@ -432,14 +432,6 @@ MISTAKES = {
         "encoder: jtcse joins two different runs; simcse.minilm_mlm.wiki_extract and "
         "simcse.minilm_mlm.wiki_extract.other differ in nothing that decides a model. Change one in `runs` of wrong_twin.",
     ),
-    "JTCSE on runs that differ in what changes nothing": (
-        twin(
-            SIMCSE | {"method": "simcse_s2sent"},
-            OTHER
-            | {"method": "simcse_s2sent", "overrides": {"method": {"readout": {"frequency_set": "fcanet"}}}},
-        ),
-        "simcse_s2sent.minilm_mlm.wiki_extract.other differ in nothing that decides a model.",
-    ),
     "JTCSE on a run that is not trained": (
         twin(SIMCSE, {"method": "frozen_cls", "encoder": "minilm_mlm"}),
         "encoder: jtcse joins trained runs; frozen_cls.minilm_mlm trains nothing. Name another in `runs` of wrong_twin.",

@@ -40,16 +40,14 @@ def test_a_card_shows_all_seeds_of_its_run_and_no_other_run():
     assert len(SHARING.cards()) == 15
 
 
-def test_a_card_has_scores_that_another_experiment_asks_for_under_another_name():
+def test_a_card_has_scores_that_another_experiment_asks_for():
     grids = copy.deepcopy(GRIDS)
     other = copy.deepcopy(grids["demo"])
     other["suites"] = {"sts": ["stsb"]}
-    other["runs"] = [{"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract", "tag": "again"}]
+    other["runs"] = [{"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}]
     grids["other"] = other | {"baseline": None}
     config = CONFIG | {"experiments": [*CONFIG["experiments"], "other"]}
     study = Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
-    again = "simcse.minilm_mlm.wiki_extract.again"
-    assert study.canonical(again) == "simcse.minilm_mlm.wiki_extract"
     files = Sharing(study).scores(SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1"))
     assert "<results>/scores/sts/stsb/simcse.minilm_mlm.wiki_extract/seed1.parquet" in files
 

@@ -127,13 +127,13 @@ def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
         for run, column in product(_runs(row), _columns(row, settings)):
             # A path of a metric has none.
             scored = {key: column[key] for key in ("suite", "task") if key in column}
-            yield {"run": _alias(run, settings), **scored}
+            yield {"run": run, **scored}
     elif "names" in settings and "heading" in row:
         representation = _representation(row, settings)
         for task in row["task"].split(", "):
             yield {"representation": representation, "kind": row["suite"], "task": task}
     elif "run" in row:
-        yield from ({**row, "run": _alias(run, settings)} for run in _runs(row))
+        yield from ({**row, "run": run} for run in _runs(row))
     else:
         yield row
 
@@ -143,16 +143,9 @@ def _runs(row: Row) -> list[str]:
     return [run for run in (row["run"], row.get("baseline")) if run is not None]
 
 
-def runs_of(rows: Iterable[Row], settings: Mapping[str, Any]) -> list[str]:
-    """The runs whose files hold the scores of some rows and of their baselines."""
-    named = (run for row in rows if "run" in row for run in _runs(row))
-    return list(dict.fromkeys(_alias(run, settings) for run in named))
-
-
-def _alias(run: str, settings: Mapping[str, Any]) -> str:
-    """The run whose files hold the scores of ``run``."""
-    name: str = settings.get("aliases", {}).get(str(run), run)
-    return name
+def runs_of(rows: Iterable[Row]) -> list[str]:
+    """The runs of some rows and of their baselines."""
+    return list(dict.fromkeys(run for row in rows if "run" in row for run in _runs(row)))
 
 
 def _columns(row: Row, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -189,7 +182,7 @@ def scores_behind(
         for run, column in product(_runs(row), _columns(row, settings))
         for name, scores in known.items()
         for score in scores
-        if score["run"] == _alias(run, settings)
+        if score["run"] == run
         and all(score[key] == column.get(key) for key in ("suite", "task", "aggregation", "metric"))
     ]
     return sorted(set(found), key=lambda score: (score.is_baseline, score.heading, score.run, score.seed))

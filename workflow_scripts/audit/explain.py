@@ -184,7 +184,7 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> Explanation:
         return Explanation(whole, rows)
     files = {node.path: Path(node.path) for node in agreeing}
     scores = scores_behind(rows, settings, files)
-    return Explanation(chain, rows, True, scores, made_with(below, runs_of(rows, settings)))
+    return Explanation(chain, rows, True, scores, made_with(below, runs_of(rows)))
 
 
 def made_with(nodes: Iterable[Node], runs: Sequence[str]) -> list[Row]:

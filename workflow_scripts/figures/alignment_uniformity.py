@@ -6,7 +6,6 @@ normalised differs between papers; it is the task of a geometry suite, and its n
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -69,15 +68,12 @@ class Headline(NamedTuple):
 
     heading: str
     means: Mapping[str, float | None]
-    names: Mapping[str, str] = MappingProxyType({})
-    """What the table calls runs whose scores have another name: those of another experiment with the same settings."""
 
 
 def points(request: Request[Config]) -> pa.Table:
     """A point for every run."""
     scores = (read_table(path, SCORES) for path in request.inputs["scores"])
-    headline = headline_of(*request.inputs["table"])._replace(names=request.own_names)
-    return plane(scores, headline, request.config)
+    return plane(scores, headline_of(*request.inputs["table"]), request.config)
 
 
 def headline_of(path: Path) -> Headline:
@@ -98,7 +94,7 @@ def plane(scores: Iterable[pa.Table], headline: Headline, config: Config) -> pa.
     for table in scores:
         for row in table.to_pylist():
             if (row["suite"], row["task"]) == (config.suite, config.task):
-                of_run.setdefault(headline.names.get(row["run"], row["run"]), []).append(row)
+                of_run.setdefault(row["run"], []).append(row)
     if not of_run:
         raise ConfigError(
             f"report.alignment_uniformity: no scores of task {config.task} in suite {config.suite}. "

@@ -37,8 +37,6 @@ class Request(NamedTuple, Generic[ConfigT]):
     """Of a figure of the extraction study: definitions of the models, measures and variants that its block names."""
     called: Called = Called()
     """What readers see in place of the identifiers of runs, corpora and datasets."""
-    own_names: Mapping[str, str] = MappingProxyType({})
-    """Runs whose files have another experiment's name for them, and the name that this one has."""
 
 
 class FigureModule(Protocol):

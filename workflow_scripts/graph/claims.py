@@ -37,9 +37,7 @@ class Claims:
 
     def settings(self) -> str:
         """The claims, what each is compared by at the study's scale, and how differences are tested."""
-        settings = {"held": {"claims": self._held}, "significance": self._study.config["significance"]}
-        aliases = self._study.aliases({run for asked in self._in_grids() for run, _ in asked.cells})
-        return as_json(settings | ({"aliases": aliases} if aliases else {}))
+        return as_json({"held": {"claims": self._held}, "significance": self._study.config["significance"]})
 
     def tables(self) -> list[str]:
         """Tables that claims are compared in, and data of figures that they are."""

@@ -192,7 +192,6 @@ class Figures:
         path = (needs.config or "").format(experiment=experiment, figure=figure)
         block = at(self._config, path) if path else {}
         of_extraction = experiment == EXTRACTION
-        own_names = {} if of_extraction else self._own_names(experiment, needs)
         return as_json(
             {
                 "module": module,
@@ -203,7 +202,6 @@ class Figures:
                 "names": extraction_names(self._config, block) if of_extraction else {},
                 "style": self._study.config["report"]["figure"],
             }
-            | ({"own_names": own_names} if own_names else {})
         )
 
     def caption_files(self) -> list[str]:
@@ -246,17 +244,10 @@ class Figures:
         reads_runs = any("{run}" in pattern for pattern in needs.inputs.values())
         return list(self._runs(experiment, needs)) if reads_runs else []
 
-    def _own_names(self, experiment: str, needs: Needs) -> dict[str, str]:
-        """Runs whose files have the name that another experiment gives them, and the name that this one does."""
-        runs = self._runs(experiment, needs) if any("{run}" in path for path in needs.inputs.values()) else {}
-        aliases = self._study.aliases(runs).items()
-        return {made: own for own, made in aliases if made not in runs}
-
     def _called(self, experiment: str, needs: Needs) -> Config:
         """Names of what a figure shows: its runs, and the data that its inputs were measured on."""
         names, read = self._study.config["names"], " ".join(needs.inputs.values())
         runs = self._runs(experiment, needs) if read else {}
-        runs |= {name: self._study.runs[name] for name in map(self._study.canonical, runs)}
         shown: Config = {"runs": called_runs(names, runs)}
         if "/tables/" in read or "/scores/" in read:
             shown["datasets"] = called(names, "datasets", self._study.datasets_of(experiment))

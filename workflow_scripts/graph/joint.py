@@ -48,7 +48,7 @@ def _asked(study: Study) -> dict[tuple[str, int], dict[str, set[str]]]:
         for name, run in study.runs_of(experiment).items():
             for seed in run.seeds:
                 for kind, suites in grid["suites"].items():
-                    asked[study.canonical(name), seed][kind].update(suites)
+                    asked[name, seed][kind].update(suites)
     return asked
 
 

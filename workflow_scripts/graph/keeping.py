@@ -18,12 +18,12 @@ class Keeping:
 
     def dropped(self) -> list[str]:
         """Lists of the weights that go, a file for every run; none where all models are kept."""
-        runs = [] if self._keep == "all" else self._study.made
+        runs = [] if self._keep == "all" else self._study.runs
         return [f"<results>/runs/{run}/dropped_weights.parquet" for run in runs]
 
     def models(self, wildcards: Wildcards) -> list[str]:
         """Models of a run, seed by seed."""
-        return [self._study.model(wildcards.run, seed) for seed in self._study.seeds(wildcards.run)]
+        return [self._study.model(wildcards.run, seed) for seed in self._study.runs[wildcards.run].seeds]
 
     def readers(self, wildcards: Wildcards) -> list[str]:
         """Everything that is made from the models of a run and from nothing nearer to them."""
@@ -32,12 +32,12 @@ class Keeping:
     def histories(self, wildcards: Wildcards) -> list[str]:
         """Training histories, which tell the best of several seeds; none for a run that is not trained."""
         run = wildcards.run
-        trained = self._study.seeds(run) if run in self._study.trained else ()
+        trained = self._study.runs[run].seeds if run in self._study.trained else ()
         return [f"<results>/runs/{run}/seed{seed}/history.parquet" for seed in trained]
 
     def settings(self, wildcards: Wildcards) -> str:
         """What is kept, and the seeds there are."""
-        return as_json({"keep_models": self._keep, "seeds": self._study.seeds(wildcards.run)})
+        return as_json({"keep_models": self._keep, "seeds": [*self._study.runs[wildcards.run].seeds]})
 
     @cached_property
     def _readers(self) -> dict[str, set[str]]:
@@ -50,17 +50,16 @@ class Keeping:
     def _scores(self) -> Iterator[tuple[str, str]]:
         for experiment, grid in self._study.grids.items():
             for name, run in self._study.runs_of(experiment).items():
-                made = self._study.canonical(name)
                 for kind, suites in grid["suites"].items():
-                    for place in (f"<results>/scores/{kind}/{suite}/{made}" for suite in suites):
+                    for place in (f"<results>/scores/{kind}/{suite}/{name}" for suite in suites):
                         yield from (
-                            (self._study.model(made, s), f"{place}/seed{s}.parquet") for s in run.seeds
+                            (self._study.model(name, s), f"{place}/seed{s}.parquet") for s in run.seeds
                         )
 
     def _runs_of_runs(self) -> Iterator[tuple[str, str]]:
         """Runs that start from finished ones, and vectors of teachers."""
-        for name, run in self._study.made.items():
-            for seed in self._study.seeds(name):
+        for name, run in self._study.runs.items():
+            for seed in run.seeds:
                 if self._study.has_runs(run.encoder):
                     for model in self._study.models(run.encoder, str(seed)):
                         yield model, self._study.model(name, seed)

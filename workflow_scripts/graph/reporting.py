@@ -64,12 +64,8 @@ class Reporting:
         ]
 
     def table_settings(self, wildcards: Wildcards) -> str:
-        """Settings of a table: its grid and the tests; where there are any, rows whose scores are another run's.
-
-        And the development set, if a column is of it.
-        """
+        """Settings of a table: its grid, the tests, and the development set, if a column is of it."""
         experiment = wildcards.experiment
-        aliases = self._study.aliases(self._study.runs_of(experiment))
         settings = {
             "experiment": without_figures(self._study.grids[experiment]),
             "significance": self._study.config["significance"],
@@ -78,7 +74,7 @@ class Reporting:
         development = self._study.config["development"]["dataset"]
         if development in {column.get("task") for _, column in columns} - {None}:
             settings["development"] = development
-        return as_json(settings | ({"aliases": aliases} if aliases else {}))
+        return as_json(settings)
 
     def published(self, wildcards: Wildcards) -> list[str]:
         """Tables of papers that one experiment names."""

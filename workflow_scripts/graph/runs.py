@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.inert import without_inert
 from workflow_scripts.graph.slices import Config, as_json, at
 
 OF_A_RUN = ("training", "development")
@@ -214,9 +213,9 @@ def run_settings(config: Config, run: Run) -> Config:
 
 
 def identity(run: Run, settings: Config) -> str:
-    """All that decides a run's files but its seed, settings that change nothing left out."""
+    """All that decides a run's files but its seed."""
     trained = [settings[section] for section in OF_A_RUN] if run.corpus else None
-    return as_json([run.encoder, run.corpus, run.teacher, without_inert(settings["method"]), trained])
+    return as_json([run.encoder, run.corpus, run.teacher, settings["method"], trained])
 
 
 def adapting_training(config: Config, adapt: Config) -> Config:

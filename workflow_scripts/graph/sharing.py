@@ -22,11 +22,11 @@ class Sharing:
         return self._study.files("<results>/runs/{run}/seed{seed}/README.md", self._study.runs)
 
     def scores(self, wildcards: Wildcards) -> list[str]:
-        """Score files of one run: every suite of the grids that have it under some name, every seed of theirs."""
+        """Score files of one run: every suite of the grids that have it, every seed of theirs."""
         files: set[str] = set()
         for experiment, grid in self._study.grids.items():
             runs = self._study.runs_of(experiment)
-            its = {name: run for name, run in runs.items() if self._study.canonical(name) == wildcards.run}
+            its = {name: run for name, run in runs.items() if name == wildcards.run}
             for kind, suites in grid["suites"].items():
                 for suite in suites:
                     pattern = f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}.parquet"

@@ -1,11 +1,6 @@
-"""A study as its graph sees it: the checked configuration, the grids it asks for, and every run of theirs.
-
-A run is its settings: if several names have the same ones, or for ones that differ in what changes nothing
-(``graph.inert``), the first in the order of the study's experiments is trained and evaluated for all of them.
-"""
+"""A study as its graph sees it: the checked configuration, the grids it asks for, and every run of theirs."""
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -27,7 +22,6 @@ from workflow_scripts.graph.runs import (
     Run,
     adapting_training,
     all_runs,
-    identity,
     members_of,
     run_settings,
     runs_of,
@@ -92,53 +86,21 @@ class Study:
         method: Config = self._settings[run]["method"]
         return method
 
-    def canonical(self, run: str) -> str:
-        """The run whose files are those of ``run``: the first with its settings, mostly itself."""
-        return self._canonical[run]
-
-    @cached_property
-    def _canonical(self) -> dict[str, str]:
-        first: dict[str, str] = {}
-        return {
-            name: first.setdefault(identity(run, self.settings(name)), name)
-            for name, run in self.runs.items()
-        }
-
-    def aliases(self, runs: Iterable[str]) -> dict[str, str]:
-        """Those of ``runs`` whose files are another run's, and that run."""
-        return {name: self.canonical(name) for name in runs if self.canonical(name) != name}
-
-    def seeds(self, run: str) -> list[int]:
-        """Seeds of a run, under whatever names the study asks for it."""
-        return self._seeds[run]
-
-    @cached_property
-    def _seeds(self) -> dict[str, list[int]]:
-        asked: dict[str, set[int]] = defaultdict(set)
-        for name, run in self.runs.items():
-            asked[self.canonical(name)].update(run.seeds)
-        return {name: sorted(seeds) for name, seeds in asked.items()}
-
-    @cached_property
-    def made(self) -> dict[str, Run]:
-        """Runs that have files of their own."""
-        return {name: run for name, run in self.runs.items() if self.canonical(name) == name}
-
     @cached_property
     def trained(self) -> dict[str, Run]:
         """Runs that are trained."""
-        return {name: run for name, run in self.made.items() if run.corpus}
+        return {name: run for name, run in self.runs.items() if run.corpus}
 
     @cached_property
     def joined(self) -> dict[str, Run]:
         """Runs that are made of others and not trained."""
-        return {name: run for name, run in self.made.items() if not run.corpus and self.has_runs(run.encoder)}
+        return {name: run for name, run in self.runs.items() if not run.corpus and self.has_runs(run.encoder)}
 
     @cached_property
     def frozen(self) -> dict[str, Run]:
         """Runs that read an encoder as it is."""
         return {
-            name: run for name, run in self.made.items() if not run.corpus and not self.has_runs(run.encoder)
+            name: run for name, run in self.runs.items() if not run.corpus and not self.has_runs(run.encoder)
         }
 
     def encoders(self, kind: str) -> list[str]:
@@ -168,15 +130,11 @@ class Study:
 
     def model(self, run: str, seed: int) -> str:
         """The record of a run's model folder, which vouches for the folder."""
-        return f"<results>/runs/{self.canonical(run)}/seed{seed}/model/record.json"
+        return f"<results>/runs/{run}/seed{seed}/model/record.json"
 
     def files(self, pattern: str, runs: Mapping[str, Run]) -> list[str]:
-        """``pattern`` filled with every run and seed; runs that share their files give them once."""
-        filled = (
-            pattern.format(run=self.canonical(name), seed=seed)
-            for name, run in runs.items()
-            for seed in run.seeds
-        )
+        """``pattern`` filled with every run and seed; what names neither is there once."""
+        filled = (pattern.format(run=name, seed=seed) for name, run in runs.items() for seed in run.seeds)
         return list(dict.fromkeys(filled))
 
     @cached_property

@@ -42,13 +42,9 @@ def _asked() -> list[str]:
 
 
 def name_findings(targets: Iterable[str], study: Study) -> Iterator[str]:
-    """Targets that name a run whose files have another run's name, or scores of a kind by a suite of another kind."""
-    made = study.aliases(study.runs)
+    """Targets that name scores of a kind by a suite of another kind."""
     for target in sorted(targets):
         parts = Path(target).parts[2:] if target.startswith(f"{study.folder}/") else ()
-        for run in made.keys() & {*parts}:
-            there = target.replace(f"/{run}/", f"/{made[run]}/")
-            yield f"{target}: {run} has the settings of {made[run]}, and no files of its own. Ask for {there}."
         if parts[:1] == ("scores",) and len(parts) > 3:
             _scores, kind, suite, *_rest = parts
             of_kind = study.config["suites"].get(kind, {})

@@ -161,7 +161,7 @@ class Training:
         for name, run in self._study.trained.items():
             if not (run.teacher or self._study.has_runs(run.encoder)):
                 together: int = self._study.settings(name)["training"]["together"]
-                for seeds in _batched(self._study.seeds(name), together):
+                for seeds in _batched(self._study.runs[name].seeds, together):
                     found[seeds].append(name)
         return {seeds: runs for seeds, runs in sorted(found.items()) if len(seeds) > 1}
 

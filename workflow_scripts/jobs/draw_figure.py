@@ -1,9 +1,5 @@
 """Draw one figure of an experiment or of the extraction study (rule draw_figure)."""
 
-from collections.abc import Mapping
-
-import pyarrow as pa
-
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figures.base import Request, load_figure, of_pattern
 from workflow_scripts.figures.style import figure_style, to_svg
@@ -29,10 +25,9 @@ def main() -> None:
         inputs={role: of_pattern(path, job.many("inputs")) for role, path in module.NEEDS.inputs.items()},
         called=Called.parse(job.settings["called"], "names"),
         names=job.settings["names"],
-        own_names=job.settings.get("own_names", {}),
     )
     record = job.record()
-    points = under_own_names(module.points(request), request.own_names)
+    points = module.points(request)
     assert points.schema.equals(module.COLUMNS), f"figures.{name}: points are not as its COLUMNS say"
     braces = request.config.model_dump() | {"title": job.settings["title"]}
     if "task" in braces:
@@ -44,14 +39,6 @@ def main() -> None:
         svg = to_svg(drawn, ids, title, description)
     write_table(job.outputs["data"], points, record)
     write_page(job.outputs["svg"], svg, record)
-
-
-def under_own_names(points: pa.Table, own_names: Mapping[str, str]) -> pa.Table:
-    """Points whose runs are called as the experiment calls them, where their files have another's name for them."""
-    if not own_names or "run" not in points.column_names:
-        return points
-    runs = pa.array([own_names.get(run, run) for run in points["run"].to_pylist()], pa.string())
-    return points.set_column(points.schema.get_field_index("run"), points.schema.field("run"), runs)
 
 
 if __name__ == "__main__":

@@ -63,14 +63,13 @@ def main() -> None:
     corpora = _corpora(job, config.top_words)
     tables = [headings_of(path) for path in job.many("tables")]
     experiments = [table.experiment for table in tables]
-    aliases = dict(pair for path in job.many("tables") for pair in _aliases(path).items())
     shared = _Shared.of(job)
     text = page.render(
         page.Page(
             study=job.settings["name"],
             config=config,
             called=shared.called,
-            summary=page.summarise(experiments, aliases, sum(corpus.sentences for corpus in corpora)),
+            summary=page.summarise(experiments, sum(corpus.sentences for corpus in corpora)),
             labels=split_labels(record.labels),
             sections=[_section(job, path, shared) for path in [*job.many("tables"), *job.many("extraction")]],
             datasets=_datasets(job),
@@ -123,7 +122,7 @@ def _section(job: Job, table: Path, shared: _Shared) -> page.Section:
         shown.alpha,
         {run: shared.called.run(run) for run in shared.called.runs} | dict(shown.shown),
     )
-    histories = _histories(shared, table, [line.run for line in sheet.lines], shown.experiment.seeds)
+    histories = _histories(shared, [line.run for line in sheet.lines], shown.experiment.seeds)
     records = [record_of(path) for paths in histories.values() for path in paths]
     return page.Section(
         name=shown.name,
@@ -140,22 +139,13 @@ def _section(job: Job, table: Path, shared: _Shared) -> page.Section:
     )
 
 
-def _histories(
-    shared: _Shared, table: Path, runs: Sequence[str], seeds: Sequence[int]
-) -> dict[str, list[Path]]:
-    """Histories of the trained ones of a table's runs; a run may have the files of another with its settings."""
-    aliases = _aliases(table)
+def _histories(shared: _Shared, runs: Sequence[str], seeds: Sequence[int]) -> dict[str, list[Path]]:
+    """Histories of the trained ones of a table's runs."""
     made: dict[str, list[Path]] = {}
     for run, seed, path in shared.histories:
         if seed in seeds:
             made.setdefault(run, []).append(path)
-    return {run: made[of] for run in runs if (of := aliases.get(run, run)) in made}
-
-
-def _aliases(table: Path) -> dict[str, str]:
-    """Runs of a table that have the files of another, and that one."""
-    aliases: dict[str, str] = record_of(table).settings.get("aliases", {})
-    return aliases
+    return {run: made[run] for run in runs if run in made}
 
 
 def _training(job: Job, run: str, histories: Sequence[Path]) -> page.TrainingLine:

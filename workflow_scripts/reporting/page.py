@@ -288,18 +288,15 @@ def _caption(template: str, record: Record) -> list[Markup]:
     return [Markup(" ".join(paragraph.split())) for paragraph in text.strip().split("\n\n")]
 
 
-def summarise(experiments: Sequence[Experiment], aliases: Mapping[str, str], sentences: int) -> str:
+def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
     """A summary of the study in one sentence.
 
     Args:
         experiments: All of it.
-        aliases: Runs that are another run under a name of their own, and that run.
         sentences: Those of its corpora.
     """
     named = [
-        (aliases.get(name, name), run)
-        for experiment in experiments
-        for name, run in runs_of(experiment.model_dump()).items()
+        (name, run) for experiment in experiments for name, run in runs_of(experiment.model_dump()).items()
     ]
     runs = {name for name, _ in named}
     trained = {name for name, run in named if run.corpus}

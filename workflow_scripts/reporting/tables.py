@@ -8,7 +8,6 @@ seed of another run, which makes the test a one-sample t-test. One that is made 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -47,7 +46,6 @@ def build(
     published: Mapping[tuple[str, str], Published],
     significance: Significance,
     place: str,
-    aliases: Mapping[str, str] = MappingProxyType({}),
     histories: Iterable[RunTable] = (),
     development: str | None = None,
 ) -> pa.Table:
@@ -59,7 +57,6 @@ def build(
         published: Run and heading to the number in the paper.
         significance: How differences are tested.
         place: Name of the grid's file, for errors.
-        aliases: Runs whose scores are another's, since their settings are, and that run.
         histories: Metrics of trained runs, where a column shows the path of one.
         development: The dataset by which trained runs chose their checkpoints; None if no column is of it.
 
@@ -76,17 +73,16 @@ def build(
         if baseline not in runs:
             raise ConfigError(f"{place}.baseline: {baseline} is no run of the grid; has {', '.join(runs)}.")
     scores, labels = _indexed(files)
-    scored = {run: aliases.get(run, run) for run in runs}
     of_paths = paths(experiment.columns, histories)
     fixed = {name for name, run in runs.items() if run.fixed}
-    cells = _cells(experiment.columns, scores, scored, baselines, fixed, of_paths, place)
+    cells = _cells(experiment.columns, scores, baselines, fixed, of_paths, place)
     cells = _noted(cells, {name for name, run in runs.items() if run.corpus}, experiment.columns, development)
     return pa.Table.from_pylist(
         [
             {
                 "run": run,
                 "heading": column.heading,
-                "labels": sorted(labels[scored[run]]),
+                "labels": sorted(labels[run]),
                 **described(experiment.columns, column),
             }
             | _summary(cells[run, column.heading])
@@ -111,7 +107,6 @@ def of_job(job: Job, *, measured: bool) -> pa.Table:
     files = [ScoreFile(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")]
     contents = {str(path): path.read_bytes() for path in job.many("published")}
     published = read_published(contents, experiment.cells(), job.wildcards["experiment"])
-    aliases = job.settings.get("aliases", {})
     histories = run_tables(job.many("metrics"), METRICS)
     return build(
         experiment.part(measured=measured),
@@ -119,34 +114,32 @@ def of_job(job: Job, *, measured: bool) -> pa.Table:
         published,
         significance,
         place,
-        aliases,
         histories,
         job.settings.get("development"),
     )
 
 
 def cells_of(
-    columns: Sequence[AnyColumn], files: Iterable[ScoreFile], runs: Mapping[str, str], place: str
+    columns: Sequence[AnyColumn], files: Iterable[ScoreFile], runs: Iterable[str], place: str
 ) -> Cells:
     """Values of some runs in some columns, seed by seed.
 
     Args:
         columns: Of scores, and means and ratios of them, with all that they are computed from.
         files: Score files, of these runs at least.
-        runs: The runs, each with the one whose scores are its own.
+        runs: Names of the runs.
         place: Name of the grid's file, for errors.
 
     Raises:
         ConfigError, DataError: as ``build``.
     """
     scores, _ = _indexed(files)
-    return _cells(columns, scores, runs, dict.fromkeys(runs), set(), {}, place)
+    return _cells(columns, scores, dict.fromkeys(runs), set(), {}, place)
 
 
 def _cells(
     columns: Sequence[AnyColumn],
     scores: "_Scores",
-    scored: Mapping[str, str],
     baselines: Mapping[str, str | None],
     fixed: set[str],
     of_paths: Cells,
@@ -154,11 +147,11 @@ def _cells(
 ) -> Cells:
     read: dict[tuple[str, str], Values] = {}
     for column in columns:
-        for run, made in scored.items():
+        for run in baselines:
             if isinstance(column, Column):
-                read[run, column.heading] = _values(scores, made, column, place)
+                read[run, column.heading] = _values(scores, run, column, place)
             elif isinstance(column, PathColumn):
-                read[run, column.heading] = of_paths.get((made, column.heading), _no_path(column))
+                read[run, column.heading] = of_paths.get((run, column.heading), _no_path(column))
     return computed(columns, read, baselines, fixed)
 
 

@@ -83,8 +83,6 @@ class Material(NamedTuple):
     """Scores of the extraction study."""
     labels: Mapping[str, set[str]]
     """Substitutions that affect each representation of that study."""
-    aliases: Mapping[str, str]
-    """Runs whose scores are another's, and that run."""
     indexed: dict[str, Scores]
     """Those scores as a table of the extraction study reads them, by its name; filled as claims ask for them."""
 
@@ -211,7 +209,6 @@ def _material(job: Job) -> Material:
         },
         extraction=extraction,
         labels=labels,
-        aliases=job.settings.get("aliases", {}),
         indexed={},
     )
 
@@ -319,7 +316,7 @@ def _in_grid(
             _resampled(
                 one,
                 other,
-                [material.aliases.get(cell.run, cell.run) for cell in sides],
+                [cell.run for cell in sides],
                 material,
                 significance,
             )
@@ -337,9 +334,8 @@ def _in_grid(
 
 def _seeded(cell: Cell, run: Run, experiment: Experiment, material: Material, place: str) -> Values:
     """A cell as its table has it: of the seeds of that experiment, where another one may have more of the run."""
-    made = material.aliases.get(cell.run, cell.run)
     columns = _needed(experiment.columns, cell.heading)
-    cells = cells_of(columns, material.scores.get(made, ()), {cell.run: made}, f"experiments.{place}")
+    cells = cells_of(columns, material.scores.get(cell.run, ()), [cell.run], f"experiments.{place}")
     values = cells[cell.run, cell.heading]
     return values._replace(
         by_seed={seed: values.by_seed[seed] for seed in values.by_seed if seed in run.seeds}

@@ -130,18 +130,6 @@ def test_a_cell_leads_to_its_own_run_and_no_other(root):
     assert "resources/prompt.txt" in paths(found.chain)
 
 
-def test_a_row_whose_scores_are_those_of_another_run_leads_to_that_run(root, study):
-    rows = pq.read_table(TABLE).to_pylist()
-    renamed = [row | {"run": "again"} if row["run"] == "simcse" else row for row in rows]
-    record = read_record(TABLE)
-    aliased = record.model_copy(update={"settings": {**record.settings, "aliases": {"again": "simcse"}}})
-    write_table(TABLE, pa.Table.from_pylist(renamed, schema=pq.read_schema(TABLE).remove_metadata()), aliased)
-    found = explain_cell(TABLE, {"run": "again", "seed": "2", "metric": "spearman"})
-    assert found.narrowed and [row["run"] for row in found.rows] == ["again"]
-    assert "runs/simcse/seed2/model" in paths(found.chain)
-    assert not any(path.startswith("runs/plain") for path in paths(found.chain))
-
-
 def test_a_cell_over_several_seeds_leads_to_all_of_them(root):
     found = explain_cell(TABLE, {"run": "simcse", "metric": "spearman"})
     assert [row["seed"] for row in found.rows] == [1, 2]
@@ -238,19 +226,19 @@ COLUMNS = [
 
 @pytest.fixture
 def experiment(root, study):
-    """The table of an experiment in which `again`, whose scores are simcse's, is compared with plain."""
+    """The table of an experiment in which simcse is compared with plain."""
     study.write_scores("simcse", 2, value=0.5)
     record = study.made_by(
         "make_table",
         ["tables/experiment.parquet"],
         inputs={f"scores/{STUDY}/{file}": file for file in study.score_files()},
-        settings={"experiment": {"columns": COLUMNS}, "aliases": {"again": "simcse"}},
+        settings={"experiment": {"columns": COLUMNS}},
     )
     cell = {"suite": "suite", "task": "STSB", "aggregation": "all", "metric": "spearman"}
     rows = [
         cell | {"run": run, "heading": heading, "baseline": baseline, "mean": 60.0}
         for heading in ("Spearman", "both", "each", "gain", "threshold")
-        for run, baseline in (("again", "plain"), ("plain", None))
+        for run, baseline in (("simcse", "plain"), ("plain", None))
     ]
     path = Path(STUDY, "tables/experiment.parquet")
     write_table(path, pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), record)
@@ -258,11 +246,11 @@ def experiment(root, study):
 
 
 def test_a_difference_leads_to_the_scores_of_its_baseline_too(root, experiment):
-    found = explain_cell(experiment, {"run": "again", "heading": "Spearman"})
+    found = explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
     file = f"{STUDY}/scores/sts/suite"
     assert found.scores == [
-        SeedScore("Spearman", "again", False, 1, 70.0, f"{file}/simcse/seed1.parquet"),
-        SeedScore("Spearman", "again", False, 2, 50.0, f"{file}/simcse/seed2.parquet"),
+        SeedScore("Spearman", "simcse", False, 1, 70.0, f"{file}/simcse/seed1.parquet"),
+        SeedScore("Spearman", "simcse", False, 2, 50.0, f"{file}/simcse/seed2.parquet"),
         SeedScore("Spearman", "plain", True, 1, 70.0, f"{file}/plain/seed1.parquet"),
     ]
     assert found.narrowed and found.chain.left_out == 0
@@ -275,7 +263,7 @@ def test_a_score_whose_file_was_changed_is_not_shown(root, experiment):
     score = Path(STUDY, "scores/sts/suite/simcse/seed2.parquet")
     flip_a_byte(score)
     with pytest.raises(DataError, match=r"seed2\.parquet: changed since it was written"):
-        explain_cell(experiment, {"run": "again", "heading": "Spearman"})
+        explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
 
 
 def test_rows_of_a_changed_table_are_not_shown(root):
@@ -286,9 +274,7 @@ def test_rows_of_a_changed_table_are_not_shown(root):
 
 def test_a_claim_leads_to_the_scores_of_both_sides():
     """Its table has no experiment in its settings, and names two runs."""
-    agrees = agreement(
-        [{"run": "ours", "baseline": "again", "claim": "one"}], {"aliases": {"again": "theirs"}}
-    )
+    agrees = agreement([{"run": "ours", "baseline": "theirs", "claim": "one"}], {})
     assert agrees({"run": "ours", "seed": "1"}) and agrees({"run": "theirs", "seed": "1"})
     assert agrees({"run": "another", "seed": "1"}) is False
     assert agrees({"dataset": "lee"}) is None
@@ -307,8 +293,8 @@ def test_a_column_that_is_computed_from_others_leads_to_the_scores_of_each(root,
 
 
 def test_a_gain_leads_to_the_scores_that_it_is_the_difference_of(root, experiment):
-    found = explain_cell(experiment, {"run": "again", "heading": "gain"})
-    assert {(score.run, score.is_baseline) for score in found.scores} == {("again", False), ("plain", True)}
+    found = explain_cell(experiment, {"run": "simcse", "heading": "gain"})
+    assert {(score.run, score.is_baseline) for score in found.scores} == {("simcse", False), ("plain", True)}
 
 
 def test_a_metric_of_the_training_leads_to_its_run(root, experiment):
@@ -317,12 +303,12 @@ def test_a_metric_of_the_training_leads_to_its_run(root, experiment):
 
 
 def test_what_is_shown_of_a_difference_says_whose_each_score_is(root, experiment):
-    _code, said = printed("explain", experiment, "--cell", "run=again,heading=Spearman")
+    _code, said = printed("explain", experiment, "--cell", "run=simcse,heading=Spearman")
     lines = said.splitlines()
     whose = [[cell.strip() for cell in line.split("│")] for line in lines if line.startswith("Spearman │")]
     assert whose == [
-        ["Spearman", "again", "1", "70", "the row's own"],
-        ["Spearman", "again", "2", "50", "the row's own"],
+        ["Spearman", "simcse", "1", "70", "the row's own"],
+        ["Spearman", "simcse", "2", "50", "the row's own"],
         ["Spearman", "plain", "1", "70", "the baseline's"],
     ]
 
@@ -384,7 +370,7 @@ def test_what_is_shown_names_every_file_and_in_full_every_setting(root):
 
 def test_a_cell_says_with_what_its_run_and_its_baseline_were_made(root, experiment, study):
     study.write_run("simcse", 1, temperature=0.1)
-    found = explain_cell(experiment, {"run": "again", "heading": "Spearman"})
+    found = explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
     assert found.settings == [
         {"setting": "method.module", "simcse": "simcse", "plain": "plain"},
         {"setting": "method.temperature", "simcse": 0.1, "plain": 0.05},
@@ -396,7 +382,7 @@ def test_numbers_of_a_row_are_rounded(root, experiment):
     rows = pq.read_table(experiment).to_pylist()
     rows[0]["p_value"] = 0.012345678
     write_table(experiment, pa.Table.from_pylist(rows, schema=TABLE_COLUMNS), read_record(experiment))
-    _code, shown = printed("explain", experiment, "--cell", "run=again,heading=Spearman")
+    _code, shown = printed("explain", experiment, "--cell", "run=simcse,heading=Spearman")
     (line,) = [line for line in shown.splitlines() if line.startswith("p_value")]
     assert line.split() == ["p_value", "│", "0.01235"]
 

@@ -208,14 +208,6 @@ def test_points_are_means_and_sds_over_seeds():
     assert (point["alignment_sd"], point["uniformity_sd"]) == (pytest.approx(0.1), pytest.approx(1))
 
 
-def test_a_run_whose_scores_have_another_name_is_called_as_in_the_table():
-    scores = [geometry("a.mini.rate3", 1, 0.2, -2), geometry("b.mini", 1, 0.3, -1)]
-    found = plane(
-        scores, Headline("A", {"a.mini": 71.0, "b.mini": 1.0}, {"a.mini.rate3": "a.mini"}), PLANE
-    ).to_pylist()
-    assert [(row["run"], row["score"]) for row in found] == [("a.mini", 71.0), ("b.mini", 1.0)]
-
-
 def test_a_run_without_a_score_stays_in_the_plane():
     scores = [geometry("a.mini", 1, 0.1, -1), geometry("b.mini", 1, 0.3, -2)]
     data = plane(scores, Headline("A", {"a.mini": 71.0, "b.mini": None}), PLANE)

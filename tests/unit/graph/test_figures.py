@@ -6,15 +6,12 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import pyarrow as pa
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph import code
 from workflow_scripts.graph.figures import Figures, declared_figures, without_figures
-from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.jobs.draw_figure import under_own_names
 from workflow_scripts.provenance.line import jobs_of, values_of
 
 OF_DEMO = [
@@ -110,23 +107,6 @@ def test_files_of_runs_are_in_the_order_of_the_grid(figures):
         "<results>/scores/geometry/lee_space/frozen_avg.minilm/seed0.parquet",
     ]
     assert len(read) == 1 + 13 and len(figures.inputs(job("cosine_density"))) == 13
-
-
-def test_runs_whose_files_are_another_experiments_are_called_as_their_own_experiment_calls_them(study):
-    grids = copy.deepcopy(study.grids)
-    runs = [
-        {"method": ["simcse", "simcse_3r"], "encoder": "minilm_mlm", "corpus": "wiki_extract", "tag": "again"}
-    ]
-    grids["other"] = grids["demo"] | {"runs": runs, "baseline": None}
-    config = study.config | {"experiments": [*study.config["experiments"], "other"]}
-    figures = Figures(type(study)(config, grids, all_runs(grids, config["encoders"]), study.root))
-    told = json.loads(figures.settings(job("learning_curves", "other")))
-    assert told["own_names"] == {run: f"{run}.again" for run in (SIMCSE, THREE_R)}
-    assert f"{SIMCSE}.again" in told["called"]["runs"]
-    assert "own_names" not in json.loads(figures.settings(job("learning_curves")))
-    points = pa.table({"run": [SIMCSE, POOLER], "seed": [1, 2]})
-    renamed = under_own_names(points, told["own_names"])
-    assert renamed["run"].to_pylist() == [f"{SIMCSE}.again", POOLER] and renamed.schema == points.schema
 
 
 def test_a_figure_of_the_extraction_study_reads_the_scores_that_its_block_names(figures):

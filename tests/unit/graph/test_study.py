@@ -17,9 +17,8 @@ from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.reporting import Reporting
-from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.slices import config_slice, one_of
-from workflow_scripts.graph.study import Study, data_root_of, open_study
+from workflow_scripts.graph.study import data_root_of, open_study
 from workflow_scripts.graph.targets import name_findings
 from workflow_scripts.graph.told import lines_of
 from workflow_scripts.graph.training import Training
@@ -300,59 +299,8 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(tmp_path, monkeypatch
         monkeypatch.setenv("SEMBLANCE_DATA", "~/of_all")
 
 
-# Runs that are the same
-
-
-@pytest.fixture
-def twice(monkeypatch):
-    """The demo's grid with two further names for what it has, and a run of other settings."""
-    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
-        monkeypatch.setenv(name, "before")
-        monkeypatch.delenv(name)
-    config = merged_config(ROOT, DEMO)
-    study = open_study(config, [], ROOT)
-    block = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
-    selector = {"method": "simcse_s2sent", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
-    frequencies = {"method": {"readout": {"frequency_set": "fcanet"}}}
-    more = [
-        block | {"tag": "again"},
-        selector | {"tag": "other-set", "overrides": frequencies},
-        block | {"tag": "hot", "overrides": {"method": {"temperature": 0.1}}},
-    ]
-    grid = study.grids["demo"]
-    grids = {"demo": grid | {"runs": [*grid["runs"], *more]}}
-    return Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
-
-
-S2SENT = "simcse_s2sent.minilm_mlm.wiki_extract"
-SAME = {f"{SIMCSE}.again": SIMCSE, f"{S2SENT}.other-set": S2SENT}
-
-
-def test_the_first_of_several_names_is_trained_for_all(twice):
-    assert twice.aliases(twice.runs) == SAME
-    assert not set(SAME) & set(twice.trained)
-    assert f"{SIMCSE}.hot" in twice.trained
-    assert twice.model(f"{SIMCSE}.again", 2) == f"<results>/runs/{SIMCSE}/seed2/model/record.json"
-
-
-def test_files_that_runs_share_are_read_once(twice):
-    reporting, wildcards = Reporting(twice), Wildcards(experiment="demo")
-    files = reporting.scores(wildcards)
-    assert len(files) == len(set(files)) == 2 * 15
-    assert not any("again" in file for file in files)
-    assert json.loads(reporting.table_settings(wildcards))["aliases"] == SAME
-
-
-def test_a_target_by_a_further_name_is_told_whose_files_it_means(twice):
-    model = f"results/demo/runs/{SIMCSE}.again/seed1/model/record.json"
+def test_scores_of_a_kind_by_a_suite_of_another_are_told_so(study):
     score = f"results/demo/scores/sts/lee_space/{SIMCSE}/seed1.parquet"
-    assert list(name_findings([score, model, "all", "results/demo/report.html"], twice)) == [
-        f"{model}: {SIMCSE}.again has the settings of {SIMCSE}, and no files of its own. "
-        f"Ask for results/demo/runs/{SIMCSE}/seed1/model/record.json.",
-        f"{score}: lee_space is no suite of sts. Known: {', '.join(twice.config['suites']['sts'])}.",
+    assert list(name_findings([score, "all", "results/demo/report.html"], study)) == [
+        f"{score}: lee_space is no suite of sts. Known: {', '.join(study.config['suites']['sts'])}.",
     ]
-
-
-def test_a_study_without_such_names_says_nothing_of_them(study):
-    assert study.aliases(study.runs) == {}
-    assert "aliases" not in json.loads(Reporting(study).table_settings(Wildcards(experiment="demo")))

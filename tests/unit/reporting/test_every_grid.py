@@ -95,7 +95,7 @@ def test_a_grid_makes_its_table_and_figures(name):
     histories = made_up_histories(grid)
     tables = {
         measured: build(
-            experiment.part(measured=measured), files, published, significance, name, {}, histories
+            experiment.part(measured=measured), files, published, significance, name, histories
         ).to_pylist()
         for measured in (False, True)
     }

@@ -266,17 +266,13 @@ def test_a_path_shows_a_metric_of_training_at_one_step():
 
     histories = [history(OURS, seed, seed / 10) for seed in (2, 1, 3)]
     paths = [{"heading": f"c {step}", "path_of": "threshold", "step": step, "digits": 3} for step in (2, 4)]
-    table = build(with_columns(*paths), files(), {}, SIGNIFICANCE, "experiments.t", {}, histories)
+    table = build(with_columns(*paths), files(), {}, SIGNIFICANCE, "experiments.t", histories)
     found = cell(table, OURS, "c 2")
     assert (found["mean"], found["seeds"], found["n"]) == (pytest.approx(0.22), 3, 1)
     assert (found["suite"], found["task"], found["metric"]) == ("training", "step 2", "threshold")
     for run, heading, step in ((OURS, "c 4", 4), (OTHER, "c 2", 2)):
         gap_of = cell(table, run, heading)
         assert (gap_of["mean"], gap_of["note"]) == (None, f"its training has no threshold of step {step}")
-    renamed = build(
-        with_columns(*paths), files(), {}, SIGNIFICANCE, "experiments.t", {OTHER: OURS}, histories
-    )
-    assert cell(renamed, OTHER, "c 2")["mean"] == pytest.approx(0.22)  # the same run by another name
 
 
 def test_labels_stay_with_the_runs_they_reached():
@@ -334,14 +330,6 @@ def test_a_mean_takes_no_measured_column():
     mean = {"heading": "mean", "mean_of": ["A", "ms"], "digits": 2}
     with pytest.raises(ConfigError, match=r"\(mean\)\.mean_of: ms is not defined"):
         grid(columns=[*columns, MEASURED, mean])
-
-
-def test_a_row_whose_scores_are_another_runs_stands_under_its_own_name():
-    given = [file for file in files() if file.scores["run"][0].as_py() != OTHER]
-    table = build(grid(), given, {}, SIGNIFICANCE, "experiments.t", {OTHER: OURS})
-    named = cell(table, OTHER)
-    assert named == cell(table, OURS) | {"run": OTHER}
-    assert named["labels"] == [f"label of {OURS}"]
 
 
 def blocks(**ours):
