@@ -67,7 +67,7 @@ def test_every_evaluation_of_the_paper_scale_fits_its_request_with_a_margin():
     study = opened(evaluation={"on_gpu": []})
     times = Times(study, Workloads(study))
     asked = 0
-    for run in study.made:
+    for run in study.runs:
         for kind in ("sts", "clustering", "transfer", "search"):
             for name, suite in study.config["suites"][kind].items():
                 wildcards = SimpleNamespace(suite=name, run=run)
