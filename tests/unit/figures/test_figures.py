@@ -178,7 +178,7 @@ def test_a_judgement_outside_the_edges_is_an_error():
 
 
 def test_edges_must_rise():
-    with pytest.raises(ConfigError, match="edges must rise"):
+    with pytest.raises(ConfigError, match="do not rise"):
         cosine_density.Config.parse({"task": "a", "edges": [0, 2, 1], "bandwidth": 0.1}, "report")
 
 
