@@ -303,6 +303,17 @@ class Node:
         self._start("slurmctld")
         wait_for(lambda: succeeds("scontrol", "ping") and "UP" in said("scontrol", "ping"), 30, "slurmctld")
 
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Have slurmctld live and answer nobody."""
+        process = self._process("slurmctld")
+        assert process
+        os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(process, signal.SIGCONT)
+
     def stop(self) -> None:
         """Cancel what is in the queue, end the daemons, take the link away."""
         if self._process("slurmctld"):

@@ -132,7 +132,7 @@ def test_a_wrong_account_is_a_line_within_seconds(stranger, study, node):
         HF_ENDPOINT=NOBODY,
     )  # fmt: skip
     assert refused.returncode == 1
-    found = f"slurm_account: accounting knows no account none; {stranger.name} has {ACCOUNT}. Name one in"
+    found = f"slurm_account: accounting knows no account none; {stranger.name} has {ACCOUNT}. Name another in"
     assert found in refused.stderr, refused.stderr
     assert time.monotonic() - begun < 60
     assert not node.jobs(stranger.name)
@@ -141,7 +141,7 @@ def test_a_wrong_account_is_a_line_within_seconds(stranger, study, node):
 def test_then_the_queue_is_ready(stranger, study):
     answer = preflight(stranger, study)
     assert answer.returncode == 0, answer.stdout
-    assert "gpu: {max_runtime: 1440, max_gpu: 2}" in answer.stdout
+    assert "jobs go to the queue; sbatch --test-only takes what they ask for" in answer.stdout
     assert "ok accounting: accounting answers" in answer.stdout
 
 

@@ -1,12 +1,14 @@
-"""Whether a SLURM cluster would run the jobs of a study: asked once, for seconds, before anything is submitted.
+"""Whether a SLURM cluster would take the jobs of a study: asked once, for seconds, before anything is submitted.
 
 The executor plugin (2.8.0) meets an unknown account or a missing command in a thread that nobody listens to, and
-Snakemake then waits for ever. And a job that asks for more than its partition has stays in the queue for ever, or is
-refused by sbatch, of which Snakemake (9.27) says nothing where the job is a group.
+Snakemake then waits for ever; what sbatch refuses comes one job at a time, and of a group Snakemake (9.27) does not say
+it. So each distinct request is shown to ``sbatch --test-only``, with the options that the plugin would give it.
+
+That takes what only the queue would hold for ever, unless a site sets EnforcePartLimits: a time limit above the
+partition's, or a partition that is down. These are compared here, and with them what is no matter of sbatch's: whether
+the plugin knows the account, whether it will learn that jobs have ended, whether they are in the queue already.
 """
 
-import contextlib
-import io
 import os
 import re
 import shlex
@@ -16,28 +18,44 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from getpass import getuser
-from heapq import nlargest
-from itertools import takewhile
-from operator import itemgetter
+from itertools import pairwise, takewhile
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
+
+from snakemake_executor_plugin_slurm.utils import parse_time_to_minutes
 
 from workflow_scripts.errors import ConfigError, one_line_errors
 from workflow_scripts.graph.findings import refuse
-from workflow_scripts.graph.partitions import PARTITIONS, partition_findings
+from workflow_scripts.graph.sbatch import (
+    PARTITIONS,
+    RESOURCES,
+    Request,
+    Settings,
+    partitions_in,
+    requests_of,
+    sbatch_options,
+    settings_of,
+)
 
 SECONDS = 10
 """That a command may take; a slurmctld or slurmdbd that is down costs minutes otherwise."""
 PLUGIN_CALLS = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr")
 """Commands without which the executor plugin hangs or fails; Debian and most sites install them together."""
-LISTING = ("sinfo", "--noheader", "--format=%P|%l|%G|%c|%m|%a")
-"""What ``nodes_in`` reads."""
 QUEUED = ("squeue", "--noheader", "--format=%i|%T|%Z|%k")
 """What ``queued_here`` reads: number, state, working directory and comment of this user's jobs."""
 _GUESS = ("No SLURM account given", "No account was given", "Unable to guess SLURM account")
 """How the plugin speaks of its guess of an account, which never succeeds: it hands a pipe to sacct as an argument."""
-_RESOURCES = "set-resources of slurm/config.yaml"
+_REMEDIES = {
+    "-A": "Name another slurm_account in slurm/config.yaml",
+    "--gpus": f"Name a partition with such GPUs in {PARTITIONS}, or other ones (gpu, gpu_model) in {RESOURCES}",
+    "--gres": f"Name a partition with such GPUs in {PARTITIONS}, or another gres in {RESOURCES}",
+    "--mem": f"Name a partition with larger nodes in {PARTITIONS}, or set mem (of a group: group-components)",
+    "--cpus-per-task": "Lower cpu_threads; of a group, group-components in slurm/config.yaml",
+    "-t": f"Set its runtime in {RESOURCES}; it goes on in a new try",
+    "-C": f"Set its constraint in {RESOURCES}",
+    "-p": f"Name a partition of this cluster in {PARTITIONS}",
+}
+"""Option of sbatch to what is to be done where it is refused; the partition last, as it decides of the others."""
 _WAIT = "Wait until slurmctld is up; its administrators know"
 _NO_ANSWER = 124
 """Exit code of a command that was given up, as that of ``timeout``."""
@@ -45,46 +63,6 @@ _SHOWN = 3
 """Jobs that a line names; of more, their number."""
 _POLLS = 3
 """Times the seconds between polls that the plugin wants a finished job to be remembered."""
-
-
-class Request(NamedTuple):
-    """What a job asks of the queue."""
-
-    rule: str
-    gpus: int = 0
-    minutes: int = 0
-    memory_mb: int = 0
-    cores: int = 1
-    partition: str = ""
-    """Empty where the partition file or the cluster's default decides."""
-    account: str = ""
-    group: str = ""
-    """Name of the group that is queued as one job; empty for a job that is queued alone, and for a part of a group."""
-    parts: tuple["Request", ...] = ()
-    """What the jobs of a group ask for that run side by side."""
-
-
-class Nodes(NamedTuple):
-    """Nodes of one kind in one partition, as sinfo lists them."""
-
-    partition: str
-    default: bool
-    minutes: float
-    gpus: int
-    cores: int
-    memory_mb: int
-
-
-class Settings(NamedTuple):
-    """What the profile says to the plugin."""
-
-    partition_file: Path | None
-    status_command: str | None
-    seconds_between_polls: int = 40
-    groups: Mapping[str, str] = {}
-    """Rule to the group that its jobs are queued in."""
-    components: Mapping[str, int] = {}
-    """Group to the number of jobs that are queued as one; 1 where it is left out."""
 
 
 Target = tuple[str, frozenset[str]]
@@ -119,50 +97,23 @@ def ask(*command: str, seconds: float = SECONDS) -> tuple[int, str]:
         return _NO_ANSWER, f"no answer within {seconds} s"
     except OSError as error:
         return 127, str(error)
-    return done.returncode, (done.stdout if done.returncode == 0 else _last_line(done.stderr or done.stdout))
-
-
-def _last_line(text: str) -> str:
-    """The last line, without the full stop of the sentence that it becomes a part of."""
-    return (text.strip().splitlines() or [""])[-1].rstrip(" .")
-
-
-def settings_of(arguments: Sequence[str]) -> Settings | None:
-    """What a command line of snakemake and its profiles say to the executor plugin; None where it is another's.
-
-    None, too, where a relative path of a profile is not seen from here, since --directory leads elsewhere.
-    """
-    from snakemake.cli import parse_args  # slow to import
-
-    with contextlib.redirect_stderr(io.StringIO()):  # it names the profiles that it reads
-        try:
-            _parser, given = parse_args([*arguments])
-        except SystemExit:
-            return None
-    if given.executor != "slurm":
-        return None
-    file = given.slurm_partition_config or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
-    return Settings(
-        Path(file) if file else None,
-        given.slurm_status_command,
-        given.slurm_init_seconds_before_status_checks,
-        given.groups or {},
-        given.group_components or {},
-    )
+    if done.returncode == 0:
+        return 0, done.stdout
+    last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+    return done.returncode, last.rstrip(" .")  # it becomes a part of a sentence
 
 
 def check_partition_file() -> None:
-    """Check the partition file of this call of snakemake, before the plugin reads it.
+    """Check the partition file of this call of snakemake, before the plugin reads it and ends in a traceback.
 
-    Ends the process with a line for each mistake.
+    Ends the process with a line for what is wrong.
     """
     program = Path(sys.argv[0])
     if "snakemake" not in (program.name, program.parent.name) or "--mode" in sys.argv:  # a job's own call
         return
-    settings = settings_of(sys.argv[1:])
-    if settings and settings.partition_file:
+    if settings := settings_of(sys.argv[1:]):
         with one_line_errors():
-            refuse(partition_findings(settings.partition_file))
+            partitions_in(settings.plugin)
 
 
 def check_queue(workflow: Any) -> None:
@@ -173,17 +124,15 @@ def check_queue(workflow: Any) -> None:
     Args:
         workflow: Snakemake's, once it knows its jobs and its executor.
     """
-    settings = workflow.executor_settings
-    if type(settings).__module__ != "snakemake_executor_plugin_slurm":
+    plugin = workflow.executor_settings
+    if type(plugin).__module__ != "snakemake_executor_plugin_slurm":
         return
     jobs = [job for job in workflow.dag.needrun_jobs() if not job.is_local]
     if not jobs:
         return
-    file = settings.partition_config
-    said = Settings(file, settings.status_command, settings.init_seconds_before_status_checks)
     targets = {target_of(job.rule.name, job.wildcards_dict) for job in jobs}
     with one_line_errors():
-        refuse(queue_findings(_requests(jobs), said, targets))
+        refuse(queue_findings(requests_of(jobs), Settings(plugin), targets))
     executor = workflow.scheduler.get_executor(jobs[0])
     say_why_groups_fail(executor)
     executor.logger.addFilter(lambda record: not record.getMessage().startswith(_GUESS))
@@ -207,15 +156,25 @@ def target_of(rule: str, wildcards: Mapping[str, str]) -> Target:
     return rule, frozenset(f"{name}={value}" for name, value in wildcards.items())
 
 
+def _told(ask: Asked, *command: str, may_fail: bool = False) -> tuple[int, str]:
+    """Exit code and answer of one of SLURM's commands.
+
+    Raises:
+        ConfigError: if there is no answer, or an error where it may not fail.
+    """
+    code, said = ask(*command)
+    if code == _NO_ANSWER or (code and not may_fail):
+        raise ConfigError(f"SLURM: {command[0]}: {said or f'exit code {code}'}. {_WAIT}.")
+    return code, said
+
+
 def queued_here(ask: Asked = ask) -> list[Queued]:
     """Jobs of this user that Snakemake has put into the queue from this working directory, and that have not ended.
 
     Raises:
         ConfigError: if the queue does not answer.
     """
-    code, listed = ask(*QUEUED, f"--user={os.getuid()}")
-    if code:
-        raise ConfigError(f"SLURM: squeue: {listed or f'exit code {code}'}. {_WAIT}.")
+    _code, listed = _told(ask, *QUEUED, f"--user={os.getuid()}")
     lines = (line.split("|", 3) for line in listed.splitlines() if line.count("|") > 2)
     here = Path.cwd().resolve()
     ours = [line for line in lines if line[3].startswith("rule_") and Path(line[2]).resolve() == here]
@@ -224,9 +183,7 @@ def queued_here(ask: Asked = ask) -> list[Queued]:
 
 def _queued(number: str, state: str, name: str, ask: Asked) -> Queued:
     """A job with what its command says of it; that of an array is the first task's."""
-    code, script = ask("scontrol", "write", "batch_script", number, "-")
-    if code == _NO_ANSWER:
-        raise ConfigError(f"SLURM: scontrol: {script}. {_WAIT}.")
+    code, script = _told(ask, "scontrol", "write", "batch_script", number, "-", may_fail=True)
     after = re.search(r"--target-jobs (.*)", script) if code == 0 and "_" not in number else None
     try:
         words = shlex.split(after[1]) if after else []
@@ -247,87 +204,13 @@ def _queued(number: str, state: str, name: str, ask: Asked) -> Queued:
 def again_findings(targets: Collection[Target], ask: Asked) -> Iterator[str]:
     """Jobs in the queue that make what is about to be queued again: those of a driver that was killed."""
     wanted = frozenset(targets)
-    try:
-        queued = queued_here(ask)
-    except ConfigError as error:
-        yield str(error)
-        return
-    found = [one for one in queued if not one.targets or one.targets & wanted]
+    found = [one for one in queued_here(ask) if not one.targets or one.targets & wanted]
     if found:
         shown = ", ".join(f"{one.number} {one.state.lower()} {one.name}" for one in found[:_SHOWN])
         more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        advice = "Wait until squeue --me shows them no more, or cancel them"
         numbers = " ".join(one.number for one in found)
-        advice = f"Wait until squeue --me shows them no more, or cancel them: scancel {numbers}"
-        count = (
-            "1 job of an earlier run is" if len(found) == 1 else f"{len(found)} jobs of an earlier run are"
-        )
-        yield f"queue: {count} still there: {shown}{more}. {advice}."
-
-
-def _requests(jobs: Iterable[Any]) -> Iterator[Request]:
-    """What Snakemake's jobs ask of the queue, those of a group as one."""
-    from snakemake.resources import GroupResources
-
-    seen = set()
-    for job in jobs:
-        group = job.dag.get_job_group(job)
-        if group is None:
-            yield request_of(job.rule.name, dict(job.resources.items()))
-        elif id(group) not in seen:
-            seen.add(id(group))
-            # As GroupJob.resources, which would keep them, before files are there that they may depend on.
-            asked = GroupResources.basic_layered(
-                group.toposorted, group.global_resources, False, ["runtime"], ["runtime"]
-            )
-            parts = tuple(request_of(one.rule.name, dict(one.resources.items())) for one in group.jobs)
-            yield request_of("", asked)._replace(group=group.groupid, parts=parts)
-
-
-def as_groups(requests: Iterable[tuple[str, Request]], components: Mapping[str, int]) -> Iterator[Request]:
-    """What jobs ask of the queue if the largest of each group meet in one: the most that it may ask.
-
-    Args:
-        requests: Each with the name of its group, which is empty for a job that is queued alone.
-        components: Group to the number of jobs that are queued as one.
-    """
-    grouped: dict[tuple[str, str, str], list[Request]] = defaultdict(list)
-    for group, one in requests:
-        if group:
-            grouped[group, one.partition, one.account].append(one)
-        else:
-            yield one
-    for (group, partition, account), members in grouped.items():
-        number = components.get(group, 1)
-        yield Request(
-            "",
-            gpus=sum(nlargest(number, (one.gpus for one in members))),
-            minutes=max(one.minutes for one in members),
-            memory_mb=sum(nlargest(number, (one.memory_mb for one in members))),
-            cores=sum(nlargest(number, (one.cores for one in members))),
-            partition=partition,
-            account=account,
-            group=group,
-            parts=tuple(nlargest(number, members, key=lambda one: one.memory_mb)),
-        )
-
-
-def request_of(rule: str, resources: Mapping[str, Any]) -> Request:
-    """A job's resources, as Snakemake names them, as far as they are known before it runs."""
-
-    def number(name: str) -> int:
-        value = resources.get(name, 0)
-        return value if isinstance(value, int) else 0
-
-    in_gres = re.search(r"gpu(?::\w+)?:(\d+)", str(resources.get("gres", "")))
-    return Request(
-        rule,
-        gpus=number("gpu") or (int(in_gres[1]) if in_gres else 0),
-        minutes=number("runtime"),
-        memory_mb=number("mem_mb"),
-        cores=number("_cores"),
-        partition=str(resources.get("slurm_partition", "")),
-        account=str(resources.get("slurm_account", "")),
-    )
+        yield f"queue: still there from an earlier run: {shown}{more}. {advice}: scancel {numbers}."
 
 
 def queue_findings(
@@ -337,7 +220,7 @@ def queue_findings(
     ask: Asked = ask,
     which: Callable[[str], object] = shutil.which,
 ) -> Iterator[str]:
-    """What would keep jobs from running, a line each; nothing more is asked where SLURM itself is missing.
+    """What would keep jobs from running, a line each; no more is asked where SLURM or an account is missing.
 
     Args:
         requests: Of all jobs that go to the queue.
@@ -352,199 +235,99 @@ def queue_findings(
         )
         yield f"SLURM: no {', '.join(missing)} on the PATH. {advice}."
         return
-    code, listed = ask(*LISTING)
-    if code:
-        yield f"SLURM: sinfo: {listed or f'exit code {code}'}. {_WAIT}."
-        return
-    if settings.partition_file and (wrong := list(partition_findings(settings.partition_file))):
-        yield from wrong
-        return
-    nodes = list(nodes_in(listed))
-    distinct = list(dict.fromkeys(requests))
-    yield from _account_findings(sorted({one.account for one in distinct if one.account}), ask)
-    yield from _status_findings(settings, ask)
-    yield from _partition_findings(distinct, nodes, settings.partition_file)
-    if targets:
-        yield from again_findings(targets, ask)
+    asked = list(requests)
+    accounts = {str(one.resources["slurm_account"]) for one in asked if one.resources.get("slurm_account")}
+    try:
+        cluster = _partitions_of(_told(ask, "scontrol", "--all", "--oneliner", "show", "partition")[1])
+        unknown = list(_account_findings(sorted(accounts), ask))
+        yield from unknown
+        yield from _status_findings(settings.plugin, ask)
+        if not unknown:
+            yield from _request_findings(asked, settings.plugin, cluster, ask)
+        if targets:
+            yield from again_findings(targets, ask)
+    except ConfigError as error:
+        yield str(error)
 
 
-def nodes_in(listed: str) -> Iterator[Nodes]:
-    """Read what sinfo lists: partition (the default one with an asterisk), limit, GRES, cores, MB, up or down."""
-    for line in listed.splitlines():
-        partition, limit, gres, cores, memory, state = (part.strip() for part in line.split("|"))
-        if state == "up":
-            gpus = sum(int(count) for count in re.findall(r"gpu(?::[^:,(]+)?:(\d+)", gres))
-            name, default = partition.rstrip("*"), partition.endswith("*")
-            yield Nodes(
-                name, default, minutes_of(limit), gpus, int(cores.rstrip("+")), int(memory.rstrip("+"))
-            )
-
-
-def minutes_of(limit: str) -> float:
-    """Minutes of a limit such as 30:00, 8:00:00, 1-00:00:00 or infinite."""
-    if limit in ("infinite", "UNLIMITED", "n/a"):
-        return float("inf")
-    days, _, clock = limit.rpartition("-")
-    hours, minutes, seconds = [0, 0, 0, *map(int, clock.split(":"))][-3:]
-    return int(days or 0) * 24 * 60 + hours * 60 + minutes + seconds / 60
+def _partitions_of(listed: str) -> dict[str, dict[str, str]]:
+    """The cluster's partitions by name, each with what scontrol says of it."""
+    rows = (dict(re.findall(r"(\w+)=(\S*)", line)) for line in listed.splitlines())
+    return {row["PartitionName"]: row for row in rows if "PartitionName" in row}
 
 
 def _account_findings(accounts: Sequence[str], ask: Asked) -> Iterator[str]:
-    """Accounts that accounting does not know; the plugin asks for this user's, too."""
+    """Accounts that accounting does not know, which sbatch refuses at some sites and the plugin at all."""
     if not accounts:
         return
     code, listed = ask("sacctmgr", "-n", "-s", "list", "user", getuser(), "format=account%256")
-    known = sorted({name.strip().lower() for name in listed.splitlines() if name.strip()})
+    known = sorted(set(listed.lower().split()))
+    has = f"sacctmgr: {listed or code}" if code else f"{getuser()} has {', '.join(known)}"
     for account in accounts:
-        if code:
-            found = f"slurm_account: {account} cannot be checked, sacctmgr: {listed or f'exit code {code}'}"
-            yield f"{found}. Take slurm_account out of slurm/config.yaml where there is no accounting."
-        elif known and account.lower() not in known:
-            has = f"{getuser()} has {', '.join(known)}"
-            yield f"slurm_account: accounting knows no account {account}; {has}. Name one in slurm/config.yaml."
+        if code or (known and account.lower() not in known):
+            advice = "Name another in slurm/config.yaml, or none where there is no accounting"
+            yield f"slurm_account: accounting knows no account {account}; {has}. {advice}."
 
 
-def _status_findings(settings: Settings, ask: Asked) -> Iterator[str]:
+def _status_findings(plugin: Any, ask: Asked) -> Iterator[str]:
     """Whether the plugin will learn that jobs have ended; if not, it waits for ever."""
     place = "slurm-status-command in slurm/config.yaml"
-    if settings.status_command == "sacct":
+    if plugin.status_command == "sacct":
         code, said = ask("sacct", "--noheader", "--starttime=now")
         if code:
             yield f"{place}: sacct: {said or f'exit code {code}'}. Write squeue, which needs no accounting."
         return
-    _code, said = ask("scontrol", "show", "config")
+    _code, said = _told(ask, "scontrol", "show", "config")
     age = re.search(r"MinJobAge\s*=\s*(\d+)", said)
-    if age and int(age[1]) < _POLLS * settings.seconds_between_polls:
+    if age and int(age[1]) < _POLLS * plugin.init_seconds_before_status_checks:
         found = f"squeue forgets an ended job after {age[1]} s (MinJobAge), too soon to be seen"
         yield f"{place}: {found}. Write sacct, or lower slurm-init-seconds-before-status-checks."
 
 
-def _partition_findings(
-    requests: Iterable[Request], nodes: Sequence[Nodes], file: Path | None
+def _request_findings(
+    requests: Iterable[Request], plugin: Any, cluster: Mapping[str, Mapping[str, str]], ask: Asked
 ) -> Iterator[str]:
-    """Partitions that are not there, and requests that none of their nodes can meet."""
-    names = list(dict.fromkeys(one.partition for one in nodes))
-    with_gpus = sorted({one.partition for one in nodes if one.gpus})
-    partitions = _partitions_in(file)
-    chosen = [(one, name) for one in requests if (name := _partition_for(one, nodes, partitions))]
-    for name in dict.fromkeys(name for _one, name in chosen):
-        if name not in names:
-            yield f"partition {name}: the cluster has {', '.join(names)}. Name one of them in {PARTITIONS}."
-    for (rule, name), asked in _largest(chosen).items():
-        here = [one for one in nodes if one.partition == name]
-        place = f"group {asked.group}, partition {name}" if asked.group else f"rule {rule}, partition {name}"
-        if not here:
-            continue
-        if asked.parts:
-            yield from _group_findings(place, asked, here)
-            continue
-        if asked.gpus > (most := max(one.gpus for one in here)):
-            other = f"; see {', '.join(with_gpus)}" if with_gpus and not most else ""
-            found = f"asks for {asked.gpus} GPU{'s' if asked.gpus > 1 else ''} on a node, which has {most or 'none'}"
-            yield f"{place}: {found}{other}. Name a partition with GPUs in {PARTITIONS}."
-        if asked.minutes > (longest := max(one.minutes for one in here)):
-            found = f"asks for {asked.minutes / 60:.3g} h, and the limit is {longest / 60:.3g} h"
-            yield f"{place}: {found}. Set its runtime in {_RESOURCES}; it goes on in a new try."
-        if asked.memory_mb > (largest := max(one.memory_mb for one in here)):
-            found = f"asks for {asked.memory_mb / 1000:,.0f} GB, and the largest node has {largest / 1000:,.0f} GB"
-            advice = f"Name another partition in {PARTITIONS}, or set its mem in {_RESOURCES}"
-            yield f"{place}: {found}. {advice}."
-        if asked.cores > (cores := max(one.cores for one in here)):
-            found = f"asks for {asked.cores} cores, and the largest node has {cores}"
-            yield f"{place}: {found}. Lower group-components or cpu_threads."
-
-
-def _group_findings(place: str, asked: Request, here: Sequence[Nodes]) -> Iterator[str]:
-    """What a group asks for, which is what its jobs side by side ask for together, and no node has."""
-    memory_mb, cores, gpus = (
-        max(getattr(one, field) for one in here) for field in ("memory_mb", "cores", "gpus")
-    )
-    side_by_side = f"{len(asked.parts)} jobs side by side ask for"
-    fitting = min(
-        memory_mb // max(1, *(one.memory_mb for one in asked.parts)),
-        cores // max(1, *(one.cores for one in asked.parts)),
-    )
-    rules = ", ".join(sorted({one.rule for one in asked.parts}))
-    advice = (
-        f"Set {asked.group}: {fitting} below group-components in slurm/config.yaml"
-        if fitting
-        else f"One alone does not fit: name another partition in {PARTITIONS}, or set mem of {rules} in {_RESOURCES}"
-    )
-    if asked.memory_mb > memory_mb:
+    """Requests that sbatch refuses, or that would wait for ever; each distinct one is asked for once."""
+    partitions = partitions_in(plugin)
+    places: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for one in requests:
+        places[sbatch_options(one, plugin, partitions)].add(one.place)
+    for options, who in places.items():
+        code, said = _tested(options, ask)
         found = (
-            f"{asked.memory_mb / 1000:,.0f} GB together, and the largest node has {memory_mb / 1000:,.0f} GB"
+            [_refusal(options, said, cluster, ask)]
+            if code
+            else _waiting_findings(dict(pairwise(options)), cluster)
         )
-        yield f"{place}: {side_by_side} {found}. {advice}."
-    if asked.cores > cores:
-        yield f"{place}: {side_by_side} {asked.cores} cores together, and the largest node has {cores}. {advice}."
-    if asked.gpus > gpus:
-        found = f"{asked.gpus} GPUs together, and a node has {gpus or 'none'}"
-        yield f"{place}: {side_by_side} {found}. Take {rules} out of groups in slurm/config.yaml."
-    if asked.minutes > (longest := max(one.minutes for one in here)):
-        found = f"asks for {asked.minutes / 60:.3g} h, and the limit is {longest / 60:.3g} h"
-        yield f"{place}: {found}. Set the runtime of {rules} in {_RESOURCES}."
+        yield from (f"{', '.join(sorted(who))}: {line}" for line in found)
 
 
-def _largest(chosen: Iterable[tuple[Request, str]]) -> dict[tuple[str, str], Request]:
-    """The most of each kind that a rule or group asks of a partition, in one request."""
-    found: dict[tuple[str, str], Request] = {}
-    for asked, name in chosen:
-        place = asked.rule or f"group {asked.group}", name
-        so_far = found.get(place, Request(asked.rule))
-        most = {
-            field: max(getattr(so_far, field), getattr(asked, field))
-            for field in ("gpus", "minutes", "memory_mb", "cores")
-        }
-        parts = max(
-            so_far.parts, asked.parts, key=lambda parts: (len(parts), sum(one.memory_mb for one in parts))
-        )
-        found[place] = asked._replace(parts=parts, **most)
-    return found
+def _tested(options: Sequence[str], ask: Asked) -> tuple[int, str]:
+    """What sbatch says of these options, without a job being submitted."""
+    code, said = _told(ask, "sbatch", "--test-only", *options, "--wrap", "true", may_fail=True)
+    return code, said.removeprefix("sbatch: error: ").removeprefix("allocation failure: ")
 
 
-def _partitions_in(file: Path | None) -> list[Any]:
-    """The plugin's own reading of its partition file."""
-    if file is None:
-        return []
-    from snakemake_executor_plugin_slurm.partitions import read_partition_file
-
-    return list(read_partition_file(file))
-
-
-def _partition_for(request: Request, nodes: Sequence[Nodes], partitions: Sequence[Any]) -> str:
-    """The partition that the plugin will choose: the job's own, the best of the file, or the cluster's default."""
-    if request.partition:
-        return request.partition
-    wanted = {"gpu": request.gpus, "runtime": request.minutes, "mem_mb": request.memory_mb}
-    job = SimpleNamespace(threads=request.cores, resources=wanted)
-    scored = [(score, one.name) for one in partitions if (score := one.score_job_fit(job)) is not None]
-    best = max(scored, key=itemgetter(0), default=None)  # the first of those that fit alike
-    default = next((one.partition for one in nodes if one.default), "")
-    return str(best[1]) if best else default
+def _refusal(options: Sequence[str], said: str, cluster: Iterable[str], ask: Asked) -> str:
+    """What sbatch refuses and what to do: the option without which it would say something else."""
+    for option, remedy in _REMEDIES.items():
+        for at, word in enumerate(options):
+            name, joined, _ = word.partition("=")
+            after = at + (1 if joined else 2)
+            if name == option and _tested([*options[:at], *options[after:]], ask)[1] != said:
+                return f"sbatch refuses {' '.join(options[at:after])}: {said}. {remedy}."
+    known = f"the cluster has {', '.join(cluster)}"
+    return f"sbatch refuses {shlex.join(options)}: {said}; {known}. Correct it in {RESOURCES}."
 
 
-def proposal(nodes: Sequence[Nodes]) -> str:
-    """Lines for the partition file, from what the cluster has."""
-    lines = []
-    for name in dict.fromkeys(one.partition for one in nodes):
-        here = [one for one in nodes if one.partition == name]
-        minutes, gpus = max(one.minutes for one in here), max(one.gpus for one in here)
-        limits = [f"max_runtime: {minutes:.0f}"] if minutes < float("inf") else []
-        limits += [f"max_gpu: {gpus}"] if gpus else []
-        lines.append(f"  {name}: {{{', '.join(limits)}}}")
-    return "\n".join(lines)
-
-
-def knows_partitions(file: Path | None, nodes: Sequence[Nodes]) -> bool:
-    """Whether the partition file names some of the cluster's partitions, with their GPUs and no limit above theirs."""
-    if file is None or any(partition_findings(file)):
-        return False
-    named = [
-        (one.limits, [node for node in nodes if node.partition == one.name]) for one in _partitions_in(file)
-    ]
-    return bool(named) and all(
-        here
-        and limits.max_gpu == max(one.gpus for one in here)
-        and (limits.max_runtime == float("inf") or limits.max_runtime <= max(one.minutes for one in here))
-        for limits, here in named
-    )
+def _waiting_findings(options: Mapping[str, str], cluster: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """What sbatch takes and a partition would keep in the queue for ever."""
+    default = next((name for name, row in cluster.items() if row.get("Default") == "YES"), "")
+    name = options.get("-p", default)
+    limits = cluster.get(name, {})
+    minutes, limit = int(options.get("-t", 0)), limits.get("MaxTime", "UNLIMITED")
+    if limit != "UNLIMITED" and minutes > (longest := parse_time_to_minutes(limit)):
+        found = f"asks for {minutes / 60:.3g} h, and the limit of partition {name} is {longest / 60:.3g} h"
+        yield f"{found}. {_REMEDIES['-t']}."
+    if (state := limits.get("State", "UP")) != "UP":
+        yield f"partition {name} is {state}. Wait until it is up, or name another in {PARTITIONS}."

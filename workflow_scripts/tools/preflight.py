@@ -29,20 +29,8 @@ from workflow_scripts.graph.evaluation import JOINT_GROUP
 from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
-from workflow_scripts.graph.partitions import PARTITIONS
-from workflow_scripts.graph.queue import (
-    LISTING,
-    Settings,
-    as_groups,
-    ask,
-    knows_partitions,
-    nodes_in,
-    proposal,
-    queue_findings,
-    request_of,
-    settings_of,
-    target_of,
-)
+from workflow_scripts.graph.queue import ask, queue_findings, target_of
+from workflow_scripts.graph.sbatch import Settings, as_groups, request_of, settings_of
 from workflow_scripts.graph.study import data_root_of
 from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.planning.estimates import Estimator, by
@@ -178,24 +166,20 @@ def folders(config: dict[str, Any]) -> Iterator[Line]:
 
 
 def cluster(graph: Graph, settings: Settings) -> Iterator[Line]:
-    """What the cluster of a profile would keep from running, or its partitions where all is well."""
+    """What the cluster of a profile would keep from running, or that it takes all."""
     local = local_rules(ROOT)
     jobs = [job for job in graph.jobs if job.rule not in local]
     requests = as_groups(
         ((group_of(job, settings), request_of(job.rule, job.queued)) for job in jobs), settings.components
     )
     targets = {target_of(job.rule, job.wildcards) for job in jobs}
-    for finding in queue_findings(requests, settings, targets):
+    findings = list(queue_findings(requests, settings, targets))
+    for finding in findings:
         where, _, what = finding.partition(": ")
         found, _, remedy = what.rpartition(". ")
         yield Line(where, f"{found}.", remedy)
-    code, listed = ask(*LISTING)
-    if code == 0:
-        nodes = list(nodes_in(listed))
-        could = f"{PARTITIONS} could say\npartitions:\n{proposal(nodes)}"
-        said = f"{settings.partition_file} has its partitions as they are"
-        known = knows_partitions(settings.partition_file, nodes)
-        yield Line("cluster", f"{len(jobs)} jobs go to the queue; {said if known else could}")
+    if not findings:
+        yield Line("cluster", f"{len(jobs)} jobs go to the queue; sbatch --test-only takes what they ask for")
         code, _said = ask("sacct", "--noheader", "--starttime=now")
         better = "accounting answers: slurm-status-command: sacct outlives a slurmctld that is down"
         yield Line("accounting", better if code == 0 else "none answers: slurm-status-command stays squeue")

@@ -2,63 +2,80 @@
 
 import logging
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from snakemake_executor_plugin_slurm import ExecutorSettings
 
-from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph import queue
-from workflow_scripts.graph.queue import (
-    Request,
-    Settings,
-    as_groups,
-    knows_partitions,
-    minutes_of,
-    nodes_in,
-    proposal,
-    queue_findings,
-    queued_here,
-    settings_of,
-    target_of,
-)
+from workflow_scripts.graph.queue import queue_findings, queued_here, target_of
+from workflow_scripts.graph.sbatch import Settings, request_of
 
-SINFO = """\
-cpu*|1-00:00:00|(null)|64|256000|up
-gpu|2-00:00:00|gpu:a100:4(S:0-3)|64+|512000+|up
-gpu|2-00:00:00|gpu:v100:2|32|128000|up
-old|infinite|(null)|8|16000|down
+PARTITIONS = """\
+PartitionName=cpu AllowGroups=ALL Default=YES QoS=N/A MaxNodes=UNLIMITED MaxTime=1-00:00:00 State=UP TRES=cpu=64,mem=250G
+PartitionName=gpu AllowGroups=ALL Default=NO QoS=N/A MaxNodes=UNLIMITED MaxTime=UNLIMITED State=UP TRES=cpu=64,gres/gpu=8
+PartitionName=old AllowGroups=ALL Default=NO QoS=N/A MaxNodes=UNLIMITED MaxTime=00:10:00 State=DOWN TRES=cpu=8,mem=16G
 """
-SQUEUE = Settings(None, "squeue", 9)
+NO_SUCH_NODES = "allocation failure: Requested node configuration is not available"
 
 
-def answers(**given):
-    """A cluster that says this, by command."""
-    said = {
-        "sinfo": (0, SINFO),
-        "scontrol": (0, "MinJobAge               = 300 sec"),
-        "sacct": (0, ""),
-    } | given
-    return lambda command, *_options: said[command]
+class Cluster:
+    """Answers by command; sbatch refuses what has one of some options, each with its words."""
+
+    def __init__(self, refused=(), **said):
+        self.asked = []
+        self._refused = dict(refused)
+        self._said = {
+            "scontrol": (0, "MinJobAge               = 300 sec"),
+            "sacct": (0, ""),
+            "sacctmgr": (0, "lab_a\nlab_b\n"),
+        } | said
+
+    def __call__(self, *command):
+        self.asked.append(" ".join(command))
+        said = next((said for option, said in self._refused.items() if f" {option} " in self.asked[-1]), None)
+        if command[-2:] == ("show", "partition"):
+            return self._said.get("partitions", (0, PARTITIONS))
+        if said is not None:
+            return 1, said
+        return self._said.get(command[0], (0, ""))
 
 
-def findings(*requests, settings=SQUEUE, targets=(), which=lambda name: name, **given):
-    return list(queue_findings(requests, settings, targets, answers(**given), which))
+def findings(*requests, cluster=None, plugin=None, targets=(), which=str):
+    plugin = plugin or ExecutorSettings(status_command="squeue", init_seconds_before_status_checks=9)
+    asked = [request_of(rule, resources) for rule, resources in requests]
+    return list(queue_findings(asked, Settings(plugin), targets, cluster or Cluster(), which))
 
 
-def test_what_fits_is_no_finding():
-    assert not findings(Request("split_corpus", minutes=30, memory_mb=16000, cores=2))
+SMALL = {"mem_mb": 2000, "runtime": 30, "_cores": 1}
+
+
+def test_each_distinct_request_is_shown_to_sbatch_once():
+    cluster = Cluster()
+    assert not findings(("a", SMALL), ("b", SMALL), ("a", SMALL), ("a", SMALL | {"gpu": 1}), cluster=cluster)
+    shown = [command for command in cluster.asked if command.startswith("sbatch")]
+    assert shown == [
+        "sbatch --test-only -t 30 --mem 2000 --ntasks=1 --cpus-per-task=1 --wrap true",
+        "sbatch --test-only -t 30 --mem 2000 --cpus-per-task=1 --gpus=1 --wrap true",
+    ]
 
 
 def test_a_machine_without_slurm_is_one_line():
-    (line,) = findings(Request("train_encoder", gpus=1), which=lambda name: name != "sbatch")
+    (line,) = findings(("a", SMALL), which=lambda name: name != "sbatch")
     assert line.startswith("SLURM: no sbatch on the PATH. Run it on a login node")
 
 
-def test_a_controller_that_is_down_is_one_line():
-    (line,) = findings(Request("train_encoder", gpus=1), sinfo=(124, "no answer within 10 s"))
-    assert line == "SLURM: sinfo: no answer within 10 s. Wait until slurmctld is up; its administrators know."
+@pytest.mark.parametrize("silent", ["partitions", "sbatch", "squeue"])
+def test_a_controller_that_does_not_answer_is_one_line_and_is_asked_no_more(silent):
+    cluster = Cluster(**{silent: (124, "no answer within 10 s")})
+    (line,) = findings(("a", SMALL), ("b", SMALL | {"gpu": 1}), cluster=cluster, targets=[target_of("a", {})])
+    command = "scontrol" if silent == "partitions" else silent
+    assert (
+        line
+        == f"SLURM: {command}: no answer within 10 s. Wait until slurmctld is up; its administrators know."
+    )
+    assert cluster.asked[-1].startswith(command)
 
 
 def test_a_command_that_never_answers_is_given_up():
@@ -67,150 +84,79 @@ def test_a_command_that_never_answers_is_given_up():
     assert time.monotonic() - begun < 5
     assert queue.ask("no-such-command-here")[0] == 127
     assert queue.ask("printf", r"\377") == (0, "\N{REPLACEMENT CHARACTER}")
-    assert queue.ask("sh", "-c", "echo first >&2; echo last >&2; exit 3") == (3, "last")
+    assert queue.ask("sh", "-c", "echo first >&2; echo last. >&2; exit 3") == (3, "last")
 
 
-def test_an_account_that_accounting_does_not_know_is_named():
-    ours = (0, "lab_a\nlab_b\n")
-    (line,) = findings(Request("split_corpus", account="none"), sacctmgr=ours)
+def test_an_account_that_the_plugin_would_refuse_is_named():
+    """Where accounting does not know it, and where there is no accounting; sbatch may take it."""
+    known, unknown = ("a", SMALL | {"slurm_account": "Lab_A"}), ("a", SMALL | {"slurm_account": "none"})
+    assert not findings(known)
+    cluster = Cluster({"-A none": "Invalid account"})
+    (line,) = findings(known, unknown, cluster=cluster)
     assert line.startswith("slurm_account: accounting knows no account none; ")
-    assert line.endswith(" has lab_a, lab_b. Name one in slurm/config.yaml.")
-    assert not findings(Request("split_corpus", account="Lab_A"), sacctmgr=ours)
-
-
-def test_an_account_where_there_is_no_accounting_is_refused():
-    (line,) = findings(Request("split_corpus", account="none"), sacctmgr=(1, "Connection refused"))
-    assert line.startswith(
-        "slurm_account: none cannot be checked, sacctmgr: Connection refused. Take slurm_account"
-    )
-
-
-def test_a_line_ends_with_one_full_stop_whatever_a_command_says(monkeypatch):
-    said = queue.ask(
-        "sh", "-c", "echo You are not running a supported accounting_storage plugin. >&2; exit 1"
-    )
-    (line,) = findings(Request("split_corpus", account="lab"), sacctmgr=said)
-    assert "supported accounting_storage plugin. Take" in line
+    assert " has lab_a, lab_b. Name another in slurm/config.yaml, or none where there is no" in line
+    (line,) = findings(known, cluster=Cluster(sacctmgr=(1, "Connection refused")))
+    assert "accounting knows no account Lab_A; sacctmgr: Connection refused. Name another" in line
 
 
 def test_polls_that_cannot_see_the_end_of_a_job_are_refused():
-    (line,) = findings(
-        Request("split_corpus"), settings=Settings(None, "sacct", 9), sacct=(1, "storage is disabled")
-    )
+    sacct = ExecutorSettings(status_command="sacct")
+    (line,) = findings(("a", SMALL), plugin=sacct, cluster=Cluster(sacct=(1, "storage is disabled")))
     assert line.startswith(
         "slurm-status-command in slurm/config.yaml: sacct: storage is disabled. Write squeue"
     )
-    (line,) = findings(Request("split_corpus"), scontrol=(0, "MinJobAge = 5 sec"))
-    assert "squeue forgets an ended job after 5 s" in line
+    (line,) = findings(("a", SMALL), cluster=Cluster(scontrol=(0, "MinJobAge = 26 sec")))
+    assert "squeue forgets an ended job after 26 s" in line
+    assert not findings(("a", SMALL), cluster=Cluster(scontrol=(0, "MinJobAge = 27 sec")))
 
 
 @pytest.mark.parametrize(
-    ("request_", "found"),
+    ("resources", "option", "said", "remedy"),
     [
-        (Request("train_encoder", gpus=1), "asks for 1 GPU on a node, which has none; see gpu"),
-        (Request("evaluate_mteb", minutes=36 * 60), "asks for 36 h, and the limit is 24 h"),
-        (Request("evaluate_suite", memory_mb=300_000), "asks for 300 GB, and the largest node has 256 GB"),
-        (Request("evaluate_sts", cores=128), "asks for 128 cores, and the largest node has 64"),
-        (Request("train_encoder", gpus=8, partition="gpu"), "asks for 8 GPUs on a node, which has 4"),
+        ({"mem_mb": 300_000}, "--mem 300000", NO_SUCH_NODES, "Name a partition with larger nodes in slurm/"),
+        ({"gpu": 1, "gpu_model": "a100"}, "--gpus=a100:1", NO_SUCH_NODES, "Name a partition with such GPUs in slurm/"),
+        ({"gres": "gpu:9"}, "--gres=gpu:9", NO_SUCH_NODES, "Name a partition with such GPUs in slurm/"),
+        ({"_cores": 128}, "--cpus-per-task=128", NO_SUCH_NODES, "Lower cpu_threads; of a group, group-components"),
+        ({"runtime": 9000}, "-t 9000", "allocation failure: Requested time limit is invalid", "Set its runtime in"),
+        ({"constraint": "x"}, "-C x", "allocation failure: Invalid feature specification", "Set its constraint in"),
+        ({"slurm_account": "lab_b"}, "-A lab_b", "allocation failure: Invalid account", "Name another slurm_account"),
+        ({"slurm_partition": "nope"}, "-p nope", "sbatch: error: Invalid partition", "Name a partition of this cluster"),
     ],
-)
-def test_a_request_that_no_node_meets_is_a_line(request_, found):
-    (line,) = findings(request_, Request("split_corpus", minutes=30))
-    assert line.startswith(f"rule {request_.rule}, partition {request_.partition or 'cpu'}: {found}. ")
+)  # fmt: skip
+def test_a_refusal_names_the_rules_the_option_and_the_remedy(resources, option, said, remedy):
+    asked = SMALL | resources
+    (line,) = findings(("train", asked), ("b", SMALL), ("adapt", asked), cluster=Cluster({option: said}))
+    reason = said.removeprefix("allocation failure: ").removeprefix("sbatch: error: ")
+    assert line.startswith(f"rule adapt, rule train: sbatch refuses {option}: {reason}. {remedy}"), line
 
 
-def test_a_partition_that_is_not_there_is_a_line_and_not_one_that_is_down():
-    (line,) = findings(Request("train_encoder", partition="main"), Request("split_corpus", partition="main"))
-    assert line == "partition main: the cluster has cpu, gpu. Name one of them in slurm/partitions.yaml."
+def test_of_two_reasons_the_one_that_sbatch_speaks_of_is_named():
+    cluster = Cluster({"-p nope": "Invalid partition", "--mem 300000": NO_SUCH_NODES})
+    (line,) = findings(("a", SMALL | {"mem_mb": 300_000, "slurm_partition": "nope"}), cluster=cluster)
+    assert line.startswith("rule a: sbatch refuses -p nope: Invalid partition. ")
 
 
-def test_one_line_of_the_partition_file_sends_gpu_jobs_to_their_partition(tmp_path):
-    file = tmp_path / "partitions.yaml"
-    file.write_text("partitions:\n  cpu: {}\n  gpu: {max_gpu: 4}\n")
-    settings = Settings(file, "squeue", 9)
-    asked = [Request("train_encoder", gpus=4, minutes=30 * 60), Request("split_corpus", minutes=30)]
-    assert not findings(*asked, settings=settings)
-    (line,) = findings(Request("split_corpus", minutes=30 * 60), settings=settings)
+def test_what_no_single_option_explains_is_shown_whole():
+    cluster = Cluster({"--mem 300000": NO_SUCH_NODES, "--gpus=9": NO_SUCH_NODES})
+    (line,) = findings(("a", {"mem_mb": 300_000, "gpu": 9}), cluster=cluster)
     assert line.startswith(
-        "rule split_corpus, partition cpu: asks for 30 h"
-    )  # GPUs are left to who needs them
+        "rule a: sbatch refuses --mem 300000 --cpus-per-task=1 --gpus=9: Requested node configuration is not "
+        "available; the cluster has cpu, gpu, old. Correct it in set-resources of slurm/config.yaml."
+    )
 
 
-def test_of_partitions_that_fit_alike_the_first_is_taken_as_the_plugin_takes_it(tmp_path):
-    file = tmp_path / "partitions.yaml"
-    file.write_text("partitions:\n  cpu: {}\n  preempt: {}\n")
-    assert not findings(Request("split_corpus", minutes=30), settings=Settings(file, "squeue", 9))
-
-
-def test_the_proposal_is_what_the_plugin_reads(tmp_path):
-    from snakemake_executor_plugin_slurm.partitions import read_partition_file
-
-    (tmp_path / "partitions.yaml").write_text(f"partitions:\n{proposal(list(nodes_in(SINFO)))}\n")
-    found = {one.name: one.limits for one in read_partition_file(tmp_path / "partitions.yaml")}
-    assert {name: (limits.max_runtime, limits.max_gpu) for name, limits in found.items()} == {
-        "cpu": (1440, 0),
-        "gpu": (2880, 4),
-    }
-
-
-def test_limits_are_minutes():
-    assert [minutes_of(text) for text in ("30:00", "8:00:00", "1-12:00:00")] == [30, 480, 2160]
-    assert minutes_of("infinite") == float("inf")
-
-
-SMALL_NODE = (0, "main*|1-00:00:00|(null)|8|16000|up\n")
-EVALUATION = Request("evaluate_sts", minutes=30, memory_mb=8000)
-
-
-def grouped(number, *requests):
-    return list(as_groups((("evaluations", one) for one in requests), {"evaluations": number}))
-
-
-def test_a_group_asks_for_what_its_jobs_ask_for_together():
-    large = EVALUATION._replace(rule="map_attention", memory_mb=12_000, minutes=90)
-    (four,) = grouped(4, *[EVALUATION] * 5, large)
-    assert four[1:5] == (0, 90, 36_000, 4)
-    assert four.group == "evaluations" and four.parts == (large, *[EVALUATION] * 3)
-    alone = Request("train_encoder", gpus=1)
-    assert list(as_groups([("", alone)], {})) == [alone]
-
-
-def test_a_group_that_no_node_holds_is_a_line_that_says_how_many_fit():
-    (line,) = findings(*grouped(4, *[EVALUATION] * 9), sinfo=SMALL_NODE)
+def test_what_sbatch_takes_and_a_partition_would_keep_for_ever_is_a_line():
+    """SLURM tests the limits of partitions only where a site sets EnforcePartLimits."""
+    day = SMALL | {"runtime": 24 * 60}
+    assert not findings(("a", day), ("a", {**day, "runtime": 9000, "slurm_partition": "gpu"}))
+    (line,) = findings(("a", SMALL | {"runtime": 24 * 60 + 1}), ("a", day))
     assert line == (
-        "group evaluations, partition main: 4 jobs side by side ask for 32 GB together, and the largest node has 16 GB. "
-        "Set evaluations: 2 below group-components in slurm/config.yaml."
+        "rule a: asks for 24 h, and the limit of partition cpu is 24 h. "
+        "Set its runtime in set-resources of slurm/config.yaml; it goes on in a new try."
     )
-    assert not findings(*grouped(2, *[EVALUATION] * 9), sinfo=SMALL_NODE)
-    assert not findings(*grouped(4, *[EVALUATION] * 2), sinfo=SMALL_NODE)  # there are no more
-
-
-def test_a_group_with_too_many_cores_or_gpus_is_a_line():
-    (line,) = findings(*grouped(4, *[Request("draw_figure", cores=3)] * 4), sinfo=SMALL_NODE)
-    assert (
-        "4 jobs side by side ask for 12 cores together, and the largest node has 8. Set evaluations: 2"
-        in line
-    )
-    (line,) = findings(*grouped(4, *[Request("evaluate_sts", gpus=1)] * 4), sinfo=SMALL_NODE)
-    assert "ask for 4 GPUs together, and a node has none. Take evaluate_sts out of groups" in line
-
-
-def test_a_group_of_which_not_one_job_fits_is_not_made_smaller():
-    huge = EVALUATION._replace(memory_mb=40_000)
-    (line,) = findings(*grouped(4, *[huge] * 4), sinfo=SMALL_NODE)
-    assert (
-        "One alone does not fit: name another partition in slurm/partitions.yaml, or set mem of evaluate_sts"
-        in line
-    )
-
-
-def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    found = settings_of(["--profile", "slurm"])
-    assert found.partition_file == Path("slurm/partitions.yaml")
-    assert (found.status_command, found.seconds_between_polls) == ("squeue", 9)
-    assert found.groups["evaluate_sts"] == "evaluations" and found.components["evaluations"] == 4
-    assert settings_of(["--cores", "1"]) is None
+    long, down = findings(("a", SMALL | {"slurm_partition": "old", "runtime": 30}))
+    assert "asks for 0.5 h, and the limit of partition old is 0.167 h. " in long
+    assert down.startswith("rule a: partition old is DOWN. Wait until it is up")
 
 
 SEED = {"run": "simcse.bert", "seed": "1"}
@@ -224,7 +170,7 @@ def queue_of(*lines, scripts):
     def ask(command, *options):
         if command == "scontrol" and options[0] == "write":
             return scripts.get(options[2], (1, "no such job"))
-        return {"squeue": (0, "\n".join(lines)), "sinfo": (0, SINFO)}.get(command, (0, "MinJobAge = 300 sec"))
+        return {"squeue": (0, "\n".join(lines))}.get(command, (0, ""))
 
     return ask
 
@@ -258,11 +204,13 @@ def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, mon
     assert member in here[1].targets
 
     def refused(*targets):
-        return list(queue_findings([Request("a")], SQUEUE, targets, ask, str))
+        return list(
+            queue_findings([], Settings(ExecutorSettings(status_command="squeue")), targets, ask, str)
+        )
 
     (line,) = refused(target_of("train_encoder", SEED), member)
     assert line == (
-        "queue: 2 jobs of an earlier run are still there: 7 running rule_train_encoder_wildcards_simcse.bert_1, "
+        "queue: still there from an earlier run: 7 running rule_train_encoder_wildcards_simcse.bert_1, "
         "8 pending rule_evaluations_evaluate_sts. Wait until squeue --me shows them no more, or cancel them: scancel 7 8."
     )
     assert not refused(target_of("train_encoder", SEED | {"seed": "3"}))
@@ -270,22 +218,16 @@ def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, mon
     assert [one.targets for one in queued_here(array)] == [frozenset()]
     del scripts["9"]  # SLURM does not say what it runs
     (line,) = refused(target_of("train_encoder", SEED | {"seed": "3"}))
-    assert line.startswith("queue: 1 job of an earlier run is still there: 9 running") and line.endswith(
+    assert line.startswith("queue: still there from an earlier run: 9 running") and line.endswith(
         "scancel 9."
     )
 
 
-def test_a_queue_that_does_not_answer_is_a_line(tmp_path, monkeypatch):
+def test_a_queue_that_does_not_say_what_a_job_runs_is_an_error(tmp_path, monkeypatch):
     silent = (124, "no answer within 10 s")
-    (line,) = findings(Request("a"), targets=[target_of("a", {})], squeue=silent)
-    assert (
-        line == "SLURM: squeue: no answer within 10 s. Wait until slurmctld is up; its administrators know."
-    )
-    with pytest.raises(ConfigError, match="squeue: no answer"):
-        queued_here(answers(squeue=silent))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="scontrol: no answer"):
-        queued_here(answers(squeue=(0, f"7|RUNNING|{tmp_path}|rule_a"), scontrol=silent))
+        queued_here(Cluster(squeue=(0, f"7|RUNNING|{tmp_path}|rule_a"), scontrol=silent))
 
 
 def test_the_reason_of_a_group_that_sbatch_refuses_is_printed(caplog):
@@ -307,19 +249,3 @@ def test_the_reason_of_a_group_that_sbatch_refuses_is_printed(caplog):
         "group evaluations failed: SLURM sbatch failed. The error message was 'Requested node configuration is not available'."
     ]
     assert printed == [(reason, {}), (reason, {"aux_logs": ["a"]})]
-
-
-def test_a_partition_file_that_has_what_the_cluster_has_is_not_proposed_again(tmp_path):
-    file, nodes = tmp_path / "partitions.yaml", list(nodes_in(SINFO))
-
-    def knows(text):
-        file.write_text(text)
-        return knows_partitions(file, nodes)
-
-    assert knows(f"partitions:\n{proposal(nodes)}\n")
-    assert knows("partitions:\n  gpu: {max_gpu: 4, max_runtime: 1d}\n")
-    assert not knows("partitions: {}\n")
-    assert not knows("partitions:\n  gpu: {max_runtime: 2880}\n")
-    assert not knows("partitions:\n  gpu: {max_gpu: 4, max_runtime: 3d}\n")
-    assert not knows("partitions:\n  main: {}\n")
-    assert not knows_partitions(None, nodes)

@@ -10,7 +10,8 @@ import pytest
 from tests.planning import DEMO, ROOT, run
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.memory import Memory
-from workflow_scripts.graph.queue import PLUGIN_CALLS, Settings
+from workflow_scripts.graph.queue import PLUGIN_CALLS
+from workflow_scripts.graph.sbatch import Settings
 from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.settings.start import Size
@@ -143,14 +144,12 @@ def preflight():
 
 @pytest.fixture
 def login_node(tmp_path):
-    """A PATH with SLURM's commands, of a cluster with one node; each says what it is told to."""
-    said = {
-        "sinfo": "main*|1-00:00:00|(null)|8|16000|up",
-        "scontrol": "MinJobAge               = 300 sec",
-    }
+    """A PATH with SLURM's commands, of a cluster whose nodes have less than 32 GB."""
+    refusal = "*'--mem 32000'*) echo 'allocation failure: no such nodes' >&2; exit 1"
+    said = {"sbatch": f'case "$*" in {refusal};; esac', "scontrol": "echo 'MinJobAge = 300 sec'"}
     for command in PLUGIN_CALLS:
         script = tmp_path / command
-        script.write_text(f"#!/bin/sh\necho '{said.get(command, '')}'\n")
+        script.write_text(f"#!/bin/sh\n{said.get(command, ':')}\n")
         script.chmod(0o755)
     return f"{tmp_path}:{os.environ['PATH']}"
 
@@ -190,11 +189,8 @@ def test_an_unknown_target_is_a_red_line(preflight):
 def test_what_a_group_asks_for_together_is_checked(preflight, login_node):
     answer = preflight("--configfile", DEMO, "--profile", "slurm", PATH=login_node)
     assert answer.returncode == 1, answer.stdout
-    assert (
-        "no group evaluations, partition main: 4 jobs side by side ask for 32 GB together, and the largest node has "
-        "16 GB. Set evaluations: 2 below group-components in slurm/config.yaml." in answer.stdout
-    )
-    assert "slurm/partitions.yaml could say\npartitions:\n  main: {max_runtime: 1440}\n" in answer.stdout
+    said = "sbatch refuses --mem 32000: no such nodes. Name a partition with larger nodes in slurm/partitions.yaml"
+    assert f"group evaluations: {said}" in answer.stdout
 
 
 def test_a_profile_that_is_not_there_is_a_line(preflight):
@@ -217,7 +213,7 @@ def test_a_profile_is_named_where_it_lies(tmp_path, monkeypatch):
 
 
 def test_joint_evaluations_are_in_the_group_that_their_rule_names():
-    settings = Settings(None, None, groups={"evaluate_sts": "mine"})
+    settings = Settings(None, groups={"evaluate_sts": "mine"})
 
     def group(rule, gpus=0):
         return group_of(Job(rule, {}, {}, [], [], gpus, 1, script="evaluate_sts"), settings)

@@ -1,0 +1,116 @@
+"""What jobs would ask sbatch for: as the executor plugin says it, from the profile and the site's partitions."""
+
+from itertools import pairwise
+
+import pytest
+from snakemake_executor_plugin_slurm import ExecutorSettings
+
+from tests.planning import ROOT
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.sbatch import (
+    Request,
+    as_groups,
+    partitions_in,
+    request_of,
+    sbatch_options,
+    settings_of,
+)
+
+
+def written(tmp_path, text):
+    """The plugin's settings of a site with this partition file."""
+    (tmp_path / "partitions.yaml").write_text(text)
+    return ExecutorSettings(partition_config=tmp_path / "partitions.yaml", status_command="squeue")
+
+
+def partition_for(plugin, **resources):
+    options = sbatch_options(request_of("a", resources), plugin, partitions_in(plugin))
+    return dict(pairwise(options)).get("-p")
+
+
+def test_a_request_has_the_options_that_the_plugin_gives_sbatch():
+    asked = {
+        "gpu": 1, "gpu_model": "a100", "mem_mb": 16_000, "mem": "16 GB", "runtime": 480, "_cores": 2,
+        "slurm_account": "lab", "slurm_partition": "big", "slurm_extra": "--nice=5", "seeds": "1 2",
+    }  # fmt: skip
+    plugin = ExecutorSettings(requeue=True, qos="long", status_command="squeue")
+    assert sbatch_options(request_of("train_encoder", asked), plugin, []) == (
+        "-A", "lab", "-p", "big", "-t", "480", "--mem", "16000", "--requeue", "--qos=long", "--cpus-per-task=2",
+        "--nice=5", "--gpus=a100:1",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("resources", "found"),
+    [
+        ({"slurm_extra": "--mem=3"}, "The --memory option is not allowed"),
+        ({"gpu": 1, "gpu_model": "no/model"}, "Invalid GPU model format"),
+    ],
+)
+def test_what_the_plugin_refuses_names_the_rule(resources, found):
+    with pytest.raises(ConfigError, match=rf"^rule a: {found}[^\n]+Correct it in set-resources"):
+        sbatch_options(request_of("a", resources), ExecutorSettings(status_command="squeue"), [])
+
+
+def test_partitions_of_the_site_are_chosen_among_as_the_plugin_does(tmp_path):
+    plugin = written(tmp_path, "partitions:\n  cpu: {}\n  gpu: {max_gpu: 4, max_runtime: 1-00:00:00}\n")
+    assert partition_for(plugin, gpu=4, runtime=60) == "gpu"
+    assert partition_for(plugin, runtime=60) == "cpu"
+    assert partition_for(plugin, gpu=5) is None  # the cluster's default
+    assert partition_for(plugin, gpu=1, slurm_partition="mine") == "mine"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "partitions:\n  main {max_runtime: 1440}\n",
+        "partitions:\n  main:\n",
+        "partitions: [main, gpu]\n",
+        "main: {max_runtime: 1440}\n",
+        "",
+        "partitions:\n  main: {max_time: 1440}\n",
+        "partitions:\n  main: {max_gpu: 4x}\n",
+        "partitions:\n  main: {max_runtime: a day}\n",
+        "partitions:\n  4: {}\n",
+        "partitions:\n  main: {max_gpu: 1\n",
+    ],
+)
+def test_a_mistake_of_the_partition_file_is_a_line(tmp_path, text):
+    with pytest.raises(ConfigError) as raised:
+        partitions_in(written(tmp_path, text))
+    (line,) = str(raised.value).splitlines()
+    assert line.startswith(f"{tmp_path}/partitions.yaml: ") and "below partitions: lines such as gpu:" in line
+
+
+def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = settings_of(["--profile", "slurm"])
+    assert partitions_in(found.plugin) == []
+    assert (found.plugin.status_command, found.plugin.init_seconds_before_status_checks) == ("squeue", 9)
+    assert found.groups["evaluate_sts"] == "evaluations" and found.components["evaluations"] == 4
+    assert settings_of(["--cores", "1"]) is None
+    assert settings_of(["--profile", "elsewhere/slurm", "--directory", "."]) is None
+
+
+def test_a_group_asks_for_what_its_largest_jobs_ask_for_together():
+    small = {"mem_mb": 8000, "runtime": 30, "_cores": 1, "slurm_account": "lab"}
+    large = {"mem_mb": 12_000, "runtime": 90, "_cores": 2, "slurm_account": "lab"}
+    alone = Request("rule train_encoder", {"gpu": 1})
+    members = [("evaluations", Request("rule evaluate_sts", one)) for one in (*[small] * 5, large)]
+    assert list(as_groups([*members, ("", alone)], {"evaluations": 4})) == [
+        alone,
+        Request(
+            "group evaluations",
+            {"mem_mb": 36_000, "runtime": 90, "_cores": 5, "gpu": 0, "slurm_account": "lab"},
+        ),
+    ]
+    (pair,) = as_groups(members[:2], {"evaluations": 4})  # there are no more
+    assert pair.resources["mem_mb"] == 16_000
+    (single,) = as_groups(members, {})
+    assert single.resources["mem_mb"] == 12_000
+
+
+def test_resources_that_only_a_file_yet_to_come_decides_are_left_to_the_run():
+    from snakemake.common.tbdstring import TBDString
+
+    assert request_of("a", {"mem_mb": TBDString(), "runtime": 30}).resources == {"runtime": 30}
