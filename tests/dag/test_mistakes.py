@@ -1382,3 +1382,9 @@ def test_targets_are_rules_or_what_rules_make():
     assert list(target_findings(["all", "results/demo/report.html"], [Rule()], "results/demo")) == []
     (found,) = target_findings(["results/demo/raport.html"], [Rule()], "results/demo")
     assert found.endswith("Did you mean results/demo/report.html?")
+    (found,) = target_findings(
+        ["results/demo/scores/sts/lee/another/seed0.parquet"], [Rule()], "results/demo"
+    )
+    assert found.endswith(
+        "no rule makes it. A grid of the study (config/experiments) must list the run, its seed and the suite, under its full name."
+    )

@@ -14,6 +14,10 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.findings import advice, refuse
 from workflow_scripts.graph.study import Study
 
+_IN_A_GRID = (
+    "A grid of the study (config/experiments) must list the run, its seed and the suite, under its full name."
+)
+
 
 def check_targets(workflow: Any, study: Study) -> None:
     """Check the targets of this call and the static inputs of all rules.
@@ -62,7 +66,8 @@ def target_findings(targets: Iterable[str], rules: Iterable[Any], results: str) 
             shown = next((rule for rule in rules if rule.name == "all"), None)
             files = [str(file) for file in shown.input] if shown else []
             known = [file.replace("<results>", results) for file in files] if "/" in target else plain
-            yield f"{target}: no rule makes it. {advice(target, known)}"
+            remedy = _IN_A_GRID if f"{results}/scores/" in target else advice(target, known)
+            yield f"{target}: no rule makes it. {remedy}"
 
 
 def resource_findings(rules: Iterable[Any], root: Path) -> Iterator[str]:

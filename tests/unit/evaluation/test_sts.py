@@ -88,6 +88,20 @@ def test_a_task_without_subsets_has_equal_summaries_and_one_that_hides_them_has_
     assert values(correlations(hidden, "toy")) == {"all": 0.5}
 
 
+def test_cosines_that_are_one_up_to_rounding_move_a_score_by_less_than_a_tenth_of_a_point():
+    """As many as STS12 has under static averages, with judgements as high and as spread as of such pairs."""
+    random = np.random.default_rng(0)
+    gold = random.uniform(0, 5, size=3108)
+    cosine = 0.7 + 0.05 * gold + 0.2 * random.normal(size=3108).clip(-1, 0)
+    tied = np.argsort(gold)[-900::10][:90]
+    cosine[tied] = 1
+    noise = cosine.copy()
+    noise[tied] += 1e-16 * random.integers(-3, 1, size=90)
+    assert len(set(noise[tied])) > 1
+    scores = [spearman(gold, with_noise) for with_noise in (cosine, noise)]
+    assert 0 < abs(scores[0] - scores[1]) < 1e-3
+
+
 def test_the_scores_are_those_of_scipy(task):
     table, vectors = task
     scores, pairs = evaluate({"toy": table}, encoder(vectors))
