@@ -259,7 +259,7 @@ def test_files_are_looked_for_where_the_configuration_has_them(folder, file, mon
     ("text", "found"),
     [
         ("- 1", "toy.yaml: list at the top"),
-        ("datasets: 3", "datasets: 3 is not of type 'object'"),
+        ("datasets: 3", "datasets: 3 is not a block of settings"),
         (BLOCKS.replace(", sha256: null", ""), "datasets.pairs.sources.0.files.pairs: without sha256"),
         (
             BLOCKS.replace("repository: team/flow", "files: {}"),
