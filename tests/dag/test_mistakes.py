@@ -754,6 +754,53 @@ MISTAKES = {
         put("grid/suites/attention", ["attention"]),
         "experiments/demo.yaml: suites.attention.attention.maps.layers: 7; minilm",
     ),
+    # names that the blocks of the configuration use
+    "a dataset of a suite that is not there": (
+        put("suites/clustering/short_texts/datasets", ["agnew"]),
+        "suites.clustering.short_texts.datasets: agnew is not defined. Did you mean agnews?",
+    ),
+    "a graded task that is not in the suite": (
+        put("suites/transfer/senteval/graded", ["mrr"]),
+        "suites.transfer.senteval.graded: mrr is not defined. Did you mean mr?",
+    ),
+    "a list of tasks that is not there": (
+        put("suites/mteb/mteb_tasks/lists", ["jtcse_sts2"]),
+        "suites.mteb.mteb_tasks.lists: jtcse_sts2 is not defined. Did you mean jtcse_sts22?",
+    ),
+    "a search among scored pairs": (
+        put("suites/search/quora_search/datasets", ["lee"]),
+        "suites.search.quora_search.datasets: lee has the form pairs; labelled are read there. Name another.",
+    ),
+    "two suites of one name": (
+        lambda config, _grids: config["suites"]["sts"].update(
+            senteval={"datasets": ["lee"], "max_tokens": 256}
+        ),
+        "has that name too. Rename one: tables tell suites apart by name.",
+    ),
+    "a method underneath that is not there": (
+        put("methods/simcse_3r/base", "simce"),
+        "methods.simcse_3r.base: simce is not defined. Did you mean simcse?",
+    ),
+    "a method underneath that has one underneath": (
+        put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "simcse_3r"}),
+        "methods.odd_3r.base: simcse_3r has a base itself. Name that one.",
+    ),
+    "a pool of a method that is not there": (
+        put("methods/simcse_3r/pool", "toy"),
+        "methods.simcse_3r.pool: toy is not defined.",
+    ),
+    "a method of runs behind an encoder that is not there": (
+        put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"method": "simcs"}]}),
+        "encoders.wrong_twin.runs.0.method: simcs is not defined.",
+    ),
+    "seeds of a run behind an encoder that is trained": (
+        put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"of_seeds": True}]}),
+        "encoders.wrong_twin.runs.0.of_seeds: true for a frozen run of an encoder that consists of runs",
+    ),
+    "a teacher behind an encoder that is no run": (
+        put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"teacher": "minilm"}]}),
+        "encoders.wrong_twin.runs.0.teacher: minilm is not one run.",
+    ),
     # data of a form that is not read, and encoders that are no single one
     "a development set of texts with classes": (
         put("development/dataset", "mr"),

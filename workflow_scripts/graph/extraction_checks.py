@@ -7,7 +7,6 @@ from typing import Any
 from workflow_scripts.extraction.blocks import settings_of, tasks_of
 from workflow_scripts.extraction.possible import impossible
 from workflow_scripts.graph.findings import unknown
-from workflow_scripts.graph.references import dataset_of, single_encoder
 from workflow_scripts.graph.suites import suite_class
 from workflow_scripts.settings.suites import Cells
 
@@ -18,35 +17,13 @@ Extraction = Mapping[str, Any]
 
 
 def extraction_findings(config: Mapping[str, Any]) -> Iterator[str]:
-    """What the extraction study names that is not there, shown or not."""
+    """What measures and figures of the extraction study ask for that is not there, shown or not."""
     extraction = config["extraction"]
-    yield from single_encoder(config, extraction["encoder"], "extraction.encoder")
-    for part in ("wikitext", "averages"):
-        yield from dataset_of(config, extraction[part]["dataset"], f"extraction.{part}.dataset", "sentences")
-    for kind, suite in extraction["suites"].items():
-        if suite:
-            yield from unknown(suite, config["suites"][kind], f"extraction.suites.{kind}")
-    for name, block in extraction["representations"].items():
-        if block.get("template"):
-            place = f"extraction.representations.{name}.template"
-            yield from unknown(block["template"], extraction["templates"], place)
-    for number, block in enumerate(extraction["blocks"]):
-        for axis in ("representations", "weightings", "postprocessings"):
-            yield from _each(block[axis], extraction[axis], f"extraction.blocks.{number}.{axis}")
-    for name, model in extraction["models"].items():
-        place = f"extraction.models.{name}.representation"
-        yield from unknown(model["representation"], extraction["representations"], place)
     for name, measure in extraction["measures"].items():
         yield from _of_measure(config, measure, f"extraction.measures.{name}")
-    for name, table in extraction["statistics"].items():
-        for number, row in enumerate(table["rows"]):
-            place = f"extraction.statistics.{name}.rows.{number}.dataset"
-            yield from unknown(row["dataset"], config["datasets"], place)
-    for part in ("tables", "figures"):
-        for name, block in extraction[part].items():
-            yield from _of_shown(extraction, block, f"extraction.{part}.{name}")
-    for part, names in extraction["show"].items():
-        yield from _each(names, extraction[part], f"extraction.show.{part}")
+    tables = [*extraction["tables"], *extraction["statistics"]]
+    for name, figure in extraction["figures"].items():
+        yield from unknown(figure["below"], tables, f"extraction.figures.{name}.below")
 
 
 def block_findings(extraction: Extraction, depth: int | None) -> Iterator[str]:
@@ -80,30 +57,6 @@ def _of_measure(config: Mapping[str, Any], measure: Mapping[str, Any], place: st
     if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):
         known = ", ".join(f'"{pattern}"' for pattern in patterns)
         yield f'{place}.aggregation: {kind} has no "{aggregation}" of {", ".join(metrics)}. Known: {known}.'
-
-
-def _of_shown(extraction: Extraction, block: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Names in a table or a figure, of whatever kind."""
-    for axis in ("models", "measures"):
-        yield from _each(block.get(axis, []), extraction[axis], f"{place}.{axis}")
-    for number, variants in enumerate(block.get("variants", [])):
-        for axis in ("weightings", "postprocessings"):
-            yield from _each(variants[axis], extraction[axis], f"{place}.variants.{number}.{axis}")
-    for number, line in enumerate(block.get("series", [])):
-        yield from _of_line(extraction, line, f"{place}.series.{number}")
-    yield from _of_line(extraction, block, place)
-    for axis in ("x", "y"):
-        if axis in block:
-            yield from unknown(block[axis], extraction["measures"], f"{place}.{axis}")
-    if "below" in block:
-        tables = [*extraction["tables"], *extraction["statistics"]]
-        yield from unknown(block["below"], tables, f"{place}.below")
-
-
-def _of_line(extraction: Extraction, line: Mapping[str, Any], place: str) -> Iterator[str]:
-    for axis in ("representation", "weighting"):
-        if axis in line:
-            yield from unknown(line[axis], extraction[f"{axis}s"], f"{place}.{axis}")
 
 
 def _each(names: Iterable[str], known: Iterable[str], place: str) -> Iterator[str]:

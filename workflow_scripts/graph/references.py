@@ -1,18 +1,20 @@
 """Whether every name that the configuration uses is defined, and of the form that its user reads."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.findings import unknown
 from workflow_scripts.graph.grid_columns import numbered_columns
 from workflow_scripts.graph.names import ambiguity_findings, name_findings
 from workflow_scripts.graph.readers import reader_findings
 from workflow_scripts.graph.runs import baselines_of, runs_of
+from workflow_scripts.graph.slices import at
 from workflow_scripts.graph.suites import column_findings, kinds, suite_class
-
-TEXTS = ("sentences", "pairs")
-"""Forms of datasets whose texts are read, whatever else is in them."""
+from workflow_scripts.settings.names import Refers
+from workflow_scripts.settings.study import Study
 
 
 def form_of(config: Mapping[str, Any], corpus: str) -> str:
@@ -54,24 +56,17 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
     """What the blocks of the configuration name that is not there, grids left out."""
     yield from reader_findings(config)
     yield from name_findings(config)
-    for name in config["corpora"]:
-        yield from _of_corpus(config, name)
+    for place, name, refers in _references(Study.strictly(config), Study, ""):
+        yield from _of_reference(config, name, refers, place)
+    for name, block in config["corpora"].items():
+        corpus = block.get("round_trip", {}).get("corpus")
+        if "round_trip" in config["corpora"].get(corpus, {}):
+            yield f"corpora.{name}.round_trip.corpus: {corpus} is a round trip itself. Name its corpus."
     for name, encoder in config["encoders"].items():
         yield from _of_encoder(config, name, encoder)
-    for name, pool in config["exemplars"].items():
-        yield from _sentences(config, pool["corpus"], f"exemplars.{name}.corpus")
-        yield from single_encoder(config, pool["encoder"], f"exemplars.{name}.encoder")
-        if pool["generator"] == "llm":
-            yield from unknown(pool["llm"], config["llms"], f"exemplars.{name}.llm")
-    for name, translator in config["translators"].items():
-        if "llm" in translator:
-            yield from unknown(translator["llm"], config["llms"], f"translators.{name}.llm")
-    for name in config["exemplar_pools"]:
-        yield from unknown(name, config["exemplars"], "exemplar_pools")
     for name, method in config["methods"].items():
-        yield from _of_method(config, name, method)
-    if config["development"]["dataset"]:
-        yield from dataset_of(config, config["development"]["dataset"], "development.dataset", "pairs")
+        if "base" in config["methods"].get(method.get("base"), {}):
+            yield f"methods.{name}.base: {method['base']} has a base itself. Name that one."
     for kind in config["evaluation"]["on_gpu"]:
         if kind in kinds() and not suite_class(kind).on_gpu:
             yield f"evaluation.on_gpu: no job of {kind} computes on a GPU. Leave it out."
@@ -81,35 +76,54 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _of_report(config)
 
 
+def _references(
+    value: Any, kind: Any, path: str, marks: Sequence[Any] = ()
+) -> Iterator[tuple[str, str, Refers]]:
+    """Every name in a part of the configuration that its class marks: where it is, and what it refers to."""
+    while get_origin(kind) is Annotated:
+        kind, *more = get_args(kind)
+        marks = [*marks, *more]
+    refers = next((mark for mark in marks if isinstance(mark, Refers)), None)
+    if refers and isinstance(value, str):
+        yield path, value, refers
+    elif isinstance(value, Settings):
+        for name, field in type(value).model_fields.items():
+            place = f"{path}.{name}" if path else name
+            yield from _references(getattr(value, name), field.annotation, place, field.metadata)
+    elif get_origin(kind) in (Union, UnionType):
+        for form in get_args(kind):
+            yield from _references(value, form, path)
+    elif isinstance(value, dict) and get_origin(kind) is dict:
+        for key, one in value.items():
+            yield from _references(one, get_args(kind)[1], f"{path}.{key}")
+    elif isinstance(value, list | tuple) and get_origin(kind) in (list, tuple):
+        for number, one in enumerate(value):
+            place = path if isinstance(one, str) else f"{path}.{number}"
+            yield from _references(one, get_args(kind)[0], place)
+
+
+def _of_reference(config: Mapping[str, Any], name: str, refers: Refers, place: str) -> Iterator[str]:
+    match refers.section:
+        case "datasets":
+            yield from dataset_of(config, name, place, *refers.forms)
+        case "corpora":
+            yield from _sentences(config, name, place)
+        case "encoders":
+            yield from unknown(name, config["encoders"], place)
+            if "runs" in config["encoders"].get(name, {}):
+                yield f"{place}: {name} consists of runs. Name an encoder that is fetched or adapted."
+        case section:
+            yield from unknown(name, at(dict(config), section), place)
+
+
 def on_gpu() -> list[str]:
     """Kinds of suites whose jobs may have a GPU, and the study without training."""
     return [*(kind for kind, found in kinds().items() if found.on_gpu), "extraction"]
 
 
-def _of_corpus(config: Mapping[str, Any], name: str) -> Iterator[str]:
-    block, place = config["corpora"][name], f"corpora.{name}"
-    if "round_trip" in block:
-        trip = block["round_trip"]
-        yield from unknown(trip["translator"], config["translators"], f"{place}.round_trip.translator")
-        yield from _sentences(config, trip["corpus"], f"{place}.round_trip.corpus")
-        if "round_trip" in config["corpora"].get(trip["corpus"], {}):
-            yield f"{place}.round_trip.corpus: {trip['corpus']} is a round trip itself. Name its corpus."
-        return
-    if block.get("also"):
-        yield from dataset_of(config, block["also"], f"{place}.also", "pairs")
-    if found := [*unknown(block["dataset"], config["datasets"], f"{place}.dataset")]:
-        yield from found
-    elif (form := form_of(config, name)) not in ("sentences", "triples"):
-        found_form = f"{block['dataset']} has the form {form}; corpora are sentences or triples"
-        yield f"{place}.dataset: {found_form}. Name another."
-
-
 def _of_encoder(config: Mapping[str, Any], name: str, encoder: Mapping[str, Any]) -> Iterator[str]:
     for number, block in enumerate(encoder.get("runs", [])):
         yield from axis_findings(config, block, f"encoders.{name}.runs.{number}")
-    if "adapt" in encoder:
-        yield from single_encoder(config, encoder["adapt"]["base"], f"encoders.{name}.adapt.base")
-        yield from _sentences(config, encoder["adapt"]["corpus"], f"encoders.{name}.adapt.corpus")
     if name in encoders_behind(config["encoders"], name):
         yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
 
@@ -136,15 +150,6 @@ def encoders_reached(encoders: Mapping[str, Any], names: Iterable[str]) -> set[s
     return names.union(*(encoders_behind(encoders, name) for name in names))
 
 
-def _of_method(config: Mapping[str, Any], name: str, method: Mapping[str, Any]) -> Iterator[str]:
-    if "base" in method:
-        yield from unknown(method["base"], config["methods"], f"methods.{name}.base")
-        if "base" in config["methods"].get(method["base"], {}):
-            yield f"methods.{name}.base: {method['base']} has a base itself. Name that one."
-    if method.get("pool"):
-        yield from unknown(method["pool"], config["exemplars"], f"methods.{name}.pool")
-
-
 def _sentences(config: Mapping[str, Any], corpus: str, place: str) -> Iterator[str]:
     if found := [*unknown(corpus, config["corpora"], place)]:
         yield from found
@@ -166,13 +171,6 @@ def dataset_of(config: Mapping[str, Any], name: str, place: str, *forms: str) ->
         yield f"{place}: {name} has the form {form}; {' or '.join(forms)} are read there. Name another."
 
 
-def single_encoder(config: Mapping[str, Any], name: str, place: str) -> Iterator[str]:
-    """A finding where an encoder is not defined, or consists of runs."""
-    yield from unknown(name, config["encoders"], place)
-    if "runs" in config["encoders"].get(name, {}):
-        yield f"{place}: {name} consists of runs. Name an encoder that is fetched or adapted."
-
-
 def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
     kinds: dict[str, str] = {}
     for kind, suites in config["suites"].items():
@@ -186,16 +184,7 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
             for dataset in suite.get("datasets", []):
                 yield from dataset_of(config, dataset, f"{place}.datasets", *forms)
             for task, one in suite.get("positives", {}).items():
-                yield from dataset_of(config, one["dataset"], f"{place}.positives.{task}.dataset", "pairs")
                 yield from _of_threshold(config, one, f"{place}.positives.{task}.threshold")
-            for task, one in suite.get("samples", {}).items():
-                yield from dataset_of(config, one["dataset"], f"{place}.samples.{task}.dataset", *TEXTS)
-            if "energy" in suite:
-                yield from dataset_of(config, suite["energy"]["dataset"], f"{place}.energy.dataset", *TEXTS)
-            for task in suite.get("graded", []):
-                yield from unknown(task, suite["datasets"], f"{place}.graded")
-            for tasks in suite.get("lists", []):
-                yield from unknown(tasks, config["mteb"]["lists"], f"{place}.lists")
 
 
 def _of_threshold(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -213,12 +202,10 @@ def _of_report(config: Mapping[str, Any]) -> Iterator[str]:
     report = config.get("report", {})
     if plane := report.get("alignment_uniformity"):
         place, suites = "report.alignment_uniformity", config["suites"]["geometry"]
-        yield from unknown(plane["suite"], suites, f"{place}.suite")
         if plane["suite"] in suites:
             yield from unknown(plane["task"], suites[plane["suite"]]["positives"], f"{place}.task")
     if density := report.get("cosine_density"):
         task, place = density["task"], "report.cosine_density.task"
-        yield from unknown(task, config["datasets"], place)
         evaluated = [one for suite in config["suites"]["sts"].values() for one in datasets_in(suite)]
         if task in config["datasets"] and task not in evaluated:
             yield f"{place}: no suite of suites.sts has {task}, so nothing would be drawn. Name one that they have."

@@ -1,21 +1,26 @@
 """Blocks of ``corpora``."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import Pairs, Refers
 from workflow_scripts.settings.round_trips import RoundTrip
 
 
 class Corpus(Settings):
     """A block of ``corpora`` that is taken from a dataset."""
 
-    dataset: str = Field(description="Dataset of the form sentences or triples.")
+    dataset: Annotated[str, Refers("datasets", ("sentences", "triples"))] = Field(
+        description="Dataset of the form sentences or triples."
+    )
     dev_sentences: int = Field(
         ge=0,
         description="Sentences to hold out, as whole documents from the end; 0 for none, and for triples.",
     )
     max_sentences: int | None = Field(gt=0, description="Train on the first so many rows; null for all.")
-    also: str | None = Field(
+    also: Pairs | None = Field(
         default=None,
         description="Dataset of pairs whose sentences are added, without their scores; omit for none.",
     )

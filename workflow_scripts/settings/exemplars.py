@@ -5,13 +5,14 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import CorpusName, EncoderName, LlmName
 
 
 class Pool(Settings):
     """What every pool must contain."""
 
-    corpus: str = Field(pattern="^[a-z0-9_]+$", description="Corpus whose words are counted.")
-    encoder: str = Field(pattern="^[a-z0-9_]+$", description="Encoder whose tokeniser counts tokens.")
+    corpus: CorpusName = Field(description="Corpus whose words are counted.")
+    encoder: EncoderName = Field(description="Encoder whose tokeniser counts tokens.")
     list_words: int = Field(gt=0, description="Number of most frequent words on the list.")
     drop_capitalised: bool = Field(description='Drop "The" from the list if "the" is more frequent.')
     sentences: int = Field(gt=0, description="Number of sentences in the pool.")
@@ -33,7 +34,7 @@ class LlmPool(Pool):
     """Sentences that a language model writes."""
 
     generator: Literal["llm"]
-    llm: str = Field(pattern="^[a-z0-9_]+$", description="Block of llms.")
+    llm: LlmName = Field(description="Block of llms.")
     prompt: str = Field(pattern="^[a-z0-9_]+$", description="File in resources/prompts, without suffix.")
     words_per_call: int = Field(
         gt=0, description="Number of listed words, drawn at random, that one call may use."

@@ -1,5 +1,6 @@
 """Names that a user of the configuration chooses."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -10,3 +11,31 @@ Defined = str | Annotated[list[str], Field(min_length=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Setting = Annotated[str, Field(pattern=r"^(method|training)(\.[a-z_]+)+$")]
 Place = Annotated[str, Field(pattern=r"^(method|training|exemplars)(\.[a-z_]+)+$")]
+
+
+@dataclass(frozen=True)
+class Refers:
+    """Mark of a name that stands for a block of some section, which the graph looks up there.
+
+    A name of ``corpora`` stands for sentences, one of ``encoders`` for an encoder that is fetched or adapted.
+    """
+
+    section: str
+    """Dotted."""
+    forms: tuple[str, ...] = ()
+    """Of a dataset; any where there are none."""
+
+
+AnyDataset = Annotated[str, Refers("datasets")]
+Pairs = Annotated[str, Refers("datasets", ("pairs",))]
+Sentences = Annotated[str, Refers("datasets", ("sentences",))]
+Texts = Annotated[str, Refers("datasets", ("sentences", "pairs"))]
+"""A dataset whose texts are read, whatever else is in it."""
+CorpusName = Annotated[Name, Refers("corpora")]
+EncoderName = Annotated[Name, Refers("encoders")]
+LlmName = Annotated[Name, Refers("llms")]
+Measured = Annotated[str, Refers("extraction.measures")]
+Represented = Annotated[str, Refers("extraction.representations")]
+Weighted = Annotated[str, Refers("extraction.weightings")]
+Postprocessed = Annotated[str, Refers("extraction.postprocessings")]
+ModelName = Annotated[str, Refers("extraction.models")]

@@ -1,17 +1,18 @@
 """What is translated there and back, and what is made of it: settings alone, for those who read no translation."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
+from workflow_scripts.settings.names import CorpusName, Name, Refers
 
 
 class Translation(Settings):
     """What is translated, with which engine and through which language."""
 
-    corpus: str = Field(pattern="^[a-z0-9_]+$", description="Corpus of sentences to start from.")
-    translator: str = Field(pattern="^[a-z0-9_]+$", description="Block of translators.")
+    corpus: CorpusName = Field(description="Corpus of sentences to start from.")
+    translator: Annotated[Name, Refers("translators")] = Field(description="Block of translators.")
     source: str = Field(
         pattern="^[A-Za-z-]{2,12}$", description="Language of the corpus, as the engine writes it."
     )

@@ -19,7 +19,7 @@ from workflow_scripts.settings.extraction.study import Extraction
 from workflow_scripts.settings.llms import LlmBlock
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
-from workflow_scripts.settings.names import Name
+from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Refers
 from workflow_scripts.settings.page import Config as Page
 from workflow_scripts.settings.partial import Partial
 from workflow_scripts.settings.round_trips import Limits
@@ -36,8 +36,8 @@ OVERRIDES = "Overrides for every run on it."
 class Adapt(Settings):
     """An encoder made by masked-language-model training: from another one, or afresh."""
 
-    base: Name = Field(description="Encoder to start from.")
-    corpus: Name = Field(description="Corpus to train on.")
+    base: EncoderName = Field(description="Encoder to start from.")
+    corpus: CorpusName = Field(description="Corpus to train on.")
     label: str = Field(description="Substitution to print wherever this encoder stands in for another.")
     afresh: Sizes | None = Field(
         default=None,
@@ -91,7 +91,9 @@ class MethodBlock(Settings):
 
 @cache
 def _block(method: type[MethodConfig]) -> Any:
-    base: Any = {"base": (Name, Field(description="Block of the method underneath."))}
+    base: Any = {
+        "base": (Annotated[Name, Refers("methods")], Field(description="Block of the method underneath."))
+    }
     named = base if "base" in method.model_fields else {}
     return create_model(f"{method.__module__}.Block", __base__=(MethodBlock, method), **named)
 
@@ -156,7 +158,9 @@ Suites: Any = create_model("Suites", __base__=Settings, __doc__="Suites by kind.
 class DevelopmentBlock(Development):
     """The development set."""
 
-    dataset: Name | None = Field(description="Scored pairs; null takes held-out text of the corpus.")
+    dataset: Annotated[Name, Refers("datasets", ("pairs",))] | None = Field(
+        description="Scored pairs; null takes held-out text of the corpus."
+    )
 
 
 class EvaluationBlock(Settings):
@@ -197,7 +201,9 @@ class Study(Settings):
     llms: dict[Name, LlmBlock]
     round_trip: Limits
     exemplars: dict[Name, Annotated[LlmPool | ExtractivePool, Field(discriminator="generator")]]
-    exemplar_pools: list[Name] = Field(description="Pools that are made though no method may ask for them.")
+    exemplar_pools: list[Annotated[Name, Refers("exemplars")]] = Field(
+        description="Pools that are made though no method may ask for them."
+    )
     teacher: TeacherEncoding
     encoders: dict[Name, FetchedEncoder | AdaptedEncoder | EncoderOfRuns]
     datasets: dict[Name, DatasetBlock]

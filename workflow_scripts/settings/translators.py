@@ -6,6 +6,7 @@ from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
 from workflow_scripts.settings.calls import Calls
+from workflow_scripts.settings.names import LlmName
 
 
 class ApertiumBlock(Settings):
@@ -49,7 +50,7 @@ class LlmTranslatorBlock(Settings):
     """A language model as a translator, one sentence a request."""
 
     engine: Literal["llm"]
-    llm: str = Field(pattern="^[a-z0-9_]+$", description="Block of llms.")
+    llm: LlmName = Field(description="Block of llms.")
     prompt: str = Field(pattern="^[a-z0-9_]+$", description="File in resources/prompts, without suffix.")
 
 

@@ -5,12 +5,13 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import Postprocessed, Represented, Weighted
 
 
 class Model(Settings):
     """One column of the paper's tables."""
 
-    representation: str
+    representation: Represented
     mixing_weight: float = Field(description="w of Equation 10.")
     layers: str
     name: str | None = Field(
@@ -34,8 +35,8 @@ class Measure(Settings):
 class Variants(Settings):
     """Every combination of some weightings and post-processings."""
 
-    weightings: list[str] = Field(min_length=1)
-    postprocessings: list[str] = Field(min_length=1)
+    weightings: list[Weighted] = Field(min_length=1)
+    postprocessings: list[Postprocessed] = Field(min_length=1)
 
 
 class Names(Settings):

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.precision import PRECISION, Precision
 
 
@@ -12,7 +13,9 @@ class EncoderRepresentation(Settings):
     """Hidden states of an encoder, alone or mixed with their static averages."""
 
     kind: Literal["encoder"]
-    template: str | None = Field(description="Name of a template; null for the sentence itself.")
+    template: Annotated[str, Refers("extraction.templates")] | None = Field(
+        description="Name of a template; null for the sentence itself."
+    )
     precision: Precision = Field(description=PRECISION)
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.experiment import Column, Experiment, RunBlock
+from workflow_scripts.settings.names import AnyDataset
 
 DIGITS = {
     "N": 0, "C": 0, "L/S": 1, "vocabulary W": 0, "vocabulary B": 0, "tokens W": 1, "tokens B": 1,
@@ -19,7 +20,9 @@ class Row(Settings):
 
     name: str = Field(description="As the paper prints it.")
     split: str = Field(description="Split, as the paper prints it; empty for the whole dataset.")
-    dataset: str = Field(description="Name of the dataset; if it has splits, the rows of `split` are used.")
+    dataset: AnyDataset = Field(
+        description="Name of the dataset; if it has splits, the rows of `split` are used."
+    )
     graded: bool = Field(description="Whether labels are grades, whose extremes are compared, or classes.")
     words: Literal["whitespace", "marks_apart"] = Field(description="What W counts as words.")
 

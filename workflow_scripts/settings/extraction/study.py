@@ -18,7 +18,7 @@ from workflow_scripts.settings.extraction.statistics import Statistics
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 from workflow_scripts.settings.extraction.weightings import Weighting
 from workflow_scripts.settings.extraction.wikitext import Wikitext
-from workflow_scripts.settings.names import Name
+from workflow_scripts.settings.names import EncoderName, Name, Refers
 from workflow_scripts.settings.templates import Template
 
 _FIGURES = "workflow_scripts.settings.figures"
@@ -32,24 +32,24 @@ AnyDrawing: Any = Annotated[
 class SuiteNames(Settings):
     """The suite of each kind; null where a study leaves a kind out."""
 
-    sts: Name | None
-    clustering: Name | None
-    transfer: Name | None
-    geometry: Name | None
+    sts: Annotated[Name, Refers("suites.sts")] | None
+    clustering: Annotated[Name, Refers("suites.clustering")] | None
+    transfer: Annotated[Name, Refers("suites.transfer")] | None
+    geometry: Annotated[Name, Refers("suites.geometry")] | None
 
 
 class Show(Settings):
     """Tables and figures that a study makes."""
 
-    statistics: list[Name]
-    tables: list[Name]
-    figures: list[Name]
+    statistics: list[Annotated[Name, Refers("extraction.statistics")]]
+    tables: list[Annotated[Name, Refers("extraction.tables")]]
+    figures: list[Annotated[Name, Refers("extraction.figures")]]
 
 
 class Extraction(Settings):
     """Sentence vectors without training."""
 
-    encoder: Name = Field(description="Whose states, tokeniser and static averages are used.")
+    encoder: EncoderName = Field(description="Whose states, tokeniser and static averages are used.")
     bias_list: Name = Field(description="File in resources/tokens.")
     suites: SuiteNames
     wikitext: Wikitext

@@ -7,6 +7,7 @@ from pydantic import Field
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.experiment import Column, Experiment, RunBlock
 from workflow_scripts.settings.extraction.cells import Names, Variants
+from workflow_scripts.settings.names import Measured, ModelName
 
 
 class ExtractionTable(Settings):
@@ -17,8 +18,8 @@ class ExtractionTable(Settings):
     columns: Literal["models", "measures"] = Field(
         description="What the columns are; rows are variants, or models where columns are measures."
     )
-    models: list[str] = Field(min_length=1)
-    measures: list[str] = Field(min_length=1)
+    models: list[ModelName] = Field(min_length=1)
+    measures: list[Measured] = Field(min_length=1)
     variants: list[Variants] = Field(min_length=1)
     digits: int = Field(ge=0, le=6, description="Decimals printed.")
 

@@ -1,9 +1,12 @@
 """Settings of figure alignment_uniformity."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.figures import Needs
+from workflow_scripts.settings.names import Refers
 
 NEEDS = Needs(
     inputs={
@@ -18,5 +21,5 @@ NEEDS = Needs(
 class Config(Settings):
     """Which measurement is drawn."""
 
-    suite: str = Field(description="Suite of the kind geometry.")
+    suite: Annotated[str, Refers("suites.geometry")] = Field(description="Suite of the kind geometry.")
     task: str = Field(description="Name of a measurement of that suite, with alignment and uniformity.")

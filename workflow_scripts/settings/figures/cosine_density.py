@@ -7,6 +7,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.figures import Needs
+from workflow_scripts.settings.names import AnyDataset
 
 NEEDS = Needs(
     inputs={"similarities": "<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet"},
@@ -18,7 +19,7 @@ NEEDS = Needs(
 class Config(Settings):
     """Which pairs are drawn, and how."""
 
-    task: str = Field(description="Task of a suite of scored pairs.")
+    task: AnyDataset = Field(description="Task of a suite of scored pairs.")
     edges: list[float] = Field(
         min_length=3, description="Edges of the groups, on the scale of the task's judgements."
     )

@@ -7,6 +7,7 @@ from pydantic import Field
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.drawing import Drawing
 from workflow_scripts.settings.figures import Needs
+from workflow_scripts.settings.names import Measured, Represented, Weighted
 
 NEEDS = Needs(
     inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
@@ -18,14 +19,14 @@ class Series(Settings):
     """One line."""
 
     panel: str = Field(description="Column of panels it is drawn in.")
-    representation: str
-    weighting: str
+    representation: Represented
+    weighting: Weighted
 
 
 class Config(Drawing):
     """Which lines of which measures."""
 
     kind: Literal["layer_lines"]
-    measures: list[str] = Field(min_length=1, description="A row of panels each.")
+    measures: list[Measured] = Field(min_length=1, description="A row of panels each.")
     series: list[Series] = Field(min_length=1)
     sums: list[str] = Field(description="Sums of layers that end the horizontal axis.")

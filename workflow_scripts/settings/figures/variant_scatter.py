@@ -7,6 +7,7 @@ from pydantic import Field
 from workflow_scripts.settings.drawing import Drawing
 from workflow_scripts.settings.extraction.cells import Variants
 from workflow_scripts.settings.figures import Needs
+from workflow_scripts.settings.names import Measured, ModelName
 
 NEEDS = Needs(
     inputs={"scores": "<results>/extraction/scores/{kind}/{representation}/{task}.parquet"},
@@ -18,9 +19,9 @@ class Config(Drawing):
     """Which measures of which cells."""
 
     kind: Literal["variant_scatter"]
-    x: str
-    y: str
-    models: list[str] = Field(min_length=1)
+    x: Measured
+    y: Measured
+    models: list[ModelName] = Field(min_length=1)
     variants: list[Variants] = Field(min_length=1)
     y_scale: Literal["linear", "log"]
     note: str | None = Field(description="What readers should know of the measures.")

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.methods import MethodConfig
+from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.start import Start
 
 
@@ -43,7 +44,9 @@ class Config(MethodConfig):
     base: Annotated[SerializeAsAny[MethodConfig], BeforeValidator(_chosen)] = Field(
         description="The method underneath; in the configuration, the name of its block."
     )
-    pool: str | None = Field(description="Pool of exemplars; null where none are subtracted.")
+    pool: Annotated[str, Refers("exemplars")] | None = Field(
+        description="Pool of exemplars; null where none are subtracted."
+    )
     k: int = Field(gt=0, description="Exemplars a step; at most as many as the pool has.")
     words: int | None = Field(
         gt=1, description="Most frequent words of the corpus; null where none are read."

@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import Texts
 from workflow_scripts.settings.suites import Cells, Suite, cells
 
 
 class Energy(Settings):
     """The sentences over which E_CLS is averaged."""
 
-    dataset: str = Field(description="Dataset of the form sentences or pairs.")
+    dataset: Texts = Field(description="Dataset of the form sentences or pairs.")
     max_sentences: int = Field(gt=0, description="Use the first so many sentences.")
     max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
     batch_size: int = Field(gt=0, description="Sentences per forward pass; does not change the result.")

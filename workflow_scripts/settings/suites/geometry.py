@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import Pairs, Texts
 from workflow_scripts.settings.suites import Cells, Suite, cells
 
 SIGNS = {"above": ">", "at_least": ">="}
@@ -14,7 +15,7 @@ SIGNS = {"above": ">", "at_least": ">="}
 class Positives(Settings):
     """One measurement of alignment and uniformity."""
 
-    dataset: str = Field(description="Dataset of the form pairs.")
+    dataset: Pairs = Field(description="Dataset of the form pairs.")
     comparison: Literal["above", "at_least"] = Field(
         description="How the score of positive pairs compares with the threshold."
     )
@@ -30,7 +31,7 @@ class Positives(Settings):
 class Sample(Settings):
     """A sample of sentences, on which isotropy, modulus and mean cosine are measured."""
 
-    dataset: str = Field(description="Dataset of sentences or pairs; each distinct sentence counts once.")
+    dataset: Texts = Field(description="Dataset of sentences or pairs; each distinct sentence counts once.")
     min_characters: int = Field(ge=0, description="Shorter sentences are left out.")
     max_sentences: int = Field(gt=1, description="Use the first so many sentences.")
 

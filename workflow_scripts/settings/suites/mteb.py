@@ -1,11 +1,12 @@
 """Suites of mteb's tasks."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import Refers
 from workflow_scripts.settings.suites import Cells, Suite, cells
 
 
@@ -21,7 +22,9 @@ class Lists(Settings):
 class Config(Suite):
     """One evaluation through mteb."""
 
-    lists: list[str] = Field(min_length=1, description="Lists of config/mteb.yaml.")
+    lists: list[Annotated[str, Refers("mteb.lists")]] = Field(
+        min_length=1, description="Lists of config/mteb.yaml."
+    )
     max_tokens: int = Field(gt=2, description="Longer texts are truncated; [CLS] and [SEP] count.")
     batch_size: int = Field(gt=0, description="Texts per forward pass.")
     device: Literal["cpu", "cuda", "auto"]
