@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import wikipedia_sentences
-from tests.jobs import planned_code
+from tests.jobs import call_of
 from workflow_scripts.provenance.closure import ROOT
 
 CODE = (
@@ -43,7 +43,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
         folder = Path(name)
         write_lines(folder / "text.txt", 1000 if timing.small else 200_000)
         ways = {
-            "read_dataset": [sys.executable, "-m", "workflow_scripts.jobs.read_dataset", *arguments(folder)],
+            "read_dataset": [sys.executable, *arguments(folder)],
             "pandas": [sys.executable, "-c", PEER, str(folder / "text.txt"), str(folder / "peer.parquet")],
         }
         memory: dict[str, list[int]] = {way: [] for way in ways}
@@ -86,17 +86,10 @@ def arguments(folder: Path) -> list[str]:
     block = {
         "form": "sentences", "sources": [source], "contract": {"min_rows": 1},
     }  # fmt: skip
-    files = ["--table", str(folder / "table.parquet"), "--dropped", str(folder / "dropped.parquet")]
-    return [
-        *planned_code("read_dataset", "data.readers.lines"),
-        "--config",
-        json.dumps({"dataset": block, "source": "none"}),
-        "--dataset",
-        "lines",
-        "--min_rows",
-        "1",
-        *files,
-    ]
+    files = {name: folder / f"{name}.parquet" for name in ("table", "dropped")}
+    settings = {"dataset": block, "source": "none"}
+    call = call_of("read_dataset", settings, ["data.readers.lines"], dataset="lines", min_rows=1, **files)
+    return ["-m", "workflow_scripts.jobs", "read_dataset", json.dumps(call)]
 
 
 def largest_memory(words: list[str], folder: Path) -> int:

@@ -30,25 +30,15 @@ rule translate_shard:
     wildcard_constraints:
         corpus=one_of(CORPORA.round_trips),
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(2),
         runtime="24h",
         api_calls=1,
         service=CORPORA.translation_service,
     params:
-        config=CORPORA.translation,
-        packages=versions("jobs.translate_shard"),
-    message:
-        "Translate part {wildcards.scatteritem} for {wildcards.corpus}"
+        **call(CORPORA.translation, versions("jobs.translate_shard")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.translate_shard \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --service {resources.service:q} \
-            --corpus {wildcards.corpus:q} --scatteritem {wildcards.scatteritem:q} \
-            --sentences {input.sentences:q} --prompt {input.prompt:q} --trips {output.trips:q} >{log:q} 2>&1
-        """
+        command("translate_shard")
 
 
 rule gather_round_trips:
@@ -66,23 +56,13 @@ rule gather_round_trips:
         "<benchmarks>/gather_round_trips/{corpus}.tsv"
     wildcard_constraints:
         corpus=one_of(CORPORA.round_trips),
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="15m",
     params:
-        config=CORPORA.round_trip_form,
-        packages=versions("jobs.gather_round_trips"),
-    message:
-        "Gather the round trips of {wildcards.corpus}"
+        **call(CORPORA.round_trip_form, versions("jobs.gather_round_trips")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.gather_round_trips \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --corpus {wildcards.corpus:q} \
-            --sentences {input.sentences:q} --trips {input.trips:q} \
-            --train {output.train:q} --dropped {output.dropped:q} >{log:q} 2>&1
-        """
+        command("gather_round_trips")
 
 
 rule write_exemplars:
@@ -103,25 +83,15 @@ rule write_exemplars:
     wildcard_constraints:
         pool=one_of(CORPORA.pools("llm")),
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="4h",
         api_calls=1,
         service=CORPORA.pool_service,
     params:
-        config=CORPORA.written_pool,
-        packages=versions("jobs.write_exemplars"),
-    message:
-        "Write exemplars {wildcards.pool}"
+        **call(CORPORA.written_pool, versions("jobs.write_exemplars")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.write_exemplars \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --service {resources.service:q} --pool {wildcards.pool:q} \
-            --words {input.words:q} --encoder {input.encoder:q} --prompt {input.prompt:q} \
-            --exemplars {output.exemplars:q} --dropped {output.dropped:q} --usage {output.usage:q} >{log:q} 2>&1
-        """
+        command("write_exemplars")
 
 
 rule pick_exemplars:
@@ -140,20 +110,10 @@ rule pick_exemplars:
         "<benchmarks>/pick_exemplars/{pool}.tsv"
     wildcard_constraints:
         pool=one_of(CORPORA.pools("extractive")),
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="15m",
     params:
-        config=config_slice(config, pool="exemplars.{pool}"),
-        packages=versions("jobs.pick_exemplars"),
-    message:
-        "Pick exemplars {wildcards.pool}"
+        **call(config_slice(config, pool="exemplars.{pool}"), versions("jobs.pick_exemplars")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.pick_exemplars \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --pool {wildcards.pool:q} \
-            --sentences {input.sentences:q} --words {input.words:q} --encoder {input.encoder:q} \
-            --exemplars {output.exemplars:q} --dropped {output.dropped:q} >{log:q} 2>&1
-        """
+        command("pick_exemplars")

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from workflow_scripts.graph.call import call, command
 from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.joint import places
 from workflow_scripts.graph.keeping import Keeping
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import needed
@@ -23,10 +23,9 @@ from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.suites import evaluators
 from workflow_scripts.graph.times import Times
 from workflow_scripts.graph.told import tell
-from workflow_scripts.graph.training import BESIDE, Training
+from workflow_scripts.graph.training import Training
 from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.graph.yaml_files import configfiles_of
-from workflow_scripts.provenance.line import together
 
 FILES, GIVEN = configfiles_of(Path(CLONE, "Snakefile")), {}
 if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration

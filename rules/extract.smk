@@ -29,21 +29,13 @@ rule read_word_vectors:
         "<logs>/read_word_vectors/{representation}.log",
     benchmark:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
-    threads: 1
     resources:
         mem=MEMORY.usual(16),
         runtime="30m",
     params:
-        config=EXTRACTION.word_vectors,
-        packages=versions("jobs.read_word_vectors"),
-    message:
-        "Read word vectors {wildcards.representation}"
+        **call(EXTRACTION.word_vectors, versions("jobs.read_word_vectors")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.read_word_vectors \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --representation {wildcards.representation:q} --vectors {output.vectors:q} >{log:q} 2>&1
-        """
+        command("read_word_vectors")
 
 
 rule count_tokens:
@@ -59,23 +51,13 @@ rule count_tokens:
         "<logs>/count_tokens/{vocabulary}.log",
     benchmark:
         "<benchmarks>/count_tokens/{vocabulary}.tsv"
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="15m",
     params:
-        config=config_slice(config, wikitext="extraction.wikitext"),
-        packages=versions("jobs.count_tokens"),
-    message:
-        "Count documents of {wildcards.vocabulary}"
+        **call(config_slice(config, wikitext="extraction.wikitext"), versions("jobs.count_tokens")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.count_tokens \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --vocabulary {wildcards.vocabulary:q} \
-            --sentences {input.sentences:q} --encoder {input.encoder:q} --words {input.words:q} \
-            --documents {output.documents:q} >{log:q} 2>&1
-        """
+        command("count_tokens")
 
 
 rule average_tokens:
@@ -90,23 +72,14 @@ rule average_tokens:
         "<logs>/average_tokens/{scatteritem}.log",
     benchmark:
         "<benchmarks>/average_tokens/{scatteritem}.tsv"
-    threads: 1
     resources:
         gpu=EVALUATION.gpus("extraction"),
         mem=MEMORY.averaging(),
         runtime=TIMES.averaging(60),
     params:
-        config=config_slice(config, averages="extraction.averages"),
-        packages=versions("jobs.average_tokens"),
-    message:
-        "Sum token states, shard {wildcards.scatteritem}"
+        **call(config_slice(config, averages="extraction.averages"), versions("jobs.average_tokens")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.average_tokens \
-            --code {input.code:q} --packages {params.packages:q} \
-            --gpus {resources.gpu:q} --config {params.config:q} --scatteritem {wildcards.scatteritem:q} \
-            --encoder {input.encoder:q} --sentences {input.sentences:q} --sums {output.sums:q} >{log:q} 2>&1
-        """
+        command("average_tokens")
 
 
 rule merge_token_averages:
@@ -120,21 +93,13 @@ rule merge_token_averages:
         "<logs>/merge_token_averages/averages.log",
     benchmark:
         "<benchmarks>/merge_token_averages/averages.tsv"
-    threads: 1
     resources:
         mem=MEMORY.usual(2),
         runtime="30m",
     params:
-        config="{}",
-        packages=versions("jobs.merge_token_averages"),
-    message:
-        "Merge static token averages"
+        **call("{}", versions("jobs.merge_token_averages")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.merge_token_averages \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --sums {input.sums:q} --averages {output.averages:q} >{log:q} 2>&1
-        """
+        command("merge_token_averages")
 
 
 rule fit_wikitext:
@@ -154,25 +119,14 @@ rule fit_wikitext:
         "<logs>/fit_wikitext/{representation}.log",
     benchmark:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
-    threads: 1
     resources:
         gpu=EVALUATION.gpus("extraction"),
         mem=MEMORY.usual(32),
         runtime="2h",
     params:
-        config=EXTRACTION.wikitext_settings,
-        packages=versions("jobs.fit_wikitext"),
-    message:
-        "Fit post-processings of {wildcards.representation} on Wikitext"
+        **call(EXTRACTION.wikitext_settings, versions("jobs.fit_wikitext")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.fit_wikitext \
-            --code {input.code:q} --packages {params.packages:q} \
-            --gpus {resources.gpu:q} --config {params.config:q} --representation {wildcards.representation:q} \
-            --encoder {input.encoder:q} --biases {input.biases:q} --sentences {input.sentences:q} \
-            --words {input.words:q} --documents {input.documents:q} --averages {input.averages:q} \
-            --fitted {output.fitted:q} --scores {output.scores:q} >{log:q} 2>&1
-        """
+        command("fit_wikitext")
 
 
 rule extract_scores:
@@ -194,22 +148,11 @@ rule extract_scores:
         "<benchmarks>/extract_scores/{kind}/{representation}/{task}.tsv"
     wildcard_constraints:
         kind="sts|clustering|transfer|geometry",
-    threads: 1
     resources:
         gpu=EVALUATION.gpus("extraction"),
         mem=MEMORY.usual(32),
         runtime="12h",
     params:
-        config=EXTRACTION.task_settings,
-        packages=EXTRACTION.versions,
-    message:
-        "Extract {wildcards.representation} and score it on {wildcards.task}"
+        **call(EXTRACTION.task_settings, EXTRACTION.versions),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.extract_scores \
-            --code {input.code:q} --packages {params.packages:q} \
-            --gpus {resources.gpu:q} --config {params.config:q} --kind {wildcards.kind:q} --representation {wildcards.representation:q} --task {wildcards.task:q} \
-            --encoder {input.encoder:q} --biases {input.biases:q} --dataset {input.dataset:q} \
-            --words {input.words:q} --documents {input.documents:q} --averages {input.averages:q} \
-            --fitted {input.fitted:q} --scores {output.scores:q} >{log:q} 2>&1
-        """
+        command("extract_scores")

@@ -20,22 +20,13 @@ rule split_corpus:
         "<benchmarks>/split_corpus/{corpus}.tsv"
     wildcard_constraints:
         corpus=one_of(CORPORA.cut),
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="15m",
     params:
-        config=config_slice(config, corpus="corpora.{corpus}"),
-        packages=versions("jobs.split_corpus"),
-    message:
-        "Split corpus {wildcards.corpus}"
+        **call(config_slice(config, corpus="corpora.{corpus}"), versions("jobs.split_corpus")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.split_corpus \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --corpus {wildcards.corpus:q} --sentences {input.sentences:q} \
-            --also {input.also:q} --train {output.train:q} --dev {output.dev:q} >{log:q} 2>&1
-        """
+        command("split_corpus")
 
 
 rule count_words:
@@ -49,19 +40,10 @@ rule count_words:
         "<logs>/count_words/{corpus}.log",
     benchmark:
         "<benchmarks>/count_words/{corpus}.tsv"
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="15m",
     params:
-        config=config_slice(config, words="words"),
-        packages=versions("jobs.count_words"),
-    message:
-        "Count words of {wildcards.corpus}"
+        **call(config_slice(config, words="words"), versions("jobs.count_words")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.count_words \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --corpus {wildcards.corpus:q} --sentences {input.sentences:q} \
-            --counts {output.counts:q} >{log:q} 2>&1
-        """
+        command("count_words")

@@ -30,22 +30,13 @@ rule make_table:
     benchmark:
         "<benchmarks>/make_table/{experiment}.tsv"
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(2),
         runtime="10m",
     params:
-        config=REPORTING.table_settings,
-        packages=versions("jobs.make_table"),
-    message:
-        "Make table {wildcards.experiment}"
+        **call(REPORTING.table_settings, versions("jobs.make_table")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.make_table \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --experiment {wildcards.experiment:q} \
-            --scores {input.scores:q} --metrics {input.metrics:q} --published {input.published:q} --table {output.table:q} >{log:q} 2>&1
-        """
+        command("make_table")
 
 
 rule tabulate_times:
@@ -61,22 +52,13 @@ rule tabulate_times:
     benchmark:
         "<benchmarks>/tabulate_times/{experiment}.tsv"
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(2),
         runtime="10m",
     params:
-        config=REPORTING.table_settings,
-        packages=versions("jobs.tabulate_times"),
-    message:
-        "Make the measured columns of table {wildcards.experiment}"
+        **call(REPORTING.table_settings, versions("jobs.tabulate_times")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.tabulate_times \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --experiment {wildcards.experiment:q} \
-            --scores {input.scores:q} --published {input.published:q} --table {output.table:q} >{log:q} 2>&1
-        """
+        command("tabulate_times")
 
 
 rule tabulate_extraction:
@@ -94,22 +76,13 @@ rule tabulate_extraction:
     wildcard_constraints:
         table=one_of(config["extraction"]["tables"]),
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="10m",
     params:
-        config=EXTRACTION.table_settings,
-        packages=versions("jobs.tabulate_extraction"),
-    message:
-        "Make table {wildcards.table}"
+        **call(EXTRACTION.table_settings, versions("jobs.tabulate_extraction")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.tabulate_extraction \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --table {wildcards.table:q} \
-            --scores {input.scores:q} --published {input.published:q} --cells {output.cells:q} >{log:q} 2>&1
-        """
+        command("tabulate_extraction")
 
 
 rule describe_datasets:
@@ -127,23 +100,16 @@ rule describe_datasets:
         "<benchmarks>/describe_datasets/{statistics}.tsv"
     wildcard_constraints:
         statistics=one_of(config["extraction"]["statistics"]),
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="15m",
     params:
-        config=config_slice(config, table="extraction.statistics.{statistics}"),
-        packages=versions("jobs.describe_datasets"),
-    message:
-        "Describe the sets of {wildcards.statistics}"
+        **call(
+            config_slice(config, table="extraction.statistics.{statistics}"),
+            versions("jobs.describe_datasets"),
+        ),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.describe_datasets \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --statistics {wildcards.statistics:q} \
-            --encoder {input.encoder:q} --datasets {input.datasets:q} --published {input.published:q} \
-            --cells {output.cells:q} >{log:q} 2>&1
-        """
+        command("describe_datasets")
 
 
 rule judge_claims:
@@ -160,23 +126,13 @@ rule judge_claims:
     benchmark:
         "<benchmarks>/judge_claims/claims.tsv"
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="10m",
-    params:
-        # A function, since braces in a string would be wildcards.
-        config=lambda _: CLAIMS.settings(),
-        packages=versions("jobs.judge_claims"),
-    message:
-        "Judge the papers' claims"
+    params:  # functions, since braces in a string would be wildcards
+        **call(lambda _: CLAIMS.settings(), versions("jobs.judge_claims")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.judge_claims \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --tables {input.tables:q} \
-            --scores {input.scores:q} --pairs {input.pairs:q} --verdicts {output.verdicts:q} >{log:q} 2>&1
-        """
+        command("judge_claims")
 
 
 rule draw_figure:
@@ -199,67 +155,13 @@ rule draw_figure:
     wildcard_constraints:
         experiment=FIGURES.places,
         figure=one_of(FIGURES.names),
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="15m",
     params:
-        config=FIGURES.settings,
-        packages=FIGURES.versions,
-    message:
-        "Draw {wildcards.figure} of {wildcards.experiment}"
+        **call(FIGURES.settings, FIGURES.versions),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.draw_figure \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --experiment {wildcards.experiment:q} --figure {wildcards.figure:q} \
-            --inputs {input.files:q} --svg {output.svg:q} --data {output.data:q} >{log:q} 2>&1
-        """
-
-
-for figures, experiments in FIGURES.together.items():
-
-    rule:
-        """Figures of one experiment in one process, which takes longer to start than to draw any of them."""
-        name:
-            FIGURES.rule_drawing(experiments)
-        input:
-            **FIGURES.each(figures, "files", FIGURES.inputs),
-            **FIGURES.each(figures, "code", FIGURES.code),
-        output:
-            **{
-                f"{figure}_svg": report(
-                    f"<results>/figures/{{experiment}}/{figure}.svg",
-                    caption=f"../resources/captions/{figure}.rst",
-                    category="Figures",
-                    labels={"experiment": "{experiment}", "shows": figure},
-                )
-                for figure in figures
-            },
-            **{f"{figure}_data": f"<results>/figures/{{experiment}}/{figure}.parquet" for figure in figures},
-        log:
-            "<logs>/draw_figure/{experiment}/figures.log",
-        benchmark:
-            "<benchmarks>/draw_figure/{experiment}/figures.tsv"
-        wildcard_constraints:
-            experiment=one_of(experiments),
-        threads: 1
-        resources:
-            mem=MEMORY.usual(4),
-            runtime="15m",
-        params:
-            # Snakemake compares these; ``jobs``, which is made of files, it does not.
-            **FIGURES.each(figures, "config", FIGURES.settings),
-            **FIGURES.each(figures, "packages", FIGURES.versions),
-            jobs=FIGURES.commands(figures),
-        message:
-            f"Draw {', '.join(figures)} of {{wildcards.experiment}}"
-        shell:
-            r"""
-            python -m workflow_scripts.jobs {params.jobs:q} >{log:q} 2>&1
-            """
-
-    workflow.ruleorder(FIGURES.rule_drawing(experiments), "draw_figure")
+        command("draw_figure")
 
 
 rule write_report:
@@ -296,29 +198,13 @@ rule write_report:
     benchmark:
         "<benchmarks>/write_report/report.tsv"
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="10m",
-    params:
-        # Functions, since braces in a string would be wildcards.
-        config=lambda _: REPORTING.page_settings(),
-        speeds=lambda _: REPORTING.speeds(),
-        packages=versions("jobs.write_report"),
-    message:
-        "Write the report"
+    params:  # functions, since braces in a string would be wildcards
+        **call(lambda _: REPORTING.page_settings(), versions("jobs.write_report")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.write_report \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --template {input.template:q} \
-            --tables {input.tables:q} --times {input.times:q} --extraction {input.extraction:q} --figures {input.figures:q} --claims {input.claims:q} --captions {input.captions:q} \
-            --datasets {input.datasets:q} --dropped {input.dropped:q} \
-            --train {input.train:q} --lost {input.lost:q} --words {input.words:q} --contamination {input.contamination:q} \
-            --exemplars {input.exemplars:q} --development {input.development:q} --histories {input.histories:q} \
-            --published {input.published:q} --ledger {input.ledger:q} \
-            --speeds {params.speeds:q} --report {output.report:q} >{log:q} 2>&1
-        """
+        command("write_report")
 
 
 for paper in REPORTING.papers:

@@ -22,23 +22,13 @@ rule write_model_card:
     benchmark:
         "<benchmarks>/write_model_card/{run}/seed{seed}.tsv"
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(2),
         runtime="10m",
     params:
-        config=SHARING.settings,
-        packages=SHARING.versions,
-    message:
-        "Write the card of {wildcards.run}, seed {wildcards.seed}"
+        **call(SHARING.settings, SHARING.versions),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.write_model_card \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --run {wildcards.run:q} --seed {wildcards.seed:q} \
-            --model {input.model:q} --scores {input.scores:q} --history {input.history:q} \
-            --card {output.card:q} >{log:q} 2>&1
-        """
+        command("write_model_card")
 
 
 rule model_cards:
@@ -50,8 +40,8 @@ rule model_cards:
 rule drop_models:
     """Delete the weights of a run's models that the study does not keep, once everything is made from them."""
     input:
-        readers=KEEPING.readers,
-        models=KEEPING.models,
+        KEEPING.readers,
+        KEEPING.models,
         histories=KEEPING.histories,
         code=code_of("jobs.drop_models"),
     output:
@@ -62,18 +52,10 @@ rule drop_models:
         "<benchmarks>/drop_models/{run}.tsv"
     priority: 50  # disk that is free before the next training begins
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(2),
         runtime="10m",
     params:
-        config=KEEPING.settings,
-        packages=versions("jobs.drop_models"),
-    message:
-        "Drop models of {wildcards.run}"
+        **call(KEEPING.settings, versions("jobs.drop_models")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.drop_models \
-            --config {params.config:q} --code {input.code:q} --packages {params.packages:q} --run {wildcards.run:q} --histories {input.histories:q} \
-            --dropped {output.dropped:q} >{log:q} 2>&1
-        """
+        command("drop_models")

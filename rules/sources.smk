@@ -16,8 +16,8 @@ rule fetch_encoder:
     input:
         code=code_of("jobs.fetch_encoder"),
     output:
+        "<results>/encoders/{encoder}/model.safetensors",
         record="<results>/encoders/{encoder}/record.json",
-        weights="<results>/encoders/{encoder}/model.safetensors",
     log:
         "<logs>/fetch_encoder/{encoder}.log",
     benchmark:
@@ -25,22 +25,14 @@ rule fetch_encoder:
     wildcard_constraints:
         encoder=one_of(STUDY.encoders("fetch")),
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(2),
         runtime="30m",
         downloads=1,
     params:
-        config=TRAINING.fetching_settings,
-        packages=versions("jobs.fetch_encoder"),
-    message:
-        "Fetch encoder {wildcards.encoder}"
+        **call(TRAINING.fetching_settings, versions("jobs.fetch_encoder")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.fetch_encoder \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --encoder {wildcards.encoder:q} --record {output.record:q} >{log:q} 2>&1
-        """
+        command("fetch_encoder")
 
 
 rule read_dataset:
@@ -55,24 +47,15 @@ rule read_dataset:
     benchmark:
         "<benchmarks>/read_dataset/{dataset}.tsv"
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="30m",
         downloads=1,
         min_rows=CORPORA.min_rows,
     params:
-        config=CORPORA.dataset,
-        packages=CORPORA.reader_versions,
-    message:
-        "Read dataset {wildcards.dataset}"
+        **call(CORPORA.dataset, CORPORA.reader_versions),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.read_dataset \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --dataset {wildcards.dataset:q} \
-            --min_rows {resources.min_rows:q} --table {output.table:q} --dropped {output.dropped:q} >{log:q} 2>&1
-        """
+        command("read_dataset")
 
 
 rule fetch_tasks:
@@ -86,19 +69,11 @@ rule fetch_tasks:
     benchmark:
         "<benchmarks>/fetch_tasks/{suite}.tsv"
     localrule: True
-    threads: 1
     resources:
         mem=MEMORY.usual(4),
         runtime="4h",
         downloads=1,
     params:
-        config=EVALUATION.mteb_data,
-        packages=versions("jobs.fetch_tasks"),
-    message:
-        "Fetch the tasks of {wildcards.suite}"
+        **call(EVALUATION.mteb_data, versions("jobs.fetch_tasks")),
     shell:
-        r"""
-        python -m workflow_scripts.jobs.fetch_tasks \
-            --code {input.code:q} --packages {params.packages:q} \
-            --config {params.config:q} --suite {wildcards.suite:q} --tasks {output.tasks:q} >{log:q} 2>&1
-        """
+        command("fetch_tasks")

@@ -8,6 +8,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import re
 import runpy
 import sys
 import tempfile
@@ -66,7 +67,7 @@ def config(rule: str, **training: Any) -> dict[str, Any]:
     return made
 
 
-def planned_code(rule: str, *modules: str) -> list[str]:
+def planned_code(rule: str, *modules: str) -> tuple[str, dict[str, str]]:
     """Code and packages of a job as its rule passes them: of its script and of ``modules``, imported by name."""
     from workflow_scripts.provenance.closure import meanings, packages
 
@@ -79,11 +80,46 @@ def planned_code(rule: str, *modules: str) -> list[str]:
         temporary = file.with_suffix(f".{os.getpid()}")
         temporary.write_text(text)
         temporary.replace(file)  # a job of another process that shares the tests may be reading it
-    return ["--code", str(file), "--packages", json.dumps(packages(script, *modules))]
+    return str(file), packages(script, *modules)
 
 
-def arguments(rule: str, settings: dict[str, Any]) -> list[str]:
-    """The command line of ``rule``; its paths are relative, so that folders are interchangeable."""
+@cache
+def roles(rule: str) -> dict[str, list[str]]:
+    """Roles of a rule's inputs and outputs, as its text has them."""
+    files = (Path(__file__).parent.parent / "rules").glob("*.smk")
+    (text,) = (
+        found
+        for file in files
+        for found in re.findall(rf"^rule {rule}:$.*?(?=^rule |\Z)", file.read_text(), re.M | re.S)
+    )
+    blocks = {
+        kind: re.search(rf"^    {kind}:\n((?:        .*\n)+)", text, re.M)[1] for kind in ("input", "output")
+    }
+    return {kind: re.findall(r"^        (\w+)=", block, re.M) for kind, block in blocks.items()}
+
+
+def call_of(rule: str, settings: dict[str, Any], modules: Iterable[str] = (), **named: Any) -> dict[str, Any]:
+    """The call of a job as its rule makes it, of its wildcards, files and what it is told besides, by their names."""
+    from workflow_scripts.graph.call import OPERATIONAL
+
+    code, packages = planned_code(rule, *modules)
+    files: dict[str, dict[str, Any]] = {
+        "wildcards": {},
+        "inputs": {"code": code},
+        "outputs": {},
+        "operational": {},
+    }
+    kinds = dict.fromkeys(OPERATIONAL, "operational")
+    kinds |= {role: f"{kind}s" for kind, names in roles(rule).items() for role in names}
+    for name, value in named.items():
+        kind = kinds.get(name, "wildcards")
+        several = isinstance(value, list | tuple)
+        files[kind][name] = value if kind == "operational" else [*map(str, value)] if several else str(value)
+    return {"settings": settings, "packages": packages, "files": files}
+
+
+def training_call(rule: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The call of a training in a folder of ``make_inputs``; its paths are relative, so that folders are interchangeable."""
     from workflow_scripts.methods import method_modules
 
     inputs = {
@@ -98,17 +134,12 @@ def arguments(rule: str, settings: dict[str, Any]) -> list[str]:
     outputs = {"record": MODEL / "record.json", "history": "run/history.parquet", "speed": "speed.parquet"}
     if rule == "train_encoder":
         outputs["metrics"] = "run/metrics.parquet"
-    named = inputs | {"corpus": "corpus/train.parquet"} | outputs
     modules = method_modules(settings["method"]) if rule == "train_encoder" else []
     settings = copy.deepcopy(settings)
     training = (settings if rule == "train_encoder" else settings["continue_mlm"])["training"]
-    named |= {"checkpoint_minutes": training.pop("checkpoint_minutes")}
-    return [
-        *planned_code(rule, *modules),
-        "--config",
-        json.dumps(settings),
-        *(part for name, value in named.items() for part in (f"--{name}", str(value))),
-    ]
+    every = training.pop("checkpoint_minutes")
+    files = inputs | {"corpus": "corpus/train.parquet"} | outputs
+    return call_of(rule, settings, modules, checkpoint_minutes=every, **files)
 
 
 def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:
@@ -137,40 +168,37 @@ def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:
 
 
 def run_here(rule: str, settings: dict[str, Any]) -> None:
-    """Run ``rule`` in this process and folder as its script does."""
+    """Run ``rule`` in this process and folder as a process of its own does, to its end."""
     from workflow_scripts.errors import one_line_errors
     from workflow_scripts.provenance import job
-    from workflow_scripts.training.session import try_again_when_stopped
 
-    main = importlib.import_module(f"workflow_scripts.jobs.{rule}").main
-    before, at_end = sys.argv, []
+    at_end = []
     register = SimpleNamespace(register=lambda *call: at_end.append(call))
     try:
-        with patch.object(job, "atexit", register), one_line_errors(), try_again_when_stopped():
-            sys.argv = [rule, *arguments(rule, settings)]
-            main()
+        with patch.object(job, "atexit", register), one_line_errors():
+            begin_here(rule, training_call(rule, settings))
     except SystemExit as ended:
         if ended.code:
             raise
     finally:
-        sys.argv = before
         for function, *values in at_end[::-1]:
             function(*values)
 
 
-def call(script: str, settings: dict[str, Any], modules: Iterable[str] = (), **arguments: Any) -> None:
+def begin_here(rule: str, call: dict[str, Any]) -> None:
+    """Run a job in this process and folder, whose errors are raised."""
+    from workflow_scripts.provenance.job import begin
+
+    job = begin(rule, call)
+    importlib.import_module(f"workflow_scripts.jobs.{rule}").main(job)
+
+
+def call(script: str, settings: dict[str, Any], modules: Iterable[str] = (), **named: Any) -> None:
     """Call an entry script in this process as its rule does; ``modules`` are those that it imports by name."""
     from workflow_scripts.errors import one_line_errors
 
-    line = [script, *planned_code(script, *modules), "--config", json.dumps(settings)]
-    for name, value in arguments.items():
-        line += [f"--{name}", *([value] if isinstance(value, str) else value)]
-    before, sys.argv = sys.argv, line
-    try:
-        with one_line_errors():
-            importlib.import_module(f"workflow_scripts.jobs.{script}").main()
-    finally:
-        sys.argv = before
+    with one_line_errors():
+        begin_here(script, call_of(script, settings, modules, **named))
 
 
 class Started:
@@ -180,11 +208,11 @@ class Started:
     ``subprocess.Popen`` what tests ask for; both streams are one.
     """
 
-    def __init__(self, rule: str, arguments: Iterable[str], folder: Path, environment: Mapping[str, str]):
+    def __init__(self, rule: str, call: dict[str, Any], folder: Path, environment: Mapping[str, str]):
         _prepare()
         self._printed = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._process = multiprocessing.get_context("fork").Process(
-            target=_become, args=(rule, list(arguments), folder, dict(environment), self._printed.fileno())
+            target=_become, args=(rule, call, folder, dict(environment), self._printed.fileno())
         )
         self._process.start()
 
@@ -216,7 +244,7 @@ def _prepare() -> None:
     langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
 
 
-def _become(rule: str, arguments: list[str], folder: Path, environment: dict[str, str], printed: int) -> None:
+def _become(rule: str, call: dict[str, Any], folder: Path, environment: dict[str, str], printed: int) -> None:
     gc.disable()  # as a job does while it loads
     for stream in (1, 2):
         os.dup2(printed, stream)
@@ -227,9 +255,9 @@ def _become(rule: str, arguments: list[str], folder: Path, environment: dict[str
     for name in [name for name in sys.modules if name.split(".")[0] == "workflow_scripts"]:
         del sys.modules[name]
     atexit._clear()  # what this process was to do at its end is the other's
-    sys.argv = [rule, *arguments]
+    sys.argv = ["jobs", rule, json.dumps(call)]
     try:
-        runpy.run_module(f"workflow_scripts.jobs.{rule}", run_name="__main__")
+        runpy.run_module("workflow_scripts.jobs", run_name="__main__")
     finally:
         atexit._run_exitfuncs()  # which a child of multiprocessing does not do by itself
 

@@ -34,15 +34,13 @@ DEMO = "config/demo.yaml"
 
 
 def copy_tree(folder: Path) -> Path:
-    """Copy the pipeline, without results, into ``folder``; its demo trains one seed a job, so that jobs can be counted."""
+    """Copy the pipeline, without results, into ``folder``."""
     for name in TREE:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         elif source.exists():
             shutil.copy(source, folder / name)
-    demo = folder / DEMO
-    demo.write_text(demo.read_text("utf-8").replace("together: 2 ", "together: 1 "), "utf-8")
     return folder
 
 
@@ -140,29 +138,18 @@ def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[
     return _rules_in(_dry_run(folder, *arguments, configfile=configfile))
 
 
-_JOINT = {
-    r"evaluate_(?:sts|geometry)\((.*), suite=lee(?:_space)?\)": r"evaluate_lee_with_lee_space(\1)",
-    r"draw_figure\((experiment=demo), figure=(?:alignment|cosine|learning|threshold)_\w+\)": r"draw_figures_as_in_demo(\1)",
-}
-"""Jobs of the demo that share a process, and that process."""
-
-
 def processes_of(jobs: Iterable[str]) -> dict[str, int]:
-    """Rules that Snakemake would run for ``jobs``, named by rule and wildcards, and how many processes of each."""
-    joint = [(re.compile(pattern), process) for pattern, process in _JOINT.items()]
-    processes = {next((p.sub(process, job) for p, process in joint if p.match(job)), job) for job in jobs}
-    return dict(Counter(process.partition("(")[0] for process in processes))
+    """Rules that Snakemake would run for ``jobs``, named by rule and wildcards, and how many jobs of each."""
+    return dict(Counter(job.partition("(")[0] for job in set(jobs)))
 
 
 def planned_by_figure(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
-    """As ``planned_jobs``, with a key for each job that draws: ``draw_figure:layer_attention``, or ``draw_figures``."""
+    """As ``planned_jobs``, with a key for each job that draws: ``draw_figure:layer_attention``."""
     printed = _dry_run(folder, *arguments, configfile=configfile)
     planned = _rules_in(printed)
-    drawn = set(re.findall(r"^Job \d+: Draw (\w+) of (\w+)$", printed, flags=re.MULTILINE))
+    drawn = re.findall(r"^Job \d+: draw_figure experiment=\w+ figure=(\w+)$", printed, flags=re.MULTILINE)
     assert planned.pop("draw_figure", 0) == len(drawn)
-    one_by_one = Counter(f"draw_figure:{figure}" for figure, _experiment in drawn)
-    joint = re.compile(r"draw_figures_as_in_\w+")
-    return Counter(joint.sub("draw_figures", rule) for rule in Counter(planned).elements()) | one_by_one
+    return planned | Counter(f"draw_figure:{figure}" for figure in drawn)
 
 
 def _dry_run(folder: Path, *arguments: str, configfile: str) -> str:

@@ -40,11 +40,11 @@ STUDY = {
     "development": {"dataset": "stsb_dev"},
     "extraction": {"show": {"statistics": [], "tables": [], "figures": []}},
 }
-EVALUATED = {"evaluate_sts": 1, "make_table": 1, "draw_figures": 1, "write_report": 1}
-TRAINED = {"train_encoder": 1, "draw_figures": 1} | EVALUATED
+EVALUATED = {"evaluate_sts": 1, "make_table": 1, "draw_figure:cosine_density": 1, "write_report": 1}
+TRAINED = {"train_encoder": 1, "draw_figure:learning_curves": 1} | EVALUATED
 GATHERED = {"gather_round_trips": 1, "count_words": 1} | TRAINED
 BOTH = {"translate_shard": 6, "gather_round_trips": 2, "count_words": 2, "train_encoder": 2} | (
-    {"draw_figures": 1} | EVALUATED | {"evaluate_sts": 2}
+    {"draw_figure:learning_curves": 1} | EVALUATED | {"evaluate_sts": 2}
 )
 WRITTEN = {"write_exemplars": 1, "write_report": 1}
 CASES = [

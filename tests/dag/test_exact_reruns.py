@@ -23,32 +23,44 @@ from tests.planning import planned_by_figure as planned_jobs
 
 # The demo: three frozen runs; SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE with two seeds each, and one more
 # sub-encoder behind JTCSE.
-EVALUATED = "evaluate_lee_with_lee_space"  # pairs and geometry, in one process
 REPORT = {"write_report": 1}
-FIGURES = {"draw_figures": 1}  # alignment and uniformity, densities, learning curves, threshold: one process
+PLANE = {"draw_figure:alignment_uniformity": 1}
+DENSITY = {"draw_figure:cosine_density": 1}
+LEARNING = {"draw_figure:learning_curves": 1}
+THRESHOLD = {"draw_figure:threshold_path": 1}
 JUDGED = {"judge_claims": 1}  # in both of the demo's tables
 TABLE = {"make_table": 1} | JUDGED
-SCORED = FIGURES | TABLE | REPORT
-CURVES = FIGURES | {"draw_figure:token_similarity": 1}  # show 3R
+SCORED = PLANE | DENSITY | TABLE | REPORT
+CURVES = LEARNING | THRESHOLD | {"draw_figure:token_similarity": 1}  # show 3R
 LAYERS = {"draw_figure:layer_attention": 1}
-NAMED = FIGURES | REPORT
-DRAWN = CURVES | LAYERS | {"draw_figure:extraction_figure4": 1}
-ALL_EVALUATED = {EVALUATED: 13} | SCORED
-TRAINED = {"train_encoder": 12, EVALUATED: 10} | CURVES | LAYERS | SCORED
+NAMED = PLANE | DENSITY | REPORT
+DRAWN = PLANE | DENSITY | CURVES | LAYERS | {"draw_figure:extraction_figure4": 1}
+
+
+def evaluated(runs: int) -> dict[str, int]:
+    """Jobs that score pairs and measure the space of so many runs and seeds."""
+    return {"evaluate_sts": runs, "evaluate_geometry": runs}
+
+
+ALL_EVALUATED = evaluated(13) | SCORED
+TRAINED = {"train_encoder": 12, **evaluated(10)} | CURVES | LAYERS | SCORED
 NOT_S2SENT = TRAINED | {
     "train_encoder": 10,
-    EVALUATED: 8,
+    **evaluated(8),
 }  # it has a recipe of its own
 NOT_LAYER_POOLER = {name: jobs for name, jobs in NOT_S2SENT.items() if name not in LAYERS}
-PLAIN = {"train_encoder": 8, EVALUATED: 6} | CURVES | SCORED  # nor LayerAttPooler
-THREE_R = {"train_encoder": 2, EVALUATED: 2} | CURVES | SCORED
-JTCSE = {"train_encoder": 2, EVALUATED: 2} | SCORED
+PLAIN = {"train_encoder": 8, **evaluated(6)} | CURVES | SCORED  # nor LayerAttPooler
+THREE_R = {"train_encoder": 2, **evaluated(2)} | CURVES | SCORED
+JTCSE = {"train_encoder": 2, **evaluated(2)} | LEARNING | SCORED
 S2SENT = JTCSE
 LAYER_POOLER = S2SENT | LAYERS
-POOLED = {"pool_encoder": 3, EVALUATED: 3} | SCORED
+POOLED = {"pool_encoder": 3, **evaluated(3)} | SCORED
 POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 12} | CURVES | LAYERS | ALL_EVALUATED
 ADAPTED = (
-    {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 12} | CURVES | LAYERS | ({EVALUATED: 12} | SCORED)
+    {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 12}
+    | CURVES
+    | LAYERS
+    | ({**evaluated(12)} | SCORED)
 )
 EVERY_ENCODER = {"continue_mlm": 1, "pick_exemplars": 1} | POOLED_AND_TRAINED
 FROM_CORPUS = {"split_corpus": 1, "count_words": 1, "pick_exemplars": 1} | ADAPTED
@@ -79,18 +91,17 @@ READERS: dict[str, dict[str, int]] = {
     "training.batch_size": NOT_S2SENT,
     "training.learning_rate": NOT_S2SENT,
     "training.max_steps": JTCSE  # of SimCSE, which is a sub_encoder too
-    | {"train_encoder": 4, EVALUATED: 4, "draw_figure:token_similarity": 1},
+    | {"train_encoder": 4, **evaluated(4), "draw_figure:token_similarity": 1},
     "methods.simcse.dropout": PLAIN | {"train_encoder": 6},  # and a dropout of its own
     "development.every": NOT_LAYER_POOLER,  # which has an interval of its own, as JTCSE itself has
     "development.max_tokens": TRAINED,
     "continue_mlm": ADAPTED,
     "training.checkpoint_minutes": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
     "continue_mlm.training.checkpoint_minutes": NOTHING,
-    "training.together": NOTHING,  # a seed ends with the same bytes in whatever company
     "encoders.minilm.fetch.licence": NOTHING,
     "evaluation.on_gpu": NOTHING,
-    "suites.sts.lee": ALL_EVALUATED | SCORED_AGAIN,
-    "suites.geometry.lee_space": ALL_EVALUATED,  # scores of pairs are put back as they were
+    "suites.sts.lee": {"evaluate_sts": 13} | SCORED | SCORED_AGAIN,
+    "suites.geometry.lee_space": {"evaluate_geometry": 13} | PLANE | TABLE | REPORT,
     "encoders.minilm.fetch": {"fetch_encoder": 1, "pick_exemplars": 1} | EVERY_ENCODER | FROM_TEXT,
     "encoders.minilm_mlm.adapt.label": ADAPTED,
     "corpora.wiki_extract": FROM_CORPUS,
@@ -100,26 +111,26 @@ READERS: dict[str, dict[str, int]] = {
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
     "datasets.wiki_extract.about": NOTHING,  # for people
     "datasets.lee.about": NOTHING,
-    "significance": SCORED,
+    "significance": PLANE | TABLE | REPORT,
     "claims": JUDGED | REPORT,
     "report.figure": DRAWN | REPORT,
-    "report.learning_curves": FIGURES | REPORT,
-    "report.cosine_density.edges": FIGURES | REPORT,
-    "report.cosine_density.bandwidth": FIGURES | REPORT,
+    "report.learning_curves": LEARNING | REPORT,
+    "report.cosine_density.edges": DENSITY | REPORT,
+    "report.cosine_density.bandwidth": DENSITY | REPORT,
     "report.layer_attention": LAYERS | REPORT,
     "report.page": REPORT,
-    "names.methods.frozen_cls": FIGURES | REPORT,
-    "names.methods.frozen_avg": FIGURES | REPORT,
-    "names.methods.simcse": NAMED | {"draw_figure:token_similarity": 1},
-    "names.methods.simcse_s2sent": NAMED,
-    "names.methods.simcse_layerattpooler": NAMED | LAYERS,
+    "names.methods.frozen_cls": NAMED,
+    "names.methods.frozen_avg": NAMED,
+    "names.methods.simcse": NAMED | LEARNING | {"draw_figure:token_similarity": 1},
+    "names.methods.simcse_s2sent": NAMED | LEARNING,
+    "names.methods.simcse_layerattpooler": NAMED | LEARNING | LAYERS,
     "names.methods.simcse_3r": NAMED | CURVES,
-    "names.methods.jtcse": NAMED,
-    "names.encoders.minilm": EXTRACTED | FIGURES,
+    "names.methods.jtcse": NAMED | LEARNING,
+    "names.encoders.minilm": EXTRACTED | NAMED,
     "names.encoders.minilm_mlm": NAMED | CURVES | LAYERS,
-    "names.encoders.demo_twin": NAMED,
+    "names.encoders.demo_twin": NAMED | LEARNING,
     "names.corpora.wiki_extract": NAMED | CURVES | LAYERS,
-    "names.datasets.lee": EXTRACTED | FIGURES,
+    "names.datasets.lee": EXTRACTED | NAMED,
     "names.datasets.wiki_extract": REPORT,
     "exemplars.wiki_extract_extractive": {"pick_exemplars": 1} | THREE_R,
     "methods.simcse": PLAIN,
@@ -132,7 +143,7 @@ READERS: dict[str, dict[str, int]] = {
     "methods.jtcse": JTCSE,
     "methods.jtcse.readings": NOTHING,
     "encoders.demo_twin.label": JTCSE,
-    "methods.frozen_avg": {"pool_encoder": 2, EVALUATED: 2} | SCORED,
+    "methods.frozen_avg": {"pool_encoder": 2, **evaluated(2)} | SCORED,
     "extraction.wikitext": COUNTED,
     "extraction.averages": AVERAGED,
     "extraction.shards": AVERAGED | {"average_tokens": 2},
@@ -146,7 +157,7 @@ READERS: dict[str, dict[str, int]] = {
     "extraction.postprocessings.none": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform_wikitext": LEARNT_AGAIN,
-    "methods.frozen_cls": {"pool_encoder": 1, EVALUATED: 1} | SCORED,
+    "methods.frozen_cls": {"pool_encoder": 1, **evaluated(1)} | SCORED,
 }
 """Longest prefix of a key to the jobs that changing it brings back; a key with no prefix here brings back none."""
 
@@ -382,7 +393,7 @@ def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, path):
         ("tables/demo.parquet", "make_table"),
         ("tables/extraction_demo.parquet", "tabulate_extraction"),
         ("claims.parquet", "judge_claims"),
-        ("figures/demo/learning_curves.svg", "draw_figures"),
+        ("figures/demo/learning_curves.svg", "draw_figure:learning_curves"),
         ("figures/extraction/extraction_figure4.svg", "draw_figure:extraction_figure4"),
     ],
 )
@@ -516,23 +527,23 @@ TOKENS = DEMO_GRID["token_similarity"]
 GRID_CHANGES = [
     (
         {"seeds": [1, 2, 3]},
-        {"train_encoder": 6, EVALUATED: 5} | CURVES | LAYERS | SCORED,
+        {"train_encoder": 6, **evaluated(5)} | CURVES | LAYERS | SCORED,
     ),
     ({"seeds": DEMO_GRID["seeds"][::-1]}, NOTHING),
     (
         {"title": "Another"},
-        TABLE | CURVES | LAYERS | REPORT,
+        TABLE | PLANE | DENSITY | CURVES | LAYERS | REPORT,
     ),
-    ({"baseline": None}, SCORED),
+    ({"baseline": None}, PLANE | TABLE | REPORT),
     (
         {"token_similarity": TOKENS | {"unit": "pieces"}},
         {"draw_figure:token_similarity": 1} | REPORT,
     ),
     (
         {"runs": DEMO_GRID["runs"][::-1]},  # runs are drawn in their order
-        SCORED,
+        LEARNING | SCORED,
     ),
-    ({"scatter": {"x": "alignment", "y": "Spearman"}}, FIGURES | REPORT),
+    ({"scatter": {"x": "alignment", "y": "Spearman"}}, {"draw_figure:scatter": 1} | REPORT),
     ({"modulus_surface": {"longest": 3.0, "steps": 61}}, {"draw_figure:modulus_surface": 1} | REPORT),
 ]
 
@@ -560,7 +571,8 @@ JOBS = ALL_EVALUATED | {
 DOWNSTREAM = {
     "read_dataset": {
         "split_corpus",
-        EVALUATED,
+        "evaluate_sts",
+        "evaluate_geometry",
         "count_tokens",
         "average_tokens",
         "fit_wikitext",
@@ -582,25 +594,16 @@ DOWNSTREAM = {
     "fit_wikitext": {"extract_scores"},
     "extract_scores": {"tabulate_extraction", "judge_claims", "draw_figure:extraction_figure4"},
     "tabulate_extraction": {"judge_claims", "write_report"},
-    "draw_figure:extraction_figure4": {"write_report"},
     "split_corpus": {"count_words", "pick_exemplars", "continue_mlm", "train_encoder", "write_report"},
     "count_words": {"pick_exemplars", "write_report"},
     "continue_mlm": {"pool_encoder", "train_encoder"},
-    "pool_encoder": {EVALUATED},
-    "train_encoder": {EVALUATED, *CURVES, *LAYERS},
-    EVALUATED: {
-        "make_table",
-        "judge_claims",
-        "draw_figures",
-    },
-    "make_table": {"judge_claims", "draw_figures", "write_report"},
+    "pool_encoder": {*evaluated(1)},
+    "train_encoder": {*evaluated(1), *CURVES, *LAYERS},
+    "evaluate_sts": {"make_table", "judge_claims", *DENSITY},
+    "evaluate_geometry": {"make_table", "judge_claims", *PLANE},
+    "make_table": {"judge_claims", *PLANE, "write_report"},
     "judge_claims": {"write_report"},
-    "draw_figures": {"write_report"},
-    "draw_figure:layer_attention": {"write_report"},
-    "draw_figure:token_similarity": {"write_report"},
-}
-SCRIPTS = {EVALUATED: ("evaluate_sts", "evaluate_geometry"), "draw_figures": ("draw_figure",)}
-"""Entry scripts of the rules that have other names."""
+} | {figure: {"write_report"} for figure in DRAWN}
 BY_NAME = {  # imported by the name in the configuration, so that no import statement shows it
     "methods.simcse": set(TRAINED),
     "models.readouts.s2sent": set(S2SENT),
@@ -614,15 +617,8 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "extraction.scoring.sts": set(SCORED_AGAIN),
     "figures.layer_lines": {"draw_figure:extraction_figure4", "write_report"},
 } | {
-    f"figures.{figure}": {drawn_by, "write_report"}
-    for figure, drawn_by in {
-        "alignment_uniformity": "draw_figures",
-        "cosine_density": "draw_figures",
-        "layer_attention": "draw_figure:layer_attention",
-        "learning_curves": "draw_figures",
-        "threshold_path": "draw_figures",
-        "token_similarity": "draw_figure:token_similarity",
-    }.items()
+    f"figures.{drawn.partition(':')[2]}": {drawn, "write_report"}
+    for drawn in {*DRAWN} - {"draw_figure:extraction_figure4"}
 }
 MODULES = sorted(
     name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts"
@@ -652,11 +648,7 @@ def with_downstream(rules: set[str]) -> set[str]:
 def expected_after(module: str) -> set[str]:
     """Rules that an edit of ``module`` should bring back."""
     users = users_of(module)
-    rules = {
-        rule
-        for rule in JOBS
-        if any(f"jobs.{script}" in users for script in SCRIPTS.get(rule, (rule.partition(":")[0],)))
-    }
+    rules = {rule for rule in JOBS if f"jobs.{rule.partition(':')[0]}" in users}
     return with_downstream(rules).union(*(BY_NAME[name] for name in users & set(BY_NAME)))
 
 
@@ -690,7 +682,6 @@ def recorded(finished: Path) -> dict[str, tuple[str, set[str]]]:
         modules = {module for file in lists for module in json.loads(file.read_text())}
         output = base64.b64decode(path.name).decode()
         rule = record["rule"] if record["rule"] != "draw_figure" else f"draw_figure:{Path(output).stem}"
-        rule = "draw_figures" if rule == "draw_figures_as_in_demo" else rule
         made[output] = (rule, {*record["input"], *modules})
     return made
 
@@ -760,7 +751,7 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "models.portable.s2sent": S2SENT,
     "models.portable.s2sent_module": S2SENT,
     "models.portable.layer_attention": LAYER_POOLER,
-    "figures.curves": FIGURES | REPORT,
+    "figures.curves": LEARNING | THRESHOLD | REPORT,
     "figures.style": DRAWN | REPORT,
     "figures.scatter": NOTHING,  # the demo has none
 }

@@ -326,16 +326,8 @@ MISTAKES = {
         "evaluation.on_gpu: 'all' is not a list",
     ),
     "a batch that the GPUs cannot share": (
-        training_of("simcse", gpus=3, together=1),
+        training_of("simcse", gpus=3),
         "training.batch_size: 32 sentences for 3 GPUs. Make it a multiple.",
-    ),
-    "seeds side by side on several GPUs each": (
-        training_of("simcse", gpus=2, together=3),
-        "training.together: 3 seeds side by side on one card, with 2 GPUs each. Set it or gpus to 1.",
-    ),
-    "no seed at a time": (
-        training_of("simcse", together=0),
-        "training.together: 0 is not above 0",
     ),
     "a frozen threshold that learns": (
         method_of("simcse_3r", threshold={"surrogate": "frozen"}),

@@ -16,7 +16,6 @@ from tests.dag.test_exact_reruns import (
     REPORT,
     SCORED_AGAIN,
     finished,  # noqa: F401  (a fixture)
-    with_downstream,
 )
 from tests.planning import ROOT
 from tests.planning import planned_by_figure as planned_jobs
@@ -44,26 +43,13 @@ RULES = {
     for file in sorted((ROOT / "rules").glob("*.smk"))
     for rule in re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE)
 }
-COMMANDS = [
-    rule for rule in RULES if f"workflow_scripts.jobs.{rule}" in (ROOT / "rules" / RULES[rule]).read_text()
-]
-
-
-def test_most_rules_run_a_script():
-    assert len(COMMANDS) > 25
-
-
-@pytest.mark.parametrize("rule", COMMANDS)
-def test_a_changed_command_reruns_the_jobs_of_its_rule(finished, rule):  # noqa: F811
-    pattern = rf"( workflow_scripts\.jobs\.{rule}) "
-    with replaced(finished / "rules" / RULES[rule], pattern, r"\1 --config '{{}}' "):
-        planned = set(planned_jobs(finished))
-    assert planned == with_downstream({job for job in JOBS if job.partition(":")[0] == rule})
 
 
 @pytest.mark.parametrize("file", sorted({*RULES.values()}))
-def test_a_comment_and_another_docstring_of_a_rule_rerun_nothing(finished, file):  # noqa: F811
+def test_a_comment_another_docstring_and_blanks_in_a_rule_rerun_nothing(finished, file):  # noqa: F811
     with replaced(finished / "rules" / file, r'\n    """', '\n    # a comment\n    """Another. '):
+        assert planned_jobs(finished) == NOTHING
+    with replaced(finished / "rules" / file, r"command\(", "command(  "):
         assert planned_jobs(finished) == NOTHING
 
 

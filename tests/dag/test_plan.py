@@ -67,11 +67,7 @@ def test_code_that_is_noted_while_the_graph_grows_is_found(tmp_path):
     ]
     targets = [f"results/demo/scores/sts/lee/{run}.parquet" for run in runs]
     planned = planned_jobs(folder, "--", *targets)
-    assert (
-        planned["pool_encoder"] == 2
-        and planned["train_encoder"] == 1
-        and planned["evaluate_lee_with_lee_space"] == 3
-    )
+    assert planned["pool_encoder"] == 2 and planned["train_encoder"] == 1 and planned["evaluate_sts"] == 3
 
 
 def test_what_a_command_line_gives_is_planned_too():
@@ -80,7 +76,7 @@ def test_what_a_command_line_gives_is_planned_too():
         "from workflow_scripts.planning.graph import planned\n"
         "given = {'name': 'mine', 'training': {'max_gradient_norm': 7}, 'offline': True}\n"
         f"jobs = planned([], ['{DEMO}'], config=given).jobs\n"
-        "(one, *_) = [job for job in jobs if job.work == 'train_encoder']\n"
+        "(one, *_) = [job for job in jobs if job.rule == 'train_encoder']\n"
         "print(one.log, one.settings['training']['max_gradient_norm'])\n"
     )
     asked = run(ROOT, "-c", planning)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.e2e.conftest import SMOKE
-from tests.jobs import planned_code
+from tests.jobs import call_of
 from tests.planning import DEMO, ROOT, copy_tree, run, snakemake
 from workflow_scripts.provenance.artefacts import read_record
 
@@ -91,18 +91,12 @@ def test_the_error_of_a_failed_job_is_the_last_thing_that_is_printed(tree, tmp_p
     assert not any("-m workflow_scripts" in line or "DataError" in line for line in others)
 
 
-def entry(folder: Path, rule: str, config: dict, *arguments: str):
-    """Run an entry script as its rule does."""
-    return run(
-        folder,
-        "-m",
-        f"workflow_scripts.jobs.{rule}",
-        *planned_code(rule),
-        "--config",
-        json.dumps(config),
-        *arguments,
-        SEMBLANCE_DATA="",
-    )
+def entry(
+    folder: Path, rule: str, settings: dict, modules: tuple[str, ...] = (), data: str = "", **named: object
+):
+    """Run a job as its rule does."""
+    call = json.dumps(call_of(rule, settings, modules, **named))
+    return run(folder, "-m", "workflow_scripts.jobs", rule, call, SEMBLANCE_DATA=data, PYTHONPATH=str(folder))
 
 
 def one_line(process) -> str:
@@ -127,25 +121,9 @@ def reading(tmp_path: Path, text: str | None, config: dict) -> subprocess.Comple
     """The job read_dataset on a toy file; None is no file."""
     if text is not None:
         (tmp_path / "toy.tsv").write_text(text)
-    outputs = [
-        "--dataset",
-        "toy",
-        "--min_rows",
-        "1",
-        "--table",
-        str(tmp_path / "t.parquet"),
-        "--dropped",
-        str(tmp_path / "d.parquet"),
-    ]
-    command = [
-        "-m",
-        "workflow_scripts.jobs.read_dataset",
-        *planned_code("read_dataset", "data.readers.scored_pairs_tsv"),
-        "--config",
-        json.dumps(config),
-        *outputs,
-    ]
-    return run(ROOT, *command, SEMBLANCE_DATA=str(tmp_path))
+    outputs = {"table": tmp_path / "t.parquet", "dropped": tmp_path / "d.parquet"}
+    modules = ("data.readers.scored_pairs_tsv",)
+    return entry(ROOT, "read_dataset", config, modules, str(tmp_path), dataset="toy", min_rows=1, **outputs)
 
 
 def read_toy(tmp_path: Path, text: str | None, **changes: object) -> str:
@@ -187,11 +165,11 @@ def test_a_line_with_a_column_too_few_is_named(tmp_path):
 JUDGING = {"alpha": 0.05, "power": 0.8, "resamples": 9, "seed": 0}
 
 
-def judged(folder: Path, claim: dict, *arguments: str) -> str:
+def judged(folder: Path, claim: dict, **files: object) -> str:
     """What judging a claim says once it has failed."""
     config = {"held": {"claims": [claim]}, "significance": JUDGING}
     written = folder / "claims.parquet"
-    message = one_line(entry(ROOT, "judge_claims", config, *arguments, "--verdicts", str(written)))
+    message = one_line(entry(ROOT, "judge_claims", config, **files, verdicts=written))
     assert not written.exists()
     return message
 
@@ -205,7 +183,7 @@ def test_a_claim_without_its_sides_is_named(tmp_path):
 def test_a_table_that_is_none_is_named_by_the_job_that_judges_claims(tmp_path):
     table = tmp_path / "table.parquet"
     table.write_text("no table")
-    line = judged(tmp_path, {}, "--tables", str(table))
+    line = judged(tmp_path, {}, tables=[table])
     assert f"{table}: truncated, or not written by this pipeline" in line
 
 
@@ -213,8 +191,8 @@ def test_an_empty_corpus_has_nothing_to_train_on(smoke_copy):
     corpus = {"dataset": "wiki_extract", "dev_sentences": 100_000, "max_sentences": None}
     before = (smoke_copy / "results/demo/corpora/wiki_extract/train.parquet").read_bytes()
     process = entry(
-        smoke_copy, "split_corpus", {"corpus": corpus}, "--corpus", "wiki_extract",
-        "--sentences", "results/demo/datasets/wiki_extract.parquet", "--train", "train.parquet", "--dev", "dev.parquet",
+        smoke_copy, "split_corpus", {"corpus": corpus}, corpus="wiki_extract",
+        sentences="results/demo/datasets/wiki_extract.parquet", train="train.parquet", dev="dev.parquet",
     )  # fmt: skip
     assert "leaves none to train on. Lower dev_sentences." in one_line(process)
     assert not (smoke_copy / "train.parquet").exists()
@@ -227,10 +205,10 @@ def test_a_damaged_input_is_named_by_the_job_that_reads_it(smoke_copy):
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     process = entry(
-        smoke_copy, "evaluate_sts", {"suite": {"datasets": ["lee"], "max_tokens": 64}}, "--suite", "lee",
-        "--run", "frozen_avg.minilm", "--seed", "0", "--datasets", "results/demo/datasets/lee.parquet",
-        "--model", "results/demo/runs/frozen_avg.minilm/seed0/model/record.json", "--gpus", "0",
-        "--scores", "s.parquet", "--pairs", "p.parquet",
+        smoke_copy, "evaluate_sts", {"suite": {"datasets": ["lee"], "max_tokens": 64}}, suite="lee",
+        run="frozen_avg.minilm", seed="0", datasets=["results/demo/datasets/lee.parquet"],
+        model="results/demo/runs/frozen_avg.minilm/seed0/model/record.json", gpu=0,
+        scores="s.parquet", pairs="p.parquet",
     )  # fmt: skip
     assert "results/demo/datasets/lee.parquet: changed since it was written" in one_line(process)
 
@@ -239,14 +217,14 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(smoke_copy):
     script = (
         "import resource, runpy, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
-        "runpy.run_module('workflow_scripts.jobs.split_corpus', run_name='__main__')"
+        "runpy.run_module('workflow_scripts.jobs', run_name='__main__')"
     )
     config = {"corpus": {"dataset": "wiki_extract", "dev_sentences": 60, "max_sentences": 10_000}}
-    process = run(
-        smoke_copy, "-c", script, *planned_code("split_corpus"), "--config", json.dumps(config), "--corpus", "wiki_extract",
-        "--sentences", "results/demo/datasets/wiki_extract.parquet", "--train", "out/train.parquet",
-        "--dev", "out/dev.parquet",
+    call = call_of(
+        "split_corpus", config, corpus="wiki_extract", sentences="results/demo/datasets/wiki_extract.parquet",
+        train="out/train.parquet", dev="out/dev.parquet",
     )  # fmt: skip
+    process = run(smoke_copy, "-c", script, "split_corpus", json.dumps(call))
     message = one_line(process)
     assert "out/train.parquet" in message
     assert "Free some space" in message

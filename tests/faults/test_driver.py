@@ -29,12 +29,12 @@ JOB = """
 import os, sys, time
 from pathlib import Path
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import begin
 place = Path(sys.argv[1])
 Path("code.json").write_text("{}")
-sys.argv = ["job", "--config", "{}", "--code", "code.json", "--packages", "{}"]
+files = {"wildcards": {}, "inputs": {"code": "code.json"}, "outputs": {}, "operational": {}}
 with one_line_errors():
-    parse_job("job", "A job that takes a while.")
+    begin("job", {"settings": {}, "packages": {}, "files": files})
     with Path("started").open("a") as file:
         file.write(f"{place} {os.getpid()}\\n")
     while Path("hold").exists():

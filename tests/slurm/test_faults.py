@@ -21,11 +21,11 @@ JOB = """
 import sys, time
 from pathlib import Path
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import begin
 
 kind, place = sys.argv[1:]
 Path("code.json").write_text("{}")
-sys.argv = ["job", "--config", "{}", "--code", "code.json", "--packages", "{}"]
+files = {"wildcards": {}, "inputs": {"code": "code.json"}, "outputs": {}, "operational": {}}
 
 
 def note(what):
@@ -34,7 +34,7 @@ def note(what):
 
 
 with one_line_errors():
-    parse_job("job", "A job that meets a fault.")
+    begin("job", {"settings": {}, "packages": {}, "files": files})
     first = not Path(f"{kind}.noted").exists()
     note("began")
     if kind in ("cancelled", "slow") and first:
@@ -130,7 +130,13 @@ def test_a_preempted_training_goes_on_from_its_checkpoint(node, start, tmp_path)
     steps = 4000
     settings = jobs.config("train_encoder", max_steps=steps, checkpoint_minutes=99)
     command = shlex.join(
-        ["python", "-m", "workflow_scripts.jobs.train_encoder", *jobs.arguments("train_encoder", settings)]
+        [
+            "python",
+            "-m",
+            "workflow_scripts.jobs",
+            "train_encoder",
+            json.dumps(jobs.training_call("train_encoder", settings)),
+        ]
     )
     (tmp_path / "command.sh").write_text(f"exec {command}\n")
     (tmp_path / "Snakefile").write_text(

@@ -11,7 +11,7 @@ from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.runs import all_runs, at, points_of, run_settings, runs_of
 from workflow_scripts.methods import load_method
 from workflow_scripts.settings.study import Grid, Study
-from workflow_scripts.settings.training import TrainingBlock
+from workflow_scripts.settings.training import Training
 from workflow_scripts.tools.schema import schema_of
 
 STUDIES = ["config/config.yaml", DEMO, "config/minilm.yaml"]
@@ -89,7 +89,7 @@ def test_the_settings_of_every_run_are_what_its_method_and_training_read(overlay
     for run in runs.values():
         settings = run_settings(config, run)
         load_method(settings["method"]["module"]).Config.model_validate(settings["method"])
-        TrainingBlock.model_validate(settings["training"])
+        Training.model_validate(settings["training"])
 
 
 def grid(*runs: dict, **changes: object) -> dict:

@@ -1,32 +1,27 @@
 """The jobs that the present configuration and code would run, from a dry run of Snakemake.
 
-Each rule runs one entry script, or several by one command (``jobs.__main__``), so the command that Snakemake prints
-contains everything: the script, its slice of the configuration, its wildcards and its files. A dry run of everything
-does not need Snakemake's own records.
+The command that Snakemake prints of a job contains everything (``graph.call``): its entry script, its slice of the
+configuration, its wildcards and its files. A dry run of everything does not need Snakemake's own records.
 """
 
 import argparse
 import json
 import re
-import shlex
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.call import CALLS
 from workflow_scripts.graph.findings import first_error, refuse
 from workflow_scripts.graph.yaml_files import reading_findings
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.provenance.line import BESIDE, jobs_beside, jobs_of, names_beside, values_of
 from workflow_scripts.provenance.record import Record
 
-_COMMAND = re.compile(r"^ *(\S[^\n]*?) -m workflow_scripts\.jobs[. ](\w+ .*?)2>&1", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^Shell command: *\n", re.MULTILINE)
-_DECIDES_NOTHING = {"checkpoint_minutes", "gpus", "min_rows", "service"}
-"""Arguments that are settings and decide no result: ``operational`` ones of ``parse_job``, and who is asked outside."""
+_HEADING = re.compile(r"^Shell command: (?!None$)", re.MULTILINE)  # a rule without a command has None
 
 
 class Job(NamedTuple):
@@ -35,7 +30,7 @@ class Job(NamedTuple):
     rule: str
     settings: dict[str, Any]
     arguments: dict[str, list[str]]
-    """Wildcards and files, by the name of the argument."""
+    """Wildcards and files, by their name or role."""
     meaning: dict[str, str]
     """Files of its code and the hashes of their meaning."""
     packages: dict[str, str]
@@ -97,26 +92,23 @@ def plan(configfiles: list[str]) -> list[Job]:
     if dry_run.returncode != 0:
         reason = first_error(printed.splitlines())
         raise ConfigError(f"snakemake's dry run failed: {reason} Run snakemake --dry-run.")
-    commands = _COMMAND.findall(printed)
+    commands = CALLS.findall(printed)
     assert len(commands) == len(_HEADING.findall(printed)), (
         "a rule whose command does not call an entry script"
     )
-    return [job for command in commands for job in _jobs(Path(), *command)]
+    return [_job(*command) for command in commands]
 
 
-def _jobs(root: Path, launcher: str, rest: str) -> Iterator[Job]:
-    """The job of a command, or several that it runs one after the other or side by side."""
-    tokens, starts = shlex.split(rest.replace("\\\n", " ")), shlex.split(launcher)
-    words = [token for token in tokens if not token.startswith(">")]
-    if BESIDE not in starts:
-        return (_job(root, starts, *job) for job in jobs_of(words))
-    rule, *arguments = words
-    return (_job(root, starts[:1], rule, *job) for job in jobs_beside(names_beside(starts), arguments))
-
-
-def _job(root: Path, launcher: list[str], rule: str, *tokens: str) -> Job:
-    arguments = {name: values for name, values in values_of(tokens).items() if name not in _DECIDES_NOTHING}
-    (settings,), (code,), (packages,) = (arguments.pop(name) for name in ("config", "code", "packages"))
-    meaning = json.loads((root / code).read_text("utf-8"))
-    command = [*launcher, "-m", f"workflow_scripts.jobs.{rule}", *tokens]
-    return Job(rule, json.loads(settings), arguments, meaning, json.loads(packages), command)
+def _job(rule: str, text: str) -> Job:
+    call = json.loads(text)
+    files = call["files"]
+    roles = files["wildcards"] | files["inputs"] | files["outputs"]
+    meaning = json.loads(Path(roles.pop("code")).read_text("utf-8"))
+    return Job(
+        rule,
+        call["settings"],
+        {name: [value] if isinstance(value, str) else value for name, value in roles.items()},
+        meaning,
+        call["packages"],
+        ["python", "-m", "workflow_scripts.jobs", rule, text],
+    )

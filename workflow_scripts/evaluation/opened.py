@@ -44,11 +44,11 @@ def open_run(job: Job, readout: ReadoutConfig | None = None) -> Opened:
     """The model that a job evaluates, one time for all jobs of a process.
 
     Args:
-        job: With the input ``model`` and, among its operational settings, ``gpus``.
+        job: With the input ``model`` and, among its operational settings, ``gpu``.
         readout: In place of the run's own.
     """
     given = job.start.inputs["model"]
-    return _opened(job.inputs["model"].parent, given.sha256, job.operational["gpus"], readout)
+    return _opened(job.inputs["model"].parent, given.sha256, job.operational["gpu"], readout)
 
 
 @lru_cache(maxsize=1)

@@ -3,13 +3,9 @@
 from collections.abc import Callable
 
 from workflow_scripts.graph.code import code_of, versions
-from workflow_scripts.graph.joint import Pair, joint_suites
 from workflow_scripts.graph.references import datasets_in
-from workflow_scripts.graph.slices import Wildcards, as_json
+from workflow_scripts.graph.slices import Wildcards, as_json, config_slice
 from workflow_scripts.graph.study import Study
-
-JOINT_GROUP = "evaluations"
-"""Group of the jobs that evaluate scored pairs and geometry together, as slurm/config.yaml names it."""
 
 
 class Evaluation:
@@ -18,39 +14,27 @@ class Evaluation:
     def __init__(self, study: Study) -> None:
         self._study = study
         self._suites = study.config["suites"]
-        self.joint = joint_suites(study)
 
     def datasets(self, kind: str) -> Callable[[Wildcards], list[str]]:
         """An input function: the datasets of a suite of ``kind``."""
-        return lambda wildcards: self.datasets_of(kind, wildcards.suite)
 
-    def datasets_of(self, kind: str, suite: str) -> list[str]:
-        """The datasets of one suite."""
-        return [f"<results>/datasets/{name}.parquet" for name in datasets_in(self._suites[kind][suite])]
+        def of(wildcards: Wildcards) -> list[str]:
+            named = datasets_in(self._suites[kind][wildcards.suite])
+            return [f"<results>/datasets/{name}.parquet" for name in named]
 
-    def suite(self, kind: str, suite: str) -> str:
-        """Settings of one suite."""
-        return as_json({"suite": self._suites[kind][suite]})
+        return of
 
-    def suite_beside(self, pair: Pair) -> str:
-        """Settings of a suite of geometry that is measured beside one of scored pairs."""
-        beside = self._suites["sts"][pair.sts]
-        return as_json({"suite": self._suites["geometry"][pair.geometry], "beside": beside})
+    def settings(self, kind: str) -> Callable[[Wildcards], str]:
+        """A param function: the block of a suite of ``kind``."""
+        return config_slice(self._study.config, suite=f"suites.{kind}.{{suite}}")
 
     def energy_dataset(self, wildcards: Wildcards) -> str:
         """The sentences over which an attention suite averages the energy of [CLS]."""
         return f"<results>/datasets/{self._suites['attention'][wildcards.suite]['energy']['dataset']}.parquet"
 
-    def gpus(self, *kinds: str) -> int:
-        """What a job that encodes suites of these kinds asks for; "extraction" stands for a study without training."""
-        return int(any(kind in self._study.config["evaluation"]["on_gpu"] for kind in kinds))
-
-    def group(self, *kinds: str) -> str | None:
-        """The group of jobs that are queued as one, as slurm/config.yaml has for other rules; none on a GPU.
-
-        A group asks for the GPUs of all its jobs.
-        """
-        return None if self.gpus(*kinds) else JOINT_GROUP
+    def gpus(self, kind: str) -> int:
+        """What a job that encodes suites of a kind asks for; "extraction" stands for a study without training."""
+        return int(kind in self._study.config["evaluation"]["on_gpu"])
 
     def single_encoder(self, wildcards: Wildcards) -> str:
         """The encoder that a run starts from; behind joined runs, that of the first."""

@@ -1,4 +1,4 @@
-"""Failed jobs on the terminal: the sentence that each left in its log, when it fails and once more at the very end.
+"""Jobs on the terminal: a line for each that starts, and at the very end the sentence that each failed one left.
 
 Snakemake prints a failed job's command twice, and all of its log. Both stand in the run's own log, which is left as it
 is.
@@ -7,7 +7,9 @@ is.
 import logging
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -20,7 +22,7 @@ _NOT_SAID_TWICE = (
 
 
 class Failures(logging.Filter):
-    """What is printed in the place of Snakemake's messages about failed jobs."""
+    """What is printed in the place of Snakemake's messages about jobs that start or fail."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,6 +31,8 @@ class Failures(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Print a failed job's log, or all sentences at the end; whether Snakemake prints ``record`` itself."""
         event, text = getattr(record, "event", None), str(record.msg)
+        if event == LogEvent.JOB_INFO:
+            vars(record)["rule_msg"] = _named(vars(record))
         if event == LogEvent.JOB_FINISHED:
             self._failed.pop(vars(record)["job_id"], None)  # it was tried again
         elif event == LogEvent.JOB_ERROR:
@@ -49,6 +53,12 @@ def report_failures() -> None:
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
             handler.filters.insert(0, Failures())  # before the one that hides failures from who hides rules
+
+
+def _named(job: Mapping[str, Any]) -> str:
+    """Rule and wildcards, in the place of a message and of all files."""
+    wildcards = (f"{name}={value}" for name, value in (job["wildcards"] or {}).items())
+    return " ".join([job["rule_name"], *wildcards])
 
 
 def _sentence(logs: list[str], cause: str | None) -> str:

@@ -6,10 +6,10 @@ A figure says so in its settings (``settings.figures.Needs``).
 import importlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from typing import Any
 
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import one_line_errors
@@ -23,17 +23,7 @@ from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at, one_of
 from workflow_scripts.graph.study import Study
-from workflow_scripts.provenance.line import THEN
 from workflow_scripts.settings.figures import Needs
-
-Found = TypeVar("Found")
-
-
-class _Place(NamedTuple):
-    """Wildcards of a job that draws one figure."""
-
-    experiment: str
-    figure: str
 
 
 @cache
@@ -66,22 +56,6 @@ class Figures:
         ours = {name: needs for name, needs in declared_figures().items() if not needs.of_extraction}
         return [name for name, needs in ours.items() if self._has(experiment, needs)]
 
-    @cached_property
-    def together(self) -> dict[tuple[str, ...], list[str]]:
-        """Figures that one process draws, two or more, and the experiments that have these.
-
-        They read tables; one that loads models, or computes its points from nothing, has a job of its own, and so have
-        those of the extraction study.
-        """
-        found: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for experiment in self._study.grids:
-            small = tuple(
-                figure for figure in self.of(experiment) if _reads_tables(declared_figures()[figure])
-            )
-            if len(small) > 1:
-                found[small].append(experiment)
-        return dict(found)
-
     @property
     def places(self) -> str:
         """A constraint of the wildcard ``experiment``, behind which /{figure}. stands: figures that it has."""
@@ -93,56 +67,6 @@ class Figures:
             for figures, experiments in by_figures.items()
             if figures
         )
-
-    @staticmethod
-    def rule_drawing(experiments: Sequence[str]) -> str:
-        """Name of the rule that draws those of some experiments, a value of ``together``."""
-        return f"draw_figures_as_in_{experiments[0]}"
-
-    @staticmethod
-    def each(
-        figures: Iterable[str], what: str, look_up: Callable[[Any], Found]
-    ) -> dict[str, Callable[[Wildcards], Found]]:
-        """Input or param functions of a job that draws several figures of one experiment, one a figure.
-
-        Args:
-            figures: What it draws.
-            what: Ends their names, behind that of the figure.
-            look_up: The function of a job that draws one.
-        """
-
-        def of(figure: str) -> Callable[[Wildcards], Found]:
-            return lambda wildcards: look_up(_Place(wildcards.experiment, figure))
-
-        return {f"{figure}_{what}": of(figure) for figure in figures}
-
-    def commands(self, figures: Sequence[str]) -> Callable[[Wildcards, Any, Any], list[str]]:
-        """A param function: words of the jobs of several figures of one experiment, one after the other.
-
-        The rule itself cannot put its command together: Snakemake evaluates it again when the job runs, with the
-        figures of the rule that was declared last.
-        """
-
-        def of(wildcards: Wildcards, input: Any, output: Any) -> list[str]:
-            def one(figure: str) -> list[str]:
-                place: Any = _Place(wildcards.experiment, figure)
-                given = {
-                    "code": [getattr(input, f"{figure}_code")],
-                    "packages": [self.versions(place)],
-                    "config": [self.settings(place)],
-                    "experiment": [place.experiment],
-                    "figure": [figure],
-                    "inputs": _several(getattr(input, f"{figure}_files")),
-                    "svg": [getattr(output, f"{figure}_svg")],
-                    "data": [getattr(output, f"{figure}_data")],
-                }
-                words = (word for name, values in given.items() for word in (f"--{name}", *values))
-                return ["draw_figure", *map(str, words)]
-
-            first, *others = figures
-            return [*one(first), *(word for figure in others for word in (THEN, *one(figure)))]
-
-        return of
 
     def pictures(self, paper: str | None = None) -> list[str]:
         """Pictures of one paper's experiments, or of all."""
@@ -314,16 +238,6 @@ class Figures:
     def _setting(self, path: str, experiment: str) -> Any:
         """The setting at a path of ``Needs``; None if it is not there."""
         return _at(self._config, path.format(experiment=experiment))
-
-
-def _several(files: Any) -> list[str]:
-    """Files of one input as a list, also where it is a single one."""
-    return [files] if isinstance(files, str) else list(files)
-
-
-def _reads_tables(needs: Needs) -> bool:
-    """Whether a figure shows what other jobs have computed."""
-    return bool(needs.inputs) and not needs.reads_models
 
 
 def _at(block: Any, path: str) -> Any:

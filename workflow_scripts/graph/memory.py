@@ -86,17 +86,15 @@ class Memory:
 
         return _in_each_try(request)
 
-    def training(self, least_gb: int, seeds: int = 1) -> Request:
+    def training(self, least_gb: int) -> Request:
         """Of a job that trains a run: of all its parameters, or of adapters beside frozen ones.
 
         Args:
             least_gb: What one training takes of an encoder of any usual size, in GB.
-            seeds: How many are trained side by side.
         """
         return _in_each_try(
-            lambda wildcards: (
-                seeds
-                * _gigabytes(least_gb, self._parameters(wildcards.run), self._trained_bytes(wildcards.run))
+            lambda wildcards: _gigabytes(
+                least_gb, self._parameters(wildcards.run), self._trained_bytes(wildcards.run)
             )
         )
 

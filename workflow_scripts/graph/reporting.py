@@ -122,11 +122,6 @@ class Reporting:
         """Histories of the training of every run that a table shows."""
         return self._study.files("<results>/runs/{run}/seed{seed}/history.parquet", self._trained)
 
-    def speeds(self) -> list[str]:
-        """Where each of these trainings leaves how fast it was; the page waits for none and shows what is there."""
-        folder = f"benchmarks/{self._study.config['name']}/train_encoder"
-        return self._study.files(f"{folder}/{{run}}/seed{{seed}}.speed.parquet", self._trained)
-
     @property
     def _shown(self) -> dict[str, Run]:
         """Runs that tables show."""

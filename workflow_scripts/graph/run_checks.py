@@ -20,7 +20,7 @@ from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.graph.slices import Config, as_json, deciding
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Start
-from workflow_scripts.settings.training import Development, TrainingBlock
+from workflow_scripts.settings.training import Development, Training
 
 _SHOWN = 2
 """Runs that a line names; of more it gives the number."""
@@ -33,7 +33,7 @@ class RunChecks:
         self._config = config
         self.rows = cache(partial(most_rows, config, data_root=data_root))
         self._method = cache(lambda text: read(MethodConfig, json.loads(text), "method."))
-        self._training = cache(lambda text: read(TrainingBlock, json.loads(text), "training."))
+        self._training = cache(lambda text: read(Training, json.loads(text), "training."))
         self._development = cache(_of_development)
         self._alike = cache(self._alike_in)
         self._sizes_of = sizes.behind
@@ -132,7 +132,7 @@ class RunChecks:
         trained = self._trained(run, settings, training) if run.corpus else ()
         return [*trained, *self._origin(run, method), *method.misfits(start)]
 
-    def _trained(self, run: Run, settings: Config, training: TrainingBlock) -> Iterator[str]:
+    def _trained(self, run: Run, settings: Config, training: Training) -> Iterator[str]:
         """What is wrong with a training, which has to choose a checkpoint."""
         corpus = str(run.corpus)
         yield from training.misfits(corpus, self.rows(corpus))
@@ -210,7 +210,7 @@ class RunChecks:
             if self._of_run(run):
                 return ()
             settings = run_settings(self._config, run)
-            settings["training"] = deciding(settings["training"], TrainingBlock)
+            settings["training"] = deciding(settings["training"], Training)
             other = first.setdefault(identity(run, settings), name)
             if other != name:
                 return (other, name)

@@ -1,7 +1,6 @@
 """How long an evaluation may take: its rule's own limit, and more for an encoder or a suite that takes longer.
 
-The sums behind static averages, which take a pass over a corpus, ask in the same way. Trainings side by side ask for
-more than one alone.
+The sums behind static averages, which take a pass over a corpus, ask in the same way.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -60,10 +59,6 @@ class Times:
             return asked
 
         return minutes
-
-    def side_by_side(self, minutes: int, seeds: int) -> int:
-        """Minutes of a job that trains some seeds side by side, of which one alone is given ``minutes``."""
-        return ceil(minutes * seeds / self._work.rates.side_by_side.value)
 
     def seconds(self, kind: str, suite: str, run: str) -> float:
         """About how long a run is evaluated on a suite; scoring is never the GPU's."""

@@ -1,11 +1,9 @@
 """What the rules that make runs look up."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from workflow_scripts.graph.code import code_of, versions
-from workflow_scripts.graph.joint import Seeds
 from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
@@ -13,10 +11,6 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.methods import method_modules
 from workflow_scripts.settings.encoders import EncoderBlock
 from workflow_scripts.settings.training import Training as TrainingSettings
-from workflow_scripts.settings.training import TrainingBlock
-
-BESIDE = "python -m workflow_scripts.jobs --beside seed record history metrics speed -m"
-"""What starts the trainings of several seeds side by side, with the arguments in which they differ."""
 
 
 class Training:
@@ -84,7 +78,7 @@ class Training:
     def settings(self, wildcards: Wildcards) -> str:
         """Settings of a trained run."""
         settings = self._study.settings(wildcards.run)
-        training = deciding(settings["training"], TrainingBlock)
+        training = deciding(settings["training"], TrainingSettings)
         return as_json(settings | {"training": training} | self._made_of(wildcards))
 
     def checkpoint_minutes(self, wildcards: Wildcards) -> str:
@@ -107,14 +101,10 @@ class Training:
         threads: int = self._study.adapting(wildcards.encoder)["cpu_threads"]
         return threads
 
-    def threads(self, seeds: int = 1) -> Callable[[Wildcards], int]:
-        """A threads function: those that a run is trained by, for so many seeds side by side."""
-
-        def of(wildcards: Wildcards) -> int:
-            threads: int = self._study.settings(wildcards.run)["training"]["cpu_threads"]
-            return seeds * threads
-
-        return of
+    def threads(self, wildcards: Wildcards) -> int:
+        """Threads that a run is trained by."""
+        threads: int = self._study.settings(wildcards.run)["training"]["cpu_threads"]
+        return threads
 
     def fetching_settings(self, wildcards: Wildcards) -> str:
         """Settings of a fetched encoder, and the source that it would be copied from now."""
@@ -142,29 +132,6 @@ class Training:
         gpus: int = self._study.settings(wildcards.run)["training"]["gpus"]
         return gpus
 
-    def launcher(self, wildcards: Wildcards) -> str:
-        """What starts the training of a run: Python, or several processes that share it, on however many nodes.
-
-        As a resource it is not compared, nor need it be: the number of GPUs is among the settings.
-        """
-        gpus = self.gpus(wildcards)
-        return "python -m" if gpus == 1 else f"python -m workflow_scripts.tools.launch {gpus} -m"
-
-    @property
-    def side_by_side(self) -> dict[Seeds, list[str]]:
-        """Seeds that are trained by one job on one card, and the runs of which they are; seeds left over are not here.
-
-        Snakemake compares a job's inputs as a set, so that a run whose seeds start from files of their own, other
-        runs' models or a teacher's vectors, has a job for each: what was trained alone would else be outdated.
-        """
-        found: dict[Seeds, list[str]] = defaultdict(list)
-        for name, run in self._study.trained.items():
-            if not (run.teacher or self._study.has_runs(run.encoder)):
-                together: int = self._study.settings(name)["training"]["together"]
-                for seeds in _batched(self._study.runs[name].seeds, together):
-                    found[seeds].append(name)
-        return {seeds: runs for seeds, runs in sorted(found.items()) if len(seeds) > 1}
-
     def code(self, script: str) -> Callable[[Wildcards], str]:
         """An input function: code of a script that makes a run."""
         return lambda wildcards: code_of(script, *self._modules(wildcards))
@@ -186,8 +153,3 @@ class Training:
     def teacher_versions(self, wildcards: Wildcards) -> str:
         """Versions of the packages behind it."""
         return versions("jobs.encode_teacher", *self._study.modules_behind(wildcards.teacher))
-
-
-def _batched(seeds: Sequence[int], most: int) -> Iterator[Seeds]:
-    """Seeds in order, ``most`` at a time; of the last ones as many as there are."""
-    return (tuple(seeds[start : start + most]) for start in range(0, len(seeds), most))

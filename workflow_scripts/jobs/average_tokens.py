@@ -2,26 +2,17 @@
 
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.columns.extraction import TOKEN_SUMS
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.averages import shard_of, sum_states, sums_tables
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import check_model_folder, read_table, writing_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction.averages import Averages
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read a range of whole blocks, encode it once, write the sums."""
-    job = parse_job(
-        "average_tokens",
-        __doc__,
-        wildcards=["scatteritem"],
-        inputs=["encoder", "sentences"],
-        operational=["gpus"],
-        outputs=["sums"],
-    )
     settings = Averages.parse(job.settings["averages"], "extraction.averages")
     shard, shards = map(int, job.wildcards["scatteritem"].split("-of-"))
     table = read_table(job.inputs["sentences"], SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
@@ -29,15 +20,10 @@ def main() -> None:
     sentences = table["sentence"].slice(first, end - first).to_pylist()
     folder = job.inputs["encoder"].parent
     check_model_folder(folder)
-    backbone = load_backbone(folder).to(granted_device(job.operational["gpus"]))  # type: ignore[arg-type]
+    backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
     text = tokenise(load_tokenizer(folder), sentences, settings.max_tokens)
     sums = sum_states(backbone, text, settings.block, settings.precision)
     record = job.record(labels=[settings.label] if settings.label else [])
     with writing_table(job.outputs["sums"], TOKEN_SUMS, record, split_bytes=True) as writer:
         for part in sums_tables(sums):
             writer.write_table(part)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

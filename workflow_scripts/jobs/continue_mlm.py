@@ -7,11 +7,10 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, afresh
@@ -20,19 +19,12 @@ from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare, try_again_when_stopped, write_speed
 
 
-def main() -> None:
+@try_again_when_stopped()
+def main(job: Job) -> None:
     """Load, train, write the encoder and its prediction head."""
-    job = parse_job(
-        "continue_mlm",
-        __doc__,
-        wildcards=["encoder"],
-        inputs=["base", "corpus"],
-        outputs=["record", "history"],
-        timings=["speed"],
-        operational=["checkpoint_minutes"],
-    )
     block = job.settings["continue_mlm"]
-    settings = ContinueMlm.parse(block | {"training": block["training"] | job.operational}, "continue_mlm")
+    every = {"checkpoint_minutes": job.operational["checkpoint_minutes"]}
+    settings = ContinueMlm.parse(block | {"training": block["training"] | every}, "continue_mlm")
     training = settings.training
     record = job.record(labels=[job.settings["adapt"]["label"]])
     folder = job.outputs["record"].parent
@@ -59,7 +51,7 @@ def main() -> None:
         save_head(place, model)
         tokenizer.save_pretrained(place)
     write_table(job.outputs["history"], outcome.history, record)
-    write_speed(job.timings["speed"], outcome.seconds, training.batch_size)
+    write_speed(job.outputs["speed"], outcome.seconds, training.batch_size)
     shutil.rmtree(checkpoints, ignore_errors=True)
 
 
@@ -67,8 +59,3 @@ def _backbone(base: Path, adapt: dict[str, Any]) -> PreTrainedModel:
     if sizes := adapt.get("afresh"):
         return afresh(base, Sizes.parse(sizes, "adapt.afresh"))
     return load_backbone(base)
-
-
-if __name__ == "__main__":
-    with one_line_errors(), try_again_when_stopped():
-        main()

@@ -2,27 +2,18 @@
 
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.columns.extraction import WORD_VECTORS
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.representations import WordTokeniser
 from workflow_scripts.extraction.weighting import count_documents, read_vocabulary
 from workflow_scripts.extraction.wikitext import counts_table, sentences_of
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import check_model_folder, read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction.wikitext import Wikitext
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Tokenise into the encoder's pieces or into known words, count, write."""
-    job = parse_job(
-        "count_tokens",
-        __doc__,
-        wildcards=["vocabulary"],
-        inputs=["sentences"],
-        many=["encoder", "words"],
-        outputs=["documents"],
-    )
     settings = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
     sentences = sentences_of(read_table(job.inputs["sentences"], SENTENCES), settings)
     if words := job.many("words"):
@@ -37,8 +28,3 @@ def main() -> None:
         tokens = list(read_vocabulary(tokenizer, [], []).tokens)
     record = job.record(labels=[settings.label] if settings.label else [])
     write_table(job.outputs["documents"], counts_table(count_documents(text, len(tokens)), tokens), record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

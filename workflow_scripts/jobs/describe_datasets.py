@@ -4,26 +4,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from workflow_scripts.data.tables import read_dataset_table
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.artefacts import check_model_folder, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.dataset_statistics import build
 from workflow_scripts.reporting.extraction_tables import read_printed
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.extraction.statistics import Statistics
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read the datasets and the encoder's tokeniser, count, write."""
-    job = parse_job(
-        "describe_datasets",
-        __doc__,
-        wildcards=["statistics"],
-        inputs=["encoder"],
-        many=["datasets", "published"],
-        outputs=["cells"],
-    )
     name = job.wildcards["statistics"]
     table = Statistics.parse(job.settings["table"], f"extraction.statistics.{name}")
     check_model_folder(job.inputs["encoder"].parent)
@@ -43,8 +34,3 @@ def main() -> None:
     }
     rows = build(table, datasets, pieces, record_of(job.inputs["encoder"]).labels, printed)
     write_table(job.outputs["cells"], rows, job.record())
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -1,20 +1,16 @@
 """Draw one figure of an experiment or of the extraction study (rule draw_figure)."""
 
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.figures.base import Request, load_figure, of_pattern
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import write_page, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.labels import split_labels
 from workflow_scripts.settings.style import FigureStyle
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read what the figure needs, compute its points, draw, write the picture and the numbers it shows."""
-    job = parse_job(
-        "draw_figure", __doc__, wildcards=["experiment", "figure"], many=["inputs"], outputs=["svg", "data"]
-    )
     name = job.settings["module"]
     module = load_figure(name)
     style = FigureStyle.parse(job.settings["style"], "report.figure")
@@ -22,7 +18,7 @@ def main() -> None:
         config=module.Config.parse(
             job.settings["config"], (module.NEEDS.config or "").format(**job.wildcards)
         ),
-        inputs={role: of_pattern(path, job.many("inputs")) for role, path in module.NEEDS.inputs.items()},
+        inputs={role: of_pattern(path, job.many("files")) for role, path in module.NEEDS.inputs.items()},
         called=Called.parse(job.settings["called"], "names"),
         names=job.settings["names"],
     )
@@ -39,8 +35,3 @@ def main() -> None:
         svg = to_svg(drawn, ids, title, description)
     write_table(job.outputs["data"], points, record)
     write_page(job.outputs["svg"], svg, record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

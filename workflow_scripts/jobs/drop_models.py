@@ -8,25 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 
 from workflow_scripts.columns.training import DROPPED, HISTORY
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import read_record, read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.records import wildcard
 
 _WEIGHTS = ".safetensors"
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Choose the seed to keep, note the weights of the others, delete them."""
-    job = parse_job(
-        "drop_models",
-        __doc__,
-        wildcards=["run"],
-        optional=["histories"],
-        outputs=["dropped"],
-        always_runs=True,  # for models that were made again, to be dropped again
-    )
     folder = job.outputs["dropped"].parent
     best = _best_seed(job.many("histories"), job.settings["seeds"])
     keep = {best} if job.settings["keep_models"] == "best" else set()
@@ -65,8 +56,3 @@ def _delete(file: Path) -> int:
     size = file.stat().st_size if file.exists() else 0
     file.unlink(missing_ok=True)
     return size
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

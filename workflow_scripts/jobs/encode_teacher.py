@@ -3,12 +3,11 @@
 import pyarrow as pa
 
 from workflow_scripts.columns.training import TEACHER
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.training import TeacherEncoding
 from workflow_scripts.training.data import read_columns
 
@@ -16,15 +15,8 @@ _GPUS = 1
 """That the rule asks for."""
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Load, encode, write."""
-    job = parse_job(
-        "encode_teacher",
-        __doc__,
-        wildcards=["teacher", "corpus", "seed"],
-        inputs=["model", "sentences"],
-        outputs=["vectors"],
-    )
     settings = TeacherEncoding.parse(job.settings["teacher"], "teacher")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
     encoder.to(granted_device(_GPUS))
@@ -40,8 +32,3 @@ def main() -> None:
     ]
     record = job.record()
     write_table(job.outputs["vectors"], pa.table(columns, schema=TEACHER), record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -2,27 +2,18 @@
 
 from functools import partial
 
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import cost
 from workflow_scripts.evaluation.scores import score_table
 from workflow_scripts.evaluation.times import write_times
 from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.cost import Config
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Count, time both alternately, write counts and times separately, print the ratios."""
-    job = parse_job(
-        "evaluate_cost",
-        __doc__,
-        wildcards=["suite", "run", "seed"],
-        inputs=["model", "base"],
-        outputs=["scores"],
-        timings=["times"],
-    )
     config = Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
     encoder, _ = load_encoder(job.inputs["model"].parent)
     record = job.record()
@@ -33,10 +24,5 @@ def main() -> None:
     scores = [*counts, cost.added_parameters(counts)]
     times = cost.time_against_base(config, ours, base)
     write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
-    write_times(job.timings["times"], score_table(times, **job.wildcards), record)
+    write_times(job.outputs["times"], score_table(times, **job.wildcards), record)
     print(f"{job.wildcards['run']}: {cost.ratios(scores + times)}")  # noqa: T201
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

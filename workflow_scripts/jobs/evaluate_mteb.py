@@ -1,24 +1,16 @@
 """Score one run on lists of tasks of mteb (rule evaluate_mteb)."""
 
 from workflow_scripts.columns.tasks import TASKS
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.evaluation.scores import score_table
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.mteb import Config, Lists
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Run the tasks that are not finished yet, write the scores of all and the means over each list."""
-    job = parse_job(
-        "evaluate_mteb",
-        __doc__,
-        wildcards=["suite", "run", "seed"],
-        inputs=["model", "tasks"],
-        outputs=["scores"],
-    )
     config = Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
     lists = Lists.parse(job.settings["mteb"], "mteb")
     failures = Failures(job)
@@ -39,8 +31,3 @@ def main() -> None:
     table = score_table(scores, **job.wildcards)
     labels = [*([config.label] if config.label else []), *failures.settle(table)]
     write_table(scores_file, table, job.record(labels=labels))
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

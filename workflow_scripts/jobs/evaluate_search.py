@@ -7,29 +7,18 @@ import pyarrow as pa
 
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import search
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.opened import open_run
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
 from workflow_scripts.evaluation.times import write_times
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.search import Config
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Encode the suite's unique questions once, search task by task, write scores and times separately."""
-    job = parse_job(
-        "evaluate_search",
-        __doc__,
-        wildcards=["suite", "run", "seed"],
-        inputs=["model"],
-        many=["datasets"],
-        operational=["gpus"],
-        outputs=["scores"],
-        timings=["times"],
-    )
     config = Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
     tasks = {path.stem: _task(path, read_table(path, LABELLED), config) for path in job.many("datasets")}
     made = evaluate_tasks(
@@ -40,7 +29,7 @@ def main() -> None:
     )
     record = job.record(labels=made.labels)
     write_table(job.outputs["scores"], made.tables["scores"], record)
-    write_times(job.timings["times"], made.tables["times"], record)
+    write_times(job.outputs["times"], made.tables["times"], record)
 
 
 def _task(path: Path, table: pa.Table, config: Config) -> Task:
@@ -51,8 +40,3 @@ def _task(path: Path, table: pa.Table, config: Config) -> Task:
         return {"scores": scores, "times": times}
 
     return Task(path, alone, evaluate)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -8,28 +8,18 @@ import pyarrow as pa
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.columns.scores import SCORES
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation.base import Evaluator
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.evaluation.opened import open_run
 from workflow_scripts.evaluation.scores import gap
 from workflow_scripts.evaluation.task_by_task import Task, evaluate_tasks
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import SuiteConfig
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Encode each text of the suite once, evaluate task by task, write."""
-    job = parse_job(
-        "evaluate_suite",
-        __doc__,
-        wildcards=["kind", "suite", "run", "seed"],
-        inputs=["model"],
-        many=["datasets"],
-        operational=["gpus"],
-        outputs=["scores"],
-    )
     evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{job.wildcards['kind']}")
     config = evaluator.Config.parse(job.settings["suite"], f"suites ({job.wildcards['suite']})")
     form = FORMS[config.form]
@@ -51,8 +41,3 @@ def _task(path: Path, table: pa.Table, evaluator: Evaluator, config: SuiteConfig
         return {"scores": evaluator.evaluate({path.stem: table}, encode, alone)}
 
     return Task(path, alone, evaluate)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

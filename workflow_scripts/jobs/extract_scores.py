@@ -2,7 +2,6 @@
 
 from workflow_scripts.columns.extraction import FITTED
 from workflow_scripts.data.tables import read_dataset_table
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.opening import Files, open_representation
 from workflow_scripts.extraction.postprocess import Fit
 from workflow_scripts.extraction.representations import Key
@@ -17,25 +16,16 @@ from workflow_scripts.extraction.study import (
     uses_groups,
 )
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read the task, compute its vectors once, post-process and score them all, write."""
-    job = parse_job(
-        "extract_scores",
-        __doc__,
-        wildcards=["kind", "representation", "task"],
-        inputs=["encoder", "biases", "dataset"],
-        many=["words", "documents", "averages", "fitted"],
-        operational=["gpus"],
-        outputs=["scores"],
-    )
     kind, representation, name = (job.wildcards[wildcard] for wildcard in ("kind", "representation", "task"))
     settings = JobSettings.parse(job.settings["job"], "extraction")
     suite = job.settings["suite"]
     table = read_dataset_table(job.inputs["dataset"])
-    gpus = job.operational["gpus"]
+    gpus = job.operational["gpu"]
     labels = [suite["label"]] if suite.get("label") else []
     opened = open_representation(settings, Files.of(job), gpus) if len(table) else None
     if opened is None:
@@ -50,8 +40,3 @@ def main() -> None:
         labels += task.labels(opened.pieces)
     record = job.record(labels=labels)
     write_table(job.outputs["scores"], rows_of(representation, kind, scores), record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

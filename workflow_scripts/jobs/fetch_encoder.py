@@ -3,15 +3,13 @@
 from workflow_scripts.data.encoders import copy_files, locate
 from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.sources import data_root
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import writing_model_folder
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.encoders import Fetch
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Find the encoder, check its weights, write its folder."""
-    job = parse_job("fetch_encoder", __doc__, wildcards=["encoder"], outputs=["record"])
     name = job.wildcards["encoder"]
     block = Fetch.parse(job.settings["encoder"], f"encoders.{name}")
     origin, source = locate(name, block, data_root())
@@ -22,8 +20,3 @@ def main() -> None:
         job.outputs["record"].parent, job.record(foreign=source, labels=labels)
     ) as folder:
         copy_files(origin, folder)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

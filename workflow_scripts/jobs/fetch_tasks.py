@@ -1,21 +1,14 @@
 """Bring the data of a suite of mteb's tasks onto this machine (rule fetch_tasks)."""
 
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.provenance.artefacts import write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Download what is not in the cache of the Hub's client, write which files there are."""
-    job = parse_job("fetch_tasks", __doc__, wildcards=["suite"], outputs=["tasks"], always_runs=True)
     tasks = mteb_tasks.find_tasks(job.settings["tasks"])
     fetched = mteb_tasks.fetch(tasks, job.settings["missing_data"])
     for row in fetched.to_pylist():
         print(row["task"], row["missing"] or f"{row['repository']}@{row['revision']}")  # noqa: T201
     write_table(job.outputs["tasks"], fetched, job.record())
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -1,31 +1,21 @@
 """Fit post-processings to Wikitext's vectors of one representation, and measure isotropy (rule fit_wikitext)."""
 
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.opening import Files, open_representation
 from workflow_scripts.extraction.study import JobSettings, Learnt, absent, fits_table, learn, plan, rows_of
 from workflow_scripts.extraction.wikitext import isotropy, sentences_of
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction.wikitext import Wikitext
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Encode Wikitext once, fit, measure, write."""
-    job = parse_job(
-        "fit_wikitext",
-        __doc__,
-        wildcards=["representation"],
-        inputs=["encoder", "biases", "sentences"],
-        many=["words", "documents", "averages"],
-        operational=["gpus"],
-        outputs=["fitted", "scores"],
-    )
     representation = job.wildcards["representation"]
     settings = JobSettings.parse(job.settings["learnt"], "extraction")
     measured = JobSettings.parse(job.settings["isotropy"], "extraction")
     wikitext = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
-    opened = open_representation(settings, Files.of(job), job.operational["gpus"])
+    opened = open_representation(settings, Files.of(job), job.operational["gpu"])
     if opened is None:
         learnt = Learnt([], absent(wikitext.dataset))
     else:
@@ -37,8 +27,3 @@ def main() -> None:
     record = job.record(labels=[wikitext.label] if wikitext.label else [])
     write_table(job.outputs["fitted"], fits_table(learnt.fits), record)
     write_table(job.outputs["scores"], rows_of(representation, "isotropy", learnt.scores), record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

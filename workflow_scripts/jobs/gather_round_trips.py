@@ -4,22 +4,14 @@ import pyarrow as pa
 
 from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES
 from workflow_scripts.data.round_trips import to_train_on
-from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.round_trips import Shape
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read all parts, check that no row is missing or out of place, write the corpus and what was dropped."""
-    job = parse_job(
-        "gather_round_trips",
-        __doc__,
-        wildcards=["corpus"],
-        inputs=["sentences"],
-        many=["trips"],
-        outputs=["train", "dropped"],
-    )
     name = job.wildcards["corpus"]
     shape = Shape.parse(job.settings["shape"], f"corpora.{name}.round_trip")
     base = read_table(job.inputs["sentences"], SENTENCES)
@@ -40,8 +32,3 @@ def main() -> None:
     reasons = sorted(dropped)
     counted = {"reason": reasons, "count": [dropped[reason] for reason in reasons]}
     write_table(job.outputs["dropped"], pa.table(counted, schema=DROPPED), record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

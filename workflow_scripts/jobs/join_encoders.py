@@ -1,17 +1,15 @@
 """Make a run from finished runs: the sum of their vectors, or another readout (rule join_encoders)."""
 
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.methods import load_method
 from workflow_scripts.methods.base import JoiningMethod
 from workflow_scripts.models.loading import all_the_same, load_encoder
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Load, join, write."""
-    job = parse_job("join_encoders", __doc__, wildcards=["run", "seed"], many=["encoder"], outputs=["record"])
     method: JoiningMethod = load_method(job.settings["method"]["module"])
     config = method.Config.parse(job.settings["method"], "methods")
     folders = [path.parent for path in job.many("encoder")]
@@ -22,8 +20,3 @@ def main() -> None:
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels])
     with writing_model_folder(job.outputs["record"].parent, record) as place:
         save_encoder(place, encoder, tokenizers[0])
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -1,24 +1,17 @@
 """Map one run's attention: weights over configured sentences, energy of [CLS] (rule map_attention)."""
 
 from workflow_scripts.data.tables import read_dataset_table
-from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import attention
 from workflow_scripts.evaluation.scores import gap, score_table
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.attention import Config
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Average the energy over a dataset's sentences, draw the maps, write."""
-    job = parse_job(
-        "map_attention",
-        __doc__,
-        wildcards=["suite", "run", "seed"],
-        inputs=["model", "dataset"],
-        outputs=["scores", "maps"],
-    )
     config = Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
     record = job.record()
@@ -38,8 +31,3 @@ def main() -> None:
         attention.attention_maps_of_sub_encoders(backbones, tokenizer, config.maps),
         record,
     )
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -5,23 +5,16 @@ import pyarrow as pa
 from workflow_scripts.columns.corpora import DROPPED, SENTENCES, WORD_COUNTS
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
 from workflow_scripts.data.words import top_words
-from workflow_scripts.errors import DataError, one_line_errors
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.exemplars import ExtractivePool
 
 BATCH = 2000  # sentences checked at once; the first ones that qualify are enough
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read sentences until there are enough candidates, choose, write the pool and what was refused."""
-    job = parse_job(
-        "pick_exemplars",
-        __doc__,
-        wildcards=["pool"],
-        inputs=["sentences", "words", "encoder"],
-        outputs=["exemplars", "dropped"],
-    )
     place = f"exemplars.{job.wildcards['pool']}"
     pool = ExtractivePool.parse(job.settings["pool"], place)
     counts = read_table(job.inputs["words"], WORD_COUNTS)
@@ -46,8 +39,3 @@ def main() -> None:
     refused = dict(sorted(validator.refused.items()))
     dropped = {"reason": list(refused), "count": list(refused.values())}
     write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

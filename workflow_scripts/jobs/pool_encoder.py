@@ -1,20 +1,16 @@
 """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
 
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.methods.frozen import build
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.methods.frozen import Config
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Load, pool, write."""
-    job = parse_job(
-        "pool_encoder", __doc__, wildcards=["run", "seed"], inputs=["encoder"], outputs=["record"]
-    )
     config = Config.parse(job.settings["method"], "methods")
     folder = job.inputs["encoder"].parent
     encoder, tokenizer = build(config, load_backbone(folder)), load_tokenizer(folder)
@@ -22,8 +18,3 @@ def main() -> None:
     record = job.record(labels=config.labels)
     with writing_model_folder(job.outputs["record"].parent, record) as place:
         save_encoder(place, encoder, tokenizer)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

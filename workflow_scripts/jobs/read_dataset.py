@@ -4,21 +4,13 @@ import pyarrow as pa
 
 from workflow_scripts.columns.corpora import DROPPED, FORMS
 from workflow_scripts.data.sources import data_root, load_planned
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.datasets import Dataset
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read, check the contract, write the rows and the number of dropped ones."""
-    job = parse_job(
-        "read_dataset",
-        __doc__,
-        wildcards=["dataset"],
-        outputs=["table", "dropped"],
-        operational=["min_rows"],
-    )
     name, planned = job.wildcards["dataset"], job.settings["source"]
     contract = job.settings["dataset"]["contract"] | {"min_rows": job.operational["min_rows"]}
     dataset = Dataset.parse(job.settings["dataset"] | {"contract": contract}, f"datasets.{name}")
@@ -29,8 +21,3 @@ def main() -> None:
     write_table(job.outputs["table"], table.cast(FORMS[dataset.form]), record)
     dropped = {"reason": list(counts), "count": list(counts.values())}
     write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -3,16 +3,14 @@
 from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.sources import data_root
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.word_vectors import expected, locate, read
 from workflow_scripts.provenance.artefacts import write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction.representations import WordRepresentation
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Find the files, read them, write; if one is missing, write an empty table and label the gap."""
-    job = parse_job("read_word_vectors", __doc__, wildcards=["representation"], outputs=["vectors"])
     name = job.wildcards["representation"]
     place = f"extraction.representations.{name}"
     representation = WordRepresentation.parse(job.settings["representation"], place)
@@ -25,8 +23,3 @@ def main() -> None:
     labels = [representation.label] if representation.label else []
     vectors = read(files, representation.drop_frequent)
     write_table(job.outputs["vectors"], vectors, job.record(foreign=origin, labels=labels))
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -2,24 +2,15 @@
 
 from workflow_scripts.data.corpora import adjacency_pairs, split, with_sentences_of
 from workflow_scripts.data.tables import read_dataset_table
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.corpora import Corpus
 
 DEV_SEED = 0  # the development set is the same for every run
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read, split, write."""
-    job = parse_job(
-        "split_corpus",
-        __doc__,
-        wildcards=["corpus"],
-        inputs=["sentences"],
-        optional=["also"],
-        outputs=["train", "dev"],
-    )
     corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
     parts = split(read_dataset_table(job.inputs["sentences"]), corpus)
     train = parts.train
@@ -28,8 +19,3 @@ def main() -> None:
     record = job.record(labels=corpus.labels)
     write_table(job.outputs["train"], train, record)
     write_table(job.outputs["dev"], adjacency_pairs(parts.held_out, DEV_SEED), record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

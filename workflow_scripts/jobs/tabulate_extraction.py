@@ -1,9 +1,8 @@
 """Build one table of the extraction study (rule tabulate_extraction)."""
 
 from workflow_scripts.columns.extraction import EXTRACTION
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.extraction_cells import Scores
 from workflow_scripts.reporting.extraction_tables import build, read_printed
 from workflow_scripts.reporting.records import record_of, wildcard
@@ -11,11 +10,8 @@ from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read the scores and the paper's numbers, build the table, write."""
-    job = parse_job(
-        "tabulate_extraction", __doc__, wildcards=["table"], many=["scores", "published"], outputs=["cells"]
-    )
     name = job.wildcards["table"]
     table = ExtractionTable.parse(job.settings["table"], f"extraction.tables.{name}")
     names = Names.parse(job.settings["names"], "extraction")
@@ -28,8 +24,3 @@ def main() -> None:
     of_tasks = {task: printed[file] for task, file in job.settings["single"].items() if file in printed}
     rows = build(table, names, scores, printed.get(name, {}), of_tasks, labels)
     write_table(job.outputs["cells"], rows, job.record())
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

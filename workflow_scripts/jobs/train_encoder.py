@@ -3,7 +3,6 @@
 import shutil
 
 from workflow_scripts.columns.corpora import PAIRS
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.methods import load_method
 from workflow_scripts.methods.base import Method
 from workflow_scripts.models.encoder import load_backbone
@@ -11,7 +10,7 @@ from workflow_scripts.models.loading import shared_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.training import Development, Training
 from workflow_scripts.training import ranks
 from workflow_scripts.training.data import TrainingData, read_auxiliary, read_columns, read_teacher
@@ -25,21 +24,13 @@ from workflow_scripts.training.session import (
 )
 
 
-def main() -> None:
+@try_again_when_stopped()
+@ranks.joined()
+def main(job: Job) -> None:
     """Load, train, keep the best weights on the development set, write model, history and speed."""
-    job = parse_job(
-        "train_encoder",
-        __doc__,
-        wildcards=["run", "seed"],
-        inputs=["corpus", "dev"],
-        many=["encoder"],
-        optional=["exemplars", "words", "teacher"],
-        outputs=["record", "history", "metrics"],
-        timings=["speed"],
-        operational=["checkpoint_minutes"],
-    )
     seed = int(job.wildcards["seed"])
-    training = Training.parse(job.settings["training"] | job.operational, "training")
+    every = {"checkpoint_minutes": job.operational["checkpoint_minutes"]}
+    training = Training.parse(job.settings["training"] | every, "training")
     method: Method = load_method(job.settings["method"]["module"])
     config = method.Config.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
     device = prepare(training, seed)
@@ -80,10 +71,5 @@ def main() -> None:
         save_encoder(model, encoder.cpu(), tokenizer)
     write_table(job.outputs["history"], outcome.history, told)
     write_table(job.outputs["metrics"], outcome.metrics, told)
-    write_speed(job.timings["speed"], outcome.seconds, training.batch_size)
+    write_speed(job.outputs["speed"], outcome.seconds, training.batch_size)
     shutil.rmtree(checkpoints, ignore_errors=True)
-
-
-if __name__ == "__main__":
-    with one_line_errors(), try_again_when_stopped(), ranks.joined():
-        main()

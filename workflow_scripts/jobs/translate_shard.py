@@ -13,28 +13,18 @@ from workflow_scripts.apis.translators import (
 )
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, rows_of_shard, usable_answers
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import Job, parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.llms import LlmBlock
 from workflow_scripts.settings.round_trips import Limits, Translation
 from workflow_scripts.settings.translators import TranslatorSlice
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read the part, translate forth and back what is not in the ledger, write every row with its outcome."""
-    job = parse_job(
-        "translate_shard",
-        __doc__,
-        wildcards=["corpus", "scatteritem"],
-        inputs=["sentences"],
-        optional=["prompt"],
-        outputs=["trips"],
-        asks_outside=True,
-    )
     settings = Translation.parse(job.settings["translation"], f"corpora.{job.wildcards['corpus']}.round_trip")
-    limits = Limits.parse(job.service["limits"] | job.settings["limits"], "round_trip")
+    limits = Limits.parse(job.operational["service"]["limits"] | job.settings["limits"], "round_trip")
     base = read_table(job.inputs["sentences"], SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
     rows = rows_of_shard(len(base), job.wildcards["scatteritem"])
     sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
@@ -55,12 +45,13 @@ def main() -> None:
 
 def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:
     block = TranslatorSlice.parse(
-        {"translator": job.service["translator"] | job.settings["translator"]}, direction.place
+        {"translator": job.operational["service"]["translator"] | job.settings["translator"]}, direction.place
     ).translator
     llm = None
     if "llm" in job.settings:
         llm = LlmBlock.parse(
-            job.service["llm"] | job.settings["llm"], f"llms.{job.settings['translator']['llm']}"
+            job.operational["service"]["llm"] | job.settings["llm"],
+            f"llms.{job.settings['translator']['llm']}",
         )
     prompt = next((path.read_text("utf-8") for path in job.many("prompt")), None)
     return translator_of(block, direction, ledger, llm=llm, prompt=prompt)
@@ -72,8 +63,3 @@ def _source(translator: Translator, rows: list[Row | None]) -> Input:
     name = " ".join(filter(None, [translator.name, translator.model, direction.source, direction.target]))
     digest = hashlib.sha256(json.dumps(usable_answers(rows)).encode()).hexdigest()
     return Input(path=f"translator:{name}", sha256=digest)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

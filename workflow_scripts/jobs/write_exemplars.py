@@ -8,26 +8,17 @@ from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
 from workflow_scripts.data.exemplar_writing import ModelValidator, write_pool
 from workflow_scripts.data.exemplars import pool_table, token_counter
 from workflow_scripts.data.words import top_words
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_table
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.exemplars import LlmPool
 from workflow_scripts.settings.llms import LlmBlock
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Ask until the pool is full, write it together with what was refused and what it cost."""
-    job = parse_job(
-        "write_exemplars",
-        __doc__,
-        wildcards=["pool"],
-        inputs=["words", "encoder", "prompt"],
-        outputs=["exemplars", "dropped", "usage"],
-        asks_outside=True,
-    )
     place = f"exemplars.{job.wildcards['pool']}"
     pool = LlmPool.parse(job.settings["pool"], place)
-    block = LlmBlock.parse(job.service["llm"] | job.settings["llm"], f"llms.{pool.llm}")
+    block = LlmBlock.parse(job.operational["service"]["llm"] | job.settings["llm"], f"llms.{pool.llm}")
     counts = read_table(job.inputs["words"], WORD_COUNTS)
     words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
     validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
@@ -42,8 +33,3 @@ def main() -> None:
     write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
     usage = [usage.model_dump() for usage in usage_of(written.calls)]
     write_table(job.outputs["usage"], pa.Table.from_pylist(usage, schema=USAGE), record)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

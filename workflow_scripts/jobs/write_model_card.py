@@ -2,24 +2,15 @@
 
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import HISTORY
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.methods import load_method
 from workflow_scripts.provenance.artefacts import check_model_folder, identity, read_table, write_page
-from workflow_scripts.provenance.job import parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.model_card import Config, model_card
 from workflow_scripts.reporting.records import RunTable, wildcard
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Read the records and the scores, lay out, write."""
-    job = parse_job(
-        "write_model_card",
-        __doc__,
-        wildcards=["run", "seed"],
-        inputs=["model"],
-        optional=["scores", "history"],
-        outputs=["card"],
-    )
     config = Config.parse(job.settings, "model card")
     method = load_method(config.method["module"])
     folder = job.inputs["model"].parent
@@ -38,8 +29,3 @@ def main() -> None:
         history=histories[0] if histories else None,
     )
     write_page(job.outputs["card"], card, job.record())
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -13,9 +13,8 @@ from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import HISTORY
-from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.artefacts import read_table, write_page
-from workflow_scripts.provenance.job import Job, parse_job
+from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting import coverage, page
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.headings import headings_of
@@ -34,29 +33,8 @@ from workflow_scripts.reporting.trainings import (
 from workflow_scripts.settings.page import Config as PageConfig
 
 
-def main() -> None:
+def main(job: Job) -> None:
     """Collect the study's results, fill the template, write."""
-    job = parse_job(
-        "write_report",
-        __doc__,
-        inputs=["template"],
-        many=[
-            "tables",
-            "extraction",
-            "figures",
-            "captions",
-            "datasets",
-            "dropped",
-            "train",
-            "development",
-            "words",
-            "contamination",
-            "exemplars",
-        ],
-        optional=["times", "published", "ledger", "lost", "histories", "claims"],
-        outputs=["report"],
-        measured=["speeds"],
-    )
     config = PageConfig.parse(job.settings["page"], "report.page")
     record = job.record()
     report = job.outputs["report"]
@@ -177,10 +155,10 @@ def _training(job: Job, run: str, histories: Sequence[Path]) -> page.TrainingLin
     )
 
 
-def _speed(job: Job, history: Path) -> Path | None:
+def _speed(job: Job, history: Path) -> Path:
     """Where the training with this history leaves its speed."""
-    place = (wildcard(history, "run"), f"seed{wildcard(history, 'seed')}.speed.parquet")
-    return next((path for path in job.measured["speeds"] if path.parts[-2:] == place), None)
+    made = (wildcard(history, "run"), f"seed{wildcard(history, 'seed')}.speed.parquet")
+    return Path("benchmarks", job.settings["name"], "train_encoder", *made)
 
 
 def _stands_below(figure: Path) -> str:
@@ -286,8 +264,3 @@ def _development(path: Path, report: Path) -> page.DevelopmentLine:
     subsets = Counter(read_table(path, PAIRS, ["subset"])["subset"].to_pylist())
     name = wildcards["dataset"] if "dataset" in wildcards else f"of corpus {wildcards['corpus']}"
     return page.DevelopmentLine(name, list(subsets.items()), page.linked(path.as_posix(), report))
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -88,7 +88,7 @@ class Estimator:
 
     def models(self, job: Job) -> list[str]:
         """Encoders that a run saves: those that it starts from, or a single one for a student."""
-        if job.work == "train_encoder" and job.settings["method"]["module"] not in ("jtcse", "ensemble"):
+        if job.rule == "train_encoder" and job.settings["method"]["module"] not in ("jtcse", "ensemble"):
             return self.encoders(job)[:1]
         return self.encoders(job)
 
@@ -126,15 +126,12 @@ class Estimator:
     def _estimated_hours(self, job: Job) -> Amount:
         if job.rule.startswith("evaluate_"):
             return self._evaluation_hours(job)
-        flops = {"train_encoder": self._training_flops, "encode_teacher": self._teacher_flops}.get(job.work)
+        flops = {"train_encoder": self._training_flops, "encode_teacher": self._teacher_flops}.get(job.rule)
         found = flops(job) if flops else None
         if found is None:
             return UNKNOWN
         hours = found.value / (self._rates.gpu_tflops.value * 1e12) / 3600
         bases = {found.basis, self._rates.gpu_tflops.basis, self._rates.filled.basis}
-        if job.seeds:
-            gain = self._rates.side_by_side
-            hours, bases = hours * len(job.seeds) / gain.value, bases | {gain.basis}
         return Amount(hours, 1, 0, frozenset(bases))
 
     def _evaluation_hours(self, job: Job) -> Amount:
@@ -143,7 +140,7 @@ class Estimator:
         blocks = {
             one.wildcards["dataset"]: one.settings["dataset"] for one in makers if one.rule == "read_dataset"
         }
-        kind = job.wildcards.get("kind", job.work.removeprefix("evaluate_"))
+        kind = job.wildcards.get("kind", job.rule.removeprefix("evaluate_"))
         tokens = work_of(kind, job.settings["suite"], blocks, self._rates).tokens
         sizes = self._sizes(self.encoders(job))
         if not tokens or not sizes:
@@ -223,9 +220,9 @@ class Estimator:
             sizes = self._sizes(names)
             if not sizes:
                 return UNKNOWN
-            saved = max(1, job.trainings) * sum(size.parameters_millions for size in sizes) * 4e-3
+            saved = sum(size.parameters_millions for size in sizes) * 4e-3
             return Amount(saved, 1, 0, frozenset({"published"}))
-        if rate := self._rates.kilobytes.get(job.work):
+        if rate := self._rates.kilobytes.get(job.rule):
             return Amount(rate.value / 1e6, 1, 0, frozenset({rate.basis}))
         return self._growing(job)
 

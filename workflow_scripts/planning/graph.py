@@ -5,15 +5,14 @@ import contextlib
 import io
 import json
 import logging
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.call import CALLS
 from workflow_scripts.graph.command_line import as_in_a_file
 from workflow_scripts.graph.findings import first_error, refuse
 from workflow_scripts.graph.overlays import merged
@@ -43,43 +42,11 @@ class Job(NamedTuple):
     """The least that a dataset must have."""
     service: Mapping[str, Any] = {}
     """Blocks of the translator or language model that it asks."""
-    script: str = ""
-    """Its entry script, or the first of several; that of the same name where it is left out."""
     queued: Mapping[str, Any] = {}
     """Its resources, as an executor is told them; what a profile says is among them."""
     log: str = ""
-    """The first, where it has several."""
-    logs: Sequence[str] = ()
-    """All of them."""
     times: str = ""
     """The file of its time and memory."""
-    seeds: Sequence[str] = ()
-    """Those of which it trains a run side by side; none of a job that does one thing."""
-
-    @property
-    def work(self) -> str:
-        """Name of what it does first: several rules may run one script."""
-        return self.script or self.rule
-
-    @property
-    def trainings(self) -> int:
-        """How many it trains."""
-        return len(self.seeds) or int(self.work == "train_encoder")
-
-    def apart(self) -> list["Job"]:
-        """What it does side by side, each as the job that would do it alone; else itself."""
-        beside = len(self.seeds)
-        return [
-            self._replace(
-                rule=self.work,
-                wildcards={**self.wildcards, "seed": seed},
-                outputs=self.outputs[place::beside],  # by kind, and of one kind by seed
-                log=self.logs[place],
-                logs=[self.logs[place]],
-                seeds=(),
-            )
-            for place, seed in enumerate(self.seeds)
-        ] or [self]
 
     @property
     def part(self) -> str | None:
@@ -145,34 +112,24 @@ class _Listener(logging.Filter):
         return True
 
 
-_CONFIG = re.compile(r""" --config ((?:'[^']*'|"'")+)""")
-"""The JSON of a job's settings as Snakemake quotes it; to split whole commands takes a seventh of the planning."""
-_settings = cache(json.loads)  # many jobs share theirs, which nobody changes
-
-
-_SCRIPT = re.compile(r"workflow_scripts\.jobs[. ](\w+)")
-
-
 def _job(record: Any) -> Job:
-    script, quoted = _SCRIPT.search(record.shellcmd), _CONFIG.search(record.shellcmd)
-    assert script and quoted, f"rule {record.rule_name}: no script or no settings in its command"
-    seeds = str(record.resources.get("seeds", "")).split()
+    found = CALLS.search(record.shellcmd)
+    assert found, f"rule {record.rule_name}: a command that calls no entry script"
+    call = json.loads(found[2])
+    operational = call["files"]["operational"]
     return Job(
         rule=record.rule_name,
         wildcards=dict(record.wildcards or {}),
-        settings=_settings(quoted[1][1:-1].replace("""'"'"'""", "'")),
+        settings=call["settings"],
         inputs=list(record.input),
         outputs=list(record.output),
         gpus=int(record.resources.get("gpu", 0)),
         minutes=int(record.resources.get("runtime", 0)),
-        min_rows=int(record.resources.get("min_rows", 1)),
-        service=_settings(record.resources.get("service", "{}")),
+        min_rows=operational.get("min_rows", 1),
+        service=operational.get("service", {}),
         queued=dict(record.resources.items()),
         log=next(iter(record.log or ()), ""),
-        logs=list(record.log or ()),
         times=record.benchmark or "",
-        script=script[1],
-        seeds=seeds if len(seeds) > 1 else (),
     )
 
 

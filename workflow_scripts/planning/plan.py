@@ -54,7 +54,7 @@ def row_of(jobs: list[Job], estimator: Estimator) -> Row:
     hours, gigabytes = (by(jobs, amount) for amount in (estimator.gpu_hours, estimator.gigabytes))
     return {
         "jobs": len(jobs),
-        "trainings": sum(job.trainings for job in jobs),
+        "trainings": sum(job.rule == "train_encoder" for job in jobs),
         "GPU h": known(hours),
         "unknown": hours.unknown,
         "disk, GB": known(gigabytes),

@@ -56,9 +56,6 @@ class Rates(Settings):
     gpu_tflops: Rate = Field(
         description="Sustained speed of one GPU in training, in 10^12 operations per second."
     )
-    side_by_side: Rate = Field(
-        description="What trainings side by side on one GPU get done, in what one alone does in the same time."
-    )
     gpu_encoding_tflops: Rate = Field(description="The same where runs are evaluated, in float32.")
     cpu_gflops: Rate = Field(
         description="Sustained speed of one thread that encodes, in 10^9 operations per second."

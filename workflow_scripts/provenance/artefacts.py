@@ -68,7 +68,6 @@ def job_record(
     versions: Mapping[str, str] | None = None,
     foreign: Mapping[str, Input] | None = None,
     labels: Iterable[str] = (),
-    beside: str = "",
 ) -> Record:
     """Describe a job by what it is given, its key included; labels of the inputs are inherited.
 
@@ -82,14 +81,12 @@ def job_record(
         versions: Of the packages that can change its numbers; left out: those behind the rule's script alone.
         foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
         labels: Substitutions made by this job itself.
-        beside: Role of inputs that are in its key alone: what they hold shows in no number, and so their labels do not.
 
     Raises:
         DataError: if an input is missing, damaged, or made for another place.
     """
     used = {role: Input(path=path.as_posix(), sha256=identity(path)) for role, path in inputs.items()}
-    shown = [path for role, path in inputs.items() if role.partition("/")[0] != beside]
-    records = filter(None, map(_record_in_place, shown))
+    records = filter(None, map(_record_in_place, inputs.values()))
     inherited = {label for record in records for label in record.labels}
     decides: dict[str, Any] = {
         "wildcards": dict(wildcards or {}),

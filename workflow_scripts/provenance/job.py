@@ -1,15 +1,18 @@
-"""The command line that all entry scripts share: settings, code, packages, wildcards, files in and out."""
+"""A job as its rule hands it over: settings, code, packages, wildcards, files in and out.
 
-import argparse
+The call of a job is JSON (``graph.call`` writes it): ``settings``, the slice of the configuration that it reads;
+``packages`` and their versions; and ``files``, which holds ``wildcards``, ``inputs`` and ``outputs`` by role, and
+``operational``, how it is to run, which decides no result. An input with one path is a file, one with a list several.
+"""
+
 import atexit
 import fcntl
-import gc
 import json
 import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,14 +23,14 @@ from workflow_scripts.provenance.artefacts import RECORD_FILE, job_record
 from workflow_scripts.provenance.job_log import named_in_logs, write_summary
 from workflow_scripts.provenance.origin import origin_of
 from workflow_scripts.provenance.record import Input, Record
-from workflow_scripts.provenance.snapshot import check_code, check_loaded, check_packages
+from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
 
+TIMINGS = ("speed", "times")
+"""Roles of outputs that hold speeds: they differ from run to run, so that they are no artefacts."""
+ALWAYS_RUN = ("drop_models", "fetch_tasks", "translate_shard", "write_exemplars")
+"""Rules of jobs for which no kept outputs stand in: they delete, fetch, or ask services whose answers no key knows."""
 _STDOUT = 1
-_held: dict[str, int] = {}
-"""The lock of the running job, by its path: open, so that the kernel keeps it, as long as the process lives."""
-_planned: set[str] = set()
-"""Files of the code of all jobs that this process has begun."""
-_keeping: list[Callable[[], None]] = []
+_keeping: list[partial[None]] = []
 """What keeps the outputs of the running job when this process ends; none before it is known, and of some jobs."""
 
 
@@ -37,14 +40,10 @@ class Job(NamedTuple):
     start: Record
     """What is known of its artefacts before it begins."""
     inputs: dict[str, Path]
+    """By role, or by role and path where a role may have several files."""
     outputs: dict[str, Path]
-    timings: dict[str, Path]
     operational: dict[str, Any]
     """Settings that decide no result (``config.OPERATIONAL``), and are no part of the key."""
-    service: dict[str, Any]
-    """How a source from outside is asked, which decides no result either; empty for jobs that ask none."""
-    measured: dict[str, list[Path]]
-    """Speeds that it shows, of which none need be there."""
 
     @property
     def rule(self) -> str:
@@ -69,7 +68,13 @@ class Job(NamedTuple):
     @property
     def artefacts(self) -> list[Path]:
         """What it writes that carries a record; a model folder stands for its files."""
-        return [path.parent if path.name == RECORD_FILE else path for path in self.outputs.values()]
+        written = (path for role, path in self.outputs.items() if role not in TIMINGS)
+        return [path.parent if path.name == RECORD_FILE else path for path in written]
+
+    @property
+    def timings(self) -> list[Path]:
+        """What it writes that holds speeds."""
+        return [path for role, path in self.outputs.items() if role in TIMINGS]
 
     def record(self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[str] = ()) -> Record:
         """The record of every artefact this job writes.
@@ -78,8 +83,8 @@ class Job(NamedTuple):
             foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
             labels: Substitutions made by this job itself; those of its inputs are inherited.
         """
-        if _log() is not None:  # a process of its own, which has loaded what it needs and nothing else
-            check_loaded(_planned)
+        if IS_JOB:  # a process of its own, which has loaded what it needs and nothing else
+            check_loaded(self.start.meaning)
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
             "labels": sorted({*self.start.labels, *labels}),
@@ -88,46 +93,23 @@ class Job(NamedTuple):
         return self.start.model_copy(update=more)
 
     def many(self, role: str) -> list[Path]:
-        """The files of an input that may be several, in the order of the command line."""
-        return [path for key, path in self.inputs.items() if key.startswith(f"{role}/")]
+        """The files of an input that may be several, in the order in which the rule names them."""
+        return [path for name, path in self.inputs.items() if name.partition("/")[0] == role]
 
 
-def parse_job(
-    rule: str,
-    description: str | None,
-    *,
-    wildcards: Sequence[str] = (),
-    inputs: Sequence[str] = (),
-    many: Sequence[str] = (),
-    optional: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    timings: Sequence[str] = (),
-    operational: Sequence[str] = (),
-    measured: Sequence[str] = (),
-    beside: str = "",
-    asks_outside: bool = False,
-    always_runs: bool = False,
-) -> Job:
-    """Read the command line of the entry script of ``rule``; ``--help`` lists its arguments.
+def by_name(roles: Mapping[str, str | Sequence[str]]) -> dict[str, Path]:
+    """The files of a call's roles, each by its role, or by role and path where the role has a list of them."""
+    named: dict[str, Path] = {}
+    for role, paths in roles.items():
+        several = {f"{role}/{path}": Path(path) for path in paths}
+        named |= {role: Path(paths)} if isinstance(paths, str) else several
+    return named
+
+
+def begin(rule: str, call: Mapping[str, Any]) -> Job:
+    """The job of a call, about to do its work.
 
     Ends the process at once, and well, where the outputs of a job with the same key are kept: they are put in place.
-
-    Args:
-        rule: Name of the rule and of its entry script.
-        description: The entry script's docstring.
-        wildcards: Wildcards of the rule, each an argument.
-        inputs: Roles of single input files.
-        many: Roles that take any number of files.
-        optional: Such roles that only some jobs of the rule have; they may be left out.
-        outputs: Roles of the artefacts it writes.
-        timings: Roles of files that hold speeds; they differ from run to run, so they are no artefacts.
-        operational: Numbers among the settings that decide no result, each an argument.
-        measured: Roles of such files that it shows, where they are there. They are no part of its key, and a job
-            whose page shows them marks the place (``audit.varying``).
-        beside: One of ``optional`` whose labels do not travel on (``artefacts.job_record``).
-        asks_outside: Whether it asks translators or language models, of whose answers its key knows nothing: such a
-            job always runs. It has the argument ``--service``: whole blocks of the configuration, by name.
-        always_runs: Whether it does what its key does not tell, so that no kept outputs stand in for it.
 
     Raises:
         DataError: if this very job is running already, an input is missing, damaged or made for another place,
@@ -135,93 +117,31 @@ def parse_job(
     """
     _acquire_job_lock()
     _keeping.clear()
-    parser = _parser(rule, description)
-    for name in wildcards:
-        parser.add_argument(f"--{name}", required=True, help=f"the job's {name}")
-    for name in inputs:
-        parser.add_argument(f"--{name}", type=Path, required=True, help="file to read")
-    for name in optional:
-        parser.add_argument(f"--{name}", type=Path, nargs="*", default=[], help="files to read, if any")
-    for name in many:
-        parser.add_argument(f"--{name}", type=Path, nargs="*", required=True, help="files to read")
-    for name in (*outputs, *timings):
-        parser.add_argument(f"--{name}", type=Path, required=True, help="file to write")
-    for name in operational:
-        parser.add_argument(f"--{name}", type=_number, required=True, help="setting that decides no result")
-    for name in measured:
-        parser.add_argument(f"--{name}", type=Path, nargs="*", default=[], help="speeds to show, if any")
-    if asks_outside:
-        parser.add_argument(
-            "--service", type=json.loads, required=True, help="who is asked, and how, as JSON"
-        )
-    values = vars(parser.parse_args())
-    if not gc.isenabled():  # as `snapshot` has left it
-        gc.freeze()  # what has been loaded stays
-        gc.enable()
-    several = {f"{name}/{path.as_posix()}": path for name in (*many, *optional) for path in values[name]}
-    read = {name: values[name] for name in inputs} | several
-    job = Job(
-        start=_start(rule, values, {name: values[name] for name in wildcards}, read, outputs, beside),
-        inputs=read,
-        outputs={name: values[name] for name in outputs},
-        timings={name: values[name] for name in timings},
-        operational={name: values[name] for name in operational},
-        service=values.get("service", {}),
-        measured={name: values[name] for name in measured},
+    files = call["files"]
+    inputs, outputs = by_name(files["inputs"]), by_name(files["outputs"])
+    meaning = json.loads(inputs.pop("code").read_text("utf-8"))
+    check_code(meaning)
+    check_packages(call["packages"])
+    start = job_record(
+        rule,
+        wildcards=files["wildcards"],
+        settings=call["settings"],
+        inputs=inputs,
+        outputs=[path for role, path in outputs.items() if role not in TIMINGS],
+        meaning=meaning,
+        versions=call["packages"],
     )
-    if outputs and not (asks_outside or always_runs):
+    job = Job(start, inputs, outputs, files["operational"])
+    if rule not in ALWAYS_RUN:
         _keep(job)
     if _log() is not None:
         atexit.register(write_summary, job, time.monotonic(), time.time())
     return job
 
 
-def _number(text: str) -> float:
-    """A whole number as one, which counts of rows and GPUs are."""
-    return int(text) if text.isdecimal() else float(text)
-
-
-def _parser(rule: str, description: str | None) -> argparse.ArgumentParser:
-    """What every job takes: its settings, the meaning of its code, versions of its packages."""
-    parser = argparse.ArgumentParser(prog=f"python -m workflow_scripts.jobs.{rule}", description=description)
-    parser.add_argument(
-        "--config", type=json.loads, required=True, help="slice of the configuration, as JSON"
-    )
-    parser.add_argument("--code", type=Path, required=True, help="list of the code's meaning (graph.code)")
-    parser.add_argument(
-        "--packages", type=json.loads, required=True, help="versions of its packages, as JSON"
-    )
-    return parser
-
-
-def _start(
-    rule: str,
-    values: Mapping[str, Any],
-    wildcards: Mapping[str, str],
-    read: Mapping[str, Path],
-    outputs: Sequence[str],
-    beside: str,
-) -> Record:
-    """What is known of the artefacts before any work, once code and packages are found to be those of the plan."""
-    meaning = json.loads(values["code"].read_text("utf-8"))
-    check_code(meaning)
-    _planned.update(meaning)
-    check_packages(values["packages"])
-    return job_record(
-        rule,
-        wildcards=wildcards,
-        settings=values["config"],
-        inputs=read,
-        outputs=[values[name] for name in outputs],
-        meaning=meaning,
-        versions=values["packages"],
-        beside=beside,
-    )
-
-
 def _keep(job: Job) -> None:
     """Put back what the same job made at an earlier time and leave, or else keep what this one makes when it ends."""
-    files = (job.artefacts, list(job.timings.values()), job.key)
+    files = (job.artefacts, job.timings, job.key)
     if kept.holds(*files):
         if _is_first():
             kept.put_back(*files[:2])
@@ -245,7 +165,7 @@ def _is_first() -> bool:
 
 
 def _log() -> Path | None:
-    """The log of the running job; None for a script that is started by hand."""
+    """The log of the running job; None for one that is started by hand."""
     log = Path(f"/proc/self/fd/{_STDOUT}").resolve()
     return log if log.suffix == ".log" and log.exists() else None
 
@@ -259,11 +179,9 @@ def _acquire_job_lock() -> None:
         DataError: if another process holds it.
     """
     log = _log()
-    if log is None or not _is_first() or str(log) in _held:  # of the job before this one in the same process
+    if log is None or not _is_first():
         return
-    while _held:
-        os.close(_held.popitem()[1])
-    _held[str(log)] = lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)  # left open, so that the kernel keeps it
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

@@ -3,8 +3,8 @@
 ``workflow_scripts.jobs`` imports this before anything else, so that an edit that arrives while PyTorch is being loaded,
 or while a job computes, cannot pass for the code that made its numbers.
 
-It also stops Python from looking for garbage among what a job loads, until the job has read its command line
-(``provenance.job``). There is none, and looking for it takes a fifth of the time that PyTorch and Transformers load.
+It also stops Python from looking for garbage among what a job loads, until all is loaded (``jobs.__main__``). There is
+none, and looking for it takes a fifth of the time that PyTorch and Transformers load.
 """
 
 import gc
@@ -18,11 +18,13 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import PACKAGE, ROOT, UNKEYED_FILES, meaning_of
 from workflow_scripts.provenance.places import strangers
 
-if sys.argv[0] == "-m":  # what `python -m` has there while it looks for its module: a process that is a job
+IS_JOB = sys.argv[0] == "-m"
+"""Whether this process is a job: what `python -m` has there while it looks for its module."""
+if IS_JOB:
     gc.disable()
 
-_STARTERS = (PACKAGE / "jobs/__main__.py", PACKAGE / "provenance/line.py")
-"""What starts several jobs by one command, and is imported by none of them."""
+_STARTER = PACKAGE / "jobs/__main__.py"
+"""What starts every job, and is imported by none."""
 _AT_START = {path: path.read_bytes() for path in PACKAGE.rglob("*.py")}
 
 
@@ -79,7 +81,7 @@ def check_loaded(files: Iterable[str]) -> None:
             f"{place}: loaded as {name} by a job, which takes modules from Python, installed packages and its clone "
             "alone. Rename or remove it, or take its folder out of PYTHONPATH."
         )
-    known = {*_STARTERS, *(ROOT / file for file in (*files, *UNKEYED_FILES))}
+    known = {_STARTER, *(ROOT / file for file in (*files, *UNKEYED_FILES))}
     modules = (module for module in list(sys.modules.values()) if module is not None)
     loaded = {Path(file) for module in modules if (file := getattr(module, "__file__", None))}
     unplanned = sorted(str(path) for path in loaded & (_AT_START.keys() - known))

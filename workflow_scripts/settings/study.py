@@ -26,7 +26,7 @@ from workflow_scripts.settings.round_trips import Limits
 from workflow_scripts.settings.significance import Config as Significance
 from workflow_scripts.settings.style import FigureStyle
 from workflow_scripts.settings.suites.mteb import Lists as MtebLists
-from workflow_scripts.settings.training import Development, TeacherEncoding, Training, TrainingBlock
+from workflow_scripts.settings.training import Development, TeacherEncoding, Training
 from workflow_scripts.settings.translators import TranslatorBlock
 from workflow_scripts.settings.words import Words
 
@@ -52,7 +52,7 @@ class FetchedEncoder(Settings):
     """A published encoder."""
 
     fetch: EncoderBlock
-    training: Annotated[dict[str, Any], Partial(TrainingBlock)] = Field(default={}, description=OVERRIDES)
+    training: Annotated[dict[str, Any], Partial(Training)] = Field(default={}, description=OVERRIDES)
 
 
 class EncoderOfRuns(Settings):
@@ -62,20 +62,20 @@ class EncoderOfRuns(Settings):
     label: str | None = Field(
         description="Substitution to print wherever these stand in for others; null: none."
     )
-    training: Annotated[dict[str, Any], Partial(TrainingBlock)] = Field(default={}, description=OVERRIDES)
+    training: Annotated[dict[str, Any], Partial(Training)] = Field(default={}, description=OVERRIDES)
 
 
 class AdaptedEncoder(Settings):
     """An encoder of the project's own making."""
 
     adapt: Adapt
-    training: Annotated[dict[str, Any], Partial(TrainingBlock)] = Field(default={}, description=OVERRIDES)
+    training: Annotated[dict[str, Any], Partial(Training)] = Field(default={}, description=OVERRIDES)
 
 
 class MethodBlock(Settings):
     """A block of ``methods``: settings of its module, overrides of training, and readings."""
 
-    training: Annotated[dict[str, Any], Partial(TrainingBlock)] = Field(
+    training: Annotated[dict[str, Any], Partial(Training)] = Field(
         default={}, description="Overrides of the shared training settings."
     )
     development: Annotated[dict[str, Any], Partial(Development)] = Field(
@@ -189,7 +189,7 @@ class Study(Settings):
     keep_models: Literal["all", "best", "none"] = Field(
         description="Weights that stay once everything is made from them."
     )
-    training: TrainingBlock
+    training: Training
     development: DevelopmentBlock
     evaluation: EvaluationBlock
     continue_mlm: ContinueMlm

@@ -114,23 +114,6 @@ class Training(Settings):
         return self.learning_rate * (self.rate_at_end + (1 - self.rate_at_end) * left)
 
 
-class TrainingBlock(Training):
-    """Length, batch size, learning rate and intervals of a training, and how its seeds share a card."""
-
-    together: int = Field(
-        gt=0,
-        description="Seeds of a run that are trained side by side on one card, by one job.",
-        json_schema_extra=OPERATIONAL,
-    )
-
-    def conflicts(self) -> Iterator[str]:
-        """Seeds share a card, or a seed has several."""
-        yield from super().conflicts()
-        if self.together > 1 and self.gpus > 1:
-            found = f"{self.together} seeds side by side on one card, with {self.gpus} GPUs each"
-            yield f"together: {found}. Set it or gpus to 1."
-
-
 class TeacherEncoding(Settings):
     """How a teacher encodes a corpus for its students: section ``teacher`` of the configuration."""
 

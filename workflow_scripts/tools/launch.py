@@ -70,8 +70,15 @@ def _said(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-def main() -> None:
+def become(module: Sequence[str], processes: int) -> None:
     """Become what starts the processes, so that signals reach it."""
+    started = command(module, processes, os.environ.get("SLURM_JOB_ID"))
+    sys.stdout.flush()
+    os.execvp(started[0], started)
+
+
+def main() -> None:
+    """Read the command line and become what starts the processes."""
     parser = argparse.ArgumentParser(
         prog="python -m workflow_scripts.tools.launch",
         description=__doc__,
@@ -82,9 +89,7 @@ def main() -> None:
         "-m", dest="module", nargs=argparse.REMAINDER, required=True, metavar="MODULE [ARGUMENT ...]"
     )
     given = parser.parse_args()
-    started = command(given.module, given.processes, os.environ.get("SLURM_JOB_ID"))
-    sys.stdout.flush()
-    os.execvp(started[0], started)
+    become(given.module, given.processes)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ from rich.text import Text
 from workflow_scripts.audit.printing import Answer, rows_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import rules_in
-from workflow_scripts.graph.evaluation import JOINT_GROUP
 from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
@@ -186,12 +185,8 @@ def cluster(graph: Graph, settings: Settings) -> Iterator[Line]:
 
 
 def group_of(job: Job, settings: Settings) -> str:
-    """The group that a job is queued in; empty where it is queued alone.
-
-    A dry run tells none: its executor is a local one, for which joint evaluations have no group (rules/evaluate.smk).
-    """
-    joint = job.rule != job.work == "evaluate_sts" and not job.gpus
-    return settings.groups.get(job.rule, JOINT_GROUP if joint else "")
+    """The group that a job is queued in; empty where it is queued alone."""
+    return settings.groups.get(job.rule, "")
 
 
 def local_rules(root: Path) -> set[str]:
@@ -224,7 +219,7 @@ def gpu_gigabytes() -> tuple[float | None, str]:
 
 
 def memory(graph: Graph, requests: Memory, gigabytes: float | None, complaint: str = "") -> Line:
-    """The largest training that is left to do, or seeds side by side, without activations, against a GPU's memory.
+    """The largest training that is left to do, without activations, against a GPU's memory.
 
     Args:
         graph: What is left to do.
@@ -233,11 +228,11 @@ def memory(graph: Graph, requests: Memory, gigabytes: float | None, complaint: s
         complaint: What its tool said where it did not tell them.
     """
     each = {
-        " ".join([*job.wildcards.values(), *job.seeds]): (_trained_gb(job, requests), max(1, job.trainings))
+        " ".join(job.wildcards.values()): _trained_gb(job, requests)
         for job in graph.jobs
-        if job.work in ("train_encoder", "continue_mlm")
+        if job.rule in ("train_encoder", "continue_mlm")
     }
-    sizes = {name: known * trainings for name, (known, trainings) in each.items() if known is not None}
+    sizes = {name: known for name, known in each.items() if known is not None}
     unsized = [name for name in each if name not in sizes]
     if not each:
         return Line("GPU memory", "no training is left to do")
@@ -259,6 +254,6 @@ def memory(graph: Graph, requests: Memory, gigabytes: float | None, complaint: s
 
 
 def _trained_gb(job: Job, requests: Memory) -> float | None:
-    if job.work == "continue_mlm":
+    if job.rule == "continue_mlm":
         return requests.adapted_gb(job.wildcards["encoder"])
     return requests.trained_gb(job.wildcards["run"])

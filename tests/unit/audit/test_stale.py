@@ -1,18 +1,22 @@
 """Whatever changes in configuration, code, packages or inputs, stale names the artefacts and the keys."""
 
+import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
+from snakemake.utils import format
 
 from tests.unit.audit.conftest import RUNS, STUDY, TIMES
 from tests.verbs import printed
 from workflow_scripts.audit.compare import ABSENT, Change
-from workflow_scripts.audit.plan import Job, _jobs
+from workflow_scripts.audit.plan import CALLS, Job, _job
 from workflow_scripts.audit.stale import stale
 from workflow_scripts.audit.verify import unchecked
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.call import command
 from workflow_scripts.provenance.artefacts import read_record, write_table
 from workflow_scripts.provenance.record import sha256_of
 
@@ -190,22 +194,33 @@ def test_a_configuration_without_a_study_is_an_error(root):
         stale([])
 
 
-def test_a_printed_command_is_read_back(tmp_path):
-    (tmp_path / "code.json").write_text('{"a.py": "1"}')
-    text = """draw --code code.json --packages '{"torch": "2"}' --config '{"name": "it'"'"'s", "x": [1, "a b"]}' --run r \\\n    --files a.parquet 'b c.parquet' --none \\\n  --out o.svg >logs/l.log """
-    (job,) = _jobs(tmp_path, "torchrun --nproc-per-node 2", text)
-    assert (job.meaning, job.packages) == ({"a.py": "1"}, {"torch": "2"})
-    assert job.settings == {"name": "it's", "x": [1, "a b"]}
+def test_a_printed_command_is_read_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("code.json").write_text('{"a.py": "1"}')
+    settings = {"name": "it's", "x": [1, "a b"]}
+    given = (
+        {"run": "r"},
+        {"files": ["a.parquet", "b c.parquet"], "none": [], "code": "code.json"},
+        {"out": "o.svg"},
+    )
+    files = dict(zip(("wildcards", "inputs", "outputs"), given, strict=True)) | {"operational": {"gpu": 1}}
+    parts = {"settings": settings, "packages": {"torch": "2"}, "files": files}
+    params = SimpleNamespace(**{name: json.dumps(part) for name, part in parts.items()})
+    ((rule, call),) = CALLS.findall(format(command("draw"), log="logs/l.log", params=params))
+    job = _job(rule, call)
+    assert (job.rule, job.settings, job.meaning, job.packages) == (
+        "draw",
+        settings,
+        {"a.py": "1"},
+        {"torch": "2"},
+    )
     assert job.arguments == {
         "run": ["r"],
         "files": ["a.parquet", "b c.parquet"],
         "none": [],
         "out": ["o.svg"],
     }
-    assert (
-        job.command[:5] == ["torchrun", "--nproc-per-node", "2", "-m", "workflow_scripts.jobs.draw"]
-        and job.command[-1] == "o.svg"
-    )
+    assert job.command[-2:] == ["draw", call] and json.loads(call) == parts
 
 
 def test_every_artefact_of_the_study_has_a_job_here(root):

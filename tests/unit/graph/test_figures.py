@@ -12,7 +12,6 @@ from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph import code
 from workflow_scripts.graph.figures import Figures, declared_figures, without_figures
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.provenance.line import jobs_of, values_of
 
 OF_DEMO = [
     "alignment_uniformity",
@@ -180,34 +179,6 @@ def test_every_figure_has_a_caption_that_names_what_it_is_of(figures):
     assert figures.caption_files() == [
         f"resources/captions/{module}.rst" for module in sorted([*OF_DEMO, "layer_lines"])
     ]
-
-
-READ_FROM_TABLES = ("alignment_uniformity", "cosine_density", "learning_curves", "threshold_path")
-
-
-def test_figures_that_load_no_model_are_drawn_in_one_process(study, figures):
-    assert figures.together == {READ_FROM_TABLES: ["demo"]}
-    more = asking(
-        study, scatter={"x": "alignment", "y": "Spearman"}, modulus_surface={"longest": 3.0, "steps": 61}
-    )
-    assert {"scatter", "modulus_surface"} <= {*more.of("demo")}
-    assert [*more.together] == [(*READ_FROM_TABLES[:3], "scatter", "threshold_path")]
-
-
-def test_each_of_several_figures_is_drawn_as_it_is_alone(figures):
-    """The command of each rule has its own figures, whichever rules were declared after it."""
-    names = [f"{figure}_{what}" for figure in READ_FROM_TABLES for what in ("code", "files", "svg", "data")]
-    files = SimpleNamespace(**{name: f"{name} of it" for name in names})
-    files.cosine_density_files = ["one", "two"]
-    commands = [figures.commands(READ_FROM_TABLES[:2]), figures.commands(READ_FROM_TABLES[2:])]
-    first, _second = (command(SimpleNamespace(experiment="demo"), files, files) for command in commands)
-    plane, density = (values_of(words[1:]) for words in jobs_of(first))
-    assert [plane["figure"], density["figure"]] == [["alignment_uniformity"], ["cosine_density"]]
-    assert density["inputs"] == ["one", "two"] and density["svg"] == ["cosine_density_svg of it"]
-    for found in (plane, density):
-        assert found["config"] == [figures.settings(job(*found["figure"]))]
-        assert found["packages"] == [figures.versions(job(*found["figure"]))]
-        assert found["experiment"] == ["demo"]
 
 
 def test_a_table_reads_a_grid_without_the_blocks_of_figures(study):

@@ -54,12 +54,6 @@ def test_seven_billion_parameters_take_their_own_size():
     assert memory.encoding(16)(SimpleNamespace(teacher="two")) == "58GB"
 
 
-def test_seeds_side_by_side_take_the_sum():
-    memory = Memory(Study(), Workloads(Study()))
-    assert memory.training(16, 3)(wildcards("small")) == "48GB"
-    assert memory.training(16, 2)(wildcards("adapted")) == "62GB"
-
-
 def test_sums_of_states_take_a_table_of_the_vocabulary_for_each_layer():
     """13 * 65,536 * 768 * 8 bytes are 5.2 GB, and BERT-base is 0.5 GB."""
     asked = [

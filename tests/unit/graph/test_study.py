@@ -95,18 +95,7 @@ def test_a_run_reads_what_its_method_asks_for(study):
     assert training.exemplars(plain) == training.words(plain) == training.teacher(plain) == []
     assert training.corpus(plain) == "<results>/corpora/wiki_extract/train.parquet"
     assert training.development(plain) == "<results>/corpora/wiki_extract/dev.parquet"
-    assert training.launcher(plain) == "python -m"
     assert training.gpus(plain) == 1
-
-
-def test_seeds_share_a_card_unless_each_starts_from_files_of_its_own(study):
-    (shared,) = Training(study).side_by_side.items()  # the demo's, two by two
-    assert shared == ((1, 2), [run for run in study.trained if run != JTCSE])
-    study.settings(THREE_R)["training"]["together"] = 1
-    assert THREE_R not in Training(study).side_by_side[1, 2]
-    for settings in (study.settings(run) for run in study.runs):
-        settings["training"]["together"] = 1
-    assert Training(study).side_by_side == {}
 
 
 def test_settings_of_a_run_are_one_string_with_sorted_keys(study):

@@ -180,7 +180,7 @@ def test_jobs_are_given_what_was_asked_for(tmp_path, monkeypatch):
     assert (job.gpus, job.minutes) == (1, asked)
     command = ("--dry-run", "--cores", "1", "--printshellcmds", "--configfile", str(overlay), "--", target)
     code, printed = snakemake(ROOT, *command)
-    assert code == 0 and "--gpus 1 --config" in printed
+    assert code == 0 and '"operational": {"gpu": 1}' in printed
 
 
 @pytest.mark.parametrize(("kinds", "gpus"), [([], 0), (["extraction"], 1)])

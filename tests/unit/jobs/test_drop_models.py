@@ -1,7 +1,5 @@
 """The entry script that deletes weights which a study does not keep."""
 
-import json
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +8,6 @@ import pytest
 from tests import jobs
 from workflow_scripts.columns.training import DROPPED, HISTORY
 from workflow_scripts.errors import DataError
-from workflow_scripts.jobs import drop_models
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import (
     check_model_folder,
@@ -51,24 +48,11 @@ def run(tmp_path, monkeypatch):
     return RUN
 
 
-def drop(monkeypatch, keep, seeds=(1, 2, 10), histories=True):
-    files = [str(RUN / f"seed{seed}/history.parquet") for seed in seeds] if histories else []
-    config = json.dumps({"keep_models": keep, "seeds": list(seeds)})
-    output = RUN / "dropped_weights.parquet"
-    code = jobs.planned_code("drop_models")
-    arguments = [
-        "--config",
-        config,
-        *code,
-        "--run",
-        "simcse",
-        "--histories",
-        *files,
-        "--dropped",
-        str(output),
-    ]
-    monkeypatch.setattr(sys, "argv", ["drop_models", *arguments])
-    drop_models.main()
+def drop(keep, seeds=(1, 2, 10), histories=True):
+    files = [RUN / f"seed{seed}/history.parquet" for seed in seeds] if histories else []
+    settings, output = {"keep_models": keep, "seeds": list(seeds)}, RUN / "dropped_weights.parquet"
+    call = jobs.call_of("drop_models", settings, run="simcse", histories=files, dropped=output)
+    jobs.begin_here("drop_models", call)
     return read_table(output, DROPPED).to_pylist()
 
 
@@ -79,7 +63,7 @@ def left():
 
 
 def test_the_seed_that_scored_highest_stays(run, monkeypatch):
-    dropped = drop(monkeypatch, "best")
+    dropped = drop("best")
     assert left() == [2]
     assert [row["file"] for row in dropped] == [
         f"{RUN}/seed{seed}/model/0_Transformer/model.safetensors" for seed in (1, 10)
@@ -93,21 +77,21 @@ def test_the_seed_that_scored_highest_stays(run, monkeypatch):
 
 
 def test_no_seed_stays_where_none_is_kept(run, monkeypatch):
-    assert len(drop(monkeypatch, "none")) == 3
+    assert len(drop("none")) == 3
     assert left() == []
 
 
 def test_the_first_seed_of_a_run_that_was_not_trained_stays(run, monkeypatch):
-    drop(monkeypatch, "best", histories=False)
+    drop("best", histories=False)
     assert left() == [1]
 
 
 def test_a_second_try_after_a_kill_lists_the_same(run, monkeypatch):
-    first = drop(monkeypatch, "best")
-    assert drop(monkeypatch, "best") == first
+    first = drop("best")
+    assert drop("best") == first
 
 
 def test_whoever_reads_dropped_weights_is_told_how_to_make_them_again(run, monkeypatch):
-    drop(monkeypatch, "none")
+    drop("none")
     with pytest.raises(DataError, match=r"model\.safetensors: missing.*Delete .*record\.json and rerun"):
         check_model_folder(RUN / "seed1/model")

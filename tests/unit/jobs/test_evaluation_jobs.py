@@ -1,8 +1,5 @@
 """The entry scripts of evaluation, whole, on a tiny encoder: what they write, and what becomes of absent data."""
 
-import importlib
-import json
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import tiny
-from tests.jobs import planned_code
+from tests.jobs import begin_here, call_of
 from tests.unit.jobs.conftest import made
 from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.scores import ATTENTION, SCORES
@@ -43,16 +40,8 @@ def classes(folder):
 
 
 def run(rule, settings, wildcards=WILDCARDS, **files):
-    line = [*planned_code(rule), "--config", json.dumps(settings)]
-    line += ["--gpus", "0"] if "datasets" in files and rule.startswith("evaluate_") else []
-    for name, value in (wildcards | files).items():
-        line += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
-    before = sys.argv
-    sys.argv = [rule, *line]
-    try:
-        importlib.import_module(f"workflow_scripts.jobs.{rule}").main()
-    finally:
-        sys.argv = before
+    asked = {"gpu": 0} if "datasets" in files and rule.startswith("evaluate_") else {}
+    begin_here(rule, call_of(rule, settings, **asked, **wildcards, **files))
 
 
 def scores_in(path):

@@ -1,6 +1,5 @@
 """write_exemplars and pick_exemplars as their rules start them, on the words of real text and MiniLM's tokeniser."""
 
-import json
 import os
 import random
 import re
@@ -15,7 +14,7 @@ import pytest
 from benchmarks.material import minilm, wikipedia_sentences
 from tests import fault_server
 from tests.fault_server import HANG, FaultServer, fault, patience
-from tests.jobs import Started, planned_code
+from tests.jobs import Started, call_of
 from workflow_scripts.columns.corpora import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
 from workflow_scripts.data.words import count_words, spoken, top_words
 from workflow_scripts.models.encoder import load_tokenizer
@@ -88,7 +87,7 @@ class Workshop:
         block |= dict(llm)
         deciding = ("model", "answers_as", "temperature", "seed", "max_completion_tokens")
         settings = {"pool": LLM_POOL | pool, "llm": {name: block[name] for name in deciding}}
-        service = json.dumps({"llm": block})
+        service = {"llm": block}
         return self._job(
             "write_exemplars",
             settings,
@@ -104,9 +103,7 @@ class Workshop:
 
     def _job(self, rule, settings, **files):
         files |= {"encoder": "encoder/record.json", "exemplars": "pool.parquet", "dropped": "dropped.parquet"}
-        arguments = [part for name, value in files.items() for part in (f"--{name}", value)]
-        line = [*planned_code(rule), "--config", json.dumps(settings), "--pool", "toy", *arguments]
-        return Started(rule, line, self.folder, self.environment)
+        return Started(rule, call_of(rule, settings, pool="toy", **files), self.folder, self.environment)
 
     def holds(self, text):
         """Files below the folder that hold ``text``, compressed tables read as text."""

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.material import wikipedia_sentences
 from tests import tiny
 from tests.fault_server import HANG, RESET, FaultServer, fault, patience, translations
-from tests.jobs import Started, planned_code
+from tests.jobs import Started, call_of
 from workflow_scripts.apis.door import of_another
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES, TRIPLES
@@ -86,10 +86,8 @@ class Workshop:
         return asked, {"translator": {"engine": engine} | how, "limits": LIMITS}
 
     def start(self, rule, settings, service=None, **files):
-        asks = ["--service", json.dumps(service)] if service else []
-        arguments = [part for name, value in files.items() for part in (f"--{name}", *value.split())]
-        line = [*planned_code(rule), "--config", json.dumps(settings), *asks, *arguments]
-        return Started(rule, line, self.folder, self.environment)
+        asks = {"service": service} if service else {}
+        return Started(rule, call_of(rule, settings, **asks, **files), self.folder, self.environment)
 
     def translate(self, settings, item="1-of-1", trips=None):
         return self.start(
@@ -107,7 +105,7 @@ class Workshop:
             "max_sentences": max_sentences,
             "label": LABEL,
         }
-        files = " ".join(f"trips/{item}.parquet" for item in items)
+        files = [f"trips/{item}.parquet" for item in items]
         process = self.start(
             "gather_round_trips", settings, corpus="toy_es", sentences="base.parquet", trips=files,
             train="train.parquet", dropped="dropped.parquet",

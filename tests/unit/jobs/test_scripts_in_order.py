@@ -66,8 +66,8 @@ class Workshop:
             "TOKENIZERS_PARALLELISM": "false",
         }
 
-    def start(self, rule, arguments):
-        command = [sys.executable, "-m", f"workflow_scripts.jobs.{rule}", *arguments]
+    def start(self, rule, call):
+        command = [sys.executable, "-m", "workflow_scripts.jobs", rule, json.dumps(call)]
         return subprocess.Popen(
             command,
             cwd=self.folder,
@@ -78,13 +78,7 @@ class Workshop:
         )
 
     def run(self, rule, settings, **files):
-        arguments = [
-            *jobs.planned_code(rule),
-            "--config",
-            json.dumps(settings),
-            *(part for k, v in files.items() for part in (f"--{k}", v)),
-        ]
-        process = self.start(rule, arguments)
+        process = self.start(rule, jobs.call_of(rule, settings, **files))
         _, errors = process.communicate()
         assert process.returncode == 0, errors[-3000:]
 
@@ -108,7 +102,7 @@ def workshop(tmp_path_factory):
         "read_dataset",
         {"dataset": DATASET, "source": "none"},
         dataset="toy",
-        min_rows="50",
+        min_rows=50,
         table="toy.parquet",
         dropped="toy.dropped.parquet",
     )
@@ -128,7 +122,7 @@ def workshop(tmp_path_factory):
         "speed": "speed.parquet",
     }
     files = {"encoder": "tiny_mlm", "base": "encoder/record.json", "corpus": "corpus/train.parquet"} | outputs
-    shop.run("continue_mlm", adapt, checkpoint_minutes="0.5", **files)
+    shop.run("continue_mlm", adapt, checkpoint_minutes=0.5, **files)
     pooled = {"method": METHOD, "max_tokens": 16}
     files = {
         "run": "frozen",
@@ -189,8 +183,8 @@ def test_a_training_asked_to_stop_leaves_with_75_and_goes_on_to_the_same_bytes(
     Identities are compared, not bytes: this process has loaded more packages, which each file's origin says.
     """
     settings = jobs.config("train_encoder", **TRAINING)
-    arguments = jobs.arguments("train_encoder", settings)
-    training = workshop.start("train_encoder", arguments)
+    call = jobs.training_call("train_encoder", settings)
+    training = workshop.start("train_encoder", call)
     checkpoints = workshop.folder / "run/model.checkpoints"
     while training.poll() is None and not list(checkpoints.glob("*/COMPLETE.json")):
         time.sleep(0.005)
@@ -202,7 +196,7 @@ def test_a_training_asked_to_stop_leaves_with_75_and_goes_on_to_the_same_bytes(
     assert [path.name for path in (workshop.folder / "run").iterdir()] == ["model.checkpoints"]
     assert len(list(checkpoints.iterdir())) == 1
 
-    again = workshop.start("train_encoder", arguments)
+    again = workshop.start("train_encoder", call)
     _, errors = again.communicate()
     assert again.returncode == 0, errors[-3000:]
 

@@ -55,7 +55,7 @@ def train(name, method, encoder, labels=(), **inputs):
     run(
         "train_encoder",
         settings,
-        checkpoint_minutes="0",
+        checkpoint_minutes=0,
         run=name,
         seed="1",
         encoder=encoder,

@@ -7,7 +7,6 @@ from transformers import AutoModel
 
 from tests import jobs, tiny
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.jobs import join_encoders
 from workflow_scripts.methods import ensemble as method
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
@@ -166,23 +165,15 @@ def fused_run(tiny_models, tmp_path, monkeypatch):
     published = sub_encoder(bert, 0.5)
     save(tmp_path / "twin/model", twin, roberta)
     save(tmp_path / "published/model", published, bert)
-    line = [
+    jobs.call(
         "join_encoders",
-        "--config",
-        json.dumps({"method": {"module": "ensemble", "weights": [0.3, 0.7]}}),
-        *jobs.planned_code("join_encoders", "methods.ensemble", "models.ensemble", "models.readouts.pooling"),
-    ]
-    line += [
-        "--run",
-        "uc",
-        "--seed",
-        "1",
-        "--encoder",
-        "twin/model/record.json",
-        "published/model/record.json",
-    ]
-    monkeypatch.setattr("sys.argv", [*line, "--record", "fused/model/record.json"])
-    join_encoders.main()
+        {"method": {"module": "ensemble", "weights": [0.3, 0.7]}},
+        ["methods.ensemble", "models.ensemble", "models.readouts.pooling"],
+        run="uc",
+        seed="1",
+        encoder=["twin/model/record.json", "published/model/record.json"],
+        record="fused/model/record.json",
+    )
     expected = 0.3 * vectors_of(twin, roberta) + 0.7 * vectors_of(published, bert)
     return tmp_path / "fused/model", expected
 

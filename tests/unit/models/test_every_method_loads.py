@@ -104,7 +104,7 @@ def make_inputs(folder):
     jobs.call(
         "continue_mlm",
         mlm,
-        checkpoint_minutes="0",
+        checkpoint_minutes=0,
         encoder="toy",
         **files,
         history="mlm.parquet",
@@ -122,7 +122,7 @@ def train(name, method, encoders):
     jobs.call(
         "train_encoder",
         settings,
-        checkpoint_minutes="0",
+        checkpoint_minutes=0,
         run=name,
         seed="1",
         encoder=encoders,

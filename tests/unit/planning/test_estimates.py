@@ -5,7 +5,7 @@ import yaml
 
 from workflow_scripts.planning.estimates import Amount, Estimator, by
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.planning.plan import by_part, by_rule, read_from, requests, row_of
+from workflow_scripts.planning.plan import by_part, by_rule, read_from, requests
 from workflow_scripts.planning.rates import EncoderSize, Rates
 from workflow_scripts.provenance.closure import ROOT
 
@@ -17,7 +17,6 @@ def rate(value, basis="measured"):
 RATES = Rates.parse(
     {
         "gpu_tflops": rate(1, "assumed"),
-        "side_by_side": rate(1.5, "assumed"),
         "gpu_encoding_tflops": rate(0.5, "assumed"),
         "cpu_gflops": rate(50),
         "row_tokens": {"pairs": rate(20), "labelled": rate(10)},
@@ -98,16 +97,6 @@ def test_hours_of_a_training_are_views_and_passes_over_the_speed_of_the_gpu():
     hours = estimator(run).gpu_hours(run)
     assert hours.value == pytest.approx(6400 * 2 * 3 * FORWARD / 1e12 / 3600)
     assert hours.bases == {"assumed", "published"}
-
-
-def test_seeds_side_by_side_take_their_sum_over_what_is_gained():
-    alone = training("simcse", WIKI)
-    both = alone._replace(rule="train_encoder_seeds1_2", script="train_encoder", seeds=["1", "2"])
-    single, pair = (estimator(one).gpu_hours(one) for one in (alone, both))
-    assert pair.value == pytest.approx(single.value * 2 / 1.5) and pair.jobs == 1
-    assert [estimator(one).gigabytes(one).value for one in (alone, both)] == pytest.approx([0.4, 0.8])
-    row = row_of([both], estimator(both))
-    assert (row["jobs"], row["trainings"], row["h at most"]) == (1, 2, 8)
 
 
 def test_looking_at_the_development_set_counts_too():

@@ -19,7 +19,7 @@ def job(tmp_path):
     several = {f"scores/{tables[name]}": tables[name] for name in ("one", "two", "three", "four")}
     inputs = {"corpus": tables["corpus"]} | several
     start = job_record("make_table", settings={}, wildcards={"experiment": "demo"}, inputs={}, outputs=[])
-    return Job(start, inputs, {"table": tables["table"]}, {}, {}, {}, {})
+    return Job(start, inputs, {"table": tables["table"]}, {})
 
 
 def test_a_log_ends_with_rows_in_and_out_and_seconds(job, tmp_path):

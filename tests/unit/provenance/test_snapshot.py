@@ -26,8 +26,8 @@ def meanwhile(*arguments, **options):
     file.write_bytes(file.read_bytes() + {addition!r})
     return before(*arguments, **options)
 words.count_words = meanwhile
-sys.argv = ["count_words", *{arguments!r}]
-runpy.run_module("workflow_scripts.jobs.count_words", run_name="__main__")
+sys.argv = ["jobs", *{arguments!r}]
+runpy.run_module("workflow_scripts.jobs", run_name="__main__")
 """
 
 
@@ -53,7 +53,7 @@ def tree(tmp_path_factory):
 SETTINGS = {"peak_window": 1}
 
 
-def command_line(tree):
+def command_line(tree, settings=SETTINGS, **packages):
     """The job's, as its rule writes it."""
     code = tree / "code.json"
     if not code.exists():
@@ -65,11 +65,14 @@ def command_line(tree):
         meaning, packages = json.loads(run(tree, "-c", listed).stdout)
         code.write_text(json.dumps(meaning))
         (tree / "packages.json").write_text(json.dumps(packages))
-    return [
-        "--config", json.dumps({"words": SETTINGS}), "--code", "code.json",
-        "--packages", (tree / "packages.json").read_text(),
-        "--corpus", "toy", "--sentences", "train.parquet", "--counts", "words.parquet",
-    ]  # fmt: skip
+    files = {
+        "wildcards": {"corpus": "toy"},
+        "inputs": {"sentences": "train.parquet", "code": "code.json"},
+        "outputs": {"counts": "words.parquet"},
+        "operational": {},
+    }
+    planned = json.loads((tree / "packages.json").read_text()) | packages
+    return ["count_words", json.dumps({"settings": {"words": settings}, "packages": planned, "files": files})]
 
 
 def count_words(tree, file, addition):
@@ -116,7 +119,7 @@ def test_a_job_does_not_begin_with_other_code_than_it_was_planned_with(tree):
     before = file.read_bytes()
     file.write_bytes(before + b"\nEDITED = True\n")
     try:
-        ended = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments)
+        ended = run(tree, "-m", "workflow_scripts.jobs", *arguments)
     finally:
         file.write_bytes(before)
     assert ended.returncode == 1
@@ -125,12 +128,8 @@ def test_a_job_does_not_begin_with_other_code_than_it_was_planned_with(tree):
 
 
 def test_a_job_does_not_begin_with_other_packages_than_it_was_planned_with(tree):
-    arguments = command_line(tree)
-    place = arguments.index("--packages") + 1
-    planned = json.loads(arguments[place])
-    assert planned["pyarrow"] == version("pyarrow")
-    arguments[place] = json.dumps(planned | {"pyarrow": "0.1"})
-    ended = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments)
+    arguments = command_line(tree, pyarrow="0.1")
+    ended = run(tree, "-m", "workflow_scripts.jobs", *arguments)
     assert ended.returncode == 1
     assert f"pyarrow: {version('pyarrow')} where this job runs, 0.1 where it was planned" in ended.stderr
 
@@ -141,28 +140,27 @@ atexit.register(lambda: print("collects garbage:", gc.isenabled()))
 """
 
 
-def test_garbage_is_looked_for_once_a_job_has_read_its_command_line_and_not_while_it_loads(tree, tmp_path):
-    """What a process says of itself at its end: one that was asked for help, and one that did its work."""
-    (tmp_path / "sitecustomize.py").write_text(COLLECTS)
-    job = ("-m", "workflow_scripts.jobs.count_words")
+def test_garbage_is_looked_for_once_a_job_has_loaded_what_it_needs_and_not_before(tree, tmp_path):
+    """What a process says of itself at its end: one that was refused, and one that did its work."""
+    (tmp_path / "site-packages").mkdir()  # from where a job may load modules
+    (tmp_path / "site-packages/sitecustomize.py").write_text(COLLECTS)
+    job = ("-m", "workflow_scripts.jobs")
     shutil.rmtree(tree / ".kept", ignore_errors=True)
-    helped, worked = (
-        run(tree, *job, *arguments, PYTHONPATH=str(tmp_path))
-        for arguments in (["--help"], command_line(tree))
+    refused, worked = (
+        run(tree, *job, *arguments, PYTHONPATH=f"{tmp_path}/site-packages")
+        for arguments in (command_line(tree, pyarrow="0.1"), command_line(tree))
     )
-    assert helped.stdout.endswith("collects garbage: False\n")
+    assert refused.stdout.endswith("collects garbage: False\n")
     assert worked.returncode == 0 and worked.stdout.endswith("collects garbage: True\n"), worked.stderr
     Path(tree, "words.parquet").unlink()
-    other = run(tree, "-c", "import workflow_scripts.jobs", PYTHONPATH=str(tmp_path))
+    other = run(tree, "-c", "import workflow_scripts.jobs", PYTHONPATH=f"{tmp_path}/site-packages")
     assert other.stdout == "collects garbage: True\n"  # whoever else imports a script
 
 
 def test_a_record_holds_the_key_of_its_settings_inputs_and_code(tree):
-    arguments = command_line(tree)
     keys = set()
     for settings in ({"peak_window": 1}, {"peak_window": 1.0}, {"peak_window": 2}):
-        arguments[1] = json.dumps({"words": settings})
-        ended = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments)
+        ended = run(tree, "-m", "workflow_scripts.jobs", *command_line(tree, settings))
         assert ended.returncode == 0, ended.stderr
         keys.add(read_record(tree / "words.parquet").key)
         Path(tree, "words.parquet").unlink()
@@ -173,13 +171,13 @@ def test_the_processes_of_one_training_share_what_is_kept(tree):
     """Of those that torchrun starts, the first alone puts files back; the others leave too."""
     arguments = command_line(tree)
     shutil.rmtree(tree / ".kept", ignore_errors=True)
-    first = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments)
+    first = run(tree, "-m", "workflow_scripts.jobs", *arguments)
     assert first.returncode == 0 and "done before" not in first.stdout
     Path(tree, "words.parquet").unlink()
-    second = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments, RANK="1")
+    second = run(tree, "-m", "workflow_scripts.jobs", *arguments, RANK="1")
     assert second.returncode == 0 and second.stdout == ""
     assert not (tree / "words.parquet").exists()
-    third = run(tree, "-m", "workflow_scripts.jobs.count_words", *arguments, RANK="0")
+    third = run(tree, "-m", "workflow_scripts.jobs", *arguments, RANK="0")
     assert "done before by the same job, put back from .kept/words.parquet" in third.stdout
     assert (tree / "words.parquet").samefile(tree / ".kept/words.parquet/words.parquet")
 
@@ -210,7 +208,7 @@ def test_a_module_from_elsewhere_ends_a_job(tree, tmp_path):
     (tree / "words.parquet").unlink(missing_ok=True)
     shutil.rmtree(tree / ".kept", ignore_errors=True)
     with (tree / "job.log").open("w+") as log:
-        command = [sys.executable, "-m", "workflow_scripts.jobs.count_words", *command_line(tree)]
+        command = [sys.executable, "-m", "workflow_scripts.jobs", *command_line(tree)]
         environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{tree}", "PYTHONSAFEPATH": "1"}
         code = subprocess.run(command, cwd=tree, env=environment, stdout=log, stderr=log, check=False)
         log.seek(0)

@@ -1,9 +1,7 @@
 """A small study made up for reporting: its artefacts as the pipeline leaves them."""
 
-import importlib
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.jobs import planned_code
+from tests.jobs import begin_here, call_of
 from workflow_scripts.columns.claims import CLAIMS
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, SENTENCES, WORD_COUNTS
 from workflow_scripts.columns.scores import SIMILARITIES
@@ -237,11 +235,13 @@ class Study:
         ]
         return pa.Table.from_pylist(rows, schema=CONTAMINATION)
 
-    def jobs(self) -> list[tuple[str, list[str]]]:
-        """Rule and command line of every job of the reporting stage, in order; writes their inputs."""
+    def jobs(self) -> list[tuple[str, dict[str, Any]]]:
+        """Rule and call of every job of the reporting stage, in order; writes their inputs."""
         tables, figures = self.root / "tables", self.root / "figures" / "lab"
         scores = self.scores()
         table = tables / "lab.parquet"
+        for run in (run for run in self.runs if run[1]):
+            self.speed(*run)
         corpus = self.corpus()
         histories = self.histories(corpus)
         sources = {"learning_curves": histories, "cosine_density": self.similarities()}
@@ -264,7 +264,7 @@ class Study:
                     settings,
                     experiment="lab",
                     figure=name,
-                    inputs=files,
+                    files=files,
                     svg=figures / f"{name}.svg",
                     data=figures / f"{name}.parquet",
                 )
@@ -281,7 +281,6 @@ class Study:
                 captions=[ROOT / f"resources/captions/{name}.rst" for name in sources],
                 **corpus,
                 histories=histories,
-                speeds=[self.speed(*run) for run in self.runs if run[1]],
                 published=sorted((ROOT / "resources/published").glob("*.csv")),
                 ledger=[ROOT / f"resources/ledger/{paper}.yaml" for paper in PAPERS],
                 report=self.root / "report.html",
@@ -304,22 +303,9 @@ def figure_settings(module: str, config: dict[str, Any], title: str) -> dict[str
     }
 
 
-def command(rule: str, settings: dict[str, Any], **arguments: Any) -> tuple[str, list[str]]:
-    """A rule and its entry script's command line."""
-    line = [*planned_code(rule), "--config", json.dumps(settings)]
-    for name, value in arguments.items():
-        line += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
-    return rule, line
-
-
-def run_job(rule: str, line: list[str]) -> None:
-    """Run an entry script in this process."""
-    before = sys.argv
-    sys.argv = [rule, *line]
-    try:
-        importlib.import_module(f"workflow_scripts.jobs.{rule}").main()
-    finally:
-        sys.argv = before
+def command(rule: str, settings: dict[str, Any], **named: Any) -> tuple[str, dict[str, Any]]:
+    """A rule and a call of its job."""
+    return rule, call_of(rule, settings, **named)
 
 
 @contextmanager
@@ -340,8 +326,8 @@ def finish(folder: Path, **changes: Any) -> Path:
         study = Study(Path("results/demo"))
         for name, value in changes.items():
             setattr(study, name, value)
-        for rule, line in study.jobs():
-            run_job(rule, line)
+        for rule, call in study.jobs():
+            begin_here(rule, call)
     return folder / "results/demo"
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.browser import CHROMIUM, WHY_NOT, dom_of
-from tests.unit.reporting.conftest import Study, inside, run_job
+from tests.jobs import begin_here
+from tests.unit.reporting.conftest import Study, inside
 from workflow_scripts.audit.diff import contents_equal
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import page_text, read_record, verify_checksum, write_page
@@ -282,7 +283,7 @@ def test_a_figure_of_a_strangers_is_not_drawn_into_the_page(finish_study, tmp_pa
         (line,) = (line for rule, line in Study(Path("results/demo")).jobs() if rule == "write_report")
         write_page(figure, text, read_record(figure))
         with pytest.raises(DataError, match=r"cosine_density.svg: holds an element .*script"):
-            run_job("write_report", line)
+            begin_here("write_report", line)
 
 
 def test_a_damaged_file_of_speeds_is_named(finish_study, tmp_path):
@@ -294,9 +295,9 @@ def test_a_damaged_file_of_speeds_is_named(finish_study, tmp_path):
         whole = speed.read_bytes()
         speed.write_bytes(whole[:-9])
         with pytest.raises(DataError, match=r"seed1\.speed\.parquet: no table of speeds\. Delete it"):
-            run_job("write_report", line)
+            begin_here("write_report", line)
         speed.unlink()
-        run_job("write_report", line)
+        begin_here("write_report", line)
         text = " ".join(Page(Path("results/demo/report.html").read_text()).text.split())
     assert "150 to 165not measuredseed 1: step 125" in text  # of two seeds there is no sum over three
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from tests.unit.reporting.conftest import SIGNIFICANCE, command, inside, run_job
+from tests.jobs import begin_here
+from tests.unit.reporting.conftest import SIGNIFICANCE, command, inside
 from tests.verbs import data, printed
 from workflow_scripts.audit.lock import printed as printed_numbers
 from workflow_scripts.audit.printing import latex_of
@@ -250,7 +251,7 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
             write_table(file, score_table([scores[part]], run=RUNS[0], seed="0", suite="sts"), made)
             Path(outputs[part]).parent.mkdir(parents=True)
             line = command(rule, settings, experiment="t", scores=[file], published=[], table=outputs[part])
-            run_job(*line)
+            begin_here(*line)
             assert read_record(Path(outputs[part])).rule == rule
         line = [sys.executable, "-m", "workflow_scripts", "show", Path(outputs["table"]).absolute()]
     shown = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout

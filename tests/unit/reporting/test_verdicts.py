@@ -325,5 +325,5 @@ def test_scores_of_the_extraction_study_are_told_from_those_of_runs_whatever_rul
         written(Path("isotropy.parquet"), cell, "fit_wikitext", {}, representation="plain"),
     ]
     start = job_record("judge_claims", settings={}, inputs={}, outputs=[])
-    found = _material(Job(start, {f"scores/{file}": file for file in files}, {}, {}, {}, {}, {}))
+    found = _material(Job(start, {f"scores/{file}": file for file in files}, {}, {}))
     assert list(found.scores) == [S] and len(found.extraction) == 2 and list(found.labels) == ["plain"]

@@ -14,7 +14,7 @@ from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.settings.readouts import ReadoutConfig
 from workflow_scripts.settings.start import Size, Start
-from workflow_scripts.settings.training import TrainingBlock
+from workflow_scripts.settings.training import Training
 
 METHODS = merged_config(ROOT, DEMO)["methods"]
 SMALL = Start(encoder="toy", sizes=[Size(2, 32)])
@@ -61,14 +61,8 @@ def test_what_a_method_needs_is_what_its_module_does(name):
 
 @pytest.mark.parametrize(("epochs", "steps"), list(product((None, 2), (None, 9))))
 def test_a_training_has_epochs_or_steps(epochs, steps):
-    settings = TRAINING | {"epochs": epochs, "max_steps": steps, "together": 1}
-    assert refused(TrainingBlock, settings) == ((epochs is None) == (steps is None))
-
-
-@pytest.mark.parametrize(("gpus", "together"), list(product((1, 2), (1, 2))))
-def test_only_trainings_of_one_gpu_share_it(gpus, together):
-    settings = TRAINING | {"gpus": gpus, "together": together}
-    assert refused(TrainingBlock, settings) == (gpus == together == 2)
+    settings = TRAINING | {"epochs": epochs, "max_steps": steps}
+    assert refused(Training, settings) == ((epochs is None) == (steps is None))
 
 
 def test_masked_words_are_trained_by_one_process_and_heads_share_the_width():

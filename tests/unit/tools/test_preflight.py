@@ -11,7 +11,6 @@ from tests.planning import DEMO, ROOT, run
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.queue import PLUGIN_CALLS
-from workflow_scripts.graph.sbatch import Settings
 from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.settings.start import Size
@@ -20,7 +19,6 @@ from workflow_scripts.tools.preflight import (
     disk,
     folders,
     gpu_gigabytes,
-    group_of,
     local_rules,
     memory,
     packages,
@@ -210,17 +208,6 @@ def test_a_profile_is_named_where_it_lies(tmp_path, monkeypatch):
     (tmp_path / "config/config.yaml").touch()
     with pytest.raises(ConfigError, match=rf"Known: {ROOT}/slurm\.$"):
         check_profile("conf")
-
-
-def test_joint_evaluations_are_in_the_group_that_their_rule_names():
-    settings = Settings(None, groups={"evaluate_sts": "mine"})
-
-    def group(rule, gpus=0):
-        return group_of(Job(rule, {}, {}, [], [], gpus, 1, script="evaluate_sts"), settings)
-
-    assert [group("evaluate_sts"), group("evaluate_lee_with_lee_space"), group("evaluate_lee_with_lee_space", 1)] == [
-        "mine", "evaluations", "",
-    ]  # fmt: skip
 
 
 def test_a_rule_that_a_loop_names_makes_no_other_a_local_one(tmp_path):
