@@ -14,14 +14,17 @@ import pytest
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance import closure
 
-NO_JOBS = {"settings.study", "settings.extraction.study", "graph.checks", "tools.schema", "audit.records"}
-"""Run by hand, or imported by what is, and import modules by name."""
-
 MODULES = sorted(
     path.relative_to(closure.PACKAGE).with_suffix("").as_posix().replace("/", ".")
     for path in closure.PACKAGE.rglob("*.py")
     if path.name not in ("__init__.py", "__main__.py")
 )
+
+
+BY_FILES = {"workflow_scripts/settings/study.py", "workflow_scripts/settings/extraction/study.py"}
+"""They import modules by the names of files, as the graph may, and no job."""
+NO_JOBS = {"audit.records"} | {module for module in MODULES if BY_FILES & set(closure.code_files(module))}
+"""Run by hand or by Snakemake, or imported by what is, and import modules by name."""
 
 
 @pytest.fixture
