@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from workflow_scripts.audit.lookup import artefact_record
-from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
 from workflow_scripts.audit.printing import Answer
-from workflow_scripts.audit.stale import Staleness, is_timing, stale
+from workflow_scripts.audit.stale import Staleness, stale
 from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.planning.graph import Job, add_configfile, planned
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.record import Record
@@ -46,12 +46,11 @@ def adopt(configfiles: list[str]) -> Adopted:
         ConfigError: if Snakemake does not accept the configuration, or is running in this folder.
         DataError: if something stale cannot be kept; nothing is taken away.
     """
-    jobs = plan(configfiles)
-    found = stale(jobs)
+    graph = planned([], configfiles)
+    found = stale(graph)
     records = {name: artefact_record(Path(name)) for name in (*found.fresh, *found.stale)}
-    writers = by_file(jobs)
     for name in found.stale:
-        job = job_writing(records[name], writers)
+        job = graph.writer(records[name])
         assert job is not None  # else it would not be stale
         _keep(name, job, records[name])
     whole = [name for name in found.fresh if _is_whole(records[name], found)]
@@ -93,7 +92,7 @@ def _keep(name: str, job: Job, record: Record) -> None:
     """
     paths = [Path(output) for output in record.outputs]
     artefacts = [path.parent if path.name == RECORD_FILE else path for path in paths]
-    timings = [Path(value) for values in job.arguments.values() for value in values if _measures(job, value)]
+    timings = [Path(path) for path in job.timings]
     if kept.holds(artefacts, timings, record.key):
         return
     gone = [path.as_posix() for path in (*artefacts, *timings) if not path.exists()]
@@ -106,11 +105,6 @@ def _keep(name: str, job: Job, record: Record) -> None:
         )
     kept.keep(artefacts, timings, record.key)
     assert all((kept.folder_of(artefacts) / path.name).exists() for path in (*artefacts, *timings)), name
-
-
-def _measures(job: Job, path: str) -> bool:
-    """Whether a job writes its speeds there; those that it shows are in folders of other rules."""
-    return is_timing(path) and Path(path).parts[2:3] == (job.rule,)
 
 
 def _remove(artefact: Path) -> None:

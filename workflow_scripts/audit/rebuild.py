@@ -19,11 +19,11 @@ from typing import NamedTuple
 from workflow_scripts.audit.compare import Change, compare, facts
 from workflow_scripts.audit.diff import contents_equal
 from workflow_scripts.audit.lookup import artefact_at, artefact_record, checksum_at, made_by, name_of
-from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
 from workflow_scripts.audit.printing import Answer, Rows, rows_of
 from workflow_scripts.audit.verify import studies_of, unchecked
 from workflow_scripts.errors import DataError, how_to_make
 from workflow_scripts.graph.code import FOLDER as CODE
+from workflow_scripts.planning.graph import Job, add_configfile, planned
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.record import Record
 
@@ -65,7 +65,7 @@ def rebuild(path: Path, configfiles: list[str], *, cores: int | None) -> list[Re
 
 
 def _job_of(record: Record, name: str, configfiles: list[str]) -> Job:
-    job = job_writing(record, by_file(plan(configfiles)))
+    job = planned([], configfiles).writer(record)
     if job is None:
         raise DataError(
             f"{name}: no job of this configuration writes it. Give the right configuration with --configfile."
@@ -80,7 +80,7 @@ def _run_job(job: Job, record: Record, here: Path, folder: Path) -> None:
     """
     (folder / CODE).parent.mkdir(parents=True)
     (folder / CODE).symlink_to(here / CODE)
-    for path in sorted({value for values in job.arguments.values() for value in values} - {*record.outputs}):
+    for path in sorted({*job.inputs, *job.timings}):
         artefact = artefact_at(path)
         if (here / artefact).exists() and not (folder / artefact).exists():
             (folder / artefact).parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def _run_job(job: Job, record: Record, here: Path, folder: Path) -> None:
                 shutil.copyfile(here / artefact, folder / artefact)
             else:
                 (folder / artefact).symlink_to(here / artefact)
-    _run(job.command, folder, here, made_by(record))
+    _run([sys.executable, "-m", "workflow_scripts.jobs", job.rule], folder, here, made_by(record), job.call)
 
 
 def _run_everything(target: str, here: Path, folder: Path, configfiles: list[str], cores: int) -> None:
@@ -101,11 +101,11 @@ def _run_everything(target: str, here: Path, folder: Path, configfiles: list[str
     _run([sys.executable, *command], folder, folder, "snakemake")
 
 
-def _run(command: list[str], folder: Path, code: Path, what: str) -> None:
+def _run(command: list[str], folder: Path, code: Path, what: str, given: str = "") -> None:
     python = Path(sys.executable).parent  # jobs call python or torchrun without a path
     more = {**_THREADS, "PYTHONPATH": str(code), "PATH": f"{python}:{os.environ['PATH']}"}
     job = subprocess.run(
-        command, cwd=folder, env=os.environ | more, capture_output=True, text=True, check=False
+        command, cwd=folder, env=os.environ | more, input=given, capture_output=True, text=True, check=False
     )
     if job.returncode != 0:
         last = (job.stderr.strip() or job.stdout.strip() or "nothing printed").splitlines()[-1]

@@ -10,16 +10,16 @@ records. Exit code 1 if anything is stale or missing; --json names every artefac
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from workflow_scripts.audit.compare import HASHES, Change, compare, facts
 from workflow_scripts.audit.lookup import identity_at, is_outside, key_of, made_by
-from workflow_scripts.audit.plan import Job, add_configfile, by_file, job_writing, plan
 from workflow_scripts.audit.printing import Answer, Row, Rows, rows_of
 from workflow_scripts.audit.verify import Verifier, unchecked
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.planning.graph import Graph, Job, add_configfile, planned
+from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 
@@ -74,25 +74,20 @@ def _cause(change: Change) -> Change:
     return change._replace(a=str(change.a)[:_SHOWN], b=str(change.b)[:_SHOWN])
 
 
-def stale(jobs: Iterable[Job]) -> Staleness:
+def stale(graph: Graph) -> Staleness:
     """Compare the jobs of the present configuration with the artefacts that exist.
 
     Raises:
         ConfigError: if the jobs belong to no study.
     """
-    jobs = list(jobs)
-    files = {value for job in jobs for values in job.arguments.values() for value in values}
-    names = {"/".join(Path(file).parts[:2]) for file in files if Path(file).parts[0] == "results"}
+    made = {file for job in graph.jobs for file in job.outputs if file not in job.timings}
+    names = {"/".join(Path(file).parts[:2]) for file in made if file.startswith("results/")}
     if not names:
         raise ConfigError("this configuration runs no job. Give another one with --configfile.")
     verifier = unchecked(Path(name) for name in sorted(names) if Path(name).is_dir())
-    found = Staleness(jobs=len(jobs))
-    read = {given.path for record in verifier.records.values() for given in record.inputs.values()}
-    made = {file for file in files if file.startswith("results/") or (is_timing(file) and file in read)}
-    found.missing = sorted(file for file in made if not Path(file).exists())
-    writers = by_file(jobs)
+    found = Staleness(jobs=len(graph.jobs), missing=sorted(file for file in made if not Path(file).exists()))
     for name, record in verifier.records.items():
-        job = job_writing(record, writers)
+        job = graph.writer(record)
         if job is None:
             found.unasked.append(name)
         elif changes := reasons(record, job):
@@ -126,45 +121,25 @@ def reasons(record: Record, job: Job) -> list[Change]:
 def _as_planned(record: Record, job: Job) -> Record:
     """The record of what the job would make now; a missing input, which is a finding of its own, counts as it was."""
     was = {given.path: given.sha256 for given in record.inputs.values()}
-    read = read_by(job, record)
     inputs = {
-        role if role in record.inputs else f"{role}/{path}": Input(path=path, sha256=_identity(path, was))
-        for role, paths in job.arguments.items()
-        for path in paths
-        if role not in record.wildcards and path in read
+        role: Input(path=path.as_posix(), sha256=_identity(path, was))
+        for role, path in by_name(job.roles).items()
     }
     outside = {role: given for role, given in record.inputs.items() if is_outside(given.path)}
     decides = {
-        "wildcards": {name: job.arguments[name][0] for name in record.wildcards if name in job.arguments},
+        "wildcards": dict(job.wildcards),
         "settings": canonical(job.settings),
         "inputs": inputs | outside,
-        "meaning": job.meaning,
-        "packages": job.packages,
+        "meaning": dict(job.meaning),
+        "packages": dict(job.packages),
     }
     return record.model_copy(update=decides)
 
 
-def _identity(path: str, was: dict[str, str]) -> str:
-    if not Path(path).exists():
-        return was.get(path, "missing")
-    return identity_at(Path(path)) or sha256_of(Path(path))
-
-
-def read_by(job: Job, record: Record) -> set[str]:
-    """Files that the job of ``record`` would read.
-
-    That is all it is given but wildcards, its outputs, and speeds that it writes or shows.
-    """
-    named = {
-        value for role, values in job.arguments.items() if role not in record.wildcards for value in values
-    }
-    was = {given.path for given in record.inputs.values()}
-    return {value for value in named - {*record.outputs} if value in was or not is_timing(value)}
-
-
-def is_timing(path: str) -> bool:
-    """Whether a file of a job holds measured times or speeds, which differ from run to run."""
-    return Path(path).parts[0] == "benchmarks"
+def _identity(path: Path, was: dict[str, str]) -> str:
+    if not path.exists():
+        return was.get(path.as_posix(), "missing")
+    return identity_at(path) or sha256_of(path)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -174,7 +149,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def answer(args: argparse.Namespace) -> Answer:
     """Causes, and how much follows from each; a run would do nothing where there are none."""
-    found = stale(plan(args.configfile))
+    found = stale(planned([], args.configfile))
     lines = [f"missing: {path}" for path in found.missing]
     lines += [f"not asked for by this configuration: {path}" for path in found.unasked]
     verdict = f"{found.jobs} jobs: {len(found.fresh)} artefacts up to date, {len(found.stale)} stale, "

@@ -1,4 +1,4 @@
-"""The jobs of a study and the experiments that need them, from Snakemake's dry run."""
+"""The jobs of a study, from Snakemake's dry run: the one reader of its plan, behind every verb that asks for jobs."""
 
 import argparse
 import contextlib
@@ -7,7 +7,8 @@ import json
 import logging
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.graph.yaml_files import configfiles_of, reading_findings
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.job import TIMINGS
+from workflow_scripts.provenance.record import Record
 
 SHARED = "report"
 """The part of a study that no experiment needs: its page, and whatever is shown only there."""
@@ -35,8 +38,8 @@ class Job(NamedTuple):
     """Its slice of the configuration."""
     inputs: Sequence[str]
     outputs: Sequence[str]
-    gpus: int
-    minutes: int
+    gpus: int = 0
+    minutes: int = 0
     """The time limit declared by its rule."""
     min_rows: int = 1
     """The least that a dataset must have."""
@@ -47,6 +50,16 @@ class Job(NamedTuple):
     log: str = ""
     times: str = ""
     """The file of its time and memory."""
+    roles: Mapping[str, str | list[str]] = {}
+    """Its inputs by role, one path or several, without the list of its code."""
+    timings: Sequence[str] = ()
+    """Those of its outputs that hold speeds."""
+    meaning: Mapping[str, str] = {}
+    """Files of its code and the hashes of their meaning."""
+    packages: Mapping[str, str] = {}
+    """Versions of the packages behind it."""
+    call: str = ""
+    """The JSON that its entry script reads."""
 
     @property
     def part(self) -> str | None:
@@ -67,8 +80,10 @@ class Graph:
         """The job that makes a file; None for a file that no job makes."""
         return self.jobs[self._makers[file]] if file in self._makers else None
 
-    def _numbers(self, files: Iterable[str]) -> Iterator[int]:
-        return (self._makers[file] for file in files if file in self._makers)
+    def writer(self, record: Record) -> Job | None:
+        """The job that would write the artefact of a record; None where none would."""
+        job = self.maker(record.outputs[0])
+        return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
 
     def parts(self) -> dict[str, list[Job]]:
         """Each experiment with all jobs behind it; the last part holds the jobs that no experiment needs.
@@ -92,7 +107,7 @@ class Graph:
             number = pending.pop()
             if number not in found:
                 found.add(number)
-                pending.extend(self._numbers(self.jobs[number].inputs))
+                pending += (self._makers[file] for file in self.jobs[number].inputs if file in self._makers)
         return found
 
 
@@ -103,23 +118,28 @@ class _Listener(logging.Filter):
         super().__init__()
         self.jobs: list[Job] = []
         self.complaints: list[str] = []
+        self._listed = cache(
+            lambda code: json.loads(Path(code).read_text("utf-8"))
+        )  # jobs of a rule share theirs
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno >= logging.ERROR:
             self.complaints += [line for line in record.getMessage().splitlines() if line.strip()]
         elif getattr(getattr(record, "event", None), "value", None) == "job_info" and record.shellcmd:  # type: ignore[attr-defined]
-            self.jobs.append(_job(record))
+            self.jobs.append(_job(record, self._listed))
         return True
 
 
-def _job(record: Any) -> Job:
+def _job(record: Any, listed: Callable[[str], Mapping[str, str]]) -> Job:
+    """The job of a message of Snakemake's; ``listed`` reads the meaning of its code from a file."""
     found = CALLS.search(record.shellcmd)
     assert found, f"rule {record.rule_name}: a command that calls no entry script"
     call = json.loads(found[2])
-    operational = call["files"]["operational"]
+    files, operational = call["files"], call["files"]["operational"]
+    roles = files["inputs"]
     return Job(
         rule=record.rule_name,
-        wildcards=dict(record.wildcards or {}),
+        wildcards=files["wildcards"],
         settings=call["settings"],
         inputs=list(record.input),
         outputs=list(record.output),
@@ -130,6 +150,11 @@ def _job(record: Any) -> Job:
         queued=dict(record.resources.items()),
         log=next(iter(record.log or ()), ""),
         times=record.benchmark or "",
+        meaning=listed(roles.pop("code")),
+        roles=roles,
+        timings=[path for role, path in files["outputs"].items() if role in TIMINGS],
+        packages=call["packages"],
+        call=found[2],
     )
 
 
@@ -145,14 +170,23 @@ def study_in(root: Path, configfiles: Iterable[str], config: Mapping[str, Any] |
     return open_study(merged(files, as_in_a_file(config or {})), [], root)
 
 
+def add_configfile(parser: argparse.ArgumentParser) -> None:
+    """Declare the argument that selects the configuration."""
+    parser.add_argument(
+        "--configfile",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="as for snakemake, such as config/demo.yaml; default: the base configuration alone; -- ends them",
+    )
+
+
 def add_targets(parser: argparse.ArgumentParser) -> None:
     """Declare what a verb takes that plans targets of a study."""
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study"
     )
-    parser.add_argument(
-        "--configfile", nargs="+", default=[], metavar="FILE", help="as for snakemake; -- ends them"
-    )
+    add_configfile(parser)
 
 
 def planned(

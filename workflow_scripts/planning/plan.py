@@ -18,7 +18,7 @@ from pathlib import Path
 
 from workflow_scripts.audit.printing import Answer, Row, Rows
 from workflow_scripts.graph.runs import paper_of
-from workflow_scripts.planning.estimates import Amount, Calls, Estimator, by
+from workflow_scripts.planning.estimates import Calls, Estimator, by
 from workflow_scripts.planning.graph import SHARED, Graph, Job, add_targets, planned
 from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.provenance.closure import ROOT
@@ -55,13 +55,12 @@ def row_of(jobs: list[Job], estimator: Estimator) -> Row:
     return {
         "jobs": len(jobs),
         "trainings": sum(job.rule == "train_encoder" for job in jobs),
-        "GPU h": known(hours),
+        "GPU h": hours.value,
         "unknown": hours.unknown,
-        "disk, GB": known(gigabytes),
+        "disk, GB": gigabytes.value,
         "unknown GB": gigabytes.unknown,
         "memory, GB": max((float(job.queued.get("mem_mb", 0)) for job in jobs), default=0) / 1000,
         "h at most": max((job.minutes for job in jobs), default=0) / 60,
-        "GPU h rest on": sorted(hours.bases),
     }
 
 
@@ -129,8 +128,3 @@ def added(numbers: Iterable[float | None]) -> float | None:
     """The sum; None if one of the numbers is unknown."""
     listed = list(numbers)
     return None if None in listed else sum(number for number in listed if number is not None)
-
-
-def known(amount: Amount) -> float | None:
-    """The sum of the known contributions; None if there are only unknown ones."""
-    return None if amount.unknown and not amount.jobs else amount.value

@@ -101,7 +101,8 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
     yield from folders(study.config)
     estimator = Estimator(graph, read_rates(ROOT / "config/rates.yaml"), ROOT)
     yield disk(
-        by(graph.jobs, estimator.gigabytes).value, shutil.disk_usage(_nearest(Path("results"))).free / 1e9
+        by(graph.jobs, estimator.gigabytes).value or 0.0,
+        shutil.disk_usage(_nearest(Path("results"))).free / 1e9,
     )
     if profile and (settings := settings_of(["--profile", profile])):
         yield from cluster(graph, settings)

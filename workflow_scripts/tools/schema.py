@@ -1,6 +1,8 @@
 """Print the JSON Schema of the configuration, or of a grid or a file of claims: an editor then knows every key.
 
-python -m workflow_scripts schema > .vscode/semblance.schema.json
+Each key has its type, its range and its description.
+
+  python -m workflow_scripts schema > .vscode/semblance.schema.json
 """
 
 import argparse

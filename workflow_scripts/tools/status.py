@@ -66,9 +66,8 @@ def _seen(job: Job, queued: Queued | None) -> Seen:
     if queued is not None:
         again = f", try {queued.attempt}" if queued.attempt > 1 else ""
         return Seen(job, "queued", f"SLURM job {queued.number} is {queued.state.lower()}{again}")
-    if _changed(Path(job.log)) > _changed(
-        Path(job.times)
-    ):  # Snakemake writes its time when a job has ended well
+    has_ended_well = _changed(Path(job.log)) <= _changed(Path(job.times))  # which Snakemake writes then
+    if not has_ended_well and not _has_made_all(job):
         return Seen(job, "failed", why(job))
     return Seen(job, "to come", "")
 
@@ -83,11 +82,13 @@ def is_running(job: Job) -> bool:
     except OSError:
         return False
     written = map(_changed, (Path(job.log), lock, checkpoints_of(job) / FILE))
-    return bool(held) and not _has_made_all(job, lock) and time.time() - max(written) < SILENT_SECONDS
+    return bool(held) and not _has_made_all(job) and time.time() - max(written) < SILENT_SECONDS
 
 
-def _has_made_all(job: Job, lock: Path) -> bool:
-    return all(_changed(Path(file)) >= _changed(lock) for file in job.outputs)
+def _has_made_all(job: Job) -> bool:
+    """Whether all files of a job are there, and younger than its beginning."""
+    begun = _changed(Path(f"{job.log}.lock"))
+    return all(_changed(Path(file)) >= begun > 0 for file in job.outputs)
 
 
 def _changed(path: Path) -> float:

@@ -1,38 +1,29 @@
 """What adopt takes away is kept, with the times that its job wrote; what cannot be kept stays."""
 
-import ast
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.unit.audit.conftest import STUDY
+from tests.unit.audit.test_stale import planned_like
 from workflow_scripts.audit import adopt as module
 from workflow_scripts.audit.adopt import adopt
-from workflow_scripts.audit.plan import _DECIDES_NOTHING, _jobs
-from workflow_scripts.audit.stale import stale
 from workflow_scripts.errors import DataError
+from workflow_scripts.planning.graph import Graph
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import check_model_folder, read_record
-from workflow_scripts.provenance.closure import ROOT
 
 RUN = Path(STUDY, "runs/plain/seed1")
 SPEED = Path("benchmarks/study/train_encoder/plain/seed1.speed.parquet")
-OPERATIONAL = "--checkpoint_minutes 0.5 --gpus 0 --min_rows 1 --service '{\"workers\": 2}'"
 
 
 def training(temperature):
-    """The command of one training, read back, as it is planned with this temperature."""
+    """The one training, as it is planned with this temperature."""
     record = read_record(RUN / "model")
-    Path("code.json").write_text(json.dumps(record.meaning))
     settings = record.settings | {"method": record.settings["method"] | {"temperature": temperature}}
-    line = (
-        f"train_encoder --code code.json --packages '{json.dumps(record.packages)}' "
-        f"--config '{json.dumps(settings)}' --run plain --seed 1 {OPERATIONAL} "
-        f"--encoder {record.inputs['encoder'].path} --corpus {record.inputs['corpus'].path} "
-        f"--record {RUN}/model/record.json --history {RUN}/history.parquet --speed {SPEED} >{RUN}.log"
-    )
-    return list(_jobs(Path(), "python", line))
+    outputs = [*record.outputs, SPEED.as_posix()]
+    job = planned_like(record)._replace(settings=settings, outputs=outputs, timings=[SPEED.as_posix()])
+    return Graph([job])
 
 
 @pytest.fixture
@@ -41,19 +32,12 @@ def planned(root, monkeypatch):
     monkeypatch.setattr(module, "_note", lambda *_: None)
     SPEED.parent.mkdir(parents=True)
     SPEED.write_bytes(b"fast")
-    return lambda temperature: monkeypatch.setattr(module, "plan", lambda *_: training(temperature))
+    return lambda temperature: monkeypatch.setattr(module, "planned", lambda *_: training(temperature))
 
 
-def test_settings_that_decide_no_result_are_no_inputs(planned):
-    found = stale(training(0.05))
-    assert found.stale == {} and len(found.fresh) == 2
-
-
-def test_the_names_of_such_settings_are_those_of_the_jobs():
-    scripts = [ast.parse(path.read_text()) for path in (ROOT / "workflow_scripts/jobs").glob("*.py")]
-    given = [node for script in scripts for node in ast.walk(script) if isinstance(node, ast.keyword)]
-    named = {name for one in given if one.arg == "operational" for name in ast.literal_eval(one.value)}
-    assert named and named | {"service"} == _DECIDES_NOTHING
+def test_what_is_up_to_date_is_not_taken_away(planned):
+    planned(0.05)
+    assert adopt([]).taken_away == [] and (RUN / "model").exists()
 
 
 def test_a_model_that_is_taken_away_is_kept_with_its_speed(planned):

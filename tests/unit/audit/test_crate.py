@@ -149,11 +149,6 @@ def test_a_failed_job_is_a_failed_action_with_its_error_and_log(crate):
     assert {found[name]["actionStatus"] for name in others} == {"http://schema.org/CompletedActionStatus"}
 
 
-def test_the_same_study_gives_the_same_metadata(crate, root):
-    write_crate(Path(STUDY), Path("again"), whole=True)
-    assert (crate / METADATA).read_bytes() == Path("again", METADATA).read_bytes()
-
-
 def test_nothing_damaged_is_exported_and_nothing_is_overwritten(crate, root):
     Path("file").write_text("")
     with pytest.raises(DataError, match="file is a file, not a folder"):

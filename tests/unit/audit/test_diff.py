@@ -157,14 +157,6 @@ def test_equal_contents_are_seen_under_other_records(root):
         assert not contents_equal(Path("a.parquet" if "parquet" in path else "a.svg"), Path(path)), path
 
 
-def test_equal_records_and_other_contents_are_a_difference(root):
-    record = read_record(Path(STUDY, "tables/main.parquet"))
-    write_table(Path("a.parquet"), pa.table({"a": [1]}), record)
-    write_table(Path("b.parquet"), pa.table({"a": [2]}), record)
-    found = diff(Path("a.parquet"), Path("b.parquet"))
-    assert (found.changes, found.none) == ([], False)
-
-
 def test_a_damaged_or_foreign_file_is_not_compared(root):
     table = Path(STUDY, "tables/main.parquet")
     with pytest.raises(DataError, match=r"prompt\.txt: not an artefact"):

@@ -62,10 +62,6 @@ def test_inputs_come_in_the_order_of_the_record(root, monkeypatch):
     assert [*explain(TABLE).inputs] == [*reversed(record.inputs)]
 
 
-def test_a_file_of_a_model_folder_stands_for_the_folder(root):
-    assert explain(Path(STUDY, "runs/plain/seed1/model/1_Pooling/config.json")).path.endswith("seed1/model")
-
-
 def test_what_was_shown_is_not_repeated(root):
     chain = explain(Path(STUDY, "report.html"))
     figure, table = chain.inputs["figure"], chain.inputs["table"]
@@ -87,13 +83,6 @@ def test_an_input_that_is_no_longer_the_one_read_says_so(root, study):
     assert model.inputs["encoder"].state == "damaged"
 
 
-def test_a_damaged_file_that_still_has_its_record_is_explained_as_damaged(root):
-    weights = Path(STUDY, "runs/plain/seed1/model/model.safetensors")
-    weights.write_bytes(b"damaged")
-    assert explain(weights).state == "damaged"
-    assert explain(TABLE).state == "as recorded"
-
-
 @pytest.mark.parametrize(
     "name", ["resources/prompt.txt", "results/absent.parquet", f"{STUDY}/tables/main.parquet"]
 )
@@ -102,11 +91,6 @@ def test_what_cannot_be_explained_is_one_line(root, name):
         Path(name).write_bytes(Path(name).read_bytes()[:100])
     with pytest.raises(DataError, match=name):
         explain(Path(name))
-
-
-def test_a_folder_that_is_no_artefact_is_called_that(root):
-    with pytest.raises(DataError, match="datasets: not an artefact"):
-        explain(Path(STUDY, "datasets"))
 
 
 @pytest.mark.parametrize("content", ["[]", "null", '{"record": 1}', '"text"'])
@@ -128,15 +112,6 @@ def test_a_cell_leads_to_its_own_run_and_no_other(root):
     scores = {path for path in paths(found.chain) if path.startswith(("scores", "runs"))}
     assert scores == {"scores/sts/suite/simcse/seed2.parquet", "runs/simcse/seed2/model"}
     assert "resources/prompt.txt" in paths(found.chain)
-
-
-def test_a_cell_over_several_seeds_leads_to_all_of_them(root):
-    found = explain_cell(TABLE, {"run": "simcse", "metric": "spearman"})
-    assert [row["seed"] for row in found.rows] == [1, 2]
-    assert {path for path in paths(found.chain) if path.startswith("runs")} == {
-        "runs/simcse/seed1/model",
-        "runs/simcse/seed2/model",
-    }
 
 
 def test_what_an_agreeing_input_was_made_from_is_kept_whatever_its_own_wildcards(root, study):
@@ -189,11 +164,6 @@ def test_a_column_of_lists_is_in_nobodys_way(root, study):
     assert found.chain.left_out == 2
     with pytest.raises(DataError, match="no row with labels=none"):
         explain_cell(TABLE, {"labels": "none"})
-
-
-def test_cells_are_of_tables(root):
-    with pytest.raises(DataError, match=r"report\.html: not a table"):
-        explain_cell(Path(STUDY, "report.html"), {"run": "plain"})
 
 
 def test_cells_are_written_as_pairs():

@@ -1,5 +1,6 @@
 """Whatever changes in configuration, code, packages or inputs, stale names the artefacts and the keys."""
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -12,34 +13,37 @@ from snakemake.utils import format
 from tests.unit.audit.conftest import RUNS, STUDY, TIMES
 from tests.verbs import printed
 from workflow_scripts.audit.compare import ABSENT, Change
-from workflow_scripts.audit.plan import CALLS, Job, _job
 from workflow_scripts.audit.stale import stale
 from workflow_scripts.audit.verify import unchecked
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.call import command
+from workflow_scripts.planning.graph import Graph, Job, _job
 from workflow_scripts.provenance.artefacts import read_record, write_table
 from workflow_scripts.provenance.record import sha256_of
 
 
+def planned_like(record):
+    """The job that would make what a record tells of."""
+    roles = {}
+    for role, given in record.inputs.items():
+        if ":" not in given.path:
+            name, several, _path = role.partition("/")
+            roles = roles | {name: [*roles.get(name, []), given.path] if several else given.path}
+    timings = [f"benchmarks/study/{record.rule}.speed.parquet"]
+    return Job(
+        record.rule, dict(record.wildcards), copy.deepcopy(record.settings), [], [*record.outputs, *timings],
+        roles=roles, timings=timings, meaning=dict(record.meaning), packages=dict(record.packages),
+    )  # fmt: skip
+
+
 def jobs():
-    """The commands that would make the study as it is."""
-    found = {}
-    for record in unchecked([Path(STUDY)]).records.values():
-        inputs = {}
-        for role, given in record.inputs.items():
-            if ":" not in given.path:
-                inputs.setdefault(role.partition("/")[0], []).append(given.path)
-        values = {f"output{number}": [path] for number, path in enumerate(record.outputs)}
-        values |= {name: [value] for name, value in record.wildcards.items()} | inputs
-        values["speed"] = [f"benchmarks/study/{record.rule}.speed.parquet"]
-        found[record.rule, *record.outputs] = Job(
-            record.rule, dict(record.settings), values, dict(record.meaning), dict(record.packages), []
-        )
-    return found
+    """The jobs that would make the study as it is."""
+    records = unchecked([Path(STUDY)]).records.values()
+    return {(record.rule, *record.outputs): planned_like(record) for record in records}
 
 
 def found(root, changed=None):
-    return stale((changed or jobs()).values())
+    return stale(Graph((changed or jobs()).values()))
 
 
 def own(outcome):
@@ -56,7 +60,7 @@ def test_what_the_configuration_would_make_again_is_up_to_date(root):
 def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(root):
     changed = jobs()
     for (rule, *_), job in changed.items():
-        if rule == "train_encoder" and job.arguments["run"] == ["plain"]:
+        if rule == "train_encoder" and job.wildcards["run"] == "plain":
             job.settings["method"]["temperature"] = 0.1
     outcome = found(root, changed)
     reason = Change("setting", "method.temperature", 0.05, 0.1)
@@ -123,7 +127,7 @@ def test_another_version_of_a_package_is_named(root):
 def test_a_wildcard_that_a_rule_has_lost_is_named(root):
     changed = jobs()
     (job,) = (job for (rule, *_), job in changed.items() if rule == "read_dataset")
-    del job.arguments["dataset"]
+    del job.wildcards["dataset"]
     assert own(found(root, changed)) == {
         "datasets/stsb.parquet": [Change("wildcard", "dataset", "stsb", "(absent)")]
     }
@@ -132,8 +136,8 @@ def test_a_wildcard_that_a_rule_has_lost_is_named(root):
 def test_inputs_in_another_order_are_another_job(root):
     changed = jobs()
     (job,) = (job for (rule, *_), job in changed.items() if rule == "make_table")
-    assert len(job.arguments["scores"]) > 1
-    job.arguments["scores"].reverse()
+    assert len(job.roles["scores"]) > 1
+    job.roles["scores"].reverse()
     assert own(found(root, changed)) == {
         "tables/main.parquet": [Change("input", "order", "another", "as configured")]
     }
@@ -152,7 +156,7 @@ def test_inputs_added_left_out_and_made_anew_are_named(root, study):
     changed = jobs()
     for (rule, *_), job in changed.items():
         if rule == "make_table":
-            job.arguments["scores"][0] = "resources/prompt.txt"
+            job.roles["scores"][0] = "resources/prompt.txt"
     reasons = own(found(root, changed))
     prompt = sha256_of(Path("resources/prompt.txt"))
     assert {(r.key, r.b) for r in reasons["tables/main.parquet"]} == {
@@ -166,9 +170,8 @@ def test_inputs_added_left_out_and_made_anew_are_named(root, study):
 
 def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root):
     shutil.rmtree(Path(STUDY, "runs/plain/seed1/model"))
-    changed = jobs() | {
-        ("extra",): Job("extra", {}, {"record": [f"{STUDY}/runs/plain/seed1/model/record.json"]}, {}, {}, [])
-    }
+    record = f"{STUDY}/runs/plain/seed1/model/record.json"
+    changed = jobs() | {("extra",): Job("extra", {}, {}, [], [record])}
     outcome = found(root, changed)
     assert outcome.missing == [f"{STUDY}/runs/plain/seed1/model/record.json"]
     assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in outcome.stale
@@ -176,7 +179,7 @@ def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root):
 
 def test_a_missing_table_of_times_that_the_page_shows_is_missing(root, study):
     study.write_times()
-    asked = jobs()
+    asked = jobs() | {("times",): Job("tabulate_times", {"experiment": "main"}, {}, [], [TIMES.as_posix()])}
     assert not found(root, asked).red
     TIMES.unlink()
     outcome = found(root, asked)
@@ -191,36 +194,28 @@ def test_an_artefact_that_no_job_writes_is_said_and_is_no_failure(root):
 
 def test_a_configuration_without_a_study_is_an_error(root):
     with pytest.raises(ConfigError, match="runs no job"):
-        stale([])
+        stale(Graph([]))
 
 
-def test_a_printed_command_is_read_back(tmp_path, monkeypatch):
+def test_a_command_of_snakemakes_is_read_back(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("code.json").write_text('{"a.py": "1"}')
-    settings = {"name": "it's", "x": [1, "a b"]}
-    given = (
-        {"run": "r"},
-        {"files": ["a.parquet", "b c.parquet"], "none": [], "code": "code.json"},
-        {"out": "o.svg"},
-    )
-    files = dict(zip(("wildcards", "inputs", "outputs"), given, strict=True)) | {"operational": {"gpu": 1}}
-    parts = {"settings": settings, "packages": {"torch": "2"}, "files": files}
-    params = SimpleNamespace(**{name: json.dumps(part) for name, part in parts.items()})
-    ((rule, call),) = CALLS.findall(format(command("draw"), log="logs/l.log", params=params))
-    job = _job(rule, call)
-    assert (job.rule, job.settings, job.meaning, job.packages) == (
-        "draw",
-        settings,
-        {"a.py": "1"},
-        {"torch": "2"},
-    )
-    assert job.arguments == {
-        "run": ["r"],
-        "files": ["a.parquet", "b c.parquet"],
-        "none": [],
-        "out": ["o.svg"],
+    inputs = {"files": ["a.parquet", "b c.parquet"], "none": [], "code": "code.json"}
+    files = {"wildcards": {"run": "r"}, "inputs": inputs, "outputs": {"out": "o.svg", "speed": "s.parquet"}}
+    call = {
+        "settings": {"name": "it's"},
+        "packages": {"torch": "2"},
+        "files": files | {"operational": {"min_rows": 3}},
     }
-    assert job.command[-2:] == ["draw", call] and json.loads(call) == parts
+    params = SimpleNamespace(**{name: json.dumps(part) for name, part in call.items()})
+    told = SimpleNamespace(rule_name="draw", input=["a.parquet"], output=["o.svg"], log=["l.log"], benchmark="b.tsv",
+                           resources={"gpu": 1, "runtime": 5},
+                           shellcmd=format(command("draw"), log="l.log", params=params))  # fmt: skip
+    job = _job(told, lambda code: json.loads(Path(code).read_text()))
+    assert (job.settings, job.meaning, job.packages) == ({"name": "it's"}, {"a.py": "1"}, {"torch": "2"})
+    assert job.roles == {"files": ["a.parquet", "b c.parquet"], "none": []} and job.timings == ["s.parquet"]
+    assert (job.wildcards, job.min_rows, job.gpus, job.minutes) == ({"run": "r"}, 3, 1, 5)
+    assert json.loads(job.call) == call
 
 
 def test_every_artefact_of_the_study_has_a_job_here(root):
@@ -246,8 +241,8 @@ def test_causes_come_first_with_what_follows_from_each_in_a_hundred_columns(root
             job.settings["method"]["temperature"] = 0.1
             job.meaning[WORDS] = "f" * 64
         if rule == "make_table":
-            job.arguments["scores"] = ["resources/prompt.txt"]
-    monkeypatch.setattr("workflow_scripts.audit.stale.plan", lambda _files: list(changed.values()))
+            job.roles["scores"] = ["resources/prompt.txt"]
+    monkeypatch.setattr("workflow_scripts.audit.stale.planned", lambda *_: Graph(changed.values()))
     monkeypatch.setenv("COLUMNS", "100")
     code, said = printed("stale")
     lines = said.splitlines()

@@ -91,14 +91,6 @@ def test_a_truncated_file_is_found_and_said_to_be_truncated_where_it_shows(root,
         path.write_bytes(content)
 
 
-def test_a_file_cut_by_one_byte_is_found(root):
-    for path in files():
-        content = path.read_bytes()
-        path.write_bytes(content[:-1])
-        assert [name for name, _ in found(root)] == [named(path)]
-        path.write_bytes(content)
-
-
 def test_a_deleted_file_is_missing(root):
     for path in files():
         content = path.read_bytes()
@@ -212,11 +204,6 @@ def test_an_upstream_artefact_made_anew_makes_its_readers_stale(root, study):
     assert {finding.affects for finding in outcome.findings} == {3}  # table, figure, report
 
 
-def test_a_model_trained_again_makes_what_was_made_from_it_stale(root, study):
-    study.write_run("plain", 1, temperature=0.1)
-    assert found(root) == [("scores/sts/suite/plain/seed1.parquet", "stale")]
-
-
 def test_a_file_from_outside_the_results_that_was_edited_makes_its_reader_stale(root):
     Path("resources/prompt.txt").write_text("This sentence means")
     assert found(root) == [("corpora/wiki/train.parquet", "stale")]
@@ -242,13 +229,6 @@ def test_a_label_that_an_artefact_hides_is_found(root):
     assert record.labels == ["stand-in encoder"]
     artefacts.write_page(path, "<svg/>", record.model_copy(update={"labels": []}))
     assert ("figures/main.svg", "unlabelled") in found(root)
-
-
-def test_a_study_without_its_report_is_unfinished(root):
-    Path(STUDY, "report.html").unlink()
-    (finding,) = audit(root).findings
-    assert (finding.path, finding.kind) == (f"{STUDY}/report.html", "missing")
-    assert "unfinished" in finding.found
 
 
 # Sources from outside
@@ -315,20 +295,6 @@ def test_an_edited_file_is_restored_if_it_is_pinned_and_else_read_anew(root, stu
     (finding,) = with_data(root, tmp_path).findings
     target = {"rerun": table.as_posix(), "restore": "local:toy.tsv"}[todo]
     assert (finding.path, finding.todo, finding.target) == ("local:toy.tsv", todo, target)
-
-
-def test_an_edited_file_of_an_encoder_is_read_anew_by_a_file_that_a_rule_makes(root, study, tmp_path):
-    file = tmp_path / "data/weights.bin"
-    file.parent.mkdir()
-    file.write_text("edited")
-    model = Path(STUDY, "encoders/own")
-    settings = {"fetch": {"sources": []}, "source": f"local:weights.bin sha256:{'1' * 64}"}
-    given = {"weights": Input(path="local:weights.bin", sha256="1" * 64)}
-    record = study.made_by("fetch_encoder", ["encoders/own"], settings=settings, foreign=given)
-    with artefacts.writing_model_folder(model, record) as folder:
-        (folder / "model.safetensors").write_bytes(b"weights")
-    (finding,) = with_data(root, tmp_path).findings
-    assert (finding.todo, finding.target) == ("rerun", f"{model}/record.json")
 
 
 @pytest.mark.parametrize(
