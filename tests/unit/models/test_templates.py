@@ -8,7 +8,7 @@ from workflow_scripts.settings.templates import Template
 
 @pytest.mark.parametrize("text", ["no place", "[X] and [X]"])
 def test_a_template_has_one_place_for_the_sentence(text):
-    with pytest.raises(ConfigError, match=r"\[X\] must occur in it once"):
+    with pytest.raises(ConfigError, match=r"the place of the sentence, \[X\], occurs . times"):
         Template.parse({"text": text, "add_period": False}, "template")
 
 

@@ -231,5 +231,5 @@ def test_weights_of_an_encoder_afresh_come_from_the_seed_alone(tiny_models):
 
 
 def test_heads_must_share_the_width():
-    with pytest.raises(ConfigError, match=r"adapt.afresh: .*width 24 is no multiple of 5 heads"):
+    with pytest.raises(ConfigError, match=r"adapt\.afresh\.width: 24 is no multiple of the 5 heads"):
         Sizes.parse(SIZES | {"heads": 5}, "adapt.afresh")
