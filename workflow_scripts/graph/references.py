@@ -183,6 +183,8 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
             forms = filter(None, [suite_class(kind).form])
             for dataset in suite.get("datasets", []):
                 yield from dataset_of(config, dataset, f"{place}.datasets", *forms)
+            for task in suite.get("graded", []):
+                yield from unknown(task, suite["datasets"], f"{place}.graded")
             for task, one in suite.get("positives", {}).items():
                 yield from _of_threshold(config, one, f"{place}.positives.{task}.threshold")
 

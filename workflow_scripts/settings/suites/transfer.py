@@ -1,11 +1,10 @@
 """Suites of transfer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from workflow_scripts.graph.findings import unknown
 from workflow_scripts.settings.suites import Cells, SuiteConfig, cells
 
 
@@ -26,11 +25,6 @@ class Config(SuiteConfig):
     standardise: bool = Field(
         description="Whether features get mean 0 and sd 1, over all but a test split's rows; SentEval no."
     )
-
-    def conflicts(self) -> Iterator[str]:
-        """Graded tasks are among the others."""
-        for task in self.graded:
-            yield from unknown(task, self.datasets, "graded")
 
     def of_task(self, task: str) -> Self:
         """What decides the scores of one task; of the graded ones, whether it is among them."""
