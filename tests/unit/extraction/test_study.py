@@ -127,7 +127,7 @@ def place(tiny_bert, tmp_path_factory):
     for number, sums in enumerate(shards, start=1):
         run(
             "average_tokens", {"averages": averages}, {"scatteritem": f"{number}-of-2"},
-            encoder=encoder, sentences=corpus, sums=sums, gpus="0",
+            encoder=encoder, sentences=corpus, sums=sums, gpu=0,
         )  # fmt: skip
     run("merge_token_averages", {}, {}, sums=shards, averages=folder / "averages.parquet")
     wikitext = {"wikitext": {"dataset": "corpus", "max_sentences": 40, "max_tokens": 32, "label": None}}
@@ -139,7 +139,7 @@ def place(tiny_bert, tmp_path_factory):
         "fit_wikitext", wikitext | wikitext_settings(study(["plain"], **GRID), "plain"), {"representation": "plain"},
         encoder=encoder, biases=BIASES, sentences=corpus, words=[], documents=folder / "documents.parquet",
         averages=folder / "averages.parquet", fitted=folder / "plain.parquet", scores=folder / "isotropy.parquet",
-        gpus="0",
+        gpu=0,
     )  # fmt: skip
     return folder
 
@@ -150,7 +150,7 @@ def extract(place, kind, suite, dataset, out, task="toy"):
         {"kind": kind, "representation": "plain", "task": task},
         encoder=place / "encoder/record.json", biases=BIASES, dataset=dataset, words=[],
         documents=place / "documents.parquet", averages=place / "averages.parquet",
-        fitted=place / "plain.parquet", scores=out, gpus="0",
+        fitted=place / "plain.parquet", scores=out, gpu=0,
     )  # fmt: skip
     return read_table(out, EXTRACTION).to_pylist()
 
@@ -250,7 +250,7 @@ def test_a_cell_does_not_depend_on_what_else_a_job_asks_for(place, tmp_path):
         "extract_scores", {"job": job_settings(one, "sts", "plain"), "suite": suite},
         {"kind": "sts", "representation": "plain", "task": "toy"},
         encoder=place / "encoder/record.json", biases=BIASES, dataset=pairs, words=[], documents=[],
-        averages=place / "averages.parquet", fitted=[], scores=tmp_path / "one.parquet", gpus="0",
+        averages=place / "averages.parquet", fitted=[], scores=tmp_path / "one.parquet", gpu=0,
     )  # fmt: skip
     alone = read_table(tmp_path / "one.parquet", EXTRACTION).to_pylist()
     wanted = {key: alone[0][key] for key in ("mixing_weight", "layers", "weighting", "postprocess")}
