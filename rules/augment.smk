@@ -31,7 +31,7 @@ rule translate_shard:
         corpus=one_of(CORPORA.round_trips),
     localrule: True
     resources:
-        mem=MEMORY.usual(2),
+        mem=REQUESTS.memory(2),
         runtime="24h",
         api_calls=1,
         service=CORPORA.translation_service,
@@ -57,7 +57,7 @@ rule gather_round_trips:
     wildcard_constraints:
         corpus=one_of(CORPORA.round_trips),
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="15m",
     params:
         **call(CORPORA.round_trip_form, versions("jobs.gather_round_trips")),
@@ -84,7 +84,7 @@ rule write_exemplars:
         pool=one_of(CORPORA.pools("llm")),
     localrule: True
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="4h",
         api_calls=1,
         service=CORPORA.pool_service,
@@ -111,7 +111,7 @@ rule pick_exemplars:
     wildcard_constraints:
         pool=one_of(CORPORA.pools("extractive")),
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="15m",
     params:
         **call(config_slice(config, pool="exemplars.{pool}"), versions("jobs.pick_exemplars")),

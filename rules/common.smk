@@ -10,21 +10,19 @@ from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.keeping import Keeping
-from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import needed
 from workflow_scripts.graph.notes import note_asked
 from workflow_scripts.graph.outside import note_planned
 from workflow_scripts.graph.place import module_config
 from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Reporting
+from workflow_scripts.graph.requests import Requests
 from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.slices import config_slice, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.suites import evaluators
-from workflow_scripts.graph.times import Times
 from workflow_scripts.graph.told import tell
 from workflow_scripts.graph.training import Training
-from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.graph.yaml_files import configfiles_of
 
 FILES, GIVEN = configfiles_of(Path(CLONE, "Snakefile")), {}
@@ -36,9 +34,7 @@ STUDY = open_study(config, FILES, Path(CLONE), GIVEN)
 tell(STUDY, [] if workflow.modifier.skip_configfile else workflow.overwrite_configfiles)
 CORPORA = Corpora(STUDY)
 TRAINING = Training(STUDY)
-WORKLOADS = Workloads(STUDY)
-MEMORY = Memory(STUDY, WORKLOADS)
-TIMES = Times(STUDY, WORKLOADS)
+REQUESTS = Requests(STUDY)
 EVALUATION = Evaluation(STUDY)
 EXTRACTION = Extraction(STUDY)
 REPORTING = Reporting(STUDY)

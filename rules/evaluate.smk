@@ -26,8 +26,8 @@ rule evaluate_sts:
         "<benchmarks>/evaluate_sts/{suite}/{run}/seed{seed}.tsv"
     resources:
         gpu=EVALUATION.gpus("sts"),
-        mem=MEMORY.evaluating(8, "sts"),
-        runtime=TIMES.evaluating(30, "sts"),
+        mem=REQUESTS.memory(8, "run"),
+        runtime=REQUESTS.minutes(60, "run"),
     params:
         **call(EVALUATION.settings("sts"), EVALUATION.versions("jobs.evaluate_sts")),
     shell:
@@ -48,8 +48,8 @@ rule evaluate_geometry:
         "<benchmarks>/evaluate_geometry/{suite}/{run}/seed{seed}.tsv"
     resources:
         gpu=EVALUATION.gpus("geometry"),
-        mem=MEMORY.evaluating(8, "geometry"),
-        runtime=TIMES.evaluating(30, "geometry"),
+        mem=REQUESTS.memory(8, "run"),
+        runtime=REQUESTS.minutes(60, "run"),
     params:
         **call(
             EVALUATION.settings("geometry"),
@@ -75,8 +75,8 @@ rule evaluate_suite:
         kind=one_of(evaluators()),
     resources:
         gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
-        mem=MEMORY.evaluating(16),
-        runtime=TIMES.evaluating(4 * 60),
+        mem=REQUESTS.memory(16, "run"),
+        runtime=REQUESTS.minutes(4 * 60, "run"),
     params:
         **call(config_slice(config, suite="suites.{kind}.{suite}"), EVALUATION.suite_versions),
     shell:
@@ -98,8 +98,8 @@ rule evaluate_search:
         "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
     resources:
         gpu=EVALUATION.gpus("search"),
-        mem=MEMORY.evaluating(8, "search"),
-        runtime=TIMES.evaluating(60, "search"),
+        mem=REQUESTS.memory(12, "run"),
+        runtime=REQUESTS.minutes(60, "run"),
     params:
         **call(EVALUATION.settings("search"), EVALUATION.versions("jobs.evaluate_search")),
     shell:
@@ -120,7 +120,7 @@ rule evaluate_cost:
     benchmark:
         "<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.tsv"
     resources:
-        mem=MEMORY.reading(8),
+        mem=REQUESTS.memory(8, "run"),
         runtime="30m",
     params:
         **call(EVALUATION.settings("cost"), EVALUATION.versions("jobs.evaluate_cost")),
@@ -142,7 +142,7 @@ rule map_attention:
     benchmark:
         "<benchmarks>/map_attention/{suite}/{run}/seed{seed}.tsv"
     resources:
-        mem=MEMORY.reading(8),
+        mem=REQUESTS.memory(8, "run"),
         runtime="30m",
     params:
         **call(EVALUATION.settings("attention"), EVALUATION.versions("jobs.map_attention")),
@@ -164,8 +164,8 @@ rule evaluate_mteb:
         "<benchmarks>/evaluate_mteb/{suite}/{run}/seed{seed}.tsv"
     resources:
         gpu=EVALUATION.gpus("mteb"),
-        mem=MEMORY.evaluating(32, "mteb"),
-        runtime=TIMES.evaluating(24 * 60, "mteb"),
+        mem=REQUESTS.memory(32, "run"),
+        runtime=REQUESTS.minutes(24 * 60, "run"),
     params:
         **call(EVALUATION.mteb_settings, versions("jobs.evaluate_mteb")),
     shell:
@@ -185,7 +185,7 @@ rule measure_contamination:
     benchmark:
         "<benchmarks>/measure_contamination/{corpus}.tsv"
     resources:
-        mem=MEMORY.usual(8),
+        mem=REQUESTS.memory(8),
         runtime="30m",
     params:
         **call(config_slice(config, contamination="contamination"), versions("jobs.measure_contamination")),

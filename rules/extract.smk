@@ -30,7 +30,7 @@ rule read_word_vectors:
     benchmark:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
     resources:
-        mem=MEMORY.usual(16),
+        mem=REQUESTS.memory(16),
         runtime="30m",
     params:
         **call(EXTRACTION.word_vectors, versions("jobs.read_word_vectors")),
@@ -52,7 +52,7 @@ rule count_tokens:
     benchmark:
         "<benchmarks>/count_tokens/{vocabulary}.tsv"
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="15m",
     params:
         **call(config_slice(config, wikitext="extraction.wikitext"), versions("jobs.count_tokens")),
@@ -74,8 +74,8 @@ rule average_tokens:
         "<benchmarks>/average_tokens/{scatteritem}.tsv"
     resources:
         gpu=EVALUATION.gpus("extraction"),
-        mem=MEMORY.averaging(),
-        runtime=TIMES.averaging(60),
+        mem=REQUESTS.memory(20, "extraction"),
+        runtime=REQUESTS.minutes(60, "extraction"),
     params:
         **call(config_slice(config, averages="extraction.averages"), versions("jobs.average_tokens")),
     shell:
@@ -94,7 +94,7 @@ rule merge_token_averages:
     benchmark:
         "<benchmarks>/merge_token_averages/averages.tsv"
     resources:
-        mem=MEMORY.usual(2),
+        mem=REQUESTS.memory(2),
         runtime="30m",
     params:
         **call("{}", versions("jobs.merge_token_averages")),
@@ -121,7 +121,7 @@ rule fit_wikitext:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
     resources:
         gpu=EVALUATION.gpus("extraction"),
-        mem=MEMORY.usual(32),
+        mem=REQUESTS.memory(32),
         runtime="2h",
     params:
         **call(EXTRACTION.wikitext_settings, versions("jobs.fit_wikitext")),
@@ -150,7 +150,7 @@ rule extract_scores:
         kind="sts|clustering|transfer|geometry",
     resources:
         gpu=EVALUATION.gpus("extraction"),
-        mem=MEMORY.usual(32),
+        mem=REQUESTS.memory(32),
         runtime="12h",
     params:
         **call(EXTRACTION.task_settings, EXTRACTION.versions),

@@ -21,7 +21,7 @@ rule split_corpus:
     wildcard_constraints:
         corpus=one_of(CORPORA.cut),
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="15m",
     params:
         **call(config_slice(config, corpus="corpora.{corpus}"), versions("jobs.split_corpus")),
@@ -41,7 +41,7 @@ rule count_words:
     benchmark:
         "<benchmarks>/count_words/{corpus}.tsv"
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="15m",
     params:
         **call(config_slice(config, words="words"), versions("jobs.count_words")),

@@ -31,7 +31,7 @@ rule make_table:
         "<benchmarks>/make_table/{experiment}.tsv"
     localrule: True
     resources:
-        mem=MEMORY.usual(2),
+        mem=REQUESTS.memory(2),
         runtime="10m",
     params:
         **call(REPORTING.table_settings, versions("jobs.make_table")),
@@ -53,7 +53,7 @@ rule tabulate_times:
         "<benchmarks>/tabulate_times/{experiment}.tsv"
     localrule: True
     resources:
-        mem=MEMORY.usual(2),
+        mem=REQUESTS.memory(2),
         runtime="10m",
     params:
         **call(REPORTING.table_settings, versions("jobs.tabulate_times")),
@@ -77,7 +77,7 @@ rule tabulate_extraction:
         table=one_of(config["extraction"]["tables"]),
     localrule: True
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="10m",
     params:
         **call(EXTRACTION.table_settings, versions("jobs.tabulate_extraction")),
@@ -101,7 +101,7 @@ rule describe_datasets:
     wildcard_constraints:
         statistics=one_of(config["extraction"]["statistics"]),
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="15m",
     params:
         **call(
@@ -127,7 +127,7 @@ rule judge_claims:
         "<benchmarks>/judge_claims/claims.tsv"
     localrule: True
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="10m",
     params:  # functions, since braces in a string would be wildcards
         **call(lambda _: CLAIMS.settings(), versions("jobs.judge_claims")),
@@ -156,7 +156,7 @@ rule draw_figure:
         experiment=FIGURES.places,
         figure=one_of(FIGURES.names),
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="15m",
     params:
         **call(FIGURES.settings, FIGURES.versions),
@@ -199,7 +199,7 @@ rule write_report:
         "<benchmarks>/write_report/report.tsv"
     localrule: True
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="10m",
     params:  # functions, since braces in a string would be wildcards
         **call(lambda _: REPORTING.page_settings(), versions("jobs.write_report")),

@@ -23,7 +23,7 @@ rule write_model_card:
         "<benchmarks>/write_model_card/{run}/seed{seed}.tsv"
     localrule: True
     resources:
-        mem=MEMORY.usual(2),
+        mem=REQUESTS.memory(2),
         runtime="10m",
     params:
         **call(SHARING.settings, SHARING.versions),
@@ -53,7 +53,7 @@ rule drop_models:
     priority: 50  # disk that is free before the next training begins
     localrule: True
     resources:
-        mem=MEMORY.usual(2),
+        mem=REQUESTS.memory(2),
         runtime="10m",
     params:
         **call(KEEPING.settings, versions("jobs.drop_models")),

@@ -26,7 +26,7 @@ rule fetch_encoder:
         encoder=one_of(STUDY.encoders("fetch")),
     localrule: True
     resources:
-        mem=MEMORY.usual(2),
+        mem=REQUESTS.memory(2),
         runtime="30m",
         downloads=1,
     params:
@@ -48,7 +48,7 @@ rule read_dataset:
         "<benchmarks>/read_dataset/{dataset}.tsv"
     localrule: True
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="30m",
         downloads=1,
         min_rows=CORPORA.min_rows,
@@ -70,7 +70,7 @@ rule fetch_tasks:
         "<benchmarks>/fetch_tasks/{suite}.tsv"
     localrule: True
     resources:
-        mem=MEMORY.usual(4),
+        mem=REQUESTS.memory(4),
         runtime="4h",
         downloads=1,
     params:

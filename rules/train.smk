@@ -29,7 +29,7 @@ rule continue_mlm:
     threads: TRAINING.adapting_threads
     resources:
         gpu=1,
-        mem=MEMORY.usual(16),
+        mem=REQUESTS.memory(16),
         runtime="4h",
         checkpoint_minutes=TRAINING.adapting_minutes,
     params:
@@ -53,7 +53,7 @@ rule pool_encoder:
     wildcard_constraints:
         run=one_of(STUDY.frozen),
     resources:
-        mem=MEMORY.reading(4),
+        mem=REQUESTS.memory(8, "run"),
         runtime="15m",
     params:
         **call(TRAINING.frozen_settings, TRAINING.versions("jobs.pool_encoder")),
@@ -76,7 +76,7 @@ rule join_encoders:
     wildcard_constraints:
         run=one_of(STUDY.joined),
     resources:
-        mem=MEMORY.reading(8),
+        mem=REQUESTS.memory(8, "run"),
         runtime="15m",
     params:
         **call(TRAINING.frozen_settings, TRAINING.versions("jobs.join_encoders")),
@@ -100,7 +100,7 @@ rule encode_teacher:
         teacher=one_of(STUDY.encoders("runs")),
     resources:
         gpu=1,
-        mem=MEMORY.encoding(16),
+        mem=REQUESTS.memory(16, "teacher"),
         runtime="4h",
     params:
         **call(config_slice(config, teacher="teacher"), TRAINING.teacher_versions),
@@ -134,7 +134,7 @@ rule train_encoder:
     resources:
         gpu=TRAINING.gpus,
         nodes=1,  # a site may spread a training over several: docs/cluster.md
-        mem=MEMORY.training(16),
+        mem=REQUESTS.memory(16, "run"),
         runtime="8h",
         checkpoint_minutes=TRAINING.checkpoint_minutes,
     params:

@@ -316,6 +316,8 @@ def another(path: str, value: Any) -> Any:
         return "https://elsewhere.example/"
     if key == "score_range":
         return [value[0], value[1] / 2]
+    if path.endswith("fetch.size"):
+        return "huge"
     if key == "threshold":
         return value / 4  # within half the range of scores
     if key == "text" and "[X]" in value:

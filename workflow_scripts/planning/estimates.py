@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workflow_scripts.planning.evaluations import work_of
+from workflow_scripts.planning.evaluations import tokens_of
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.planning.rates import EncoderSize, Rates, rows_of
 
@@ -138,7 +138,7 @@ class Estimator:
             one.wildcards["dataset"]: one.settings["dataset"] for one in makers if one.rule == "read_dataset"
         }
         kind = job.wildcards.get("kind", job.rule.removeprefix("evaluate_"))
-        tokens = work_of(kind, job.settings["suite"], blocks, self._rates).tokens
+        tokens = tokens_of(kind, job.settings["suite"], blocks, self._rates)
         sizes = self._sizes(self.encoders(job))
         return tokens * sum(size.forward_flops(1) for size in sizes) if tokens and sizes else None
 

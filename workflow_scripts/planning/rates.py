@@ -57,16 +57,10 @@ class Rates(Settings):
         description="Sustained speed of one GPU in training, in 10^12 operations per second."
     )
     gpu_encoding_tflops: Rate = Field(description="The same where runs are evaluated, in float32.")
-    cpu_gflops: Rate = Field(
-        description="Sustained speed of one thread that encodes, in 10^9 operations per second."
-    )
     row_tokens: dict[str, Rate] = Field(
         description="Tokens of a row of a dataset, by its name or else its form, all its texts together."
     )
     list_tokens: dict[str, Rate] = Field(description="Tokens of all texts, by list of config/mteb.yaml.")
-    scoring_seconds: dict[str, Rate] = Field(
-        description="By kind of suite: one thread's for each row and dimension of the vectors, and start of k-means."
-    )
     filled: Rate = Field(
         description="Length of a batch's sentences, padding included, divided by the training's max_tokens."
     )

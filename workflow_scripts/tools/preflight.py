@@ -26,12 +26,10 @@ from workflow_scripts.audit.printing import Answer, rows_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import rules_in
 from workflow_scripts.graph.findings import advice
-from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
 from workflow_scripts.graph.queue import ask, queue_findings, target_of
 from workflow_scripts.graph.sbatch import Settings, as_groups, request_of, settings_of
-from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.graph.workloads import Workloads
+from workflow_scripts.graph.study import Study, data_root_of
 from workflow_scripts.planning.estimates import Estimator, by
 from workflow_scripts.planning.graph import Graph, Job, add_targets, planned, study_in
 from workflow_scripts.planning.rates import read_rates
@@ -107,7 +105,7 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
     if profile and (settings := settings_of(["--profile", profile])):
         yield from cluster(graph, settings)
         return
-    yield memory(graph, Memory(study, Workloads(study)), *gpu_gigabytes())
+    yield memory(graph, study, *gpu_gigabytes())
     if shutil.which("sbatch"):
         yield Line("cluster", "not asked; --profile slurm asks it")
 
@@ -219,17 +217,17 @@ def gpu_gigabytes() -> tuple[float | None, str]:
     return (min(sizes) * 1.048576e-3, "") if sizes else (None, said.strip())  # it counts in MiB
 
 
-def memory(graph: Graph, requests: Memory, gigabytes: float | None, complaint: str = "") -> Line:
+def memory(graph: Graph, study: Study, gigabytes: float | None, complaint: str = "") -> Line:
     """The largest training that is left to do, without activations, against a GPU's memory.
 
     Args:
         graph: What is left to do.
-        requests: Knows what a training keeps of parameters.
+        study: Whose trainings they are.
         gigabytes: Of the smallest GPU here.
         complaint: What its tool said where it did not tell them.
     """
     each = {
-        " ".join(job.wildcards.values()): _trained_gb(job, requests)
+        " ".join(job.wildcards.values()): _trained_gb(job, study)
         for job in graph.jobs
         if job.rule in ("train_encoder", "continue_mlm")
     }
@@ -254,7 +252,14 @@ def memory(graph: Graph, requests: Memory, gigabytes: float | None, complaint: s
     return Line("GPU memory", f"{gigabytes:,.0f} GB; {wanted}.", "Use a larger GPU, or leave that run out.")
 
 
-def _trained_gb(job: Job, requests: Memory) -> float | None:
-    if job.rule == "continue_mlm":
-        return requests.adapted_gb(job.wildcards["encoder"])
-    return requests.trained_gb(job.wildcards["run"])
+def _trained_gb(job: Job, study: Study) -> float | None:
+    """What a training keeps of parameters; None for an encoder that nobody can size yet.
+
+    Four bytes each, and twelve more with a gradient and AdamW's two moments, which frozen ones beside adapters lack.
+    """
+    run = job.wildcards.get("run")
+    method = study.method(run) if run else {}
+    sizes = study.sizes.behind(study.runs[run].encoder if run else job.wildcards["encoder"])
+    known = [size.parameters for size in sizes if size]
+    frozen = method.get("base", method).get("weights")
+    return sum(known) * (16 if frozen is None else 4) / 1e9 if len(known) == len(sizes) else None

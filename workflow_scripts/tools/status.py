@@ -24,7 +24,6 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.notes import STUDIES, Asked, asked_last
 from workflow_scripts.graph.queue import Queued, queued_here, target_of
-from workflow_scripts.graph.retries import LOGS, folder_of
 from workflow_scripts.planning.graph import Job, planned, study_in
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.training.live import FILE, Live, read_live
@@ -32,6 +31,9 @@ from workflow_scripts.training.live import FILE, Live, read_live
 SILENT_SECONDS = 15 * 60
 """A job on another machine that has written nothing for so long counts as ended."""
 _TAIL_BYTES = 65536
+_OF_SLURM = Path(
+    "logs/slurm"
+)  # as slurm/config.yaml says: a folder for each rule, one below it for each job's wildcards
 _ERROR = re.compile(
     r"(?:[\w.]*(?:Error|Exception|Interrupt)\b|Interrupted: |Preempted: |slurmstepd\S*: error: ).*|Killed$"
 )
@@ -131,7 +133,9 @@ def duration(seconds: float) -> str:
 
 def why(job: Job) -> str:
     """The line that says why a job ended: of its own log, or of SLURM's of its last try."""
-    tries = (LOGS / f"rule_{job.rule}" / folder_of(job.wildcards.values())).glob("*.log")
+    tries = (_OF_SLURM / f"rule_{job.rule}" / "_".join(job.wildcards.values()).replace("/", "_")).glob(
+        "*.log"
+    )
     for log in (Path(job.log), *sorted(tries, key=_changed)[-1:]):
         if found := [line for line in _lines(log) if _ERROR.match(line)]:
             return found[-1] if log == Path(job.log) else f"{found[-1]} ({log})"

@@ -18,10 +18,8 @@ RATES = Rates.parse(
     {
         "gpu_tflops": rate(1, "assumed"),
         "gpu_encoding_tflops": rate(0.5, "assumed"),
-        "cpu_gflops": rate(50),
         "row_tokens": {"pairs": rate(20), "labelled": rate(10)},
         "list_tokens": {"mine": rate(1000)},
-        "scoring_seconds": {"transfer": rate(1e-5)},
         "filled": rate(0.5, "assumed"),
         "encoders": {
             "toy": {

@@ -9,9 +9,7 @@ import pytest
 
 from tests.planning import DEMO, ROOT, run
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.memory import Memory
 from workflow_scripts.graph.queue import PLUGIN_CALLS
-from workflow_scripts.graph.workloads import Workloads
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.settings.start import Size
 from workflow_scripts.tools.preflight import (
@@ -51,7 +49,7 @@ class Study:
 def memory_of(gigabytes, *runs, complaint="", adapted=()):
     jobs = [Job("train_encoder", {"run": run, "seed": "1"}, {}, [], [], 1, 60) for run in runs]
     jobs += [Job("continue_mlm", {"encoder": encoder}, {}, [], [], 1, 60) for encoder in adapted]
-    return memory(Graph(jobs), Memory(Study(), Workloads(Study())), gigabytes, complaint)
+    return memory(Graph(jobs), Study(), gigabytes, complaint)
 
 
 def test_another_python_is_red(tmp_path):
