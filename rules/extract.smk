@@ -2,8 +2,7 @@
 
 Inputs:  <results>/encoders/{encoder}/record.json, <results>/datasets/{dataset}.parquet, resources/tokens/
 Outputs: <results>/extraction/averages.parquet, exact sums of shards below <results>/extraction/shards/
-         <results>/extraction/documents/{vocabulary}.parquet, document frequencies of Wikitext
-         <results>/extraction/words/{representation}.parquet, static vectors of words
+         <results>/extraction/{documents,words}/, document frequencies of Wikitext and static vectors of words
          <results>/extraction/wikitext/{representation}.parquet, post-processings fitted on Wikitext
          <results>/extraction/scores/{kind}/{representation}/{task}.parquet, long form (columns.extraction.EXTRACTION)
 """

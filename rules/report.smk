@@ -1,15 +1,13 @@
 """From scores to tables, figures and the page about the study.
 
 Inputs:  <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet and .pairs.parquet,
-         <results>/runs/{run}/seed{seed}/, <results>/datasets/, <results>/corpora/,
-         <results>/contamination/{corpus}.parquet where it is measured,
+         runs/{run}/seed{seed}/, datasets/, corpora/ and contamination/ below <results>,
          resources/published/{table}.csv of the papers' tables that a grid names, all of them and
          resources/ledger/{paper}.yaml for the page
 Outputs: <results>/tables/{experiment}.parquet, <benchmarks>/tabulate_times/{experiment}.parquet of measured columns
          <results>/figures/{experiment}/{figure}.svg, each with its data in {figure}.parquet
          <results>/tables/{table}.parquet, <results>/figures/extraction/{figure}.svg of the extraction study
-         <results>/claims.parquet, what the papers say against the scores of the study
-         <results>/report.html
+         <results>/claims.parquet, what the papers say against the scores of the study; <results>/report.html
 Targets: one for each paper, such as `snakemake jtcse`: its tables and figures, without the page
 """
 

@@ -1,8 +1,7 @@
 """From encoders and corpora to runs.
 
 Inputs:  <results>/encoders/{encoder}/record.json, <results>/corpora/{corpus}/{train,dev}.parquet
-Outputs: <results>/encoders/{encoder}/ of adapted encoders
-         <results>/runs/{run}/seed{seed}/model/, history.parquet and metrics.parquet
+Outputs: <results>/encoders/{encoder}/ of adapted encoders, <results>/runs/{run}/seed{seed}/ with model and history
 
 Unfinished trainings keep their checkpoints in `<folder>.checkpoints` next to the model, which is not an output of any
 rule: a job that is stopped and run again continues from there, and ends with the same bytes.

@@ -24,12 +24,12 @@ OVERLAYS = [
     ),
     (
         {"training": {"learning_rate": "small"}},
-        r"ConfigError: training\.learning_rate: 'small' is not of type",
+        r"ConfigError: training\.learning_rate: 'small' is not a number",
     ),
-    ({"training": {"batch_size": 1}}, r"ConfigError: training\.batch_size: 1 is less than or equal to"),
+    ({"training": {"batch_size": 1}}, r"ConfigError: training\.batch_size: 1 is not above 1"),
     (
         {"training": {"batch_size": "many"}},
-        r"ConfigError: training\.batch_size: 'many' is not of type 'integer'",
+        r"ConfigError: training\.batch_size: 'many' is not a whole number",
     ),
     (
         {"methods": {"simcse": {"module": "simce"}}},

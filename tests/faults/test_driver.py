@@ -13,6 +13,10 @@ import pytest
 from tests.planning import ROOT
 
 SNAKEFILE = """
+from workflow_scripts.graph.failures import report_failures
+
+report_failures()
+
 rule all:
     input: "b.txt"
 rule first:

@@ -132,7 +132,7 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
         versions=call["packages"],
     )
     job = Job(start, inputs, outputs, files["operational"])
-    if rule not in ALWAYS_RUN:
+    if outputs and rule not in ALWAYS_RUN:
         _keep(job)
     if _log() is not None:
         atexit.register(write_summary, job, time.monotonic(), time.time())

@@ -355,7 +355,7 @@ def test_a_frozen_run_keeps_the_pooler_of_its_encoder(workshop):
 
 def test_an_frozen_run_refuses_layers_that_are_not_there(workshop):
     jobs.make_inputs(workshop)
-    with pytest.raises(SystemExit, match=r"DataError: readout\.layers \(9,\): .*0 to 2"):
+    with pytest.raises(SystemExit, match=r"ConfigError: readout\.layers: 9; .*0 to 2"):
         pool(
             {
                 "method": FROZEN | {"readout": {"kind": "pooling", "pooler": "avg", "layers": [9]}},
