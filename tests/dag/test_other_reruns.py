@@ -53,7 +53,9 @@ def test_a_comment_another_docstring_and_blanks_in_a_rule_rerun_nothing(finished
         assert planned_jobs(finished) == NOTHING
 
 
-@pytest.mark.parametrize(("need", "other"), [(r"memory\(\d+", "memory(77"), (r'runtime="\w+', 'runtime="77h')])
+@pytest.mark.parametrize(
+    ("need", "other"), [(r"memory\(\d+", "memory(77"), (r'runtime="\w+', 'runtime="77h')]
+)
 def test_what_a_job_needs_decides_no_result(finished, need, other):  # noqa: F811
     with replaced(finished / "rules/train.smk", need, other):
         assert planned_jobs(finished) == NOTHING

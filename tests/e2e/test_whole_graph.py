@@ -31,12 +31,12 @@ def plan(folder: Path) -> dict[str, int]:
 
 def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monkeypatch):
     monkeypatch.chdir(smoke)
-    jobs = rebuild.plan(CONFIGS)
-    monkeypatch.setattr(rebuild, "plan", lambda *_: jobs)  # which takes longer than most of the jobs
+    graph = rebuild.planned([], CONFIGS)
+    monkeypatch.setattr(rebuild, "planned", lambda *_: graph)  # which takes longer than most of the jobs
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # not what Snakemake gave the jobs
     found = unchecked(studies_of([])).records
     one_each = {record.rule: smoke / path for path, record in found.items()}
-    assert one_each.keys() == {job.rule for job in jobs}
+    assert one_each.keys() == {job.rule for job in graph.jobs}
     with ThreadPoolExecutor(2) as pool:
         rebuilt = pool.map(lambda path: rebuild.rebuild(path, CONFIGS, cores=None), one_each.values())
         differing = [artefact.path for made in rebuilt for artefact in made if not artefact.identical]

@@ -76,18 +76,17 @@ def _job_of(record: Record, name: str, configfiles: list[str]) -> Job:
 def _run_job(job: Job, record: Record, here: Path, folder: Path) -> None:
     """Run one job in ``folder``, with links to its inputs and the list of its code in ``here``.
 
-    Speeds are copied: the job that measures them writes them over.
+    Speeds are copied: a page shows those of trainings, and the job that measures them writes them over.
     """
     (folder / CODE).parent.mkdir(parents=True)
     (folder / CODE).symlink_to(here / CODE)
-    for path in sorted({*job.inputs, *job.timings}):
-        artefact = artefact_at(path)
+    for artefact in sorted({artefact_at(path) for path in job.inputs}):
         if (here / artefact).exists() and not (folder / artefact).exists():
             (folder / artefact).parent.mkdir(parents=True, exist_ok=True)
-            if Path(artefact).parts[0] == "benchmarks":
-                shutil.copyfile(here / artefact, folder / artefact)
-            else:
-                (folder / artefact).symlink_to(here / artefact)
+            (folder / artefact).symlink_to(here / artefact)
+    for speed in Path("benchmarks").rglob("*.speed.parquet"):
+        (folder / speed).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(speed, folder / speed)
     _run([sys.executable, "-m", "workflow_scripts.jobs", job.rule], folder, here, made_by(record), job.call)
 
 

@@ -22,7 +22,8 @@ def tokens_of(kind: str, suite: Mapping[str, Any], datasets: Mapping[str, Any], 
     if kind == "mteb":
         return sum(rates.list_tokens[name].value for name in suite["lists"] if name in rates.list_tokens)
     each: Iterator[float] = (
-        min(found.value, most) * min(_row_tokens(name, datasets[name]["form"], rates), 2 * suite["max_tokens"])
+        min(found.value, most)
+        * min(_row_tokens(name, datasets[name]["form"], rates), 2 * suite["max_tokens"])
         for name, most in _read(suite)
         if (found := rows_of(name, datasets[name]["contract"], rates))
     )
