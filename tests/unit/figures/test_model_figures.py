@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.unit.reporting.conftest import command, figure_settings, inside, run_job
+from tests.jobs import begin_here
+from tests.unit.reporting.conftest import command, figure_settings, inside
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures import layer_attention as attention_figure
 from workflow_scripts.figures import token_similarity as similarity_figure
@@ -53,7 +54,7 @@ def test_the_job_draws_every_seed(tiny_bert, tmp_path, figure):
         root = tmp_path / "results/lab/runs/a.b"
         models = [saved(root / f"seed{seed}/model", encoder, tokenizer, seed) for seed in "12"]
         files = {"svg": tmp_path / "figure.svg", "data": tmp_path / "figure.parquet"}
-        run_job(*command("draw_figure", settings, experiment="lab", figure=figure, inputs=models, **files))
+        begin_here(*command("draw_figure", settings, experiment="lab", figure=figure, inputs=models, **files))
         columns = {"layer_attention": attention_figure, "token_similarity": similarity_figure}[figure].COLUMNS
         drawn = read_table(files["data"], columns)
         assert set(zip(drawn["run"].to_pylist(), drawn["seed"].to_pylist(), strict=True)) == {

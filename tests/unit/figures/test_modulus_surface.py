@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from tests.unit.reporting.conftest import command, figure_settings, inside, run_job
+from tests.jobs import begin_here
+from tests.unit.reporting.conftest import command, figure_settings, inside
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.modulus_surface import COLUMNS, Config, points
 from workflow_scripts.provenance.artefacts import read_record, read_table, verify_checksum
@@ -50,7 +51,7 @@ def test_the_job_draws_what_it_writes(tmp_path):
     with inside(tmp_path):
         files = {"svg": tmp_path / "modulus_surface.svg", "data": tmp_path / "modulus_surface.parquet"}
         place = {"experiment": "lab", "figure": "modulus_surface"}
-        run_job(*command("draw_figure", settings, inputs=[], **place, **files))
+        begin_here(*command("draw_figure", settings, inputs=[], **place, **files))
     svg = files["svg"].read_text()
     verify_checksum(files["svg"])
     assert read_record(files["svg"]).wildcards == {"experiment": "lab", "figure": "modulus_surface"}

@@ -1,6 +1,7 @@
 import pytest
 
-from tests.unit.reporting.conftest import command, figure_settings, inside, run_job
+from tests.jobs import begin_here
+from tests.unit.reporting.conftest import command, figure_settings, inside
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.scatter import COLUMNS, Config, both_scores, draw
@@ -62,7 +63,9 @@ def test_the_job_draws_two_columns_of_the_table(finished, tmp_path):
     files = {"svg": tmp_path / "scatter.svg", "data": tmp_path / "scatter.parquet"}
     with inside(finished.parent.parent):
         place = {"experiment": "lab", "figure": "scatter"}
-        run_job(*command("draw_figure", settings, inputs="results/demo/tables/lab.parquet", **place, **files))
+        begin_here(
+            *command("draw_figure", settings, inputs="results/demo/tables/lab.parquet", **place, **files)
+        )
     svg = files["svg"].read_text()
     for text in ("Two scores of every run: A grid", "STS12", "frozen_cls", "Substitution"):
         assert text in svg
