@@ -53,10 +53,10 @@ def test_the_job_draws_every_seed(tiny_bert, tmp_path, figure):
     with inside(tmp_path):
         root = tmp_path / "results/lab/runs/a.b"
         models = [saved(root / f"seed{seed}/model", encoder, tokenizer, seed) for seed in "12"]
-        files = {"svg": tmp_path / "figure.svg", "data": tmp_path / "figure.parquet"}
-        begin_here(*command("draw_figure", settings, experiment="lab", figure=figure, inputs=models, **files))
+        made = {"svg": tmp_path / "figure.svg", "data": tmp_path / "figure.parquet"}
+        begin_here(*command("draw_figure", settings, experiment="lab", figure=figure, files=models, **made))
         columns = {"layer_attention": attention_figure, "token_similarity": similarity_figure}[figure].COLUMNS
-        drawn = read_table(files["data"], columns)
+        drawn = read_table(made["data"], columns)
         assert set(zip(drawn["run"].to_pylist(), drawn["seed"].to_pylist(), strict=True)) == {
             ("a.b", 1),
             ("a.b", 2),

@@ -49,12 +49,12 @@ def test_the_surface_is_the_closed_form_everywhere_and_least_where_both_are_one(
 def test_the_job_draws_what_it_writes(tmp_path):
     settings = figure_settings("modulus_surface", {"longest": 3.0, "steps": 40}, title="A grid")
     with inside(tmp_path):
-        files = {"svg": tmp_path / "modulus_surface.svg", "data": tmp_path / "modulus_surface.parquet"}
+        made = {"svg": tmp_path / "modulus_surface.svg", "data": tmp_path / "modulus_surface.parquet"}
         place = {"experiment": "lab", "figure": "modulus_surface"}
-        begin_here(*command("draw_figure", settings, inputs=[], **place, **files))
-    svg = files["svg"].read_text()
-    verify_checksum(files["svg"])
-    assert read_record(files["svg"]).wildcards == {"experiment": "lab", "figure": "modulus_surface"}
-    assert len(read_table(files["data"], COLUMNS)) == 1600
+        begin_here(*command("draw_figure", settings, files=[], **place, **made))
+    svg = made["svg"].read_text()
+    verify_checksum(made["svg"])
+    assert read_record(made["svg"]).wildcards == {"experiment": "lab", "figure": "modulus_surface"}
+    assert len(read_table(made["data"], COLUMNS)) == 1600
     for text in ("Modulus constraint: A grid", "k, ratio of the moduli", "t, cosine", ">0.5<"):
         assert text in svg

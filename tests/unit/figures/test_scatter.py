@@ -60,12 +60,12 @@ def test_a_column_that_is_not_there_is_refused():
 
 def test_the_job_draws_two_columns_of_the_table(finished, tmp_path):
     settings = figure_settings("scatter", {"x": "STS12", "y": "STS-B"}, title="A grid")
-    files = {"svg": tmp_path / "scatter.svg", "data": tmp_path / "scatter.parquet"}
+    made = {"svg": tmp_path / "scatter.svg", "data": tmp_path / "scatter.parquet"}
     with inside(finished.parent.parent):
         place = {"experiment": "lab", "figure": "scatter"}
         begin_here(
-            *command("draw_figure", settings, inputs="results/demo/tables/lab.parquet", **place, **files)
+            *command("draw_figure", settings, files=["results/demo/tables/lab.parquet"], **place, **made)
         )
-    svg = files["svg"].read_text()
+    svg = made["svg"].read_text()
     for text in ("Two scores of every run: A grid", "STS12", "frozen_cls", "Substitution"):
         assert text in svg
