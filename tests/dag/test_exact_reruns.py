@@ -620,7 +620,7 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "figures.layer_lines": {"draw_figure:extraction_figure4", "write_report"},
 } | {
     f"figures.{drawn.partition(':')[2]}": {drawn, "write_report"}
-    for drawn in {*DRAWN} - {"draw_figure:extraction_figure4"}
+    for drawn in sorted({*DRAWN} - {"draw_figure:extraction_figure4"})
 }
 MODULES = sorted(
     name.removeprefix("workflow_scripts.") for name in GRAPH.modules if name != "workflow_scripts"
