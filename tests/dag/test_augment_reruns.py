@@ -50,7 +50,7 @@ WRITTEN = {"write_exemplars": 1, "write_report": 1}
 CASES = [
     ({"corpora": {"wiki_spa": {"label": "three"}}}, GATHERED),
     ({"corpora": {"wiki_spa": {"round_trip": {"unchanged": "keep"}}}}, GATHERED),
-    ({"corpora": {"wiki_spa": {"round_trip": {"max_sentences": 50}}}}, {"translate_shard": 3} | GATHERED),
+    ({"corpora": {"wiki_spa": {"round_trip": {"max_sentences": 500}}}}, {"translate_shard": 3} | GATHERED),
     ({"corpora": {"wiki_spa": {"round_trip": {"via": "cat"}}}}, {"translate_shard": 3} | GATHERED),
     ({"translators": {"apertium": {"batch_sentences": 7, "timeout_seconds": 1}}}, {}),
     ({"translators": {"google": {"calls": {"attempts": 2}}}}, {}),
@@ -116,7 +116,7 @@ def test_an_edited_prompt_asks_anew(finished):
         ({"corpora": {"wiki_spa": {"round_trip": {"corpus": "nli"}}}}, r"wiki_spa\.round_trip\.corpus: nli holds triples"),
         ({"corpora": {"wiki_spa": {"round_trip": {"corpus": "wiki_spa_text"}}}}, "is a round trip itself"),
         ({"corpora": {"wiki_spa": {"round_trip": {"translator": "apertum"}}}}, r"Did you mean apertium\?"),
-        ({"corpora": {"wiki1m": {"dataset": "lee"}}}, "lee has the form pairs; corpora are sentences or triples"),
+        ({"corpora": {"wiki1m": {"dataset": "lee"}}}, "lee has the form pairs; sentences or triples are read there"),
         ({"exemplars": {"toy": {"llm": "deepseek"}}}, r"Did you mean deepseek_v3\?"),
         ({"exemplar_pools": ["tooy"]}, r"Did you mean toy\?"),
     ],

@@ -153,8 +153,8 @@ def encoders_reached(encoders: Mapping[str, Any], names: Iterable[str]) -> set[s
 def _sentences(config: Mapping[str, Any], corpus: str, place: str) -> Iterator[str]:
     if found := [*unknown(corpus, config["corpora"], place)]:
         yield from found
-    elif _is_whole(config, corpus) and (form := form_of(config, corpus)) != "sentences":
-        yield f"{place}: {corpus} holds {form}, not sentences. Name another."
+    elif _is_whole(config, corpus) and form_of(config, corpus) == "triples":  # other forms are no corpus at all
+        yield f"{place}: {corpus} holds triples, not sentences. Name another."
 
 
 def _is_whole(config: Mapping[str, Any], corpus: str) -> bool:
