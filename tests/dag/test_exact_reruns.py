@@ -315,7 +315,7 @@ def another(path: str, value: Any) -> Any:
     if path.endswith("about.url"):
         return "https://elsewhere.example/"
     if key == "score_range":
-        return [value[0], value[1] / 2]
+        return [value[0], value[1] * 0.75]
     if path.endswith("fetch.size"):
         return "huge"
     if key == "threshold":

@@ -1,11 +1,13 @@
 """The papers' figures are made by the paper's configuration alone."""
 
+import json
 import re
 
 import pytest
 import yaml
 
 from tests.planning import ROOT, copy_tree, snakemake
+from workflow_scripts.graph.call import CALLS
 
 ROW = re.compile(r"^\| ([^|]+) \| (?:`(\w+)`)? ?\| `([\w.]+)` \| `([\w./]+)` \| `(\w+)` \|$", re.MULTILINE)
 LISTED = ROW.findall((ROOT / "config/experiments/README.md").read_text("utf-8"))
@@ -21,10 +23,9 @@ def planned(tmp_path_factory):
     code, printed = snakemake(folder, "-n", "-p", report, "--configfile", "config/config.yaml")
     assert code == 0, printed
     made = {}
-    for command in re.split(r"-m workflow_scripts\.jobs[. ]| --then ", printed)[1:]:
-        rule = re.match(r"\S+", command)[0]  # the entry script's name
-        role = "table" if rule == "make_table" else "svg"
-        made |= dict.fromkeys(re.findall(rf"--{role} (\S+)", command), rule)
+    for rule, text in CALLS.findall(printed):
+        outputs = json.loads(text)["files"]["outputs"]
+        made |= {outputs[role]: rule for role in ("table", "svg") if role in outputs}
     return made
 
 
