@@ -292,28 +292,29 @@ def translating(folder: Path, service: dict, prompt: str):
     deciding = {name: value for name, value in LIMITS.items() if name != "refused_share"}
     settings = {"translation": TRANSLATION, "translator": TRANSLATOR, "limits": deciding, "llm": {}}
     return entry(
-        folder, "translate_shard", settings, "--service", json.dumps(service), "--corpus", "toy",
-        "--scatteritem", "1-of-2", "--sentences", f"{CORPUS}/train.parquet", "--prompt", prompt, "--trips", "t.parquet",
+        folder, "translate_shard", settings, service=service, corpus="toy", scatteritem="1-of-2",
+        sentences=f"{CORPUS}/train.parquet", prompt=prompt, trips="t.parquet",
     )  # fmt: skip
 
 
 def writing(folder: Path, service: dict, prompt: str):
     """A pool of a language model."""
     return entry(
-        folder, "write_exemplars", {"pool": POOL, "llm": {}}, "--service", json.dumps(service), "--pool", "toy",
-        "--words", f"{CORPUS}/words.parquet", "--encoder", "results/demo/encoders/minilm/record.json", "--prompt", prompt,
-        "--exemplars", "e.parquet", "--dropped", "d.parquet", "--usage", "u.parquet",
+        folder, "write_exemplars", {"pool": POOL, "llm": {}}, service=service, pool="toy", words=f"{CORPUS}/words.parquet",
+        encoder="results/demo/encoders/minilm/record.json", prompt=prompt,
+        exemplars="e.parquet", dropped="d.parquet", usage="u.parquet",
     )  # fmt: skip
 
 
 def reporting(folder: Path, lost: str):
     """A page about nothing but a corpus and what was lost of it."""
     many = ("tables", "extraction", "figures", "captions", "datasets", "dropped", "development", "words")
-    empty = [f"--{name}" for name in (*many, "contamination", "exemplars")]
+    empty = {name: [] for name in (*many, "contamination", "exemplars")}
     settings = {"name": "demo", "experiments": [], "page": configured("config.yaml", "report", "page")}
+    template = "resources/report/report.html.j2"
+    train = [f"{CORPUS}/train.parquet"]
     return entry(
-        folder, "write_report", settings, "--template", "resources/report/report.html.j2", *empty,
-        "--train", f"{CORPUS}/train.parquet", "--lost", lost, "--report", "out/report.html",
+        folder, "write_report", settings, template=template, train=train, lost=[lost], report="out/report.html", **empty
     )  # fmt: skip
 
 
