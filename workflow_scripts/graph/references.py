@@ -153,7 +153,9 @@ def encoders_reached(encoders: Mapping[str, Any], names: Iterable[str]) -> set[s
 def _sentences(config: Mapping[str, Any], corpus: str, place: str) -> Iterator[str]:
     if found := [*unknown(corpus, config["corpora"], place)]:
         yield from found
-    elif _is_whole(config, corpus) and form_of(config, corpus) == "triples":  # other forms are no corpus at all
+    elif (
+        _is_whole(config, corpus) and form_of(config, corpus) == "triples"
+    ):  # other forms are no corpus at all
         yield f"{place}: {corpus} holds triples, not sentences. Name another."
 
 
