@@ -7,6 +7,8 @@ import pytest
 from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.data.contamination import contamination, normalised
 from workflow_scripts.data.readers import scored_pairs_tsv, stsb_csv
+from workflow_scripts.settings.readers import ReaderConfig
+from workflow_scripts.settings.readers.stsb_csv import Config as StsbCsv
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 
@@ -137,9 +139,9 @@ def test_a_missing_dataset_shares_nothing():
 
 @pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the overlap of real sets is not counted")
 def test_sts_b_holds_sts12_and_sts17_in_either_form_of_their_text():
-    sts = {name: scored_pairs_tsv.read({"pairs": Path(DATA) / name}).table for name in SETS}
+    sts = {name: scored_pairs_tsv.read({"pairs": Path(DATA) / name}, ReaderConfig()).table for name in SETS}
     stsb = {
-        part: stsb_csv.read({part: Path(DATA) / f"stsb/stsb-en-{part}.csv"}, form="pairs").table
+        part: stsb_csv.read({part: Path(DATA) / f"stsb/stsb-en-{part}.csv"}, StsbCsv(form="pairs")).table
         for part in PARTS
     }
     train = {

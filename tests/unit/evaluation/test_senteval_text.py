@@ -11,6 +11,8 @@ from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.senteval_text import as_fed
 from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.settings.suites.sts import RELEASED
+from workflow_scripts.settings.suites.sts import Config as StsSuite
 
 DATA = Path(os.environ.get("SEMBLANCE_DATA", "/nonexistent"), "sts")
 
@@ -63,11 +65,11 @@ def test_released_text_is_labelled_where_a_tokeniser_sees_case(tiny_bert):
     cased = tiny.make_tokenizer("roberta")
     cased.backend_tokenizer.normalizer = None
     suites = {
-        (names, text): sts.Config(datasets=list(names), max_tokens=8, text=text)
+        (names, text): StsSuite(datasets=list(names), max_tokens=8, text=text)
         for names in (("sts12", "lee"), ("lee", "sts17"))
         for text in ("release", "senteval")
     }
     found = {key: suite.labels(cased.tokenize) for key, suite in suites.items()}
-    assert found.pop((("sts12", "lee"), "release")) == [sts.RELEASED]
+    assert found.pop((("sts12", "lee"), "release")) == [RELEASED]
     assert set(map(tuple, found.values())) == {()}
     assert all(suite.labels(uncased.tokenize) == [] for suite in suites.values())
