@@ -107,17 +107,19 @@ def test_identical_sub_encoders_attend_across_as_to_themselves(parts, mode, ever
 
 @pytest.mark.parametrize("mode", ["parallel", "literal"])
 @pytest.mark.parametrize("every", [None, 1, 2, 4])
-def test_the_primitive_stream_is_bit_equal_to_two_stock_encoders(parts, mode, every):
-    """O-38."""
+def test_the_primitive_stream_is_that_of_two_stock_encoders_whatever_crosses(parts, mode, every):
+    """O-38: to the rounding of products over packed tokens, which depends on the processor; and bit by bit without."""
     kind, tokenizer, material = parts
     sub_encoders = sub_encoder(kind, tokenizer), sub_encoder(kind, tokenizer, 1.0)
     batch = batch_of(material)
     with torch.inference_mode():
         states = run_twin(sub_encoders, batch, every, mode)
-        for encoder, found in zip(sub_encoders, states.primitive, strict=True):
+        alone = run_twin(sub_encoders, batch, None, mode)
+        for encoder, found, without in zip(sub_encoders, states.primitive, alone.primitive, strict=True):
             stock = encoder(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state
             token_BT = batch.mask_BT.bool()
-            assert torch.equal(found[token_BT], stock[token_BT])
+            torch.testing.assert_close(found[token_BT], stock[token_BT], rtol=0, atol=2e-6)
+            assert torch.equal(found[token_BT], without[token_BT])
     assert (states.cross is None) == (every is None)
 
 
