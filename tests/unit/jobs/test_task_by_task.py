@@ -1,5 +1,6 @@
 """Evaluations whose tasks fail, are killed half-way, damaged, added and taken out."""
 
+import json
 import os
 import shutil
 import signal
@@ -240,7 +241,8 @@ def die(path, *given):
     write(path, *given)
 task_by_task.write_table = die
 from workflow_scripts.jobs import evaluate_sts
-evaluate_sts.main()
+from workflow_scripts.provenance.job import begin
+evaluate_sts.main(begin("evaluate_sts", json.loads(sys.argv[1])))
 """
 
 
@@ -249,12 +251,14 @@ def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_
 ):
     _, whole = suite.run()
     shutil.rmtree(suite.checkpoints)
-    monkeypatch.setattr("workflow_scripts.jobs.evaluate_sts.main", lambda: lines.append(sys.argv))
-    lines = []
+    calls = []
+    monkeypatch.setattr(
+        "tests.unit.jobs.test_evaluation_jobs.begin_here", lambda _, call: calls.append(json.dumps(call))
+    )
     with pytest.raises(FileNotFoundError):
         suite.run()
     killed = subprocess.run(
-        [sys.executable, "-c", KILLED, *lines[0][1:]],
+        [sys.executable, "-c", KILLED, *calls],
         cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
