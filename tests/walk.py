@@ -272,6 +272,8 @@ def others(annotation: Any, value: Any) -> Iterator[Any]:
     if origin in (typing.Union, types.UnionType):
         for one in arguments:
             yield from others(one, value)
+    elif origin is typing.Annotated:
+        yield from others(arguments[0], value)
     elif origin is typing.Literal:
         yield from (other for other in arguments if other != value)
     elif origin in (tuple, list):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests import tiny, walk
-from workflow_scripts import methods
+from workflow_scripts import methods, settings
 from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.encoding import encode
@@ -193,15 +193,14 @@ def test_a_training_that_was_killed_ends_in_the_same_bytes(folder, tmp_path, tor
 
 # A method that somebody adds
 
-NEW = '''
-"""SimCSE with a harder loss."""
+NEW_SETTINGS = '''
+"""Settings of SimCSE with a harder loss."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from workflow_scripts.methods import simcse
-from workflow_scripts.training.contrastive import Contrastive, build, overrides
+from workflow_scripts.settings.contrastive import Contrastive
 
 
 class Config(Contrastive):
@@ -209,6 +208,13 @@ class Config(Contrastive):
 
     module: Literal["harder"]
     hardness: float = Field(ge=0)
+'''
+NEW = '''
+"""SimCSE with a harder loss."""
+
+from workflow_scripts.methods import simcse
+from workflow_scripts.settings.methods.harder import Config
+from workflow_scripts.training.contrastive import build, overrides
 
 
 class Objective(simcse.Objective):
@@ -226,12 +232,15 @@ class Objective(simcse.Objective):
 
 @pytest.fixture
 def add_method(tmp_path, monkeypatch):
-    """A function that puts a file into the folder of methods."""
+    """A function that puts a method's code, and its settings, where those of others are."""
 
     def add(text):
-        (tmp_path / "harder.py").write_text(text)
-        monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
-        monkeypatch.delitem(sys.modules, "workflow_scripts.methods.harder", raising=False)
+        for package, content in ((methods, text), (settings.methods, NEW_SETTINGS)):
+            folder = tmp_path / package.__name__
+            folder.mkdir()
+            (folder / "harder.py").write_text(content)
+            monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+            monkeypatch.delitem(sys.modules, f"{package.__name__}.harder", raising=False)
 
     return add
 
