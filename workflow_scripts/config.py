@@ -62,9 +62,11 @@ class Settings(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join([place, *map(str, first["loc"])])
-            if first["type"] == "value_error":  # conflicts, whose lines begin with the key
-                raise ConfigError(f"{key}.{str(first['ctx']['error']).splitlines()[0]}") from error
-            what = first["msg"]
+            what = first["msg"].removeprefix("Value error, ")
+            if first["type"] == "value_error" and isinstance(
+                first["input"], Mapping
+            ):  # conflicts, by their keys
+                raise ConfigError(f"{key}.{what.splitlines()[0]}") from error
             raise ConfigError(f"{key}: {what}; found {shorten(repr(first['input']), _SHOWN)}.") from error
 
 

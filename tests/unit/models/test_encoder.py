@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests import tiny
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.encoder import (
     Head,
     SentenceEncoder,
@@ -115,7 +115,7 @@ def test_the_layers_of_before_2022_are_another_embedding(tiny_bert):
 
 @pytest.mark.parametrize("layers", [(3,), (-4,), (0, 7)])
 def test_a_layer_that_the_encoder_does_not_have_is_named(tiny_bert, layers):
-    with pytest.raises(DataError, match=r"hidden states 0 to 2"):
+    with pytest.raises(ConfigError, match=r"hidden states 0 to 2"):
         build(tiny_bert, "avg", layers)
 
 

@@ -8,8 +8,9 @@ import torch.nn.functional as F  # noqa: N812
 from transformers import BertConfig
 
 from tests import tiny
+from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.config import ConfigError
-from workflow_scripts.methods import simcse
+from workflow_scripts.methods import promptbert, simcse
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.portable import s2sent as core
@@ -21,7 +22,7 @@ from workflow_scripts.models.portable.s2sent import (
     squeeze,
     token_basis,
 )
-from workflow_scripts.models.readouts import s2sent, set_mask_token
+from workflow_scripts.models.readouts import build_readout, s2sent, set_mask_token
 from workflow_scripts.models.tokens import TokenBatch
 
 CPU = torch.device("cpu")
@@ -35,12 +36,14 @@ CODE = {
     "batch_norm": True, "gate": "batch",
 }  # fmt: skip
 
+METHODS = merged_config(ROOT, DEMO)["methods"]
+
 
 def fresh(width=16, depth=4, **changes):
     torch.manual_seed(0)
     config = s2sent.Config.parse(BLOCK | changes, "readout")
     backbone = BertConfig(hidden_size=width, num_hidden_layers=depth, num_attention_heads=1)
-    return s2sent.build(config, backbone).double().eval()
+    return build_readout(config, backbone).double().eval()
 
 
 def make(*arguments, **changes):
@@ -433,7 +436,7 @@ def difference_by_batch(encoder, tokenizer, *, normalised=False):
     [
         ({"blocks": 5}, "has 4"),
         ({"frequencies": 3}, "readout.frequencies"),
-        ({"reduction": 17}, "width is 16"),
+        ({"reduction": 17}, "is 16 wide"),
         ({"squeeze": "none", "batch_norm": True}, "batch_norm"),
         ({"dct": "mena"}, "readout.dct"),
     ],
@@ -459,11 +462,11 @@ def test_weights_start_as_in_the_code():
 def test_cls_and_mask_are_followed_by_the_head_and_an_average_is_not(tiny_bert, pooling, head):
     """The code's cl_init and PromptBERT's; trained with, and left out at test where that is asked for."""
     readout = BLOCK | {"blocks": 2, "pooling": pooling}
-    block = {
-        "module": "simcse", "readout": readout, "head_at_test": False, "temperature": 0.05, "dropout": 0.0,
-    }  # fmt: skip
-    config = simcse.Config.parse(block, "methods")
-    encoder = simcse.build(config, load_backbone(tiny_bert, **simcse.overrides(config)))
+    method = promptbert if pooling == "mask" else simcse  # whose template has a [MASK]
+    block = METHODS["promptbert_s2sent" if pooling == "mask" else "simcse_s2sent"]
+    block = {key: value for key, value in block.items() if key not in ("training", "development", "readings")}
+    config = method.Config.parse(block | {"readout": readout, "dropout": 0.0}, "methods")
+    encoder = method.build(config, load_backbone(tiny_bert, **method.overrides(config)))
     tokenizer = load_tokenizer(tiny_bert)
     set_mask_token(encoder, tokenizer)
     mask = tokenizer.mask_token
@@ -480,7 +483,7 @@ def test_cls_and_mask_are_followed_by_the_head_and_an_average_is_not(tiny_bert, 
 
 
 def test_a_width_that_parts_do_not_divide_is_refused():
-    with pytest.raises(ConfigError, match="no divisor of the encoder's width 12"):
+    with pytest.raises(ConfigError, match="8 is no divisor of the encoder's width 12"):
         make(width=12, frequencies=8)
     make(width=12, frequencies=8, squeeze="gap")  # which has one part
 
