@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import Measured, Timing, ratios, run
+from workflow_scripts.audit.lookup import key_of
 from workflow_scripts.provenance import artefacts
 from workflow_scripts.provenance.artefacts import (
     identity,
@@ -72,6 +73,7 @@ def make_large_study(count: int, models: int) -> None:
         record = model / "record.json"
         given = Input(path=record.as_posix(), sha256=identity(record))
         later = first.model_copy(update={"inputs": {"model": given}})
+        later = later.model_copy(update={"key": key_of(later)})
         for suite in range(tables):
             file = STUDY / f"scores/suite{suite}/run{number}.parquet"
             write_table(file, pa.table({"value": generator.random(12)}), made_with(later, file))
