@@ -261,7 +261,7 @@ def test_a_parameter_that_learns_nothing_is_reported(folder, add_method):
     unused = "        self.module.readout.register_parameter('unused', torch.nn.Parameter(torch.ones(1)))\n"
     add_method(
         NEW.replace("FACTOR", "1.0")
-        .replace("from typing", "import torch\nfrom typing")
+        .replace("from workflow_scripts.methods import", "import torch\nfrom workflow_scripts.methods import")
         .replace(
             "        self._hardness = config.hardness\n",
             "        self._hardness = config.hardness\n" + unused,
