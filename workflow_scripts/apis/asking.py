@@ -255,30 +255,3 @@ class _Asked:
         at_fault = in_a_row if len(in_a_row) >= _MORE_THAN_CHANCE else []
         self._ledger.settle([*rows, *(row._replace(status="failed") for row in at_fault)])
         self._ledger.release()
-
-
-def adopt(
-    requests: Iterable[Request],
-    key_of: Callable[[Request], bytes | None],
-    row_of: Callable[[Request, str], Row],
-    ledger: Ledger,
-) -> None:
-    """Take over what an earlier version kept for ``requests``, where it passes the door or not.
-
-    Args:
-        requests: Distinct requests.
-        key_of: The key of a request then.
-        row_of: The row of a request with its answer then.
-        ledger: Rows so far.
-    """
-    if ledger.read_only or not ledger.earlier_answers():
-        return
-    listed = list(requests)
-    known = ledger.find(listed)
-    found = []
-    for request in (request for request in listed if request.key not in known):
-        key = key_of(request)
-        if key is not None and (answer := ledger.earlier(key)) is not None:
-            found.append((row_of(request, answer)._replace(asked_at="before"), key))
-    if found:
-        ledger.adopt(found)

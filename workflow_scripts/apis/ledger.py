@@ -9,7 +9,7 @@ decide the answer), its answer and its status:
     refused   the server will not answer this request
     failed    the server gave no answer, or an error in place of one
 
-The first three stay until ``tools.answers forget`` takes them out; what failed is asked again by the next job. Where a
+The first three stay until ``answers forget`` takes them out; what failed is asked again by the next job. Where a
 server is, and which client asked it, are attributes of a row and decide nothing.
 
 A request is claimed before it is sent, so that two processes never pay for it twice. A claim ends with its process: one
@@ -40,8 +40,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
-
 from workflow_scripts.errors import ApiError, DataError
 
 Status = Literal["usable", "rejected", "refused", "failed"]
@@ -52,14 +50,13 @@ CREATE TABLE requests (key BLOB PRIMARY KEY, engine TEXT NOT NULL, model TEXT NO
     reason TEXT NOT NULL, asked_at TEXT NOT NULL, cost_usd REAL, attributes TEXT NOT NULL, checksum BLOB NOT NULL);
 CREATE TABLE claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
 CREATE TABLE providers (name TEXT PRIMARY KEY, free_at REAL NOT NULL, day TEXT NOT NULL, sent INTEGER NOT NULL);
-CREATE TABLE earlier (request BLOB PRIMARY KEY, answer TEXT NOT NULL, checksum BLOB);
 """
 _COLUMNS = (
     "key, engine, model, source, target, text, settings, "
     "answer, status, reason, asked_at, cost_usd, attributes, checksum"
 )
 _MARKS = ", ".join("?" * (_COLUMNS.count(",") + 1))
-_VERSION = 2  # PRAGMA user_version; 0 was a table of hashes and answers
+_VERSION = 2  # PRAGMA user_version; SQLite's own is 0
 _OF_THE_MACHINE = (
     "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM",
 )  # fmt: skip
@@ -131,22 +128,6 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def earlier_key(request: dict[str, Any]) -> bytes:
-    """The key of a request in stores of earlier versions."""
-    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).digest()
-
-
-def _earlier_checksum(request: bytes, answer: str) -> bytes:
-    return hashlib.sha256(request + answer.encode("utf-8", "surrogatepass")).digest()[:16]
-
-
-def is_whole_earlier(request: object, answer: object, known: object) -> bool:
-    """Whether an answer of an earlier version is as it was written."""
-    return (
-        isinstance(request, bytes) and isinstance(answer, str) and _earlier_checksum(request, answer) == known
-    )
-
-
 def _packed(row: Row) -> tuple[Any, ...]:
     cost = None if row.cost_usd is None else float(row.cost_usd)
     values = [*row.request, row.answer, row.status, row.reason, row.asked_at, cost, row.attributes]
@@ -170,7 +151,7 @@ class Ledger:
     """An open ledger; its methods may be called by several threads."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the ledger at ``path`` or create it; a store of an earlier version becomes one.
+        """Open the ledger at ``path`` or create it.
 
         Where the file may not be written, or ``read_only`` is set, it is only read.
 
@@ -185,7 +166,7 @@ class Ledger:
         if not self.read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._readable():
-            self._database = self._connected() if self.read_only else self._connected_to_one_file()
+            self._database = self._connected()
             if self._version() != _VERSION:
                 self._begin_to_use()
 
@@ -195,61 +176,21 @@ class Ledger:
             where, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
 
-    def _connected_to_one_file(self) -> sqlite3.Connection:
-        """Use a rollback journal; a store of an earlier version may have two more files, which are taken in.
-
-        SQLite does not wait here for other processes. Each attempt has a connection of its own: one that has looked
-        into a write-ahead log holds the store until it is closed, so that two would wait for each other.
-        """
-        attempts = Retrying(
-            retry=retry_if_exception(
-                lambda error: getattr(error, "sqlite_errorname", "").startswith(_IN_USE)
-            ),
-            stop=stop_after_delay(_BUSY_SECONDS),
-            wait=wait_random(0.02, 0.2),
-            reraise=True,
-        )
-        return attempts(self._attempt_to_keep_one_file)
-
-    def _attempt_to_keep_one_file(self) -> sqlite3.Connection:
-        database = self._connected()
-        try:
-            database.execute("PRAGMA journal_mode=DELETE").fetchall()
-        except sqlite3.Error:
-            database.close()
-            raise
-        return database
-
     def _version(self) -> int:
         return int(self._database.execute("PRAGMA user_version").fetchone()[0])
 
     def _begin_to_use(self) -> None:
-        """Make the tables, unless another process just has; what an earlier version kept is taken over."""
+        """Make the tables, unless another process just has."""
         if self.read_only:
-            found = "an earlier version's, or none, and cannot be written"
-            raise DataError(f"{self.path}: {found}. Open it once where it can: tools.answers stats.")
+            raise DataError(f"{self.path}: no ledger yet, and it cannot be written. Name another file.")
         with self._writing():
             if self._version() == _VERSION:
                 return
-            old = [row[1] for row in self._database.execute("PRAGMA table_info(answers)")]
-            if old not in ([], ["request", "answer"], ["request", "answer", "checksum"]) or (
-                not old and self._tables()
-            ):
+            if self._tables():
                 raise self._damaged("its tables are not those of a ledger")
-            if old:
-                self._check_pages()
             for statement in _TABLES.split(";")[:-1]:
                 self._database.execute(statement)
-            if old:
-                self._take_over(has_checksums=len(old) == 3)
             self._database.execute(f"PRAGMA user_version={_VERSION}")
-
-    def _take_over(self, *, has_checksums: bool) -> None:
-        """Keep answers of an earlier version by the hashes of their requests, for ``adopt``."""
-        self._database.create_function("sum_of", 2, _earlier_checksum, deterministic=True)
-        value = "checksum" if has_checksums else "sum_of(request, answer)"
-        self._database.execute(f"INSERT INTO earlier SELECT request, answer, {value} FROM answers")
-        self._database.execute("DROP TABLE answers")  # and its triggers
 
     def _tables(self) -> set[str]:
         return {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
@@ -338,20 +279,6 @@ class Ledger:
                     raise self._damaged("a row has a wrong checksum")
                 yield row
 
-    def earlier_answers(self) -> int:
-        """How many answers of an earlier version are kept whose requests nobody has asked for again."""
-        with self._readable():
-            return int(self._database.execute("SELECT count(*) FROM earlier").fetchone()[0])
-
-    def earlier(self, key: bytes) -> str | None:
-        """The answer that an earlier version kept under ``key``."""
-        with self._readable():
-            query = "SELECT answer, checksum FROM earlier WHERE request = ?"
-            found = self._database.execute(query, (key,)).fetchone()
-            if found and not is_whole_earlier(key, *found):
-                raise self._damaged("an answer has a wrong checksum")
-            return found[0] if found else None
-
     def spent(self) -> list[tuple[str, str, int]]:
         """Provider, last day (UTC) on which it was asked, and number of requests on that day."""
         with self._readable():
@@ -365,9 +292,6 @@ class Ledger:
         """
         with self._readable():
             self._check_pages()
-            for line in self._database.execute("SELECT request, answer, checksum FROM earlier"):
-                if not is_whole_earlier(*line):
-                    raise self._damaged("an answer of an earlier version has a wrong checksum")
         return sum(1 for _row in self.rows())
 
     # Writing
@@ -422,13 +346,6 @@ class Ledger:
         with self._readable(), self._writing():
             self._database.executemany(f"INSERT OR REPLACE INTO requests VALUES ({_MARKS})", packed)
 
-    def adopt(self, rows: Iterable[tuple[Row, bytes]]) -> None:
-        """Write rows of an earlier version's answers, and take these out under their old keys."""
-        listed = list(rows)
-        self.settle(row for row, _ in listed)
-        with self._readable(), self._writing():
-            self._database.executemany("DELETE FROM earlier WHERE request = ?", [(key,) for _, key in listed])
-
     def release(self) -> None:
         """Give up all claims of this process."""
         if not self.read_only:
@@ -439,12 +356,6 @@ class Ledger:
         """Take out rows, so that their requests are asked again."""
         with self._readable(), self._writing():
             self._database.executemany("DELETE FROM requests WHERE key = ?", [(r.key,) for r in requests])
-
-    def take_earlier(self, answers: Iterable[tuple[bytes, str]]) -> None:
-        """Add answers by their old keys (``tools.answers merge``)."""
-        rows = [(key, answer, _earlier_checksum(key, answer)) for key, answer in answers]
-        with self._readable(), self._writing():
-            self._database.executemany("INSERT OR IGNORE INTO earlier VALUES (?, ?, ?)", rows)
 
     def turn(self, provider: str, per_second: float | None, per_day: int | None) -> float:
         """Count one request to a provider; returns how long to wait before it is sent, in seconds.

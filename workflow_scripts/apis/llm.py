@@ -18,7 +18,7 @@ from workflow_scripts.apis.calls import (
     without_keys,
 )
 from workflow_scripts.apis.door import completion_fault
-from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
+from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.llms import LlmBlock, Price
@@ -107,16 +107,6 @@ class Llm:
         status: Literal["rejected", "usable"] = "rejected" if fault else "usable"
         noted = json.dumps(attributes, sort_keys=True)
         return Row(request, text, status, fault or "", _cost(completion, self._block.price), noted)
-
-    def earlier(self, request: Request) -> bytes:
-        """The key of a request in a store of version 0.1."""
-        asked = json.loads(request.settings) | {"base_url": self._block.base_url, "model": self.model}
-        return earlier_key({"engine": "openai"} | asked | {"prompt": request.text})
-
-    def row_of_earlier(self, request: Request, answer: str) -> Row:
-        """The row of a request with what version 0.1 kept as its answer."""
-        completion = Completion.parse(json.loads(answer), f"{self.place}: answer of an earlier version")
-        return self._row(request, completion, request.text)
 
     def _ask(self, prompt: str) -> Completion:
         import openai  # slow to import, and not needed if all answers are kept

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import requests
 
-from workflow_scripts.apis.asking import Watch, adopt, settled
+from workflow_scripts.apis.asking import Watch, settled
 from workflow_scripts.apis.calls import (
     Caller,
     Refused,
@@ -40,7 +40,7 @@ from workflow_scripts.apis.door import (
     translation_fault,
     without_thinking,
 )
-from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
+from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ApiError, ConfigError
@@ -98,10 +98,6 @@ class Translator:
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """What came of each request, in order."""
         raise NotImplementedError
-
-    def earlier(self, request: Request) -> bytes | None:
-        """The key of a request in a store of an earlier version; None where its answers are not to be used."""
-        return None
 
     def row(
         self, request: Request, answer: str, attributes: dict[str, Any], cost: float | None = None
@@ -371,11 +367,6 @@ class Google(_Web):
             return text  # deep-translator's answer if Google returns a text without letters
         return answer
 
-    def earlier(self, request: Request) -> bytes | None:
-        """The key of version 0.1."""
-        client = f"translate.google.com by {self._attributes['client']}"
-        return _earlier(request, client)
-
 
 class LibreTranslate(_Web):
     """A LibreTranslate server, a list of sentences per request."""
@@ -425,15 +416,6 @@ class LibreTranslate(_Web):
             self.at_once = 1  # nobody can tell whose they are; lists would be paid for nothing
             raise Unusable(f"{len(answers)} translations of {len(texts)} texts", response.text)
         return answers
-
-    def earlier(self, request: Request) -> bytes | None:
-        """The key of version 0.1."""
-        return _earlier(request, f"{self._url}/ by deep-translator {version('deep-translator')}")
-
-
-def _earlier(request: Request, client: str) -> bytes:
-    asked = {"engine": request.engine, "version": client, "from": request.source, "to": request.target}
-    return earlier_key(asked | {"text": request.text})
 
 
 class LlmTranslator(Translator):
@@ -517,12 +499,6 @@ def translate_all(
     """
     requests = [None if text is None else translator.request(text) for text in sentences]
     asked = {request.key: request for request in requests if request is not None}
-    adopt(
-        asked.values(),
-        translator.earlier,
-        lambda request, answer: translator.row(request, answer, {}),
-        ledger,
-    )
     direction = f"{translator.direction.source} to {translator.direction.target}"
     watch = Watch(translator.place, most_without)
     with watch, Progress(len(asked), direction, "sentence") as progress:
@@ -598,8 +574,8 @@ def without_others(
     if sum(row is None or row.status != "usable" for row in kept) > most_without:
         first = min(astray)
         shown = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
-        advice = f"Have them asked again when it is in order: tools.answers forget --reason {_OF_ANOTHER!r}"
-        raise ApiError(f"{translator.place}: {found}, such as {shown}. {advice}.")
+        command = f"python -m workflow_scripts answers forget --reason {_OF_ANOTHER!r}"
+        raise ApiError(f"{translator.place}: {found}, such as {shown}. Have them asked again: {command}")
     print(f"{translator.place}: {found}; both translations, perhaps paid, are not used")  # noqa: T201
     rejected = [
         row._replace(status="rejected", reason=_OF_ANOTHER) if row and place in astray else row

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workflow_scripts.apis.asking import Watch, adopt, settled
+from workflow_scripts.apis.asking import Watch, settled
 from workflow_scripts.apis.door import is_in, language_of, service_fault, text_fault, without_thinking
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.llm import Llm
@@ -103,7 +103,6 @@ def write_pool(
     waiting = prompts(template, words, pool, place)
     with watch, Progress(pool.max_calls, "exemplars", "call") as progress:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
-            adopt(batch, llm.earlier, llm.row_of_earlier, ledger)
             rows = settled(batch, ledger, llm, watch, offline=offline)
             for request in batch:
                 progress.update()

@@ -26,7 +26,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.apis.ledger import Ledger, Request, Row, is_whole_earlier, ledger_path, unpacked
+from workflow_scripts.apis.ledger import Ledger, Request, Row, ledger_path, unpacked
 from workflow_scripts.audit.lookup import check_file_place
 from workflow_scripts.audit.printing import Answer, Rows
 from workflow_scripts.errors import DataError
@@ -87,8 +87,6 @@ def stats(path: Path, _args: argparse.Namespace) -> Answer:
             rows[kind] += 1
             cost[kind] += row.cost_usd or 0.0
         lines = [f"{provider}: {sent:,} requests on {day} (UTC)" for provider, day, sent in ledger.spent()]
-        if earlier := ledger.earlier_answers():
-            lines.append(f"{earlier:,} answers of an earlier version, used when their requests are asked for")
     names = ("engine", "model", "direction", "status", "reason")
     counted = [
         dict(zip(names, kind, strict=True)) | {"rows": count, "USD": cost[kind] or None}
@@ -167,17 +165,15 @@ def merge(path: Path, args: argparse.Namespace) -> Answer:
         if not other.is_file() or other.resolve() == path.resolve():
             found = "the ledger itself" if other.is_file() else "no such file"
             raise DataError(f"{other}: {found}. Name another.")
-    read = {other: (whole_rows(other), whole_earlier(other)) for other in args.files}
-    if empty := [other for other, found in read.items() if not any(found)]:
+    read = {other: whole_rows(other) for other in args.files}
+    if empty := [other for other, rows in read.items() if not rows]:
         raise DataError(f"{empty[0]}: no whole row can be read. Nothing was done. Name another.")
     lines = []
     with Ledger(path) as ledger:
-        for other, (rows, earlier) in read.items():
+        for other, rows in read.items():
             known = ledger.find([row.request for row in rows.values()])
             ledger.settle([row for key, row in rows.items() if key not in known or row.status == "usable"])
-            ledger.take_earlier(earlier.items())
-            kept = f", {len(earlier):,} answers of an earlier version" if earlier else ""
-            lines.append(f"{other}: {len(rows):,} whole rows{kept}")
+            lines.append(f"{other}: {len(rows):,} whole rows")
         return Answer(f"{path} holds {len(ledger):,}", parts=lines)
 
 
@@ -189,21 +185,6 @@ def whole_rows(path: Path) -> dict[bytes, Row]:
     query = f"SELECT key, {columns} FROM requests"
     found = {packed[0]: unpacked(packed) for packed in _readable(path, query)}
     return {key: row for key, row in found.items() if row is not None}
-
-
-def whole_earlier(path: Path) -> dict[bytes, str]:
-    """Every answer of an earlier version that can be read and is as it was written, by its request's hash."""
-    tables = [f"SELECT request, answer, checksum FROM {table}" for table in ("earlier", "answers")]
-    listed = [row for query in tables for row in _readable(path, query)]
-    whole = {key: answer for key, answer, known in listed if is_whole_earlier(key, answer, known)}
-    # The first stores had no checksums; where there are some, they have been looked at.
-    return whole or dict(
-        _readable(
-            path,
-            "SELECT request, answer FROM answers WHERE NOT EXISTS (SELECT * FROM "
-            "pragma_table_info('answers') WHERE name = 'checksum')",
-        )
-    )
 
 
 def _readable(path: Path, query: str) -> Iterator[tuple[Any, ...]]:

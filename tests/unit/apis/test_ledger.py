@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -18,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.verbs import data, printed
-from workflow_scripts.apis.ledger import Ledger, Request, Row, _earlier_checksum, earlier_key
+from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError, DataError
 from workflow_scripts.provenance.closure import ROOT
 
@@ -442,91 +441,16 @@ def test_merging_takes_the_usable_row_of_two_and_keeps_what_was_there(mixed, tmp
     assert len(found) == 5
 
 
-# Stores of earlier versions
-
-OLD = {earlier_key({"text": number}): f"answer {number} " * 5 for number in range(300)}
-
-
-@pytest.fixture(params=["without checksums", "with checksums, in WAL mode"])
-def old(tmp_path, request):
-    """A store of hashes and answers."""
-    path = tmp_path / "old.sqlite"
-    with sqlite3.connect(path) as database:
-        checksum = ", checksum BLOB" if "with checksums" in request.param else ""
-        if checksum:
-            database.execute("PRAGMA journal_mode=WAL")
-        database.executescript(
-            f"CREATE TABLE answers (request BLOB PRIMARY KEY, answer TEXT NOT NULL{checksum});"
-            "CREATE TRIGGER kept BEFORE DELETE ON answers BEGIN SELECT RAISE(ABORT, 'append only'); END;"
-        )
-        lines = [
-            (key, answer, _earlier_checksum(key, answer))[: 3 if checksum else 2]
-            for key, answer in OLD.items()
-        ]
-        database.executemany(f"INSERT INTO answers VALUES (?, ?{', ?' if checksum else ''})", lines)
-    database.close()
-    return path
+def test_a_store_of_other_tables_is_no_ledger_and_stays_as_it_is(tmp_path):
+    path = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE answers (request BLOB PRIMARY KEY, answer TEXT NOT NULL)")
+    content = path.read_bytes()
+    with pytest.raises(DataError, match="its tables are not those of a ledger"):
+        Ledger(path)
+    assert path.read_bytes() == content
 
 
-def test_an_old_store_becomes_a_ledger_that_keeps_its_answers(old):
-    for _opened in range(2):
-        with Ledger(old) as ledger:
-            assert (len(ledger), ledger.earlier_answers()) == (0, 300)
-            assert all(ledger.earlier(key) == answer for key, answer in OLD.items())
-            assert ledger.earlier(b"new") is None
-            assert ledger.check() == 0
-    assert [file.name for file in old.parent.iterdir()] == [old.name]
-
-
-def test_an_old_answer_is_adopted_once(old):
-    key = earlier_key({"text": 7})
-    with Ledger(old) as ledger:
-        ledger.adopt([(row(7, ledger.earlier(key)), key)])
-        assert answers_in(ledger, [7]) == {"text 7": "answer 7 " * 5}
-        assert ledger.earlier(key) is None
-        assert ledger.earlier_answers() == 299
-
-
-def test_old_answers_can_be_merged(old, tmp_path):
-    command(tmp_path / "new.sqlite", "merge", old)
-    with Ledger(tmp_path / "new.sqlite") as ledger:
-        assert ledger.earlier_answers() == 300
-        assert ledger.earlier(earlier_key({"text": 7})) == "answer 7 " * 5
-
-
-def test_a_damaged_old_store_is_not_taken_over(old):
-    content = bytearray(old.read_bytes())
-    content[4096 + 20] ^= 1
-    old.write_bytes(content)
-    with pytest.raises(DataError, match="damaged"):
-        Ledger(old)
-
-
-def test_two_processes_that_open_an_old_store_at_once_take_it_over_once(old):
-    processes = [writer(old, name, 20) for name in ("one", "two")]
-    assert [process.wait() for process in processes] == [0, 0]
-    with Ledger(old) as ledger:
-        assert (ledger.check(), ledger.earlier_answers()) == (20, 300)
-
-
-@pytest.mark.parametrize("old", ["with checksums, in WAL mode"], indirect=True)
-def test_two_that_wait_for_an_old_store_do_not_wait_for_each_other(old, monkeypatch):
-    monkeypatch.setattr("workflow_scripts.apis.ledger._BUSY_SECONDS", 60)
-    with closing(sqlite3.connect(old)) as reader, ThreadPoolExecutor(2) as pool:
-        reader.execute("SELECT count(*) FROM answers").fetchall()  # holds the store until it is closed
-        opened = [pool.submit(Ledger, old) for _ in range(2)]
-        time.sleep(1)
-        assert not any(ledger.done() for ledger in opened)
-        reader.close()
-        for ledger in opened:
-            with ledger.result():
-                assert ledger.result().earlier_answers() == 300
-
-
-def test_what_cannot_be_opened_at_all_is_not_tried_again(tmp_path, monkeypatch):
-    tried = []
-    connected = Ledger._connected
-    monkeypatch.setattr(Ledger, "_connected", lambda ledger: tried.append(1) or connected(ledger))
+def test_where_nothing_can_be_opened_the_line_says_so(tmp_path):
     with pytest.raises(DataError, match="unable to open database file"):
         Ledger(tmp_path)
-    assert tried == [1]

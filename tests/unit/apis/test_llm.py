@@ -12,8 +12,8 @@ import pytest
 from tests import fault_server
 from tests.fault_server import DRIP, DRIPPING_HEADERS, HANG, RESET, SHORT, FaultServer, fault, patience
 from workflow_scripts.apis import calls
-from workflow_scripts.apis.asking import Watch, adopt, settled
-from workflow_scripts.apis.ledger import Ledger, Request, Row, earlier_key
+from workflow_scripts.apis.asking import Watch, settled
+from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.apis.llm import Llm, usage_of
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.llms import LlmBlock
@@ -324,24 +324,6 @@ def test_a_key_that_a_server_echoes_is_in_no_column(llm, ledger, tmp_path):
     ledger.close()
     assert b"on the river" in (tmp_path / "answers.sqlite").read_bytes()
     assert KEY.encode() not in (tmp_path / "answers.sqlite").read_bytes()
-
-
-def test_what_version_0_1_kept_is_adopted(llm, ledger):
-    with FaultServer(fault_server.chat()) as server:
-        client = llm(server)
-        asked = {"base_url": f"{server.url}v1", "model": "deepseek-chat", "temperature": 1.0, "seed": 7}
-        key = earlier_key({"engine": "openai", **asked, "max_completion_tokens": 64, "prompt": "Write."})
-        kept = {
-            "model": "deepseek-chat",
-            "text": "Kept.",
-            "finish_reason": "stop",
-            "prompt_tokens": 1,
-            "completion_tokens": 1,
-        }
-        ledger.take_earlier([(key, json.dumps(kept))])
-        adopt([client.request("Write.")], client.earlier, client.row_of_earlier, ledger)
-        assert complete(client, ledger).answer == "Kept."
-        assert server.requests == []
 
 
 def test_costs_are_added_and_unknown_where_a_call_was_not_counted():

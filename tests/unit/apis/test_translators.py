@@ -2,7 +2,6 @@ import json
 import re
 import shutil
 from collections import Counter
-from importlib.metadata import version
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,7 +10,7 @@ from requests.adapters import HTTPAdapter
 from tests import fault_server, tiny
 from tests.fault_server import DRIP, DRIPPING_HEADERS, HANG, RESET, SHORT, FaultServer, fault, patience
 from workflow_scripts.apis import calls, translators
-from workflow_scripts.apis.ledger import Ledger, earlier_key
+from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.translators import Direction, translate_all, translator_of
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.settings.llms import LlmBlock
@@ -453,23 +452,6 @@ def test_an_end_in_the_middle_keeps_what_was_under_way(libre, ledger):
         before = len(server.requests)
         assert translated(libre(server), ledger, sentences) == list(map(proper, sentences))
         assert len(server.requests) - before == 30
-
-
-# Answers of an earlier version
-
-
-def test_what_an_earlier_version_kept_is_adopted_if_it_passes_the_door(libre, ledger):
-    client = f"deep-translator {version('deep-translator')}"
-    with FaultServer(fault_server.libretranslate) as server:
-        old = {"engine": "libretranslate", "version": f"{server.url} by {client}", "from": "en", "to": "es"}
-        kept = {earlier_key(old | {"text": text}): proper(text) for text in SENTENCES}
-        kept[earlier_key(old | {"text": SENTENCES[0]})] = GOOGLES
-        ledger.take_earlier(kept.items())
-        rows = rows_of(libre(server), ledger)
-        assert [row.status for row in rows] == ["rejected", *["usable"] * 7]
-        assert rows[0].reason == "error message"
-        assert server.requests == []
-        assert ledger.earlier_answers() == 0
 
 
 # Language models
