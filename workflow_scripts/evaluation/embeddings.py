@@ -112,14 +112,7 @@ class SharedTexts:
 
     def of(self, task: str) -> Encode:
         """What a task gets its vectors from, which are not to be changed."""
-        return self._from([unit for unit in self._units if task in unit.tasks])
-
-    def beside(self) -> Encode:
-        """What another suite gets its vectors from: texts of this one in its units, others together when asked for."""
-        return self._from(self._units)
-
-    def _from(self, known: Iterable[_Unit]) -> Encode:
-        units = {text: unit for unit in known for text in unit.texts}
+        units = {text: unit for unit in self._units if task in unit.tasks for text in unit.texts}
 
         def encode(sentences: Sequence[str]) -> Vectors:
             if not sentences:

@@ -67,7 +67,7 @@ def evaluate_tasks(
         DataError: if not one task could be evaluated.
     """
     checkpoints = _Checkpoints(job, columns)
-    texts = shared_texts(encode, tasks)
+    texts = SharedTexts(encode, {name: texts_asked_for(task.evaluate) for name, task in tasks.items()})
     failures = Failures(job)
     found: list[Tables] = []
     for name, task in tasks.items():
@@ -86,11 +86,6 @@ def evaluate_tasks(
         for role, schema in columns.items()
     }
     return Outcome(joined, failures.settle(joined["scores"]))
-
-
-def shared_texts(encode: Encode, tasks: Mapping[str, Task]) -> SharedTexts:
-    """The texts of a suite, to be encoded by ``encode``."""
-    return SharedTexts(encode, {name: texts_asked_for(task.evaluate) for name, task in tasks.items()})
 
 
 def scores_of(job: Job, scores: Iterable[Score]) -> pa.Table:

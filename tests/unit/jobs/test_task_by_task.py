@@ -77,7 +77,6 @@ class Suite:
     def run(self, names=NAMES, **settings):
         """One job; what it computed, and the bytes that it made."""
         self.computed, self.encoded, self.at_end = [], [], []
-        opened._opened.cache_clear()  # a process of its own
         for path in (self.scores, self.pairs):  # as Snakemake does
             path.unlink(missing_ok=True)
         suite = {"datasets": list(names), "max_tokens": 32} | settings
