@@ -91,16 +91,6 @@ def mistakes(kind: type[Settings], value: Any, place: str) -> list[str]:
     return read(kind, value, place)[1]
 
 
-def partial_mistakes(kind: type[Settings], value: Any, place: str) -> list[str]:
-    """What is wrong with ``value`` where any key may be left out."""
-    try:
-        kind.strictly(value)
-    except ValidationError as error:
-        given = [one for one in _mistakes(kind, value, error) if one.kind != "missing"]
-        return _at_place(place, given, value)
-    return []
-
-
 def _at_place(place: str, found: Sequence[Mistake], value: Any) -> list[str]:
     """A line for each mistake; of one in the block as a whole, the place is the block's."""
     whole = place.removesuffix(".") if place.endswith(".") else f"{place}configuration"

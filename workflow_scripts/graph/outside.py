@@ -6,7 +6,6 @@ read stays as it is when its file is not there any more: a disk that is not moun
 same before and after the job, so that a finished study stays finished.
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.data.hub import answers, snapshot
 from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, is_here, text_of, unversioned
+from workflow_scripts.graph.command_line import is_in_job
 from workflow_scripts.graph.hashes import sha256_now
 from workflow_scripts.graph.notes import write_note
 from workflow_scripts.graph.study import Study, data_root_of
@@ -80,20 +80,15 @@ def source_now(study: Study, artefact: str, sources: Iterable[Config], *, option
         optional: Whether it may be a gap.
     """
     note = NOTES / study.folder / f"{artefact}.txt"
-    if _is_in_job() and note.is_file():
+    if is_in_job() and note.is_file():
         return note.read_text("utf-8")
     recorded = recorded_files(Path(study.folder, artefact))
     unreachable, broken = (optional and study.config[key] == "gap" for key in ("unreachable", "broken"))
     root = data_root_of(study.config)
     name = planned_source(sources, recorded, root, gap_if_unreachable=unreachable, gap_if_broken=broken)
-    if not _is_in_job():
+    if not is_in_job():
         _planned[note] = name
     return name
-
-
-def _is_in_job() -> bool:
-    """Whether Snakemake was started by Snakemake, to run a job on its own or on another machine."""
-    return "--mode" in sys.argv
 
 
 def note_planned() -> None:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from snakemake_executor_plugin_slurm.utils import parse_time_to_minutes
 
 from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.graph.command_line import is_in_job
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.sbatch import (
     PARTITIONS,
@@ -109,7 +110,7 @@ def check_partition_file() -> None:
     Ends the process with a line for what is wrong.
     """
     program = Path(sys.argv[0])
-    if "snakemake" not in (program.name, program.parent.name) or "--mode" in sys.argv:  # a job's own call
+    if "snakemake" not in (program.name, program.parent.name) or is_in_job():
         return
     if settings := settings_of(sys.argv[1:]):
         with one_line_errors():

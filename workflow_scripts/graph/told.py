@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from workflow_scripts.graph.command_line import is_in_job
 from workflow_scripts.graph.notes import from_here
 from workflow_scripts.graph.study import Study
 from workflow_scripts.graph.yaml_files import read_yaml
@@ -12,7 +13,7 @@ from workflow_scripts.graph.yaml_files import read_yaml
 
 def tell(study: Study, configfiles: Iterable[str | Path]) -> None:
     """Print on the terminal what is worth knowing of a study; nothing where Snakemake runs one of its jobs."""
-    if "--mode" not in sys.argv:
+    if not is_in_job():
         print("\n".join(lines_of(study, configfiles)), file=sys.stderr)  # noqa: T201
 
 
