@@ -16,6 +16,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from workflow_scripts.audit.jobs import measurements
@@ -167,7 +168,7 @@ def counted(study: str, seen: Sequence[Seen]) -> tuple[list[Row], str]:
         counts[rule]["done"] += file not in unfinished
     for one in seen:
         counts[one.job.rule][one.state] += 1
-    known = [_mean(seconds[one.job.rule]) for one in seen if one.job.rule in seconds]
+    known = [fmean(seconds[one.job.rule]) for one in seen if one.job.rule in seconds]
     new = (
         f", and {len(seen) - len(known)} jobs of kinds that have not run yet"
         if len(known) < len(seen)
@@ -178,10 +179,6 @@ def counted(study: str, seen: Sequence[Seen]) -> tuple[list[Row], str]:
         for rule, found in sorted(counts.items())
     ]
     return rows, f"about {duration(sum(known))} of work left, one job after the other{new}" if seen else ""
-
-
-def _mean(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers)
 
 
 def asked_of(study: str | None, configfiles: Sequence[str]) -> tuple[str, Asked]:
