@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 SNAKEMAKE := python -m snakemake --cores all --quiet host reason
 
-.PHONY: environment demo test bench fetch slurm-test check
+.PHONY: environment demo test test-all bench fetch slurm-test check
 .DEFAULT_GOAL := demo
 
 # PyPI has no build of PyTorch without CUDA; `make LOCK=requirements-gpu.lock ...` asks for the one with CUDA.
@@ -45,10 +45,15 @@ demo: $(READY)  ## the whole graph on the embedded default: raw text to report, 
 	@echo "Report: $(CURDIR)/results/demo/report.html"
 
 # Plans first: while one worker is at the longest file of them, the other makes the run that end-to-end tests share.
-test: $(READY) $(CRATES_READY)  ## all tests, the long ones first
-	@# Hundreds of processes load the same modules, which are compiled once whatever the environment says.
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder \
-		tests/dag tests/e2e tests/faults tests/unit
+# Hundreds of processes load the same modules, which are compiled once whatever the environment says.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+TESTS := tests/dag tests/e2e tests/faults tests/unit
+
+test: $(READY)  ## the tests of every guarantee, in minutes
+	$(PYTEST) -m "not slow" $(TESTS)
+
+test-all: test $(CRATES_READY)  ## after them what is slow or outside: every key singly, mounts, a browser, pages followed
+	$(PYTEST) -m slow $(TESTS)
 
 slurm-test: $(READY)  ## a real one-node SLURM: the demo's graph, faults, a stranger's path; needs root, Debian's packages
 	SEMBLANCE_SLURM_TEST=1 OMP_NUM_THREADS=1 python -m pytest -rs --durations 0 tests/slurm

@@ -30,6 +30,7 @@ def follow(page: str, clone: Path) -> list[docs.Step]:
     return steps
 
 
+@pytest.mark.slow
 def test_a_method_is_added_as_its_page_says_and_its_own_runs_are_all_that_starts(clone):
     pretend_finished(clone)
     assert planned_jobs(clone) == {}
@@ -46,10 +47,12 @@ def test_a_method_is_added_as_its_page_says_and_its_own_runs_are_all_that_starts
     assert not {"continue_mlm", "pool_encoder", "split_corpus", "read_dataset"} & set(planned)
 
 
+@pytest.mark.slow
 def test_a_readout_is_added_as_its_page_says(clone):
     follow("readout.md", clone)
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_added_as_its_page_says_and_scores_a_run(clone):
     follow("evaluation.md", clone)
     file = clone / "results/demo/scores/kendall/lee_order/frozen_avg.minilm/seed0.parquet"

@@ -39,11 +39,13 @@ def clone(smoke_copy: Path) -> Path:
     return smoke_copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_page_can_be_followed(clone, page):
     docs.follow(page, clone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", OURS, ids=lambda path: path.stem)
 def test_a_recipe_works_as_written_with_three_files_at_most(clone, recipe):
     docs.follow(recipe, clone)

@@ -5,7 +5,7 @@ import pytest
 from tests.browser import CHROMIUM, WHY_NOT
 from tests.pages import check_page
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
