@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.audit.jobs import Job, jobs_of
 from workflow_scripts.audit.lookup import artefact_at, name_of
-from workflow_scripts.audit.printing import Answer, Row, Rows
-from workflow_scripts.audit.verify import Verifier, studies_of, unchecked
+from workflow_scripts.audit.printing import Answer, Row, Rows, without_empty
+from workflow_scripts.audit.verify import studies_of, unchecked
 from workflow_scripts.errors import DataError
 
 _USAGE = {"model", "calls", "prompt_tokens", "completion_tokens", "cost_usd"}
@@ -33,11 +33,9 @@ def finished_jobs(path: Path | None) -> list[Job]:
     """
     is_study = path is None or path.parent == Path("results")
     verifier = unchecked(studies_of([path] if path and is_study else []))
-    jobs = [job for study in verifier.studies for job in jobs_of(verifier, study) if not job.failed]
-    return jobs if is_study or path is None else _behind(path, jobs, verifier)
-
-
-def _behind(path: Path, jobs: list[Job], verifier: Verifier) -> list[Job]:
+    jobs = [job for study in verifier.studies for job in jobs_of(verifier, study)]
+    if is_study or path is None:
+        return jobs
     name = artefact_at(name_of(path))
     if name not in verifier.records:
         raise DataError(f"{name}: not an artefact. Name a file or model folder below results/.")
@@ -79,9 +77,7 @@ def grouped(jobs: Iterable[Job], heading: str) -> list[Row]:
     """A row for each rule, or of trainings for each run, the longest first."""
     groups: dict[str, list[Job]] = defaultdict(list)
     for job in jobs:
-        name = job.rule if heading == "rule" else job.record.wildcards.get(heading) if job.record else None
-        if name is not None:
-            groups[name].append(job)
+        groups[job.record.rule if heading == "rule" else job.record.wildcards[heading]].append(job)
     rows = [{heading: name} | row_of(found) for name, found in groups.items()]
     return sorted(rows, key=lambda row: -row["seconds"])
 
@@ -94,18 +90,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def answer(args: argparse.Namespace) -> Answer:
     """Costs by rule and of trainings by run."""
     jobs = finished_jobs(args.path)
-    trainings = [job for job in jobs if job.rule == "train_encoder"]
+    trainings = [job for job in jobs if job.record.rule == "train_encoder"]
     columns = ("run", "jobs", "seconds", "of processors")
     by_run = [{name: row[name] for name in columns} for row in grouped(trainings, "run")]
     total = row_of(jobs)
     return Answer(
         f"{len(jobs)} jobs: {total['seconds'] / 3600:.2f} hours, {total['of processors'] / 3600:.2f} of processors",
-        parts=[Rows("by rule", _told(grouped(jobs, "rule"))), Rows("trainings by run", by_run)],
+        parts=[Rows("by rule", without_empty(grouped(jobs, "rule"))), Rows("trainings by run", by_run)],
         data={"in_all": total},
     )
-
-
-def _told(rows: list[Row]) -> list[Row]:
-    """Rows without the columns that are empty in all of them."""
-    names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
-    return [{name: row[name] for name in names} for row in rows]

@@ -40,7 +40,7 @@ from workflow_scripts.audit.lookup import (
     record_at,
     recorded_name,
 )
-from workflow_scripts.audit.printing import Answer, Row, Rows
+from workflow_scripts.audit.printing import Answer, Row, Rows, without_empty
 from workflow_scripts.audit.verify import Verifier, studies_of, unchecked
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
@@ -276,10 +276,11 @@ def _parts(found: Explanation, *, full: bool) -> Iterator[Rows | str]:
 
 def _turned(rows: list[dict[str, Any]]) -> list[Row]:
     """A few rows as columns of names and values, for they are wide; empty columns are left out."""
-    names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+    filled = without_empty(rows)
     if len(rows) > _ROWS_SIDE_BY_SIDE:
-        return [{name: row[name] for name in names} for row in rows]
-    return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
+        return filled
+    names = filled[0] if filled else ()
+    return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(filled, 1)} for name in names]
 
 
 def _details(node: Node) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """Copy results to share them: a study as a Provenance Run RO-Crate 0.5, or one finished model as a folder.
 
-A crate holds workflow, code, results and the logs of failed jobs, and says which job made what from what, when, and
-with which settings. Weights and results above 5 MB are named by their hash; --whole takes them in. A study with a
-damaged artefact is not exported. The copy of a model has the model's card as its README.md, with scores if rule
-write_model_card made one, and can go to the Hub as it is.
+A crate holds workflow, code and results, and says which job made what from what, when, and with which settings; of
+models it holds the records, which name weights by their hash. A study with a damaged artefact is not exported. The copy
+of a model has the model's card as its README.md, with scores if rule write_model_card made one, and can go to the Hub
+as it is.
 
   python -m workflow_scripts export results/demo
   python -m workflow_scripts export results/demo/runs/simcse.minilm_mlm.wiki_extract/seed1 --to my_model
@@ -32,11 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "path", type=Path, help="results/<study>, or of a model results/<study>/runs/<run>/seed<seed>"
     )
     parser.add_argument("--to", type=Path, help="folder to make; of a study, default: crates/<study>")
-    parser.add_argument("--whole", action="store_true", help="a study with its large files")
 
 
 def answer(args: argparse.Namespace) -> Answer:
-    """What was written; exit code 0 even if the study has failed jobs."""
+    """What was written."""
     if (args.path / "model" / RECORD_FILE).is_file():
         if args.to is None:
             raise DataError(f"{args.path}: a model. Name the folder to make: --to FOLDER.")
@@ -46,13 +45,9 @@ def answer(args: argparse.Namespace) -> Answer:
     if others:
         raise DataError(f"{args.path}: {len(others) + 1} studies. Name one, such as {study}.")
     folder = args.to or Path("crates", study.name)
-    crate = write_crate(study, folder, whole=args.whole)
-    failed = sum(job.failed for job in crate.jobs)
+    crate = write_crate(study, folder)
     size = decimal(sum(place.stat().st_size for place in crate.files.values()))
-    said = f"{folder}: {len(crate.files)} files, {size}, {len(crate.jobs)} jobs, {failed} of them failed"
-    left_out = f"; {len(crate.left_out)} large files, {decimal(sum(crate.left_out.values()))}, named by hash"
-    counts = {"crate": folder.as_posix(), "files": len(crate.files), "failed": failed}
-    return Answer(said + left_out * bool(crate.left_out), data=counts)
+    return Answer(f"{folder}: {len(crate.files)} files, {size}", data={"crate": folder.as_posix()})
 
 
 def export_model(run: Path, target: Path) -> None:

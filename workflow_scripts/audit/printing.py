@@ -110,6 +110,12 @@ def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:
     return [one._asdict() for one in tuples]
 
 
+def without_empty(rows: Sequence[Row]) -> list[Row]:
+    """Rows without the columns that are empty in all of them."""
+    names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+    return [{name: row[name] for name in names} for row in rows]
+
+
 def console(pipe_width: int = _PIPE_WIDTH) -> Console:
     """Standard output; ``pipe_width`` wide where it is neither a terminal nor as wide as COLUMNS says."""
     known = sys.stdout.isatty() or "COLUMNS" in os.environ

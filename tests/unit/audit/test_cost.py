@@ -1,6 +1,5 @@
 """Seconds, memory, requests, tokens and dollars of jobs, from the files that runs leave."""
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,21 +8,15 @@ import pytest
 from tests.unit.audit.conftest import RUNS, STUDY
 from tests.verbs import data, printed
 from workflow_scripts.audit.cost import finished_jobs, row_of
-from workflow_scripts.audit.jobs import jobs_of, last_words
-from workflow_scripts.audit.verify import unchecked
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import write_table
 
 
-def leave(rule, name, seconds=None, log="done\n", memory="100.5"):
-    """What a job leaves: its log, and if it ended well its measurements."""
-    path = Path("logs/study", rule, f"{name}.log")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(log)
-    if seconds is not None:
-        measured = Path("benchmarks/study", rule, f"{name}.tsv")
-        measured.parent.mkdir(parents=True, exist_ok=True)
-        measured.write_text(f"s\th:m:s\tmax_rss\tcpu_time\n{seconds}\t0:00:01\t{memory}\t2\n")
+def leave(rule, name, seconds, memory="100.5"):
+    """What Snakemake measures of a job."""
+    measured = Path("benchmarks/study", rule, f"{name}.tsv")
+    measured.parent.mkdir(parents=True, exist_ok=True)
+    measured.write_text(f"s\th:m:s\tmax_rss\tcpu_time\n{seconds}\t0:00:01\t{memory}\t2\n")
 
 
 @pytest.fixture
@@ -41,11 +34,11 @@ def measured(root):
 
 
 def test_every_job_has_its_own_measurements(measured):
-    found = {(job.rule, job.name): job.measured for job in finished_jobs(None)}
+    found = {(job.record.rule, *job.record.wildcards.values()): job.measured for job in finished_jobs(None)}
     assert len(found) == 2 + 1 + 2 * len(RUNS) + 3
-    assert found["train_encoder", "simcse/seed2"]["seconds"] == 102
-    assert found["write_report", "report"] == {"seconds": 6, "processor_seconds": 2, "memory_mb": 100.5}
-    assert found["fetch_encoder", "all"] == {"seconds": 3, "processor_seconds": 2}
+    assert found["train_encoder", "simcse", "2"]["seconds"] == 102
+    assert found["write_report",] == {"seconds": 6, "processor_seconds": 2, "memory_mb": 100.5}
+    assert found["fetch_encoder",] == {"seconds": 3, "processor_seconds": 2}
 
 
 def test_costs_are_summed_by_rule_and_run_and_in_all(measured):
@@ -61,8 +54,8 @@ def test_costs_are_summed_by_rule_and_run_and_in_all(measured):
 
 
 def test_the_cost_of_a_file_is_that_of_all_it_was_made_from(measured):
-    behind = {f"{job.rule}/{job.name}" for job in finished_jobs(Path(STUDY, "runs/plain/seed1/model"))}
-    assert behind == {"fetch_encoder/all", "split_corpus/wiki", "train_encoder/plain/seed1"}
+    behind = finished_jobs(Path(STUDY, "runs/plain/seed1/model"))
+    assert {job.measured["seconds"] for job in behind} == {3, 2, 101}
     with pytest.raises(DataError, match="not an artefact"):
         finished_jobs(Path("resources/prompt.txt"))
 
@@ -79,27 +72,5 @@ USAGE = {"model": ["m", "n"], "calls": [3, 2], "prompt_tokens": [100, 10], "comp
 def test_requests_tokens_and_dollars_come_from_tables_of_usage(measured, study, dollars, expected):
     record = study.made_by("ask", ["usage.parquet"])
     write_table(Path(STUDY, "usage.parquet"), pa.table({**USAGE, "cost_usd": dollars}), record)
-    cost = row_of(job for job in finished_jobs(None) if job.rule == "ask")
+    cost = row_of(job for job in finished_jobs(None) if job.record.rule == "ask")
     assert (cost["requests"], cost["tokens"], cost["USD"]) == (5, 118, expected)
-
-
-def failed():
-    return {f"{job.rule}/{job.name}" for job in jobs_of(unchecked([Path(STUDY)]), STUDY) if job.failed}
-
-
-def test_a_log_without_measurements_is_a_failed_job(measured):
-    assert failed() == set()
-    leave("train_encoder", "other/seed1", log="first\nTrainingError: step 3: loss is nan\n\n")
-    assert failed() == {"train_encoder/other/seed1"}
-    log = Path("logs/study/train_encoder/other/seed1.log")
-    assert last_words(log) == "TrainingError: step 3: loss is nan"
-    log.write_bytes(b"")
-    assert "killed" in last_words(log)
-
-
-def test_a_log_younger_than_its_measurements_is_a_job_that_failed_when_run_again(measured):
-    leave("train_encoder", "other/seed1", 5)
-    assert failed() == set()
-    log = Path("logs/study/train_encoder/other/seed1.log")
-    os.utime(log, (log.stat().st_atime, log.stat().st_mtime + 60))
-    assert failed() == {"train_encoder/other/seed1"}
