@@ -6,29 +6,12 @@ from snakemake.utils import min_version
 
 from workflow_scripts.graph.failures import report_failures
 from workflow_scripts.graph.place import clone_of, open_place
-from workflow_scripts.graph.progress import show_progress
 from workflow_scripts.graph.queue import check_partition_file
 from workflow_scripts.graph.targets import check_targets
-from workflow_scripts.graph.yaml_files import check_configfiles
 
 min_version("9.25")
 CLONE = clone_of(workflow)  # which need not be the working directory
-check_configfiles(Path(CLONE, "Snakefile"))
 open_place(Path(CLONE))
-if workflow.modifier.is_main_snakefile():
-    show_progress(workflow)
-
-
-configfile: f"{CLONE}/config/config.yaml"
-configfile: f"{CLONE}/config/encoders.yaml"
-configfile: f"{CLONE}/config/corpora.yaml"
-configfile: f"{CLONE}/config/apis.yaml"
-configfile: f"{CLONE}/config/exemplars.yaml"
-configfile: f"{CLONE}/config/datasets.yaml"
-configfile: f"{CLONE}/config/methods.yaml"
-configfile: f"{CLONE}/config/mteb.yaml"
-configfile: f"{CLONE}/config/extraction.yaml"
-configfile: f"{CLONE}/config/names.yaml"
 
 
 include: "rules/common.smk"

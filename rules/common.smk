@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.call import call, command
 from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
@@ -13,7 +15,6 @@ from workflow_scripts.graph.keeping import Keeping
 from workflow_scripts.graph.needs import needed
 from workflow_scripts.graph.notes import note_asked
 from workflow_scripts.graph.outside import note_planned
-from workflow_scripts.graph.place import module_config
 from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.requests import Requests
@@ -23,15 +24,16 @@ from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.suites import evaluators
 from workflow_scripts.graph.told import tell
 from workflow_scripts.graph.training import Training
-from workflow_scripts.graph.yaml_files import configfiles_of
 
-FILES, GIVEN = configfiles_of(Path(CLONE, "Snakefile")), {}
-if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration
-    config = module_config(FILES, config)
-else:
-    FILES, GIVEN = [*FILES, *workflow.overwrite_configfiles], workflow.config_settings.config
-STUDY = open_study(config, FILES, Path(CLONE), GIVEN)
-tell(STUDY, [] if workflow.modifier.skip_configfile else workflow.overwrite_configfiles)
+with one_line_errors():
+    if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration
+        OVER, GIVEN = [], {}
+        config = load_config(Path(CLONE), given=config, place="config of the module")
+    else:
+        OVER, GIVEN = workflow.overwrite_configfiles, workflow.config_settings.config
+        config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
+STUDY = open_study(config, Path(CLONE))
+tell(STUDY, OVER)
 CORPORA = Corpora(STUDY)
 TRAINING = Training(STUDY)
 REQUESTS = Requests(STUDY)
@@ -55,7 +57,7 @@ onstart:
         STUDY.check_needs(needed(job.rule.name, job.wildcards) for job in workflow.dag.needrun_jobs())
         check_queue(workflow)
         note_planned()
-        note_asked(config["name"], workflow.overwrite_configfiles, GIVEN)
+        note_asked(config["name"], OVER, GIVEN)
 
 
 wildcard_constraints:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import yaml
 
+from workflow_scripts.graph.configuration import load_config
+
 ROOT = Path(__file__).resolve().parent.parent
 TREE = (
     "Snakefile",
@@ -197,22 +199,5 @@ def run(folder: Path, *command: str, **environment: str) -> subprocess.Completed
 
 
 def merged_config(folder: Path, overlay: str) -> dict:
-    """The configuration of a study as Snakemake merges it."""
-    from snakemake.utils import update_config
-
-    config: dict = {}
-    names = (
-        "config",
-        "encoders",
-        "corpora",
-        "apis",
-        "exemplars",
-        "datasets",
-        "methods",
-        "mteb",
-        "extraction",
-        "names",
-    )
-    for name in (*names, Path(overlay).stem):
-        update_config(config, yaml.safe_load((folder / "config" / f"{name}.yaml").read_text()))
-    return config
+    """The configuration of a study."""
+    return load_config(folder, [folder / overlay])

@@ -24,7 +24,7 @@ _SHOWN = 120  # characters at most of what was found: it may be a whole file
 class Settings(BaseModel):
     """The part of the configuration that one piece of code reads: immutable, unknown keys refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @classmethod
     def class_of(cls, section: Any) -> type[Self]:

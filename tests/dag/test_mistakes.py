@@ -15,7 +15,7 @@ import yaml
 from tests.planning import DEMO, ROOT, copy_tree, merged_config, snakemake
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.checks import content_findings, read_files, study_findings
+from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
 from workflow_scripts.graph.needs import Needed, need_findings
 from workflow_scripts.graph.resources import published_findings
 from workflow_scripts.graph.targets import target_findings
@@ -32,7 +32,7 @@ RUN = "experiments/demo.yaml: run {0}.minilm_mlm.wiki_extract.wrong: "
 def study(overlay=DEMO):
     """A sound study: its configuration and grids, not to be changed."""
     config = merged_config(ROOT, overlay)
-    return config, read_files(config, [], ROOT / "config")[0]
+    return config, read_grids(config, ROOT / "config")[0]
 
 
 def findings(change, overlay=DEMO, data_root=None):
@@ -935,15 +935,15 @@ MISTAKES = {
     # bad values
     "a number that is none": (
         put("training/weight_decay", float("nan")),
-        "training.weight_decay: nan is no number to compute with.",
+        "training.weight_decay: nan is no number to compute with (Weight decay of AdamW",
     ),
     "an infinite number": (
         put("training/max_gradient_norm", float("inf")),
-        "training.max_gradient_norm: inf is no number to compute with.",
+        "training.max_gradient_norm: inf is no number to compute with (Gradients are",
     ),
     "an infinite number in a grid": (
         put("grid/columns/0/scale", float("inf")),
-        "experiments/demo.yaml: columns.0.scale: inf is no number to compute with.",
+        "experiments/demo.yaml: columns.0.scale: inf is no number to compute with (100 prints",
     ),
     "an encoder outside the study": (
         lambda config, _grids: config["encoders"].update({"../x": config["encoders"]["minilm"]}),
@@ -1303,7 +1303,7 @@ def test_a_list_that_is_not_there_to_be_added_to_stops_snakemake_with_its_file_a
     code, printed = plan(tree, overlay={"suites": {"sts": {"leee": {"datasets+": ["mine"]}}}})
     assert code == 1 and "Traceback" not in printed
     assert f"ConfigError: {tree}/config/overlay.yaml: suites.sts.leee.datasets+: no file below" in printed
-    assert "Did you mean lee?" in printed
+    assert "Did you mean suites.sts.lee.datasets?" in printed
 
 
 def test_a_grid_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):

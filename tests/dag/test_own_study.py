@@ -7,11 +7,10 @@ import pytest
 import yaml
 
 from tests.planning import DEMO, ROOT, copy_tree, merged_config, planned_jobs, snakemake
+from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import Study, open_study
-from workflow_scripts.graph.yaml_files import configfiles_of
 
 GRID = {
     "title": "Mine",
@@ -62,7 +61,7 @@ def test_lists_that_two_files_add_to_plan_what_they_plan_written_out(tree, tmp_p
     first = written(tmp_path, "first", OWN | {"experiments+": ["mine"]})
     second = written(tmp_path, "second", {"suites": {"sts": {"mine": {"datasets+": ["weather"]}}},
                                           "datasets": {"weather": merged_config(ROOT, DEMO)["datasets"]["lee"]}})  # fmt: skip
-    config = merged([*configfiles_of(tree / "Snakefile"), tree / DEMO, first, second])
+    config = load_config(tree, [tree / DEMO, first, second])
     whole = written(tmp_path, "whole", {**config, "name": "demo"})
     assert config["experiments"] == ["demo", "extraction", "mine"]
     assert config["suites"]["sts"]["mine"]["datasets"] == ["lee", "weather"]
@@ -97,9 +96,9 @@ def test_a_grid_cannot_take_the_name_of_a_rule_or_of_a_table_without_training(tm
     for part in ("rules", "resources", "Snakefile"):
         (tmp_path / part).symlink_to(ROOT / part)
     (tmp_path / f"config/experiments/{name}.yaml").write_text(yaml.safe_dump(GRID))
-    config = merged([*configfiles_of(ROOT / "Snakefile"), ROOT / DEMO], OWN | {"experiments": ["demo", name]})
+    config = load_config(ROOT, [ROOT / DEMO], OWN | {"experiments": ["demo", name]})
     with pytest.raises(SystemExit) as refused:
-        open_study(config, [], tmp_path)
+        open_study(config, tmp_path)
     assert str(refused.value).startswith(f"ConfigError: experiments/{name}.yaml: {finding}")
     assert "\n" not in str(refused.value)
 

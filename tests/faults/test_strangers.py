@@ -167,11 +167,11 @@ def read_apart(file):
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
         "from pathlib import Path\n"
-        "from workflow_scripts.graph.checks import checked\n"
-        "from workflow_scripts.graph.yaml_files import read_yaml\n"
+        "from workflow_scripts.graph.configuration import load_config\n"
+        "from workflow_scripts.graph.study import open_study\n"
         "from workflow_scripts.errors import one_line_errors\n"
         "with one_line_errors():\n"
-        "    checked(read_yaml(Path(sys.argv[1])), [sys.argv[1]], Path('config'))\n"
+        "    open_study(load_config(Path(), [sys.argv[1]]), Path())\n"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(

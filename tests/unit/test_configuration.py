@@ -6,7 +6,7 @@ import yaml
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.checks import read_files
+from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.runs import all_runs, at, points_of, run_settings, runs_of
 from workflow_scripts.methods import load_method
@@ -83,7 +83,7 @@ def test_every_grid_is_what_the_classes_read(grid):
 @pytest.mark.parametrize("overlay", STUDIES)
 def test_the_settings_of_every_run_are_what_its_method_and_training_read(overlay):
     config = merged_config(ROOT, overlay)
-    grids = read_files(config, [], ROOT / "config")[0]
+    grids = read_grids(config, ROOT / "config")[0]
     runs = all_runs(grids, config["encoders"])
     assert runs
     for run in runs.values():
@@ -213,7 +213,7 @@ def test_a_swept_run_knows_where_it_lies_and_another_does_not():
 def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
     """A block's ``at`` repeats what its settings, or those of its pool, already are."""
     config, checked = merged_config(ROOT, "config/config.yaml"), []
-    for name, described in read_files(config, [], ROOT / "config")[0].items():
+    for name, described in read_grids(config, ROOT / "config")[0].items():
         for block in described["runs"]:
             for run in runs_of(grid(block)).values():
                 settings = run_settings(config, run)

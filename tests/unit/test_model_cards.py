@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph.checks import read_files
+from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.sharing import Sharing
@@ -15,7 +15,7 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.model_card import Config
 
 CONFIG = merged_config(ROOT, DEMO)
-GRIDS = read_files(CONFIG, [], ROOT / "config")[0]
+GRIDS = read_grids(CONFIG, ROOT / "config")[0]
 STUDY = Study(CONFIG, GRIDS, all_runs(GRIDS, CONFIG["encoders"]), ROOT)
 SHARING = Sharing(STUDY)
 

@@ -5,7 +5,7 @@ two steps: what the files hold, and, once that is sound, what it means together.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +30,19 @@ from workflow_scripts.graph.rows import corpus_findings
 from workflow_scripts.graph.run_checks import RunChecks
 from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, paper_of, runs_of
 from workflow_scripts.graph.sizes import sizes_of
-from workflow_scripts.graph.yaml_files import not_finite, read_yaml, reading_findings
+from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.settings.mlm import ContinueMlm
 from workflow_scripts.settings.study import Grid, Study
 
 
-def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path) -> dict[str, Any]:
-    """Check what the merged configuration, the files it was read from and the grids it asks for hold.
+def checked(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Check what the configuration and the grids it asks for hold.
 
     The extraction study has no grid.
 
     Args:
-        config: The configuration as Snakemake merged it.
-        files: YAML files, base ones and overlays, each checked for duplicate keys.
+        config: The configuration, whatever it holds.
         folder: The folder ``config``.
 
     Returns:
@@ -52,16 +51,14 @@ def checked(config: Mapping[str, Any], files: Iterable[str | Path], folder: Path
     Raises:
         ConfigError: with a line for each mistake: the key, what was found and what to do.
     """
-    grids, findings = read_files(config, files, folder)
+    grids, findings = read_grids(config, folder)
     refuse([*findings, *content_findings(config, grids), *_of_rates(folder / "rates.yaml")])
     return grids
 
 
-def read_files(
-    config: Mapping[str, Any], files: Iterable[str | Path], folder: Path
-) -> tuple[dict[str, Any], list[str]]:
+def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[str]]:
     """Grids that can be read, and what is wrong with files that cannot."""
-    findings = [finding for file in files for finding in reading_findings(Path(file))]
+    findings: list[str] = []
     grids: dict[str, Any] = {}
     asked = config.get("experiments") if isinstance(config, Mapping) else None
     stems = {file.stem for file in (folder / "experiments").glob("*.yaml")}
@@ -112,10 +109,9 @@ def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Ite
         config: The configuration, whatever it holds.
         grids: Its grids by name, whatever they hold.
     """
-    yield from [*not_finite(config, "")] or mistakes(Study, config, "")
+    yield from mistakes(Study, config, "")
     for name, grid in grids.items():
-        place = f"experiments/{name}.yaml: "
-        yield from [*not_finite(grid, place)] or mistakes(Grid, grid, place)
+        yield from mistakes(Grid, grid, f"experiments/{name}.yaml: ")
 
 
 def _of_grids(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from workflow_scripts.graph.findings import advice, unknown
 from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.runs import runs_of
-from workflow_scripts.graph.yaml_files import not_finite, read_yaml
+from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.settings.claims import ClaimFile
 
 FOLDER = "config/claims"
@@ -55,7 +55,7 @@ def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Pa
             yield str(error)
             continue
         place = f"claims/{paper}.yaml: "
-        found = [*not_finite(content, place)] or mistakes(ClaimFile, content, place)
+        found = mistakes(ClaimFile, content, place)
         yield from found
         if not found:
             yield from _of_names(config, grids, root, paper, content)

@@ -43,6 +43,7 @@ _WORDS = {
     "too_long": "has more entries than {max_length}",
     "string_too_short": "is shorter than {min_length}",
     "string_pattern_mismatch": "does not match {pattern}",
+    "finite_number": "is no number to compute with",
 }
 """Kind of pydantic's error to what is wrong with a value."""
 

@@ -8,12 +8,9 @@ into the working directory, so that a file has one name, and a record one conten
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.graph.overlays import lay_over, merged
-from workflow_scripts.graph.slices import Config
 from workflow_scripts.provenance.closure import ROOT
 
 RESOURCES = "resources"
@@ -55,12 +52,6 @@ def _leads_to_another_clone(link: Path, folder: Path) -> bool:
     return resources.name == RESOURCES and (resources.parent / "Snakefile").is_file()
 
 
-def module_config(files: Iterable[Path], given: Mapping[str, Any]) -> Config:
-    """The configuration of a module: the clone's files, and over them what the workflow around it gives.
-
-    Raises:
-        ConfigError: as ``overlays.lay_over`` does.
-    """
-    config = merged(files)
-    lay_over(config, given, "config of the module")
-    return config
+def is_in_job() -> bool:
+    """Whether Snakemake was started by Snakemake, to run a job on its own or on another machine."""
+    return "--mode" in sys.argv

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 from snakemake_executor_plugin_slurm.utils import parse_time_to_minutes
 
 from workflow_scripts.errors import ConfigError, one_line_errors
-from workflow_scripts.graph.command_line import is_in_job
 from workflow_scripts.graph.findings import refuse
+from workflow_scripts.graph.place import is_in_job
 from workflow_scripts.graph.sbatch import (
     PARTITIONS,
     RESOURCES,

@@ -5,17 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from snakemake.utils import update_config
+from typing import NamedTuple
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.checks import checked, study_findings
-from workflow_scripts.graph.command_line import as_in_a_file
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.needs import Needed, need_findings
-from workflow_scripts.graph.overlays import additions, merged
 from workflow_scripts.graph.references import base_of, datasets_in, encoders_reached
 from workflow_scripts.graph.runs import (
     EXTRACTION,
@@ -28,7 +24,6 @@ from workflow_scripts.graph.runs import (
 )
 from workflow_scripts.graph.sizes import Sizes, sizes_of
 from workflow_scripts.graph.slices import Config
-from workflow_scripts.graph.yaml_files import read_numbers
 from workflow_scripts.methods import readout_modules
 from workflow_scripts.provenance.closure import code_files
 
@@ -213,24 +208,15 @@ class Study:
             refuse(need_findings(self.config, jobs, data_root_of(self.config)))
 
 
-def open_study(
-    config: Config, files: Iterable[str | Path], root: Path, command_line: Mapping[str, Any] | None = None
-) -> Study:
+def open_study(config: Config, root: Path) -> Study:
     """Check a configuration and expand its grids; ends the process with a line for each thing that is wrong.
 
     Args:
-        config: As Snakemake merged it; what the command line says becomes what a file would say.
-        files: The YAML files it was read from, each laid over those before it.
+        config: As ``configuration.load_config`` merges it.
         root: Folder of the Snakefile.
-        command_line: What ``--config`` gave.
     """
-    files, given = list(files), as_in_a_file(command_line or {})
-    update_config(config, given)
     with one_line_errors():
-        if any(additions(config)):
-            _replace(config, merged(files, given))
-        read_numbers(config)
-        grids = checked(config, files, root / "config")
+        grids = checked(config, root / "config")
         refuse(study_findings(config, grids, root, data_root_of(config)))
         plain = {
             name: one_column_a_task(grid) | {"seeds": sorted(grid["seeds"])} for name, grid in grids.items()
@@ -239,12 +225,6 @@ def open_study(
     os.environ.update(_environment(config))
     os.environ.setdefault("SEMBLANCE_ANSWERS", config["answers"])
     return study
-
-
-def _replace(config: Config, other: Config) -> None:
-    """Give ``config``, which Snakemake holds as well, another content."""
-    config.clear()
-    config.update(other)
 
 
 def data_root_of(config: Config) -> Path | None:

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from workflow_scripts.graph.command_line import is_in_job
 from workflow_scripts.graph.notes import from_here
+from workflow_scripts.graph.place import is_in_job
 from workflow_scripts.graph.study import Study
 from workflow_scripts.graph.yaml_files import read_yaml
 

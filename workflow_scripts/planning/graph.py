@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.call import CALLS
-from workflow_scripts.graph.command_line import as_in_a_file
-from workflow_scripts.graph.findings import first_error, refuse
-from workflow_scripts.graph.overlays import merged
+from workflow_scripts.graph.configuration import as_in_a_file, load_config
+from workflow_scripts.graph.findings import first_error
 from workflow_scripts.graph.study import Study, open_study
-from workflow_scripts.graph.yaml_files import configfiles_of, reading_findings
+from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
@@ -166,8 +165,7 @@ def study_in(root: Path, configfiles: Iterable[str], config: Mapping[str, Any] |
         configfiles: As after snakemake's --configfile.
         config: As after snakemake's --config.
     """
-    files: list[str | Path] = [*configfiles_of(root / "Snakefile"), *configfiles]
-    return open_study(merged(files, as_in_a_file(config or {})), [], root)
+    return open_study(load_config(root, configfiles, as_in_a_file(config or {})), root)
 
 
 def add_configfile(parser: argparse.ArgumentParser) -> None:
@@ -209,7 +207,8 @@ def planned(
     Raises:
         ConfigError: if a file cannot be read, Snakemake does not accept the configuration, or knows no such target.
     """
-    refuse(finding for file in configfiles for finding in reading_findings(Path(file)))
+    for file in configfiles:  # of a mistake, Snakemake would name neither file nor line
+        read_yaml(Path(file))
     from snakemake.cli import main  # slow to import
 
     listener = _Listener()

@@ -24,10 +24,10 @@ from workflow_scripts.data.planned import ON_HUB, accepted
 from workflow_scripts.data.sources import load, local_root, package_root
 from workflow_scripts.errors import ConfigError, DataError, MissingError
 from workflow_scripts.graph.checks import content_findings
+from workflow_scripts.graph.configuration import base_files, load_config
 from workflow_scripts.graph.findings import refuse, unknown
-from workflow_scripts.graph.overlays import merged
 from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.graph.yaml_files import configfiles_of, read_yaml
+from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.record import sha256_of
 from workflow_scripts.settings.datasets import Dataset
@@ -281,8 +281,8 @@ def answer(given: argparse.Namespace) -> Answer:
         raise ConfigError("--accept: without a dataset. Name the one whose files are to be accepted.")
     if not Path("Snakefile").is_file():
         raise ConfigError("Snakefile: no such file. Run this in the folder of the pipeline.")
-    files = [*configfiles_of(Path("Snakefile")), *given.configfile]
-    config = merged(files)
+    files = [*base_files(Path()), *given.configfile]
+    config = load_config(Path(), given.configfile)
     refuse(content_findings(config, {}))
     check_names(files, given.names)
     given.data_root = given.data_root or data_root_of(config)

@@ -9,7 +9,7 @@ import yaml
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.extraction.blocks import files_of_figure, names
-from workflow_scripts.graph.checks import read_files
+from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.claim_checks import FOLDER, claim_findings
 from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.extraction import Extraction
@@ -181,7 +181,7 @@ def test_rows_of_the_extraction_study_are_named_as_its_tables_name_them(table):
 def found_in(change, tmp_path):
     """What is found once ``change`` is made to the demo's claims of S2Sent and of the extraction study."""
     config = merged_config(ROOT, DEMO)
-    grids = read_files(config, [], ROOT / "config")[0]
+    grids = read_grids(config, ROOT / "config")[0]
     (tmp_path / FOLDER).mkdir(parents=True)
     for link in ("schemas", "experiments"):
         (tmp_path / "config" / link).symlink_to(ROOT / "config" / link)
@@ -271,7 +271,7 @@ def test_sound_files_are_found_sound(tmp_path):
 def test_a_time_is_no_score(tmp_path):
     """Of this machine alone; times are kept apart from tables."""
     config = merged_config(ROOT, DEMO)
-    grids = read_files(config, [], ROOT / "config")[0]
+    grids = read_grids(config, ROOT / "config")[0]
     time = {
         "heading": "Spearman",
         "suite": "cost",

@@ -30,7 +30,7 @@ def study(monkeypatch):
     for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
         monkeypatch.setenv(name, "before")  # so that it is put back
         monkeypatch.delenv(name)
-    return open_study(merged_config(ROOT, DEMO), [], ROOT)
+    return open_study(merged_config(ROOT, DEMO), ROOT)
 
 
 @pytest.fixture

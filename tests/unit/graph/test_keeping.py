@@ -23,7 +23,7 @@ def keeping(monkeypatch):
         monkeypatch.delenv(name)
 
     def of(keep, configfile=DEMO):
-        study = open_study(merged_config(ROOT, configfile) | {"keep_models": keep}, [], ROOT)
+        study = open_study(merged_config(ROOT, configfile) | {"keep_models": keep}, ROOT)
         return Keeping(study, Figures(study))
 
     return of

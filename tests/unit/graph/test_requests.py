@@ -12,7 +12,7 @@ from workflow_scripts.settings.start import Size
 
 @pytest.fixture(scope="module")
 def requests():
-    return Requests(open_study(merged_config(ROOT, "config/config.yaml"), [], ROOT))
+    return Requests(open_study(merged_config(ROOT, "config/config.yaml"), ROOT))
 
 
 def run_on(requests, encoder):

@@ -47,7 +47,7 @@ def study(monkeypatch):
     for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
         monkeypatch.setenv(name, "before")  # so that it is put back
         monkeypatch.delenv(name)
-    return open_study(merged_config(ROOT, DEMO), [], ROOT)
+    return open_study(merged_config(ROOT, DEMO), ROOT)
 
 
 def test_runs_are_trained_joined_or_frozen(study):
@@ -68,7 +68,7 @@ def test_runs_are_trained_joined_or_frozen(study):
 def test_a_grid_is_parsed_once(monkeypatch):
     parsed, load = [], yaml.load
     monkeypatch.setattr("yaml.load", lambda text, Loader: parsed.append(text) or load(text, Loader))
-    open_study(merged_config(ROOT, DEMO), [], ROOT)
+    open_study(merged_config(ROOT, DEMO), ROOT)
     assert parsed.count((ROOT / "config/experiments/demo.yaml").read_text("utf-8")) == 1
 
 
@@ -283,7 +283,7 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(tmp_path, monkeypatch
     for given, folder in (("~/mine", "home/mine"), ("mine", "mine"), (None, "home/of_all")):
         assert data_root_of({"data_root": given}) == tmp_path / folder
         (tmp_path / folder).mkdir(parents=True)
-        open_study(merged_config(ROOT, DEMO) | {"data_root": given}, [], ROOT)
+        open_study(merged_config(ROOT, DEMO) | {"data_root": given}, ROOT)
         assert os.environ["SEMBLANCE_DATA"] == str(tmp_path / folder)  # as jobs see it
         monkeypatch.setenv("SEMBLANCE_DATA", "~/of_all")
 

@@ -9,7 +9,7 @@ from tests import tiny
 from tests.checkpointing import write_checkpoints_by_steps
 from tests.planning import merged_config
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.checks import read_files
+from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.runs import run_settings, runs_of
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import three_r
@@ -324,7 +324,7 @@ class Settling(Falling):
 def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
     """As printed, for one and a half epochs, of a thousand steps here; rates end with an epoch and begin again."""
     config = merged_config(ROOT, "config/config.yaml")
-    run = runs_of(read_files(config, [], ROOT / "config")[0]["three_r_table7"])[
+    run = runs_of(read_grids(config, ROOT / "config")[0]["three_r_table7"])[
         "simcse_3r.bert_base.wiki1m.starts_1_0"
     ]
     whole = tiny.training(**run.overrides["training"], checkpoint_minutes=99)

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph.checks import read_files
+from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.runs import baselines_of, members_of, run_settings, runs_of
 from workflow_scripts.tools import coverage
 
@@ -16,13 +16,13 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 @pytest.fixture(scope="module")
 def paper():
     config = merged_config(ROOT, "config/config.yaml")
-    return config, read_files(config, [], ROOT / "config")[0]
+    return config, read_grids(config, ROOT / "config")[0]
 
 
 @pytest.mark.parametrize(("overlay", "expected"), [*zip(STUDIES, ("keep", "drop", "drop"), strict=True)])
 def test_the_papers_scale_keeps_the_last_batch_and_what_was_measured_without_does_not(overlay, expected):
     config = merged_config(ROOT, overlay)
-    grids = read_files(config, [], ROOT / "config")[0]
+    grids = read_grids(config, ROOT / "config")[0]
     runs = [run for grid in grids.values() for run in runs_of(grid).values()]
     trained = [training for run in runs if (training := run_settings(config, run).get("training"))]
     assert len(trained) > 4
@@ -35,7 +35,7 @@ def test_the_papers_scale_keeps_the_last_batch_and_what_was_measured_without_doe
 def test_a_selector_that_is_the_identity_is_a_control_by_name(overlay):
     """Equation 4 of S2Sent with one branch: what is called so, in every grid, and nothing else."""
     config = merged_config(ROOT, overlay)
-    grids = read_files(config, [], ROOT / "config")[0]
+    grids = read_grids(config, ROOT / "config")[0]
     selectors, identities = 0, set()
     for grid in grids.values():
         for name, run in runs_of(grid).items():

@@ -12,7 +12,7 @@ from workflow_scripts.columns.training import METRICS
 from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.figures import alignment_uniformity, scatter, sweep
 from workflow_scripts.figures.base import Request
-from workflow_scripts.graph.checks import read_files
+from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.names import called_runs
 from workflow_scripts.graph.runs import baselines_of, runs_of
@@ -31,7 +31,7 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 @functools.cache
 def study(overlay):
     config = merged_config(ROOT, overlay)
-    grids = read_files(config, [], ROOT / "config")[0]
+    grids = read_grids(config, ROOT / "config")[0]
     return config, {name: one_column_a_task(grid) for name, grid in grids.items()}
 
 
