@@ -1197,7 +1197,7 @@ def test_another_file_than_the_one_that_is_pinned_is_found_before_any_job(bare, 
     train, test = needs(("read_dataset", "trec"), data_root=tmp_path)
     assert train.startswith(f"datasets.trec: transfer/TREC/train_5500.label: sha256 {now}; pinned 3260")
     assert test.startswith(f"datasets.trec: transfer/TREC/TREC_10.label: sha256 {now}; pinned 033f")
-    assert test.endswith(". Get it again, or accept this one (pin trec --accept), or set broken: gap.")
+    assert test.endswith(". Get it again, or list both hashes in its sha256, or set broken: gap.")
     assert needs(("read_dataset", "trec"), data_root=tmp_path, broken="gap") == []
     assert "broken" not in needs(("read_dataset", "trec_train"), data_root=tmp_path, broken="gap")[0]
 

@@ -38,7 +38,7 @@ from workflow_scripts.settings.datasets import (
 _DAMAGE = (pa.ArrowException, UnicodeError, EOFError, lzma.LZMAError, zlib.error)
 """What readers and the libraries below them raise of files that are cut, of another format, or no text."""
 _LONGEST = 500_000  # characters of a text: a longer one is a file without line ends, or of another kind
-_ACCEPT = "or accept this one (pin NAME --accept)."
+_ACCEPT = "or list both hashes in its sha256."
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
 

@@ -72,7 +72,7 @@ def need_findings(config: Config, jobs: Iterable[Needed], data_root: Path | None
                 if not optional:
                     yield from _source(f"datasets.{job.name}", dataset["sources"], data_root, "dataset")
                 if not optional or config["broken"] == "stop":
-                    remedy = f"accept this one (pin {job.name} --accept)"
+                    remedy = "list both hashes in its sha256"
                     remedy += ", or set broken: gap" if optional else ""
                     yield from _files(
                         f"datasets.{job.name}", dataset["sources"], data_root, "dataset", remedy
