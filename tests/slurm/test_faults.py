@@ -228,10 +228,8 @@ def test_a_group_that_sbatch_refuses_says_why(node, start, tmp_path):
     (folder / "Snakefile").write_text(text.replace('"800MB"', '"200GB"'))
     code, printed = start(folder, "--group-components", "pair=2").ended()
     assert code == 1
-    refusal = (
-        "sbatch refuses --mem 400000: Requested node configuration is not available. Name a partition with"
-    )
-    assert f"group pair: {refusal}" in printed, printed
+    refusal = r"group pair: sbatch refuses .*--mem 400000 .*: Requested node configuration is not available; "
+    assert re.search(refusal, printed), printed
     assert not jobs_of(node, "rule_pair")
     growing = 'lambda wildcards, attempt: "800MB" if attempt == 1 else "200GB"'
     (folder / "Snakefile").write_text(text.replace('"800MB"', growing))
@@ -240,4 +238,3 @@ def test_a_group_that_sbatch_refuses_says_why(node, start, tmp_path):
     assert "group pair failed: SLURM sbatch failed. The error message was 'sbatch: error: " in printed, (
         printed
     )
-    assert "trying to guess" not in printed  # the plugin's guess of an account, which always fails

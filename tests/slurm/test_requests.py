@@ -1,5 +1,6 @@
 """Requests that this cluster does not meet: each a line within seconds, with rule and remedy, and nothing is queued."""
 
+import re
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -55,19 +56,21 @@ def refused(node: Node, start, tmp_path_factory):
 
 def test_memory_gpu_partition_and_time_are_a_line_each(refused):
     printed = refused(**WRONG)
-    found = [
-        line.removeprefix("ConfigError: ")
+    found = dict(
+        line.removeprefix("ConfigError: ").split(": ", 1)
         for line in printed.splitlines()
-        if "rule " in line and ". " in line
-    ]
+        if "rule " in line and ". Set " in line
+    )
+    asked = {name: re.search(r"sbatch refuses (.*): ([^:;]*);|$", line)[0] for name, line in found.items()}
     unavailable = "Requested node configuration is not available"
-    assert {line.partition(". ")[0] for line in found} == {
-        f"rule large: sbatch refuses --mem 300000: {unavailable}",
-        f"rule another_gpu: sbatch refuses --gpus=none:1: {unavailable}",
-        "rule another_partition: sbatch refuses -p none: Invalid partition name specified",
-        "rule long: asks for 24 h, and the limit of partition main is 24 h",
-    }
-    assert all("slurm/partitions.yaml" in line or "slurm/config.yaml" in line for line in found)
+    assert "--mem 300000 " in asked["rule large"] and unavailable in asked["rule large"]
+    assert "--gpus=none:1: " in asked["rule another_gpu"] and unavailable in asked["rule another_gpu"]
+    assert "-p none " in asked["rule another_partition"]
+    assert ": Invalid partition name specified;" in asked["rule another_partition"]
+    assert found["rule long"].startswith(
+        "asks for 24 h, and the limit of its partition is 24 h. Set its runtime"
+    )
+    assert len(found) == 4
 
 
 def test_an_account_is_a_line(refused):

@@ -29,7 +29,7 @@ from workflow_scripts.graph.resources import (
 from workflow_scripts.graph.rows import corpus_findings
 from workflow_scripts.graph.run_checks import RunChecks
 from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, paper_of, runs_of
-from workflow_scripts.graph.sizes import sizes_of
+from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.settings.mlm import ContinueMlm
@@ -165,7 +165,7 @@ def study_findings(
 def _of_runs(
     config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
 ) -> Iterator[str]:
-    sizes = sizes_of(config, root, data_root)
+    sizes = Sizes(config, root, data_root)
     checks = RunChecks(config, sizes, data_root)
     encoders = config["encoders"]
     named = {pool["encoder"] for pool in config["exemplars"].values()}

@@ -4,9 +4,9 @@ The executor plugin (2.8.0) meets an unknown account or a missing command in a t
 Snakemake then waits for ever; what sbatch refuses comes one job at a time, and of a group Snakemake (9.27) does not say
 it. So each distinct request is shown to ``sbatch --test-only``, with the options that the plugin would give it.
 
-That takes what only the queue would hold for ever, unless a site sets EnforcePartLimits: a time limit above the
-partition's, or a partition that is down. These are compared here, and with them what is no matter of sbatch's: whether
-the plugin knows the account, whether it will learn that jobs have ended, whether they are in the queue already.
+That takes a time limit above the partition's, unless a site sets EnforcePartLimits, and the queue would hold the job
+for ever. So limits are compared here, and with them what is no matter of sbatch's: whether the plugin knows the
+account, whether it will learn that jobs have ended, whether they are in the queue already.
 """
 
 import os
@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from getpass import getuser
 from itertools import pairwise, takewhile
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +32,6 @@ from workflow_scripts.graph.sbatch import (
     PARTITIONS,
     RESOURCES,
     Request,
-    Settings,
     partitions_in,
     requests_of,
     sbatch_options,
@@ -42,21 +42,9 @@ SECONDS = 10
 """That a command may take; a slurmctld or slurmdbd that is down costs minutes otherwise."""
 PLUGIN_CALLS = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr")
 """Commands without which the executor plugin hangs or fails; Debian and most sites install them together."""
-QUEUED = ("squeue", "--noheader", "--format=%i|%T|%Z|%k")
-"""What ``queued_here`` reads: number, state, working directory and comment of this user's jobs."""
-_GUESS = ("No SLURM account given", "No account was given", "Unable to guess SLURM account")
-"""How the plugin speaks of its guess of an account, which never succeeds: it hands a pipe to sacct as an argument."""
-_REMEDIES = {
-    "-A": "Name another slurm_account in slurm/config.yaml",
-    "--gpus": f"Name a partition with such GPUs in {PARTITIONS}, or other ones (gpu, gpu_model) in {RESOURCES}",
-    "--gres": f"Name a partition with such GPUs in {PARTITIONS}, or another gres in {RESOURCES}",
-    "--mem": f"Name a partition with larger nodes in {PARTITIONS}, or set mem (of a group: group-components)",
-    "--cpus-per-task": "Lower cpu_threads; of a group, group-components in slurm/config.yaml",
-    "-t": f"Set its runtime in {RESOURCES}; it goes on in a new try",
-    "-C": f"Set its constraint in {RESOURCES}",
-    "-p": f"Name a partition of this cluster in {PARTITIONS}",
-}
-"""Option of sbatch to what is to be done where it is refused; the partition last, as it decides of the others."""
+_CORRECT = (
+    f"Set what it asks for in {RESOURCES} (of a group: group-components), or its partition in {PARTITIONS}"
+)
 _WAIT = "Wait until slurmctld is up; its administrators know"
 _NO_ANSWER = 124
 """Exit code of a command that was given up, as that of ``timeout``."""
@@ -84,7 +72,7 @@ class Queued(NamedTuple):
     """1 for the first try."""
 
 
-Asked = Callable[..., tuple[int, str]]
+Ask = Callable[..., tuple[int, str]]
 """Runs a command; its exit code and what it printed."""
 
 
@@ -96,8 +84,6 @@ def ask(*command: str, seconds: float = SECONDS) -> tuple[int, str]:
         )
     except subprocess.TimeoutExpired:
         return _NO_ANSWER, f"no answer within {seconds} s"
-    except OSError as error:
-        return 127, str(error)
     if done.returncode == 0:
         return 0, done.stdout
     last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
@@ -118,7 +104,7 @@ def check_partition_file() -> None:
 
 
 def check_queue(workflow: Any) -> None:
-    """Check the queue for the jobs that are to run, if they go to one, and have the plugin say what matters.
+    """Check the queue for the jobs that are to run, if they go to one.
 
     Ends the process with a line for each thing that would keep them from running.
 
@@ -126,17 +112,15 @@ def check_queue(workflow: Any) -> None:
         workflow: Snakemake's, once it knows its jobs and its executor.
     """
     plugin = workflow.executor_settings
-    if type(plugin).__module__ != "snakemake_executor_plugin_slurm":
-        return
     jobs = [job for job in workflow.dag.needrun_jobs() if not job.is_local]
-    if not jobs:
+    if type(plugin).__module__ != "snakemake_executor_plugin_slurm" or not jobs:
         return
+    named = ((job.rule.name, job.group, job.resources) for job in jobs)
+    asked = requests_of(named, workflow.group_settings.group_components)
     targets = {target_of(job.rule.name, job.wildcards_dict) for job in jobs}
     with one_line_errors():
-        refuse(queue_findings(requests_of(jobs), Settings(plugin), targets))
-    executor = workflow.scheduler.get_executor(jobs[0])
-    say_why_groups_fail(executor)
-    executor.logger.addFilter(lambda record: not record.getMessage().startswith(_GUESS))
+        refuse(queue_findings(asked, plugin, targets))
+    say_why_groups_fail(workflow.scheduler.get_executor(jobs[0]))
 
 
 def say_why_groups_fail(executor: Any) -> None:
@@ -157,7 +141,7 @@ def target_of(rule: str, wildcards: Mapping[str, str]) -> Target:
     return rule, frozenset(f"{name}={value}" for name, value in wildcards.items())
 
 
-def _told(ask: Asked, *command: str, may_fail: bool = False) -> tuple[int, str]:
+def _answer(ask: Ask, *command: str, may_fail: bool = False) -> tuple[int, str]:
     """Exit code and answer of one of SLURM's commands.
 
     Raises:
@@ -169,40 +153,32 @@ def _told(ask: Asked, *command: str, may_fail: bool = False) -> tuple[int, str]:
     return code, said
 
 
-def queued_here(ask: Asked = ask) -> list[Queued]:
+def queued_here(ask: Ask = ask) -> list[Queued]:
     """Jobs of this user that Snakemake has put into the queue from this working directory, and that have not ended.
 
     Raises:
         ConfigError: if the queue does not answer.
     """
-    _code, listed = _told(ask, *QUEUED, f"--user={os.getuid()}")
+    form = "--format=%i|%T|%Z|%k"  # number, state, working directory and comment
+    _code, listed = _answer(ask, "squeue", "--noheader", form, f"--user={os.getuid()}")
     lines = (line.split("|", 3) for line in listed.splitlines() if line.count("|") > 2)
     here = Path.cwd().resolve()
     ours = [line for line in lines if line[3].startswith("rule_") and Path(line[2]).resolve() == here]
     return [_queued(number, state, name, ask) for number, state, _folder, name in ours]
 
 
-def _queued(number: str, state: str, name: str, ask: Asked) -> Queued:
+def _queued(number: str, state: str, name: str, ask: Ask) -> Queued:
     """A job with what its command says of it; that of an array is the first task's."""
-    code, script = _told(ask, "scontrol", "write", "batch_script", number, "-", may_fail=True)
+    code, script = _answer(ask, "scontrol", "write", "batch_script", number, "-", may_fail=True)
     after = re.search(r"--target-jobs (.*)", script) if code == 0 and "_" not in number else None
-    try:
-        words = shlex.split(after[1]) if after else []
-    except ValueError:  # quotes of somebody else's command
-        words = []
-    named = takewhile(lambda word: not word.startswith("--"), words)
+    words = shlex.split(after[1]) if after else []
+    named = (word.partition(":") for word in takewhile(lambda word: not word.startswith("--"), words))
+    targets = frozenset((rule, frozenset(filter(None, values.split(",")))) for rule, _, values in named)
     attempt = re.search(r" --attempt (\d+)", script)
-    targets = (word.partition(":") for word in named)
-    return Queued(
-        number,
-        state,
-        name,
-        frozenset((rule, frozenset(filter(None, values.split(",")))) for rule, _, values in targets),
-        int(attempt[1]) if attempt else 1,
-    )
+    return Queued(number, state, name, targets, int(attempt[1]) if attempt else 1)
 
 
-def again_findings(targets: Collection[Target], ask: Asked) -> Iterator[str]:
+def again_findings(targets: Collection[Target], ask: Ask) -> Iterator[str]:
     """Jobs in the queue that make what is about to be queued again: those of a driver that was killed."""
     wanted = frozenset(targets)
     found = [one for one in queued_here(ask) if not one.targets or one.targets & wanted]
@@ -216,48 +192,50 @@ def again_findings(targets: Collection[Target], ask: Asked) -> Iterator[str]:
 
 def queue_findings(
     requests: Iterable[Request],
-    settings: Settings,
+    plugin: Any,
     targets: Collection[Target] = (),
-    ask: Asked = ask,
+    ask: Ask = ask,
     which: Callable[[str], object] = shutil.which,
 ) -> Iterator[str]:
     """What would keep jobs from running, a line each; no more is asked where SLURM or an account is missing.
 
     Args:
         requests: Of all jobs that go to the queue.
-        settings: The profile's.
+        plugin: The plugin's settings.
         targets: The jobs, of which none may be in the queue already.
         ask: Runs a command.
         which: Finds a command.
     """
     if missing := [name for name in PLUGIN_CALLS if not which(name)]:
-        advice = (
-            "Run it on a login node of the cluster (some want: module load slurm), or without --profile slurm"
-        )
+        advice = "Run it on a login node (some want: module load slurm), or without --profile slurm"
         yield f"SLURM: no {', '.join(missing)} on the PATH. {advice}."
         return
-    asked = list(requests)
-    accounts = {str(one.resources["slurm_account"]) for one in asked if one.resources.get("slurm_account")}
+    listed = list(requests)
+    accounts = {str(one.resources["slurm_account"]) for one in listed if one.resources.get("slurm_account")}
     try:
-        cluster = _partitions_of(_told(ask, "scontrol", "--all", "--oneliner", "show", "partition")[1])
+        limits = _limits_of(_answer(ask, "scontrol", "--all", "--oneliner", "show", "partition")[1])
         unknown = list(_account_findings(sorted(accounts), ask))
         yield from unknown
-        yield from _status_findings(settings.plugin, ask)
+        yield from _status_findings(plugin, ask)
         if not unknown:
-            yield from _request_findings(asked, settings.plugin, cluster, ask)
+            yield from _request_findings(listed, plugin, limits, ask)
         if targets:
             yield from again_findings(targets, ask)
     except ConfigError as error:
         yield str(error)
 
 
-def _partitions_of(listed: str) -> dict[str, dict[str, str]]:
-    """The cluster's partitions by name, each with what scontrol says of it."""
-    rows = (dict(re.findall(r"(\w+)=(\S*)", line)) for line in listed.splitlines())
-    return {row["PartitionName"]: row for row in rows if "PartitionName" in row}
+def _limits_of(listed: str) -> dict[str, float]:
+    """Minutes that a job may take, by partition; those of the default one also without a name."""
+    found = dict[str, float]()
+    for name, default, limit in re.findall(r"PartitionName=(\S+).* Default=(\S+).* MaxTime=(\S+)", listed):
+        found[name] = inf if limit == "UNLIMITED" else parse_time_to_minutes(limit)
+        if default == "YES":
+            found[""] = found[name]
+    return found
 
 
-def _account_findings(accounts: Sequence[str], ask: Asked) -> Iterator[str]:
+def _account_findings(accounts: Sequence[str], ask: Ask) -> Iterator[str]:
     """Accounts that accounting does not know, which sbatch refuses at some sites and the plugin at all."""
     if not accounts:
         return
@@ -270,7 +248,7 @@ def _account_findings(accounts: Sequence[str], ask: Asked) -> Iterator[str]:
             yield f"slurm_account: accounting knows no account {account}; {has}. {advice}."
 
 
-def _status_findings(plugin: Any, ask: Asked) -> Iterator[str]:
+def _status_findings(plugin: Any, ask: Ask) -> Iterator[str]:
     """Whether the plugin will learn that jobs have ended; if not, it waits for ever."""
     place = "slurm-status-command in slurm/config.yaml"
     if plugin.status_command == "sacct":
@@ -278,15 +256,14 @@ def _status_findings(plugin: Any, ask: Asked) -> Iterator[str]:
         if code:
             yield f"{place}: sacct: {said or f'exit code {code}'}. Write squeue, which needs no accounting."
         return
-    _code, said = _told(ask, "scontrol", "show", "config")
-    age = re.search(r"MinJobAge\s*=\s*(\d+)", said)
+    age = re.search(r"MinJobAge\s*=\s*(\d+)", _answer(ask, "scontrol", "show", "config")[1])
     if age and int(age[1]) < _POLLS * plugin.init_seconds_before_status_checks:
         found = f"squeue forgets an ended job after {age[1]} s (MinJobAge), too soon to be seen"
         yield f"{place}: {found}. Write sacct, or lower slurm-init-seconds-before-status-checks."
 
 
 def _request_findings(
-    requests: Iterable[Request], plugin: Any, cluster: Mapping[str, Mapping[str, str]], ask: Asked
+    requests: Iterable[Request], plugin: Any, limits: Mapping[str, float], ask: Ask
 ) -> Iterator[str]:
     """Requests that sbatch refuses, or that would wait for ever; each distinct one is asked for once."""
     partitions = partitions_in(plugin)
@@ -294,41 +271,13 @@ def _request_findings(
     for one in requests:
         places[sbatch_options(one, plugin, partitions)].add(one.place)
     for options, who in places.items():
-        code, said = _tested(options, ask)
-        found = (
-            [_refusal(options, said, cluster, ask)]
-            if code
-            else _waiting_findings(dict(pairwise(options)), cluster)
-        )
-        yield from (f"{', '.join(sorted(who))}: {line}" for line in found)
-
-
-def _tested(options: Sequence[str], ask: Asked) -> tuple[int, str]:
-    """What sbatch says of these options, without a job being submitted."""
-    code, said = _told(ask, "sbatch", "--test-only", *options, "--wrap", "true", may_fail=True)
-    return code, said.removeprefix("sbatch: error: ").removeprefix("allocation failure: ")
-
-
-def _refusal(options: Sequence[str], said: str, cluster: Iterable[str], ask: Asked) -> str:
-    """What sbatch refuses and what to do: the option without which it would say something else."""
-    for option, remedy in _REMEDIES.items():
-        for at, word in enumerate(options):
-            name, joined, _ = word.partition("=")
-            after = at + (1 if joined else 2)
-            if name == option and _tested([*options[:at], *options[after:]], ask)[1] != said:
-                return f"sbatch refuses {' '.join(options[at:after])}: {said}. {remedy}."
-    known = f"the cluster has {', '.join(cluster)}"
-    return f"sbatch refuses {shlex.join(options)}: {said}; {known}. Correct it in {RESOURCES}."
-
-
-def _waiting_findings(options: Mapping[str, str], cluster: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """What sbatch takes and a partition would keep in the queue for ever."""
-    default = next((name for name, row in cluster.items() if row.get("Default") == "YES"), "")
-    name = options.get("-p", default)
-    limits = cluster.get(name, {})
-    minutes, limit = int(options.get("-t", 0)), limits.get("MaxTime", "UNLIMITED")
-    if limit != "UNLIMITED" and minutes > (longest := parse_time_to_minutes(limit)):
-        found = f"asks for {minutes / 60:.3g} h, and the limit of partition {name} is {longest / 60:.3g} h"
-        yield f"{found}. {_REMEDIES['-t']}."
-    if (state := limits.get("State", "UP")) != "UP":
-        yield f"partition {name} is {state}. Wait until it is up, or name another in {PARTITIONS}."
+        code, said = _answer(ask, "sbatch", "--test-only", *options, "--wrap", "true", may_fail=True)
+        place, asked = ", ".join(sorted(who)), dict(pairwise(options))
+        hours, longest = int(asked.get("-t", 0)) / 60, limits.get(asked.get("-p", ""), inf) / 60
+        if code:
+            reason = said.removeprefix("sbatch: error: ").removeprefix("allocation failure: ")
+            has = f"the cluster has partitions {', '.join(filter(None, limits))}"
+            yield f"{place}: sbatch refuses {shlex.join(options)}: {reason}; {has}. {_CORRECT}."
+        elif hours > longest:
+            found = f"asks for {hours:.3g} h, and the limit of its partition is {longest:.3g} h"
+            yield f"{place}: {found}. Set its runtime in {RESOURCES}; it goes on in a new try."

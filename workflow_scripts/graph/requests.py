@@ -4,21 +4,16 @@ How large an encoder is says its ``size`` in config/encoders.yaml. Each new try 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
+from workflow_scripts.graph.sizes import parts_of
 from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
 
+OF_SIZE = {"base": (1, 1), "large": (1, 3), "huge": (5, 60)}
+"""Memory and time of a job that computes with one encoder, in those of one with BERT-base.
 
-class Needs(NamedTuple):
-    """Of a job that computes with one encoder, in those of one with BERT-base."""
-
-    memory: int = 1
-    time: int = 1
-
-
-OF_SIZE = {"base": Needs(), "large": Needs(1, 3), "huge": Needs(5, 60)}
-"""BERT-large computes 3.5 times as much; seven billion parameters 75 times, and they are 27 GB in float32."""
+BERT-large computes 3.5 times as much; seven billion parameters 75 times, and they are 27 GB in float32.
+"""
 
 
 class Requests:
@@ -36,7 +31,7 @@ class Requests:
         """
 
         def asked(wildcards: Wildcards, attempt: int = 1) -> str:
-            return f"{gigabytes * attempt * max(needs.memory for needs in self._needs(of, wildcards))}GB"
+            return f"{gigabytes * attempt * max(memory for memory, _ in self._needs(of, wildcards))}GB"
 
         return asked
 
@@ -44,22 +39,19 @@ class Requests:
         """Minutes, of several encoders those of each; the arguments are as for ``memory``."""
 
         def asked(wildcards: Wildcards, attempt: int = 1) -> int:
-            return minutes * attempt * sum(needs.time for needs in self._needs(of, wildcards))
+            return minutes * attempt * sum(time for _, time in self._needs(of, wildcards))
 
         return asked
 
-    def _needs(self, of: str, wildcards: Wildcards) -> list[Needs]:
+    def _needs(self, of: str, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Of every encoder that a job computes with."""
         if not of:
-            return [Needs()]
+            return [OF_SIZE["base"]]
         named = self._study.config["extraction"]["encoder"] if of == "extraction" else getattr(wildcards, of)
-        return self._behind(self._study.runs[named].encoder if of == "run" else named)
+        encoder = self._study.runs[named].encoder if of == "run" else named
+        parts = parts_of(self._study.config["encoders"], encoder)
+        return [OF_SIZE[self._size(part)] for part in parts]
 
-    def _behind(self, encoder: str) -> list[Needs]:
-        """Of every encoder that one consists of."""
+    def _size(self, encoder: str) -> str:
         block = self._study.config["encoders"][encoder]
-        if "adapt" in block:
-            return self._behind(block["adapt"]["base"])
-        members = self._study.members(encoder).values()
-        return [needs for run in members for needs in self._behind(run.encoder)] or [
-            OF_SIZE[block["fetch"].get("size", "base")]
-        ]
+        return self._size(block["adapt"]["base"]) if "adapt" in block else block["fetch"].get("size", "base")

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from snakemake.common.tbdstring import TBDString
-from snakemake.resources import GroupResources
 from snakemake_executor_plugin_slurm.partitions import get_best_partition, read_partition_file
 from snakemake_executor_plugin_slurm.submit_string import get_submit_command
 from snakemake_executor_plugin_slurm.utils import set_gres_string
@@ -87,42 +86,22 @@ def partitions_in(plugin: Any) -> Sequence[Any]:
     return list(partitions)
 
 
-def request_of(rule: str, resources: Mapping[str, Any]) -> Request:
-    """What a job that is queued alone asks of the queue."""
-    known = {name: value for name, value in resources.items() if not isinstance(value, TBDString)}
-    return Request(f"rule {rule}", known)
-
-
-def requests_of(jobs: Iterable[Any]) -> Iterator[Request]:
-    """What Snakemake's jobs ask of the queue, those of a group as one."""
-    groups = {}
-    for job in jobs:
-        group = job.dag.get_job_group(job)
-        if group is None:
-            yield request_of(job.rule.name, job.resources)
-        else:
-            groups[id(group)] = group
-    for group in groups.values():
-        # As GroupJob.resources, which would keep them, before files are there that they may depend on.
-        asked = GroupResources.basic_layered(
-            group.toposorted, group.global_resources, False, ["runtime"], ["runtime"]
-        )
-        yield Request(f"group {group.groupid}", asked)
-
-
-def as_groups(requests: Iterable[tuple[str, Request]], components: Mapping[str, int]) -> Iterator[Request]:
-    """What jobs ask of the queue if the largest of each group meet in one: the most that it may ask.
+def requests_of(
+    jobs: Iterable[tuple[str, str | None, Mapping[str, Any]]], components: Mapping[str, int]
+) -> Iterator[Request]:
+    """What jobs ask of the queue; of a group the most that it may ask, if its largest jobs meet in one.
 
     Args:
-        requests: Each with the name of its group, which is empty for a job that is queued alone.
+        jobs: Rule, group and resources; None or empty for the group of a job that is queued alone.
         components: Group to the number of jobs that are queued as one.
     """
     grouped: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for group, one in requests:
+    for rule, group, resources in jobs:
+        known = {name: value for name, value in resources.items() if not isinstance(value, TBDString)}
         if group:
-            grouped[group].append(one.resources)
+            grouped[group].append(known)
         else:
-            yield one
+            yield Request(f"rule {rule}", known)
     for group, members in grouped.items():
         largest = {
             name: nlargest(components.get(group, 1), (one.get(name, 0) for one in members))
@@ -144,15 +123,13 @@ def sbatch_options(request: Request, plugin: Any, partitions: Sequence[Any]) -> 
         ConfigError: if it refuses what is asked for.
     """
     job, unheard = _as_job(request.resources), logging.Logger("choice of a partition", logging.CRITICAL)
-    own = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str"), "a job's") | {"workdir": ""}
+    named = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str"), "a job's") | {"workdir": ""}
     try:
         validate_slurm_extra(job)
         partition = job.resources.get("slurm_partition") or get_best_partition(partitions, job, unheard)
-        chosen = {
-            "account": _option("-A", job.resources.get("slurm_account")),
-            "partition": _option("-p", partition),
-        }
-        words = shlex.split(get_submit_command(job, own | chosen, plugin) + set_gres_string(job))
+        named["account"] = _option("-A", job.resources.get("slurm_account"))
+        named["partition"] = _option("-p", partition)
+        words = shlex.split(get_submit_command(job, named, plugin) + set_gres_string(job))
     except WorkflowError as error:
         raise ConfigError(f"{request.place}: {_in_one_line(error)}. Correct it in {RESOURCES}.") from None
     return tuple(words[words.index("--comment") + 2 :])

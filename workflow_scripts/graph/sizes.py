@@ -7,9 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from workflow_scripts.graph.runs import members_of
+from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
 _TWO = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
@@ -23,15 +22,12 @@ _DROPOUT: Mapping[str, Mapping[str, float]] = dict.fromkeys((*BUILT_AS_BERT, "mp
 class Sizes:
     """Sizes by the encoder's name in the configuration."""
 
-    def __init__(
-        self, encoders: Mapping[str, Any], data_root: Path | None, results: Path, rates: Path
-    ) -> None:
-        self._encoders = encoders
+    def __init__(self, config: Mapping[str, Any], root: Path, data_root: Path | None) -> None:
+        self._encoders = config["encoders"]
+        self._fetched = Path("results", config["name"], "encoders")
         self._data_root = data_root
-        self._results = results
-        self._rates = rates
+        self._rates = root / "config/rates.yaml"
         self.of = cache(self._of)
-        self.behind = cache(self._behind)
 
     def _of(self, encoder: str) -> Size | None:
         """The size of an encoder that is fetched or adapted; None where nobody can say before it is fetched."""
@@ -43,32 +39,21 @@ class Sizes:
         if "adapt" in block:
             return self.of(block["adapt"]["base"])
         places = [folder_of(source, self._data_root) for source in block.get("fetch", {}).get("sources", [])]
-        for folder in [*places, self._results / "encoders" / encoder]:
+        for folder in [*places, self._fetched / encoder]:
             if folder is not None and (size := _read(folder / "config.json")):
                 return size
-        known = _rates(self._rates).get(encoder)
-        return Size(known["layers"], known["width"]) if known else None
+        known = read_rates(self._rates).encoders.get(encoder)
+        return Size(known.layers, known.width) if known else None
 
-    def _behind(self, encoder: str) -> list[Size | None]:
+    def behind(self, encoder: str) -> list[Size | None]:
         """Size of an encoder, or of those that its runs start from."""
-        if "runs" not in self._encoders.get(encoder, {}):
-            return [self.of(encoder)]
-        members = members_of(self._encoders, encoder, (0,)).values()
-        return [size for member in members for size in self.behind(member.encoder)]
+        return [self.of(part) for part in parts_of(self._encoders, encoder)]
 
 
-def sizes_of(config: Mapping[str, Any], root: Path, data_root: Path | None) -> Sizes:
-    """Sizes of a study's encoders."""
-    results = Path("results", config["name"])
-    return Sizes(config["encoders"], data_root, results, root / "config/rates.yaml")
-
-
-@cache
-def _rates(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    encoders: dict[str, Any] = yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)["encoders"]
-    return encoders
+def parts_of(encoders: Mapping[str, Any], encoder: str) -> list[str]:
+    """An encoder that is fetched or adapted, or those that its runs start from."""
+    members = members_of(encoders, encoder, (0,)).values()
+    return [part for member in members for part in parts_of(encoders, member.encoder)] or [encoder]
 
 
 def folder_of(source: Mapping[str, Any], data_root: Path | None) -> Path | None:

@@ -22,7 +22,6 @@ from workflow_scripts.graph.runs import (
     run_settings,
     runs_of,
 )
-from workflow_scripts.graph.sizes import Sizes, sizes_of
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.methods import readout_modules
 from workflow_scripts.provenance.closure import code_files
@@ -62,11 +61,6 @@ class Study:
     @cached_property
     def _settings(self) -> dict[str, Config]:
         return {name: run_settings(self.config, run) for name, run in self.runs.items()}
-
-    @cached_property
-    def sizes(self) -> Sizes:
-        """Sizes of the encoders."""
-        return sizes_of(self.config, self.root, data_root_of(self.config))
 
     def settings(self, run: str) -> Config:
         """Settings of a run: ``method``, ``training`` and ``development``; shared, so not to be changed."""

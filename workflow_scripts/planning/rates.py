@@ -1,6 +1,7 @@
 """The contents of config/rates.yaml: the numbers by which a job graph is multiplied, each with its origin."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,6 +88,7 @@ def rows_of(name: str, contract: Mapping[str, Any], rates: Rates) -> Rate | None
     return Rate(value=rows, basis="published", source=f"contract of datasets.{name}") if rows else None
 
 
+@cache
 def read_rates(path: Path) -> Rates:
     """Read the file.
 

@@ -3,10 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-VOCABULARY = 65_536
-"""Tokens of an encoder, rather too many."""
-
-
 BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
 """Model types of ``models.packed``, whose layers can attend across to another encoder's."""
 
@@ -22,11 +18,6 @@ class Size(NamedTuple):
     """Its model type in Transformers; None where nobody can say."""
     drops: bool | None = None
     """Whether it drops anything of its own in training; None where nobody can say."""
-
-    @property
-    def parameters(self) -> int:
-        """About as many as an encoder of this size has: twelve squares a layer, and a vector a token."""
-        return 12 * self.layers * self.width**2 + VOCABULARY * self.width
 
 
 class Start(NamedTuple):

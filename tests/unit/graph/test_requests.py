@@ -5,20 +5,22 @@ from types import SimpleNamespace
 import pytest
 
 from tests.planning import ROOT, merged_config
-from workflow_scripts.graph.requests import OF_SIZE, Requests
+from workflow_scripts.graph.requests import Requests
 from workflow_scripts.graph.study import open_study
-from workflow_scripts.settings.start import Size
 
 
 @pytest.fixture(scope="module")
-def requests():
-    return Requests(open_study(merged_config(ROOT, "config/config.yaml"), ROOT))
+def study():
+    return open_study(merged_config(ROOT, "config/config.yaml"), ROOT)
 
 
-def run_on(requests, encoder):
-    return SimpleNamespace(
-        run=next(name for name, run in requests._study.runs.items() if run.encoder == encoder)
-    )
+@pytest.fixture(scope="module")
+def requests(study):
+    return Requests(study)
+
+
+def run_on(study, encoder):
+    return SimpleNamespace(run=next(name for name, run in study.runs.items() if run.encoder == encoder))
 
 
 @pytest.mark.parametrize(
@@ -31,15 +33,15 @@ def run_on(requests, encoder):
         ("llama2_7b_mntp", "40GB", 3600),
     ],
 )
-def test_a_job_asks_by_the_size_of_its_encoders(requests, encoder, memory, minutes):
-    run = run_on(requests, encoder)
+def test_a_job_asks_by_the_size_of_its_encoders(study, requests, encoder, memory, minutes):
+    run = run_on(study, encoder)
     assert requests.memory(8, "run")(run) == memory
     assert requests.minutes(60, "run")(run) == minutes
     assert requests.memory(8)(run) == "8GB"
 
 
-def test_each_try_asks_for_as_much_again(requests):
-    run = run_on(requests, "roberta_large")
+def test_each_try_asks_for_as_much_again(study, requests):
+    run = run_on(study, "roberta_large")
     assert requests.memory(16, "run")(run, attempt=3) == "48GB"
     assert requests.minutes(30, "run")(run, attempt=3) == 270
 
@@ -47,9 +49,3 @@ def test_each_try_asks_for_as_much_again(requests):
 def test_teachers_and_the_extraction_study_ask_by_their_own_encoder(requests):
     assert requests.memory(16, "teacher")(SimpleNamespace(teacher="jtcse_bert")) == "16GB"
     assert requests.memory(20, "extraction")(SimpleNamespace()) == "20GB"
-
-
-def test_the_largest_encoder_of_a_size_fits_into_what_is_asked_for():
-    """In float32, with four gigabytes beside it: 12 * 32 * 4096^2 + 65,536 * 4096 = 6.71e9 parameters."""
-    for size, encoder in (("large", Size(24, 1024)), ("huge", Size(32, 4096))):
-        assert encoder.parameters * 4e-9 + 4 <= 8 * OF_SIZE[size].memory

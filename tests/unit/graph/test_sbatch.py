@@ -3,15 +3,15 @@
 from itertools import pairwise
 
 import pytest
+from snakemake.common.tbdstring import TBDString
 from snakemake_executor_plugin_slurm import ExecutorSettings
 
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.sbatch import (
     Request,
-    as_groups,
     partitions_in,
-    request_of,
+    requests_of,
     sbatch_options,
     settings_of,
 )
@@ -24,7 +24,7 @@ def written(tmp_path, text):
 
 
 def partition_for(plugin, **resources):
-    options = sbatch_options(request_of("a", resources), plugin, partitions_in(plugin))
+    options = sbatch_options(Request("rule a", resources), plugin, partitions_in(plugin))
     return dict(pairwise(options)).get("-p")
 
 
@@ -34,7 +34,7 @@ def test_a_request_has_the_options_that_the_plugin_gives_sbatch():
         "slurm_account": "lab", "slurm_partition": "big", "slurm_extra": "--nice=5", "seeds": "1 2",
     }  # fmt: skip
     plugin = ExecutorSettings(requeue=True, qos="long", status_command="squeue")
-    assert sbatch_options(request_of("train_encoder", asked), plugin, []) == (
+    assert sbatch_options(Request("rule train_encoder", asked), plugin, []) == (
         "-A", "lab", "-p", "big", "-t", "480", "--mem", "16000", "--requeue", "--qos=long", "--cpus-per-task=2",
         "--nice=5", "--gpus=a100:1",
     )  # fmt: skip
@@ -49,7 +49,7 @@ def test_a_request_has_the_options_that_the_plugin_gives_sbatch():
 )
 def test_what_the_plugin_refuses_names_the_rule(resources, found):
     with pytest.raises(ConfigError, match=rf"^rule a: {found}[^\n]+Correct it in set-resources"):
-        sbatch_options(request_of("a", resources), ExecutorSettings(status_command="squeue"), [])
+        sbatch_options(Request("rule a", resources), ExecutorSettings(status_command="squeue"), [])
 
 
 def test_partitions_of_the_site_are_chosen_among_as_the_plugin_does(tmp_path):
@@ -64,14 +64,9 @@ def test_partitions_of_the_site_are_chosen_among_as_the_plugin_does(tmp_path):
     "text",
     [
         "partitions:\n  main {max_runtime: 1440}\n",
-        "partitions:\n  main:\n",
-        "partitions: [main, gpu]\n",
         "main: {max_runtime: 1440}\n",
-        "",
         "partitions:\n  main: {max_time: 1440}\n",
         "partitions:\n  main: {max_gpu: 4x}\n",
-        "partitions:\n  main: {max_runtime: a day}\n",
-        "partitions:\n  4: {}\n",
         "partitions:\n  main: {max_gpu: 1\n",
     ],
 )
@@ -93,24 +88,17 @@ def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatc
 
 
 def test_a_group_asks_for_what_its_largest_jobs_ask_for_together():
+    """And what only a file yet to come decides is left to the run."""
     small = {"mem_mb": 8000, "runtime": 30, "_cores": 1, "slurm_account": "lab"}
     large = {"mem_mb": 12_000, "runtime": 90, "_cores": 2, "slurm_account": "lab"}
-    alone = Request("rule train_encoder", {"gpu": 1})
-    members = [("evaluations", Request("rule evaluate_sts", one)) for one in (*[small] * 5, large)]
-    assert list(as_groups([*members, ("", alone)], {"evaluations": 4})) == [
-        alone,
-        Request(
-            "group evaluations",
-            {"mem_mb": 36_000, "runtime": 90, "_cores": 5, "gpu": 0, "slurm_account": "lab"},
-        ),
+    members = [("evaluate_sts", "evaluations", one) for one in (*[small] * 5, large)]
+    alone = ("train_encoder", None, {"gpu": 1, "runtime": TBDString()})
+    together = {"mem_mb": 36_000, "runtime": 90, "_cores": 5, "gpu": 0, "slurm_account": "lab"}
+    assert list(requests_of([*members, alone], {"evaluations": 4})) == [
+        Request("rule train_encoder", {"gpu": 1}),
+        Request("group evaluations", together),
     ]
-    (pair,) = as_groups(members[:2], {"evaluations": 4})  # there are no more
+    (pair,) = requests_of(members[:2], {"evaluations": 4})  # there are no more
     assert pair.resources["mem_mb"] == 16_000
-    (single,) = as_groups(members, {})
+    (single,) = requests_of(members, {})
     assert single.resources["mem_mb"] == 12_000
-
-
-def test_resources_that_only_a_file_yet_to_come_decides_are_left_to_the_run():
-    from snakemake.common.tbdstring import TBDString
-
-    assert request_of("a", {"mem_mb": TBDString(), "runtime": 30}).resources == {"runtime": 30}

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 from transformers import AutoConfig
 
+from tests.planning import ROOT
 from workflow_scripts.graph.sizes import Sizes, _drops
 from workflow_scripts.models.encoder import DROPOUT_SETTINGS, has_dropout
 from workflow_scripts.models.packed import FAMILIES
@@ -12,36 +13,32 @@ from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
 
 def test_a_size_comes_from_the_encoder_itself_and_else_from_the_rates(tmp_path):
-    (tmp_path / "data/models/mine").mkdir(parents=True)
-    (tmp_path / "data/models/mine/config.json").write_text('{"num_hidden_layers": 3, "hidden_size": 48}')
-    (tmp_path / "rates.yaml").write_text(
-        "encoders: {bert: {layers: 12, width: 768}, mine: {layers: 1, width: 1}}"
-    )
-    local = {"fetch": {"sources": [{"kind": "local", "path": "models/mine"}]}}
+    folder = tmp_path / "models/mine"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text('{"num_hidden_layers": 3, "hidden_size": 48}')
+    on_hub = {"fetch": {"sources": [{"kind": "hub", "repository": "x", "revision": "y"}]}}
     encoders = {
-        "mine": local,
-        "adapted": {"adapt": {"base": "mine"}},
-        "afresh": {"adapt": {"base": "mine", "afresh": {"layers": 4, "width": 256}}},
-        "bert": {"fetch": {"sources": [{"kind": "hub", "repository": "x", "revision": "y"}]}},
-        "unheard_of": {
-            "fetch": {"sources": [{"kind": "package", "package": "no_such_package", "path": "model"}]}
-        },
+        "minilm": {"fetch": {"sources": [{"kind": "local", "path": "models/mine"}]}},
+        "adapted": {"adapt": {"base": "minilm"}},
+        "afresh": {"adapt": {"base": "minilm", "afresh": {"layers": 4, "width": 256}}},
+        "bert_base": on_hub,
+        "unheard_of": on_hub,
     }
-    sizes = Sizes(encoders, tmp_path / "data", tmp_path / "results", tmp_path / "rates.yaml")
-    assert sizes.of("mine") == sizes.of("adapted") == Size(3, 48)
-    assert sizes.of("afresh") == Size(4, 256, sizes.of("mine").positions)
-    assert sizes.of("bert") == Size(12, 768)
-    assert sizes.of("unheard_of") is None
+
+    def size(encoder, data_root=tmp_path):
+        return Sizes({"name": "mine", "encoders": encoders}, ROOT, data_root).of(encoder)
+
+    assert size("minilm") == size("adapted") == Size(3, 48)
+    assert size("afresh") == Size(4, 256, size("minilm").positions)
+    assert size("bert_base") == Size(12, 768) and size("unheard_of") is None
+    assert size("minilm", None) == Size(6, 384)
     config = (
         '{"num_hidden_layers": 3, "hidden_size": 48, "max_position_embeddings": 514, "model_type": "%s"%s}'
     )
     for kind, positions in (("roberta", 512), ("mpnet", 512), ("bert", 514), ("llama", None)):
         padding = ', "pad_token_id": 1' if kind == "roberta" else ""
-        (tmp_path / "data/models/mine/config.json").write_text(config % (kind, padding))
-        fresh = Sizes(encoders, tmp_path / "data", tmp_path / "results", tmp_path / "rates.yaml")
-        assert fresh.of("mine")[:4] == (3, 48, positions, kind)
-    without = Sizes(encoders, None, tmp_path / "results", tmp_path / "rates.yaml")
-    assert without.of("mine") == Size(1, 1)
+        (folder / "config.json").write_text(config % (kind, padding))
+        assert size("minilm")[:4] == (3, 48, positions, kind)
 
 
 @pytest.mark.parametrize("kind", [*BUILT_AS_BERT, "mpnet", "distilbert", "modernbert"])
