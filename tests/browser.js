@@ -10,6 +10,12 @@ addEventListener("load", () => {
   found.dark = matchMedia("(prefers-color-scheme: dark)").matches;
   found.sideways = document.documentElement.scrollWidth - document.documentElement.clientWidth;
 
+  for (const image of document.querySelectorAll("figure img")) {  // whose texts are not to be found before it is unpacked
+    const bytes = Uint8Array.from(atob(image.src.split(",")[1]), (letter) => letter.charCodeAt(0));
+    const svg = new DOMParser().parseFromString(new TextDecoder().decode(bytes), "image/svg+xml").documentElement;
+    Object.assign(svg.style, { display: "block", width: `${image.getBoundingClientRect().width}px`, height: "auto" });
+    image.replaceWith(document.importNode(svg, true));
+  }
   found.texts = 0;
   found.overlapping = [];
   found.covering = [];

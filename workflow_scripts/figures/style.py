@@ -1,10 +1,8 @@
 """One look for all figures, and their SVG: the same bytes every time, readable on light and on dark paper.
 
 Text stays text, so that it can be searched and read aloud. What is drawn in ``INK`` takes the colour of the
-text around the figure (``currentColor``); the other colours stand out from white and from near-black alike
-(contrast about 4). The paper, and the texts above and below the panels, are elements of their own, named
-``<figure>-paper``, ``-head``, ``-notes`` and ``-labels``, which a page may leave out: ``data-panels`` is the box of
-what stays, as ``viewBox`` is that of the whole.
+text around the figure (``currentColor``), light on a dark scheme; the other colours stand out from white and from
+near-black alike (contrast about 4).
 """
 
 import io
@@ -26,6 +24,11 @@ from workflow_scripts.settings.style import FigureStyle
 
 INK = "#1a1a1b"
 PAPER = "#fefeff"
+_SCHEME = (
+    "svg {{ color: #1d1f23 }} @media (prefers-color-scheme: dark) "
+    "{{ svg {{ color: #e6e7e9 }} #{name}-paper path {{ fill: #16181c !important }} }}"
+)
+"""Colours of text and paper in both schemes."""
 COLOURS = (
     "#2280c3",
     "#cb5500",
@@ -120,10 +123,10 @@ def new_figure(
     rect = (0, (middle + bottom) / height, 1, 1 - top / height)
     figure.set_layout_engine("tight", rect=rect, pad=0.5, w_pad=1.2)
     left = 0.04 / width
-    above: dict[str, Any] = {"size": _POINTS["title"], "weight": "bold", "va": "top", "gid": "head"}
+    above: dict[str, Any] = {"size": _POINTS["title"], "weight": "bold", "va": "top"}
     figure.text(left, 1 - 0.03 / height, "\n".join(head), linespacing=_LINE, **above)
-    for lines, base, name in ((said, bottom, "notes"), (labels, 0.0, "labels")):
-        below: dict[str, Any] = {"size": _POINTS["small"], "va": "bottom", "gid": name}
+    for lines, base in ((said, bottom), (labels, 0.0)):
+        below: dict[str, Any] = {"size": _POINTS["small"], "va": "bottom"}
         figure.text(left, (base + 0.04) / height, "\n".join(lines), linespacing=_LINE, **below)
     return figure
 
@@ -248,10 +251,11 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
     svg = re.sub(r"<[^>]*>", lambda tag: _restyled(tag[0], name), svg)  # what stands between tags is text
     spoken = f'<title id="{name}-title">{escape(title)}</title>'
     spoken += f'\n <desc id="{name}-desc">{escape(description)}</desc>'
-    opening = f'role="img" aria-labelledby="{name}-title {name}-desc" data-panels="{_panels(figure)}" version="1.1">'
+    scheme = _SCHEME.format(name=name)
+    opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'
     start, found, rest = svg.partition('version="1.1">')
     assert found, "matplotlib writes another opening tag than it did"
-    return f"{start}{opening}\n {spoken}{rest}"
+    return f"{start}{opening}\n {spoken}\n <style>{scheme}</style>{rest}"
 
 
 def _restyled(tag: str, name: str) -> str:
@@ -259,13 +263,3 @@ def _restyled(tag: str, name: str) -> str:
     tag = re.sub(r'(\bid="|"#|url\(#)', rf"\g<1>{name}-", tag)
     tag = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), tag)
     return tag.replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")
-
-
-def _panels(figure: Figure) -> str:
-    """The box of the panels, in points from the upper left, as ``viewBox`` has it."""
-    engine = figure.get_layout_engine()
-    assert engine is not None, "made by new_figure"
-    left, bottom, right, top = engine.get()["rect"]
-    width, height = figure.get_size_inches() * 72
-    box = (left * width, (1 - top) * height, (right - left) * width, (top - bottom) * height)
-    return " ".join(f"{number:.2f}" for number in box)

@@ -19,9 +19,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import page_text, read_record, verify_checksum, write_page
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.origin import processor
-from workflow_scripts.reporting.page import summarise
 from workflow_scripts.reporting.trainings import sentences
-from workflow_scripts.settings.experiment import Experiment
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
 OWN = "</script></svg><script>document.documentElement.dataset.owned = 1</script>"
@@ -79,15 +77,16 @@ def test_the_page_is_well_formed_and_checksummed(page, finished):
     assert page.stack == []
     verify_checksum(finished / "report.html")
     assert read_record(finished / "report.html").rule == "write_report"
-    assert page.comments == 1  # the page's own record; the figures' stay with their files
+    assert page.comments == 1  # its record
 
 
 def test_nothing_is_fetched_and_nothing_runs_but_the_pages_own_script(page, finished):
     text = (finished / "report.html").read_text()
-    links = [a[key] for _, a in page.tags for key in ("href", "src", "xlink:href", "action") if key in a]
-    assert len(links) > 10
-    assert not [link for link in links if re.match(r"\w+:|//|/", link)]
-    assert not page.all("link", "iframe", "object", "embed", "img")
+    links = [a[key] for _, a in page.tags for key in ("href", "src", "action") if key in a]
+    fetched = [link for link in links if not link.startswith("data:image/svg+xml;base64,")]
+    assert len(fetched) > 10 and len(links) == len(fetched) + 3
+    assert not [link for link in fetched if re.match(r"\w+:|//|/", link)]
+    assert not page.all("link", "iframe", "object", "embed", "svg")
     assert page.all("script") == [{}]
     (script,), digest = page.scripts, hashlib.sha256(page.scripts[0].encode()).digest()
     assert not re.search(
@@ -108,27 +107,11 @@ def test_links_lead_to_the_files_beside_the_page(page, finished):
     assert anchors <= {a.get("id") for _, a in page.tags}
 
 
-def test_ids_are_unique_over_text_and_figures(page):
+def test_ids_are_unique(page):
     ids = [a["id"] for _, a in page.tags if "id" in a]
-    assert len(ids) == len(set(ids)) > 50
+    assert len(ids) == len(set(ids)) > 15
     described = " ".join(a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a)
     assert set(described.split()) <= set(ids)
-
-
-def test_a_training_of_two_experiments_is_counted_once():
-    column = {"suite": "s", "task": "t", "aggregation": "all", "metric": "spearman", "scale": 1, "digits": 2}
-    grid = {
-        "title": "t",
-        "source": "s",
-        "seeds": [1, 2],
-        "baseline": None,
-        "suites": {"sts": ["s"]},
-        "columns": [{"heading": "STS-B"} | column],
-    }
-    run = {"method": "simcse", "encoder": "bert", "corpus": "wiki"}
-    runs = [[run], [run, run | {"tag": "other"}], [run]]
-    experiments = [Experiment.parse(grid | {"runs": one}, "grid") for one in runs]
-    assert summarise(experiments, 10).startswith("3 experiments, 2 runs (0 frozen, 2 trained), 4 trainings, ")
 
 
 def test_the_page_shows_scores_differences_data_and_substitutions(page):
@@ -150,7 +133,9 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         "sts16no source of the dataset is available",
         "4 pairs, by which runs choose their checkpoints (neighbours: 2, strangers: 2)",
         "python -m workflow_scripts explain results/demo/tables/lab.parquet",
-        "What this study shows That it runs. What it cannot show Which method is better.",
+        "Trained for 150 steps on Wikipedia; 3 seeds each; scored on sts12, sts16, STS-B, test part.",
+        "2 substitutions: not what the papers used",
+        "It shows: That it runs. It cannot show: Which method is better.",
         "SimCSE, adapted MiniLM, Wikipediaa bsimcse.minilm_mlm.wiki_extract",
         "differs from Frozen [CLS], adapted MiniLM with p < .05",
         "150649,6000.644323e-05150 to 165465seed 1: step 125 (0.744), seed 2:",
@@ -163,6 +148,7 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         "JTCSETable 2506506",
         "JTCSEall1,9191,8130no weights: 74; not built: 32",
         "Losses of different methods are different quantities",
+        "STS12: spearman of sts12 (all), times 100, n 3,108.",
     ):
         assert part in text, part
 
@@ -186,33 +172,26 @@ def test_pages_that_differ_in_times_alone_say_the_same(finished, finish_study, t
 
 def test_tables_and_figures_can_be_read_aloud(page):
     tables, captions = page.all("table"), page.all("caption")
-    assert len(tables) == len(captions) == 7
-    assert all(table == {"class": "sorts"} for table in tables)
-    assert all(cell.get("scope") in ("col", "row") for cell in page.all("th"))
+    assert len(tables) == len(captions) == 8
+    assert all(cell.get("scope") in ("col", "row") or "aria-hidden" in cell for cell in page.all("th"))
     assert page.all("html")[0]["lang"] == "en"
-    assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("svg")) == 3
-    assert all(svg["role"] == "img" and svg["aria-labelledby"] for svg in page.all("svg"))
+    assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("img")) == 3
+    assert all(
+        "A panel per run" in image["alt"] or "point per run" in image["alt"] or "Lines" in image["alt"]
+        for image in page.all("img")
+    )
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
     assert all(a.get("tabindex") == "0" for a in page.all("div") if a.get("class") == "wide")
 
 
-def test_the_page_knows_both_colour_schemes(page, finished):
-    assert {"name": "color-scheme", "content": "light dark"} in page.all("meta")
-    assert "prefers-color-scheme: dark" in (finished / "report.html").read_text()
-
-
 def test_hostile_data_stays_text(hostile, page):
     assert hostile.stack == []
-    assert (
-        hostile.all("img", "b") == [] and hostile.scripts == page.scripts and len(hostile.all("script")) == 1
-    )
+    assert hostile.all("b") == [] and hostile.scripts == page.scripts and len(hostile.all("script")) == 1
     assert not [a for _, a in hostile.tags if any(name.startswith("on") for name in a)]
-    assert len(hostile.all("svg")) == 3 and len(hostile.all("style")) == len(page.all("style"))
-    assert (
-        hostile.text.count(HOSTILE) >= 5
-    )  # substitutions, their footnote, the gap's note, the word, titles of figures' links
+    assert len(hostile.all("img")) == 3 and len(hostile.all("style")) == len(page.all("style"))
+    assert hostile.text.count(HOSTILE) >= 4  # substitutions, their footnote, the gap's note, the word
     assert "{{ 7*7 }}" in hostile.text and "49" not in re.findall(r"</b>(\d+)", hostile.text)
 
 
@@ -264,26 +243,25 @@ def test_a_browser_runs_nothing_of_a_report_with_hostile_sentences(finish_study,
     assert "data-owned" in _left(naive, tmp_path)
     folder = finish_study(tmp_path, labels=(ACTS,), words=(ACTS, "=cmd()", "the"), gap_reason=f"no {ACTS}")
     shown = _left(folder / "report.html", tmp_path)
-    assert "data-owned" not in shown and shown.count("dataset.owned") >= 5
-    assert len(re.findall(r"<svg\b", shown)) == 3
+    assert "data-owned" not in shown and shown.count("dataset.owned") >= 4
     inlined = (folder / "report.html").read_text().replace("<main", f"{ACTS}<main", 1)
     forged = tmp_path / "forged.html"
     forged.write_text(inlined)
     assert "data-owned" not in _left(forged, tmp_path)  # the page forbids scripts besides
 
 
-def test_a_figure_of_a_strangers_is_not_drawn_into_the_page(finish_study, tmp_path):
+@pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
+def test_a_figure_of_a_strangers_runs_nothing_in_the_page(finish_study, tmp_path):
     """With a checksum that holds, since everybody can compute one."""
     folder = finish_study(tmp_path)
     figure = folder / "figures/lab/cosine_density.svg"
-    text = page_text(figure).decode().replace("</svg>", "<script>1</script></svg>")
+    script = "<script>document.documentElement.dataset.owned = 1</script></svg>"
     with inside(tmp_path):
-        write_page(figure, text, read_record(figure))
-        verify_checksum(figure)
         (line,) = (line for rule, line in Study(Path("results/demo")).jobs() if rule == "write_report")
-        write_page(figure, text, read_record(figure))
-        with pytest.raises(DataError, match=r"cosine_density.svg: holds an element .*script"):
-            begin_here("write_report", line)
+        write_page(figure, page_text(figure).decode().replace("</svg>", script), read_record(figure))
+        begin_here("write_report", line)
+    assert "data-owned" in _left(figure, tmp_path)
+    assert "data-owned" not in _left(folder / "report.html", tmp_path)
 
 
 def test_a_damaged_file_of_speeds_is_named(finish_study, tmp_path):
