@@ -218,7 +218,7 @@ MISTAKES = {
     ),
     "a name for a method that is not there": (
         put("names/methods/simcse_s2snt", "SimCSE + S2Sent"),
-        "names.methods.simcse_s2snt: no such block in methods. Did you mean simcse_s2sent?",
+        "names.methods.simcse_s2snt: simcse_s2snt is not defined. Did you mean simcse_s2sent?",
     ),
     "a reading with a section that nobody reads": (
         both(put("methods/simcse/readings/odd", {"mehtod": {"dropout": 0.1}}), run("simcse", reading="odd")),
@@ -315,11 +315,12 @@ MISTAKES = {
     ),
     "a GPU for what is measured on processors": (
         put("evaluation/on_gpu", ["cost"]),
-        "evaluation.on_gpu: no job of cost computes on a GPU. Leave it out.",
+        "evaluation.on_gpu.0: 'cost' is none of clustering, geometry, mteb, search, sts, transfer, extraction.",
     ),
     "a GPU for a kind of suites that there is not": (
         put("evaluation/on_gpu", ["tranfer"]),
-        "evaluation.on_gpu: tranfer is not defined. Did you mean transfer?",
+        "evaluation.on_gpu.0: 'tranfer' is none of clustering, geometry, mteb, search, sts, transfer, extraction. Did you "
+        "mean transfer?",
     ),
     "GPUs for evaluations in words": (
         put("evaluation/on_gpu", "all"),
@@ -548,7 +549,7 @@ MISTAKES = {
     ),
     "a suite that the grid does not ask for": (
         column(suite="sts"),
-        "columns.5 (wrong).suite: sts is not defined.",
+        "columns.5.suite: sts is not defined.",
     ),
     "one of several tasks that is not in the suite": (
         both(tasks(tasks=["lee"]), tasks(tasks={"A": "lee", "B": "le"})),
@@ -775,7 +776,7 @@ MISTAKES = {
     ),
     "a method underneath that has one underneath": (
         put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "simcse_3r"}),
-        "methods.odd_3r.base: simcse_3r has a base itself. Name that one.",
+        "methods.odd_3r.base: simcse_3r has the form methods with a base; methods without a base are read there.",
     ),
     "a pool of a method that is not there": (
         put("methods/simcse_3r/pool", "toy"),
@@ -791,7 +792,7 @@ MISTAKES = {
     ),
     "a teacher behind an encoder that is no run": (
         put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"teacher": "minilm"}]}),
-        "encoders.wrong_twin.runs.0.teacher: minilm is not one run.",
+        "encoders.wrong_twin.runs.0.teacher: minilm has the form single encoders; single runs are read there.",
     ),
     # data of a form that is not read, and encoders that are no single one
     "a development set of texts with classes": (
@@ -820,17 +821,17 @@ MISTAKES = {
     ),
     "vectors without training of runs": (
         put("extraction/encoder", "demo_twin"),
-        "extraction.encoder: demo_twin consists of runs. Name an encoder that is fetched or adapted.",
+        "extraction.encoder: demo_twin has the form several runs; single encoders are read there. Name another.",
     ),
     "exemplars in the tokens of runs": (
         put("exemplars/wiki1m_300/encoder", "demo_twin"),
-        "exemplars.wiki1m_300.encoder: demo_twin consists of runs. Name an encoder that is fetched or adapted.",
+        "exemplars.wiki1m_300.encoder: demo_twin has the form several runs; single encoders are read there. Name another.",
     ),
     "an encoder adapted from runs": (
         lambda config, _grids: config["encoders"].update(
             mine={"adapt": config["encoders"]["minilm_mlm"]["adapt"] | {"base": "demo_twin"}}
         ),
-        "encoders.mine.adapt.base: demo_twin consists of runs. Name an encoder that is fetched or adapted.",
+        "encoders.mine.adapt.base: demo_twin has the form several runs; single encoders are read there. Name another.",
     ),
     "words compared in a layer that is not there": (
         put("grid/token_similarity/layer", -9),

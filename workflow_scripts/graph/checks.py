@@ -6,6 +6,7 @@ two steps: what the files hold, and, once that is sound, what it means together.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,7 @@ from workflow_scripts.graph.claim_checks import claim_findings
 from workflow_scripts.graph.extraction_checks import block_findings, extraction_findings
 from workflow_scripts.graph.findings import advice, refuse
 from workflow_scripts.graph.mistakes import mistakes, read
-from workflow_scripts.graph.references import (
-    axis_findings,
-    encoders_reached,
-    grid_findings,
-    reference_findings,
-)
+from workflow_scripts.graph.references import encoders_reached, grid_findings, reference_findings
 from workflow_scripts.graph.resources import (
     data_root_findings,
     folder_findings,
@@ -28,7 +24,15 @@ from workflow_scripts.graph.resources import (
 )
 from workflow_scripts.graph.rows import corpus_findings
 from workflow_scripts.graph.run_checks import RunChecks
-from workflow_scripts.graph.runs import EXTRACTION, Run, adapting_training, members_of, paper_of, runs_of
+from workflow_scripts.graph.runs import (
+    EXTRACTION,
+    Run,
+    adapting_training,
+    is_defined,
+    members_of,
+    paper_of,
+    runs_of,
+)
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.planning.rates import read_rates
@@ -119,23 +123,14 @@ def _of_grids(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[s
     for name, grid in grids.items():
         if name in tables:
             yield f"experiments/{name}.yaml: a table of the extraction study has that name. Rename the file."
-        _runs, found = _of_expanded(grid, f"experiments/{name}.yaml")
-        yield from found
-        yield from _of_axes(config, grid, name)
-        if not found:
-            yield from grid_findings(config, grid, f"experiments/{name}.yaml")
+        yield from grid_findings(config, grid, f"experiments/{name}.yaml")
 
 
-def _of_axes(config: Mapping[str, Any], grid: Mapping[str, Any], name: str) -> Iterator[str]:
-    for number, block in enumerate(grid["runs"]):
-        yield from axis_findings(config, block, f"experiments/{name}.yaml: runs.{number}")
-
-
-def _of_expanded(grid: Mapping[str, Any], place: str) -> tuple[dict[str, Run], list[str]]:
-    try:
-        return runs_of(grid), []
-    except ConfigError as error:
-        return {}, [f"{place}: {error}"]
+def _defined_runs(config: Mapping[str, Any], grid: Mapping[str, Any]) -> dict[str, Run]:
+    """Runs of a grid whose parts are all defined; none where two have one name."""
+    with suppress(ConfigError):
+        return {name: run for name, run in runs_of(grid).items() if is_defined(run, config)}
+    return {}
 
 
 def study_findings(
@@ -177,15 +172,13 @@ def _of_runs(
         suites = {kind: [suite] for kind, suite in config["extraction"]["suites"].items() if suite}
         yield from checks.length_findings("extraction", suites, [encoder])
     for name, grid in grids.items():
-        if not any(_of_axes(config, grid, name)):
-            runs, _ = _of_expanded(grid, name)
-            yield from checks.findings(f"experiments/{name}.yaml", runs)
-            evaluated = (run.encoder for run in runs.values())
-            yield from checks.length_findings(f"experiments/{name}.yaml", grid["suites"], evaluated)
-            yield from checks.attention_findings(f"experiments/{name}.yaml", grid, runs)
-            yield from checks.similarity_findings(f"experiments/{name}.yaml", grid, runs)
-            for run in runs.values():
-                named |= {run.encoder, run.teacher} - {None}
+        runs, place = _defined_runs(config, grid), f"experiments/{name}.yaml"
+        yield from checks.findings(place, runs)
+        yield from checks.length_findings(place, grid["suites"], (run.encoder for run in runs.values()))
+        yield from checks.attention_findings(place, grid, runs)
+        yield from checks.similarity_findings(place, grid, runs)
+        for run in runs.values():
+            named |= {run.encoder, run.teacher} - {None}
     reached = sorted(encoders_reached(encoders, named))
     yield from folder_findings(config, reached, data_root)
     yield from corpus_findings(config, data_root)

@@ -1,9 +1,7 @@
 """What readers see in place of identifiers: the section ``names`` of the configuration."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
-from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.slices import Config
 
@@ -36,14 +34,6 @@ def called(names: Config, kind: str, identifiers: Iterable[str]) -> dict[str, st
 def _of(names: Config, kind: str) -> dict[str, str]:
     found: dict[str, str] = names.get(kind, {})
     return found
-
-
-def name_findings(config: Mapping[str, Any]) -> Iterator[str]:
-    """Names of what is no block of the configuration."""
-    for kind, given in config.get("names", {}).items():
-        for name in given:
-            if name not in config[kind]:
-                yield f"names.{kind}.{name}: no such block in {kind}. {advice(name, sorted(config[kind]))}"
 
 
 def ambiguity_findings(names: Config, runs: Mapping[str, Run], place: str) -> Iterator[str]:

@@ -182,6 +182,17 @@ def members_of(encoders: Mapping[str, Config], name: str, seeds: Sequence[int]) 
     return {part: run for block in blocks for part, run, _ in _expand(block, seeds)}
 
 
+def is_defined(run: Run, config: Mapping[str, Any]) -> bool:
+    """Whether all that a run is made of is in the configuration."""
+    parts = (
+        ("methods", run.method),
+        ("encoders", run.encoder),
+        ("corpora", run.corpus),
+        ("encoders", run.teacher),
+    )
+    return all(name is None or name in config[section] for section, name in parts)
+
+
 def run_settings(config: Config, run: Run) -> Config:
     """Settings of one run: its method, training and development, with what encoder, method, reading and run override.
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.names import AnyDataset, Refers
 
 Word = Annotated[str, Field(min_length=1)]
 
@@ -12,10 +13,18 @@ Word = Annotated[str, Field(min_length=1)]
 class Names(Settings):
     """The section ``names`` of the configuration."""
 
-    methods: dict[str, Word] = Field(default={}, description="Method to what readers see in its place.")
-    encoders: dict[str, Word] = Field(default={}, description="Encoder to what readers see in its place.")
-    corpora: dict[str, Word] = Field(default={}, description="Corpus to what readers see in its place.")
-    datasets: dict[str, Word] = Field(default={}, description="Dataset to what readers see in its place.")
+    methods: dict[Annotated[str, Refers("methods")], Word] = Field(
+        default={}, description="Method to what readers see in its place."
+    )
+    encoders: dict[Annotated[str, Refers("encoders")], Word] = Field(
+        default={}, description="Encoder to what readers see in its place."
+    )
+    corpora: dict[Annotated[str, Refers("corpora")], Word] = Field(
+        default={}, description="Corpus to what readers see in its place."
+    )
+    datasets: dict[AnyDataset, Word] = Field(
+        default={}, description="Dataset to what readers see in its place."
+    )
 
 
 class Called(Settings):

@@ -9,13 +9,13 @@ from pydantic import Field
 from workflow_scripts.config import Settings
 from workflow_scripts.graph.findings import unknown
 from workflow_scripts.graph.runs import runs_of
-from workflow_scripts.settings.names import Defined, Name, Place, Seed, Setting
+from workflow_scripts.settings.names import Defined, Name, Place, Refers, Seed, Setting
 
 
 class _Score(Settings):
     """What is shown of a suite."""
 
-    suite: str
+    suite: Annotated[str, Refers("grid.suites")]
     aggregation: str
     metric: str
     measured: bool = Field(
@@ -106,13 +106,15 @@ def read_by(column: AnyColumn) -> list[str]:
 class RunBlock(Settings):
     """Some runs of a grid, expanded by ``dag.runs_of``; an axis may list several values."""
 
-    method: Defined
-    encoder: Defined
-    corpus: Defined | None = Field(default=None, description="Omitted for a frozen run.")
+    method: Annotated[Defined, Refers("methods")]
+    encoder: Annotated[Defined, Refers("encoders")]
+    corpus: Annotated[Defined | None, Refers("corpora")] = Field(
+        default=None, description="Omitted for a frozen run."
+    )
     reading: Defined | None = Field(
         default=None, description="A reading of the method, such as paper or code; omit for the default."
     )
-    teacher: Defined | None = Field(
+    teacher: Annotated[Defined | None, Refers("encoders", ("single runs",))] = Field(
         default=None, description="Encoder with one run in `runs`, whose vectors a student learns to predict."
     )
     of_seeds: bool = Field(

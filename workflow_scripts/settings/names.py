@@ -15,15 +15,12 @@ Place = Annotated[str, Field(pattern=r"^(method|training|exemplars)(\.[a-z_]+)+$
 
 @dataclass(frozen=True)
 class Refers:
-    """Mark of a name that stands for a block of some section, which the graph looks up there.
-
-    A name of ``corpora`` stands for sentences, one of ``encoders`` for an encoder that is fetched or adapted.
-    """
+    """Mark of a name, or of several, that stand for blocks of some section, which the graph looks up there."""
 
     section: str
-    """Dotted."""
+    """Dotted; ``grid`` is the grid that the name is in."""
     forms: tuple[str, ...] = ()
-    """Of a dataset; any where there are none."""
+    """Of the block (``graph.references``); any where there are none."""
 
 
 AnyDataset = Annotated[str, Refers("datasets")]
@@ -31,8 +28,10 @@ Pairs = Annotated[str, Refers("datasets", ("pairs",))]
 Sentences = Annotated[str, Refers("datasets", ("sentences",))]
 Texts = Annotated[str, Refers("datasets", ("sentences", "pairs"))]
 """A dataset whose texts are read, whatever else is in it."""
-CorpusName = Annotated[Name, Refers("corpora")]
-EncoderName = Annotated[Name, Refers("encoders")]
+CorpusName = Annotated[Name, Refers("corpora", ("sentences", "round trips"))]
+EncoderName = Annotated[Name, Refers("encoders", ("single encoders",))]
+Heading = Annotated[str, Refers("grid.headings")]
+"""Of a column that is no time."""
 LlmName = Annotated[Name, Refers("llms")]
 Measured = Annotated[str, Refers("extraction.measures")]
 Represented = Annotated[str, Refers("extraction.representations")]

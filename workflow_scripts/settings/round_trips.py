@@ -5,13 +5,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.names import CorpusName, Name, Refers
+from workflow_scripts.settings.names import Name, Refers
 
 
 class Translation(Settings):
     """What is translated, with which engine and through which language."""
 
-    corpus: CorpusName = Field(description="Corpus of sentences to start from.")
+    corpus: Annotated[Name, Refers("corpora", ("sentences",))] = Field(
+        description="Corpus of sentences to start from."
+    )
     translator: Annotated[Name, Refers("translators")] = Field(description="Block of translators.")
     source: str = Field(
         pattern="^[A-Za-z-]{2,12}$", description="Language of the corpus, as the engine writes it."

@@ -92,7 +92,10 @@ class MethodBlock(Settings):
 @cache
 def _block(method: type[MethodConfig]) -> Any:
     base: Any = {
-        "base": (Annotated[Name, Refers("methods")], Field(description="Block of the method underneath."))
+        "base": (
+            Annotated[Name, Refers("methods", ("methods without a base",))],
+            Field(description="Block of the method underneath."),
+        )
     }
     named = base if "base" in method.model_fields else {}
     return create_model(f"{method.__module__}.Block", __base__=(MethodBlock, method), **named)
@@ -121,9 +124,20 @@ Report: Any = create_model(
 )
 
 
+_PACKAGE = "workflow_scripts.settings.suites"
+_KINDS: dict[str, Any] = {
+    kind: importlib.import_module(f"{_PACKAGE}.{kind}").Config for kind in names_in(_PACKAGE)
+}
+_NAMED: dict[str, Any] = {
+    kind: (Annotated[list[str], Refers(f"suites.{kind}")], Field(default=[])) for kind in _KINDS
+}
+Evaluated: Any = create_model("Evaluated", __base__=Settings, __doc__="Suites to evaluate on.", **_NAMED)
+
+
 class _File(Experiment):
     """A grid as it is written."""
 
+    suites: Evaluated  # type: ignore[assignment]
     columns: list[AnyColumn | TaskColumns] = Field(min_length=1)  # type: ignore[assignment]
 
     def numbered(self) -> list[tuple[int, AnyColumn]]:
@@ -146,13 +160,8 @@ Grid: Any = create_model(
 )
 
 
-def _suites() -> dict[str, Any]:
-    package = "workflow_scripts.settings.suites"
-    kinds = {kind: importlib.import_module(f"{package}.{kind}").Config for kind in names_in(package)}
-    return {kind: (dict[Name, suite], Field(default={})) for kind, suite in kinds.items()}  # type: ignore[valid-type]
-
-
-Suites: Any = create_model("Suites", __base__=Settings, __doc__="Suites by kind.", **_suites())
+_SUITES: Any = {kind: (dict[Name, suite], Field(default={})) for kind, suite in _KINDS.items()}  # type: ignore[valid-type]
+Suites: Any = create_model("Suites", __base__=Settings, __doc__="Suites by kind.", **_SUITES)
 
 
 class DevelopmentBlock(Development):
@@ -163,10 +172,13 @@ class DevelopmentBlock(Development):
     )
 
 
+_ON_GPU: Any = Literal[(*(kind for kind, suite in _KINDS.items() if suite.on_gpu), "extraction")]
+
+
 class EvaluationBlock(Settings):
     """What evaluations are given to compute with."""
 
-    on_gpu: list[Name] = Field(
+    on_gpu: list[_ON_GPU] = Field(
         description="Kinds of suites whose jobs ask for a GPU each and encode there; extraction: that study.",
         json_schema_extra=OPERATIONAL,
     )

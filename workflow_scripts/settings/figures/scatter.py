@@ -4,6 +4,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.figures import Needs
+from workflow_scripts.settings.names import Heading
 
 NEEDS = Needs(
     inputs={"table": "<results>/tables/{experiment}.parquet"},
@@ -14,5 +15,5 @@ NEEDS = Needs(
 class Config(Settings):
     """Two columns against each other, a point per run."""
 
-    x: str = Field(description="Heading of a column.")
-    y: str = Field(description="Heading of a column.")
+    x: Heading = Field(description="Heading of a column.")
+    y: Heading = Field(description="Heading of a column.")

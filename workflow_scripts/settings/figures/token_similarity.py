@@ -1,11 +1,12 @@
 """Settings of figure token_similarity."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.settings.figures import Needs
+from workflow_scripts.settings.names import Refers
 
 Unit = Literal["words", "pieces"]
 NEEDS = Needs(
@@ -18,7 +19,9 @@ NEEDS = Needs(
 class Config(Settings):
     """Two sentences, and the runs in which their words are compared (3R, Table 4 and Figs. 1 and 3)."""
 
-    runs: list[str] = Field(min_length=1, max_length=6, description="Runs of the grid, of one encoder each.")
+    runs: Annotated[list[str], Refers("grid.runs")] = Field(
+        min_length=1, max_length=6, description="Runs of the grid, of one encoder each."
+    )
     sentences: list[str] = Field(min_length=2, max_length=2)
     layer: int = Field(description="Hidden states: -1 the last layer, 0 the embedding output.")
     unit: Unit = Field(description="Words, means of their pieces, or the pieces.")
