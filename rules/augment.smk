@@ -68,9 +68,9 @@ rule gather_round_trips:
 rule write_exemplars:
     """A pool of exemplars written by a language model."""
     input:
-        words=CORPORA.pool_words,
-        encoder=CORPORA.pool_encoder,
-        prompt=CORPORA.prompt,
+        words=filled(config, "exemplars.{pool}", "<results>/corpora/{corpus}/words.parquet"),
+        encoder=filled(config, "exemplars.{pool}", "<results>/encoders/{encoder}/record.json"),
+        prompt=filled(config, "exemplars.{pool}", "resources/prompts/{prompt}.txt"),
         code=code_of("jobs.write_exemplars"),
     output:
         exemplars="<results>/exemplars/{pool}.parquet",
@@ -97,9 +97,9 @@ rule write_exemplars:
 rule pick_exemplars:
     """A pool of exemplars picked from the corpus itself, in place of a language model's."""
     input:
-        sentences=CORPORA.pool_sentences,
-        words=CORPORA.pool_words,
-        encoder=CORPORA.pool_encoder,
+        sentences=filled(config, "exemplars.{pool}", "<results>/corpora/{corpus}/train.parquet"),
+        words=filled(config, "exemplars.{pool}", "<results>/corpora/{corpus}/words.parquet"),
+        encoder=filled(config, "exemplars.{pool}", "<results>/encoders/{encoder}/record.json"),
         code=code_of("jobs.pick_exemplars"),
     output:
         exemplars="<results>/exemplars/{pool}.parquet",

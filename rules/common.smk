@@ -5,7 +5,7 @@ from pathlib import Path
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.call import call, command
 from workflow_scripts.graph.claims import Claims
-from workflow_scripts.graph.code import code_of, versions
+from workflow_scripts.graph.code import code_of, code_with, versions, versions_with
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
@@ -19,7 +19,7 @@ from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.requests import Requests
 from workflow_scripts.graph.sharing import Sharing
-from workflow_scripts.graph.slices import config_slice, one_of
+from workflow_scripts.graph.slices import config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.suites import evaluators
 from workflow_scripts.graph.told import tell

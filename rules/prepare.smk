@@ -8,8 +8,8 @@ Outputs: <results>/corpora/{corpus}/{train,dev,words}.parquet
 rule split_corpus:
     """Training text, and held-out text as pairs for choosing checkpoints."""
     input:
-        sentences=CORPORA.sentences,
-        also=CORPORA.also,
+        sentences=filled(config, "corpora.{corpus}", "<results>/datasets/{dataset}.parquet"),
+        also=filled(config, "corpora.{corpus}", "<results>/datasets/{also}.parquet"),
         code=code_of("jobs.split_corpus"),
     output:
         train="<results>/corpora/{corpus}/train.parquet",

@@ -12,9 +12,9 @@ rule write_model_card:
     """What a model is, what made it, what it scores and how to load it."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
-        scores=SHARING.scores,
-        history=SHARING.history,
-        code=SHARING.code,
+        scores=STUDY.scores_of,
+        history=STUDY.histories,
+        code=code_with("jobs.write_model_card", SHARING.modules),
     output:
         card="<results>/runs/{run}/seed{seed}/README.md",
     log:
@@ -26,7 +26,7 @@ rule write_model_card:
         mem=REQUESTS.memory(2),
         runtime="10m",
     params:
-        **call(SHARING.settings, SHARING.versions),
+        **call(SHARING.settings, versions_with("jobs.write_model_card", SHARING.modules)),
     shell:
         command("write_model_card")
 
@@ -34,7 +34,7 @@ rule write_model_card:
 rule model_cards:
     """Cards of all runs and seeds."""
     input:
-        SHARING.cards(),
+        STUDY.files("<results>/runs/{run}/seed{seed}/README.md", STUDY.runs),
 
 
 rule drop_models:
@@ -42,7 +42,7 @@ rule drop_models:
     input:
         KEEPING.readers,
         KEEPING.models,
-        histories=KEEPING.histories,
+        histories=STUDY.histories,
         code=code_of("jobs.drop_models"),
     output:
         dropped="<results>/runs/{run}/dropped_weights.parquet",

@@ -38,7 +38,7 @@ rule fetch_encoder:
 rule read_dataset:
     """One dataset in its form, checked against its contract."""
     input:
-        code=CORPORA.reader_code,
+        code=code_with("jobs.read_dataset", CORPORA.readers),
     output:
         table="<results>/datasets/{dataset}.parquet",
         dropped="<results>/datasets/{dataset}.dropped.parquet",
@@ -53,7 +53,7 @@ rule read_dataset:
         downloads=1,
         min_rows=CORPORA.min_rows,
     params:
-        **call(CORPORA.dataset, CORPORA.reader_versions),
+        **call(CORPORA.dataset, versions_with("jobs.read_dataset", CORPORA.readers)),
     shell:
         command("read_dataset")
 

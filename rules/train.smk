@@ -11,8 +11,8 @@ rule: a job that is stopped and run again continues from there, and ends with th
 rule continue_mlm:
     """Adapt one encoder to a corpus by continued masked-language-model training."""
     input:
-        base=TRAINING.adapted_base,
-        corpus=TRAINING.adapted_corpus,
+        base=filled(config, "encoders.{encoder}.adapt", "<results>/encoders/{base}/record.json"),
+        corpus=filled(config, "encoders.{encoder}.adapt", "<results>/corpora/{corpus}/train.parquet"),
         code=code_of("jobs.continue_mlm"),
     output:
         "<results>/encoders/{encoder}/model.safetensors",
@@ -25,12 +25,12 @@ rule continue_mlm:
         "<benchmarks>/continue_mlm/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of(STUDY.encoders("adapt")),
-    threads: TRAINING.adapting_threads
+    threads: TRAINING.of_training("cpu_threads")
     resources:
         gpu=1,
         mem=REQUESTS.memory(16),
         runtime="4h",
-        checkpoint_minutes=TRAINING.adapting_minutes,
+        checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
     params:
         **call(TRAINING.adapting_settings, versions("jobs.continue_mlm")),
     shell:
@@ -41,7 +41,7 @@ rule pool_encoder:
     """A frozen encoder as a run: only a readout is added."""
     input:
         encoder=TRAINING.encoder,
-        code=TRAINING.code("jobs.pool_encoder"),
+        code=code_with("jobs.pool_encoder", TRAINING.modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -55,7 +55,7 @@ rule pool_encoder:
         mem=REQUESTS.memory(8, "run"),
         runtime="15m",
     params:
-        **call(TRAINING.frozen_settings, TRAINING.versions("jobs.pool_encoder")),
+        **call(TRAINING.frozen_settings, versions_with("jobs.pool_encoder", TRAINING.modules)),
     shell:
         command("pool_encoder")
 
@@ -64,7 +64,7 @@ rule join_encoders:
     """A run made from finished runs: the sum of their vectors, or one of them with another readout."""
     input:
         encoder=TRAINING.encoder,
-        code=TRAINING.code("jobs.join_encoders"),
+        code=code_with("jobs.join_encoders", TRAINING.modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -78,7 +78,7 @@ rule join_encoders:
         mem=REQUESTS.memory(8, "run"),
         runtime="15m",
     params:
-        **call(TRAINING.frozen_settings, TRAINING.versions("jobs.join_encoders")),
+        **call(TRAINING.frozen_settings, versions_with("jobs.join_encoders", TRAINING.modules)),
     shell:
         command("join_encoders")
 
@@ -88,7 +88,7 @@ rule encode_teacher:
     input:
         model=TRAINING.teacher_models,
         sentences="<results>/corpora/{corpus}/train.parquet",
-        code=TRAINING.teacher_code,
+        code=code_with("jobs.encode_teacher", TRAINING.teacher_modules),
     output:
         vectors="<results>/teachers/{teacher}/{corpus}/seed{seed}.parquet",
     log:
@@ -102,7 +102,7 @@ rule encode_teacher:
         mem=REQUESTS.memory(16, "teacher"),
         runtime="4h",
     params:
-        **call(config_slice(config, teacher="teacher"), TRAINING.teacher_versions),
+        **call(config_slice(config, teacher="teacher"), versions_with("jobs.encode_teacher", TRAINING.teacher_modules)),
     shell:
         command("encode_teacher")
 
@@ -116,7 +116,7 @@ rule train_encoder:
         exemplars=TRAINING.exemplars,
         words=TRAINING.words,
         teacher=TRAINING.teacher,
-        code=TRAINING.code("jobs.train_encoder"),
+        code=code_with("jobs.train_encoder", TRAINING.modules),
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
@@ -129,14 +129,14 @@ rule train_encoder:
         "<benchmarks>/train_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
         run=one_of(STUDY.trained),
-    threads: TRAINING.threads
+    threads: TRAINING.of_training("cpu_threads")
     resources:
-        gpu=TRAINING.gpus,
+        gpu=TRAINING.of_training("gpus"),
         nodes=1,  # a site may spread a training over several: docs/cluster.md
         mem=REQUESTS.memory(16, "run"),
         runtime="8h",
-        checkpoint_minutes=TRAINING.checkpoint_minutes,
+        checkpoint_minutes=TRAINING.of_training("checkpoint_minutes", str),
     params:
-        **call(TRAINING.settings, TRAINING.versions("jobs.train_encoder")),
+        **call(TRAINING.settings, versions_with("jobs.train_encoder", TRAINING.modules)),
     shell:
         command("train_encoder")

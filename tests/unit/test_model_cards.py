@@ -31,13 +31,13 @@ def test_every_run_of_the_demo_has_sources_with_licences(name):
 
 
 def test_a_card_shows_all_seeds_of_its_run_and_no_other_run():
-    files = SHARING.scores(SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1"))
+    files = STUDY.scores_of(SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1"))
     assert files == [
         f"<results>/scores/{suite}/simcse.minilm_mlm.wiki_extract/seed{seed}.parquet"
         for suite in ("geometry/lee_space", "sts/lee")
         for seed in (1, 2)
     ]
-    assert len(SHARING.cards()) == 15
+    assert sum(len(run.seeds) for run in STUDY.runs.values()) == 15
 
 
 def test_a_card_has_scores_that_another_experiment_asks_for():
@@ -48,7 +48,7 @@ def test_a_card_has_scores_that_another_experiment_asks_for():
     grids["other"] = other | {"baseline": None}
     config = CONFIG | {"experiments": [*CONFIG["experiments"], "other"]}
     study = Study(config, grids, all_runs(grids, config["encoders"]), ROOT)
-    files = Sharing(study).scores(SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1"))
+    files = study.scores_of(SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1"))
     assert "<results>/scores/sts/stsb/simcse.minilm_mlm.wiki_extract/seed1.parquet" in files
 
 

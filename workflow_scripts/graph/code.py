@@ -9,10 +9,12 @@ waived for one run by ``--consider-ancient RULE=code``.
 import hashlib
 import json
 import sys
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
 from workflow_scripts.graph.notes import write_note
+from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.provenance.closure import meanings, packages, read_before
 
 FOLDER = Path(".snakemake/code")
@@ -62,3 +64,17 @@ def _name(modules: tuple[str, ...]) -> str:
 def versions(*modules: str) -> str:
     """Versions of the packages that running ``modules`` imports, as a param: an upgrade reruns its users."""
     return json.dumps(packages(*modules), sort_keys=True)
+
+
+Named = Callable[[Wildcards], Iterable[str]]
+"""What a job imports by name, besides its script."""
+
+
+def code_with(script: str, modules: Named) -> Callable[[Wildcards], str]:
+    """An input function: the code of a script, and of what its job imports by name."""
+    return lambda wildcards: code_of(script, *modules(wildcards))
+
+
+def versions_with(script: str, modules: Named) -> Callable[[Wildcards], str]:
+    """A param function: versions of the packages behind both."""
+    return lambda wildcards: versions(script, *modules(wildcards))

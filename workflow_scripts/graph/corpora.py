@@ -4,7 +4,6 @@ from functools import cache
 from pathlib import Path
 
 from workflow_scripts.config import Settings
-from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.references import base_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
@@ -57,26 +56,11 @@ class Corpora:
         least: int = self._config["datasets"][wildcards.dataset]["contract"].get("min_rows", 1)
         return least
 
-    def reader_code(self, wildcards: Wildcards) -> str:
-        """The code that reads a dataset: that of its source's reader, and of no other."""
-        return code_of("jobs.read_dataset", *self._readers(wildcards.dataset))
-
-    def reader_versions(self, wildcards: Wildcards) -> str:
-        """Versions of the packages behind it."""
-        return versions("jobs.read_dataset", *self._readers(wildcards.dataset))
-
-    def _readers(self, dataset: str) -> list[str]:
+    def readers(self, wildcards: Wildcards) -> list[str]:
+        """The reader of a dataset's source now, and no other."""
+        dataset = wildcards.dataset
         sources = sources_of(self._source(dataset), self._config["datasets"][dataset]["sources"])
         return sorted({f"data.readers.{source['reader']}" for source in sources if "reader" in source})
-
-    def sentences(self, wildcards: Wildcards) -> str:
-        """The dataset that a corpus is cut from."""
-        return f"<results>/datasets/{self._config['corpora'][wildcards.corpus]['dataset']}.parquet"
-
-    def also(self, wildcards: Wildcards) -> list[str]:
-        """The pairs whose sentences a corpus takes in, if any."""
-        also = self._config["corpora"][wildcards.corpus].get("also")
-        return [f"<results>/datasets/{also}.parquet"] if also else []
 
     def base(self, wildcards: Wildcards) -> str:
         """The sentences that a round trip starts from."""
@@ -117,36 +101,15 @@ class Corpora:
         shape = {key: trip[key] for key in ("form", "unchanged")}
         return as_json({"shape": shape, "max_sentences": trip["max_sentences"], "label": block["label"]})
 
-    def pool(self, wildcards: Wildcards) -> Config:
-        """The block of a pool of exemplars."""
-        block: Config = self._config["exemplars"][wildcards.pool]
-        return block
-
-    def pool_words(self, wildcards: Wildcards) -> str:
-        """Word counts of the corpus that a pool is made for."""
-        return f"<results>/corpora/{self.pool(wildcards)['corpus']}/words.parquet"
-
-    def pool_sentences(self, wildcards: Wildcards) -> str:
-        """Sentences of the corpus that a pool is made for."""
-        return f"<results>/corpora/{self.pool(wildcards)['corpus']}/train.parquet"
-
-    def pool_encoder(self, wildcards: Wildcards) -> str:
-        """The encoder whose tokeniser measures a pool's exemplars."""
-        return f"<results>/encoders/{self.pool(wildcards)['encoder']}/record.json"
-
-    def prompt(self, wildcards: Wildcards) -> str:
-        """The prompt of a pool that a language model writes."""
-        return f"resources/prompts/{self.pool(wildcards)['prompt']}.txt"
-
     def written_pool(self, wildcards: Wildcards) -> str:
         """Settings of a pool that a language model writes."""
-        pool = self.pool(wildcards)
+        pool = self._config["exemplars"][wildcards.pool]
         llm = deciding(self._config["llms"][pool["llm"]], LlmBlock)
         return as_json({"pool": pool, "llm": llm})
 
     def pool_service(self, wildcards: Wildcards) -> str:
         """The language model that writes a pool, and how it is asked, a resource."""
-        return as_json({"llm": self._config["llms"][self.pool(wildcards)["llm"]]})
+        return as_json({"llm": self._config["llms"][self._config["exemplars"][wildcards.pool]["llm"]]})
 
 
 def _rows(table: Path) -> int:

@@ -29,12 +29,6 @@ class Keeping:
         """Everything that is made from the models of a run and from nothing nearer to them."""
         return sorted({file for model in self.models(wildcards) for file in self._readers.get(model, ())})
 
-    def histories(self, wildcards: Wildcards) -> list[str]:
-        """Training histories, which tell the best of several seeds; none for a run that is not trained."""
-        run = wildcards.run
-        trained = self._study.runs[run].seeds if run in self._study.trained else ()
-        return [f"<results>/runs/{run}/seed{seed}/history.parquet" for seed in trained]
-
     def settings(self, wildcards: Wildcards) -> str:
         """What is kept, and the seeds there are."""
         return as_json({"keep_models": self._keep, "seeds": [*self._study.runs[wildcards.run].seeds]})
@@ -43,18 +37,11 @@ class Keeping:
     def _readers(self) -> dict[str, set[str]]:
         """Model to the files that are made from it."""
         found: dict[str, set[str]] = {}
-        for model, file in (*self._scores(), *self._runs_of_runs(), *self._figures.read_models()):
+        for (run, seed), files in self._study.scores.items():
+            found.setdefault(self._study.model(run, seed), set()).update(files)
+        for model, file in (*self._runs_of_runs(), *self._figures.read_models()):
             found.setdefault(model, set()).add(file)
         return found
-
-    def _scores(self) -> Iterator[tuple[str, str]]:
-        for experiment, grid in self._study.grids.items():
-            for name, run in self._study.runs_of(experiment).items():
-                for kind, suites in grid["suites"].items():
-                    for place in (f"<results>/scores/{kind}/{suite}/{name}" for suite in suites):
-                        yield from (
-                            (self._study.model(name, s), f"{place}/seed{s}.parquet") for s in run.seeds
-                        )
 
     def _runs_of_runs(self) -> Iterator[tuple[str, str]]:
         """Runs that start from finished ones, and vectors of teachers."""

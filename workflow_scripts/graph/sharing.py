@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.references import datasets_of_corpora
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
-
-SCRIPT = "jobs.write_model_card"
 
 
 class Sharing:
@@ -17,37 +14,9 @@ class Sharing:
         self._study = study
         self._config = study.config
 
-    def cards(self) -> list[str]:
-        """Cards of all runs and seeds."""
-        return self._study.files("<results>/runs/{run}/seed{seed}/README.md", self._study.runs)
-
-    def scores(self, wildcards: Wildcards) -> list[str]:
-        """Score files of one run: every suite of the grids that have it, every seed of theirs."""
-        files: set[str] = set()
-        for experiment, grid in self._study.grids.items():
-            runs = self._study.runs_of(experiment)
-            its = {name: run for name, run in runs.items() if name == wildcards.run}
-            for kind, suites in grid["suites"].items():
-                for suite in suites:
-                    pattern = f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}.parquet"
-                    files.update(self._study.files(pattern, its))
-        return sorted(files)
-
-    def history(self, wildcards: Wildcards) -> list[str]:
-        """The training history of a run that was trained."""
-        trained = wildcards.run in self._study.trained
-        return [f"<results>/runs/{wildcards.run}/seed{wildcards.seed}/history.parquet"] if trained else []
-
-    def code(self, wildcards: Wildcards) -> str:
-        """Code of a card, which quotes the method's module."""
-        return code_of(SCRIPT, self._method(wildcards))
-
-    def versions(self, wildcards: Wildcards) -> str:
-        """Versions of the packages behind it."""
-        return versions(SCRIPT, self._method(wildcards))
-
-    def _method(self, wildcards: Wildcards) -> str:
-        return f"methods.{self._study.method(wildcards.run)['module']}"
+    def modules(self, wildcards: Wildcards) -> list[str]:
+        """What a card quotes: the method's module."""
+        return [f"methods.{self._study.method(wildcards.run)['module']}"]
 
     def settings(self, wildcards: Wildcards) -> str:
         """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""

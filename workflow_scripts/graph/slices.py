@@ -43,6 +43,23 @@ def config_slice(config: Config, **sections: str) -> Callable[[Wildcards], str]:
     return of
 
 
+def filled(config: Config, path: str, pattern: str) -> Callable[[Wildcards], str | list[str]]:
+    """Make an input function: ``pattern`` with values of the block at ``path``; no file where one is not given.
+
+    Args:
+        config: The whole configuration.
+        path: Dotted; ``{wildcards}`` are filled in.
+        pattern: Names keys of the block in braces.
+    """
+
+    def of(wildcards: Wildcards) -> str | list[str]:
+        block = at(config, path.format(**dict(wildcards.items())))
+        named = {key: block.get(key) for key in re.findall(r"{(\w+)}", pattern)}
+        return pattern.format(**named) if all(named.values()) else []
+
+    return of
+
+
 def as_json(value: Any) -> str:
     """JSON with sorted keys; equal numbers are spelled alike, since Snakemake compares params as text."""
     return json.dumps(canonical(value), sort_keys=True)

@@ -1,9 +1,11 @@
 """A study as its graph sees it: the checked configuration, the grids it asks for, and every run of theirs."""
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +24,7 @@ from workflow_scripts.graph.runs import (
     run_settings,
     runs_of,
 )
-from workflow_scripts.graph.slices import Config
+from workflow_scripts.graph.slices import Config, Wildcards
 from workflow_scripts.methods import readout_modules
 from workflow_scripts.provenance.closure import code_files
 
@@ -125,6 +127,30 @@ class Study:
         """``pattern`` filled with every run and seed; what names neither is there once."""
         filled = (pattern.format(run=name, seed=seed) for name, run in runs.items() for seed in run.seeds)
         return list(dict.fromkeys(filled))
+
+    @cached_property
+    def scores(self) -> dict[tuple[str, int], list[str]]:
+        """Run and seed to files of scores: every suite of the grids that ask for them."""
+        found: dict[tuple[str, int], dict[str, None]] = defaultdict(dict)
+        for experiment, grid in self.grids.items():
+            asked = [(kind, suite) for kind, suites in grid["suites"].items() for suite in suites]
+            for name, run in self.runs_of(experiment).items():
+                for (kind, suite), seed in product(asked, run.seeds):
+                    found[name, seed][f"<results>/scores/{kind}/{suite}/{name}/seed{seed}.parquet"] = None
+        return {key: sorted(files) for key, files in found.items()}
+
+    def scores_of(self, wildcards: Wildcards) -> list[str]:
+        """Files of all scores of a run, of every seed."""
+        return sorted(
+            file for (run, _), files in self.scores.items() if run == wildcards.run for file in files
+        )
+
+    def histories(self, wildcards: Wildcards) -> list[str]:
+        """Training histories of a run, or of one seed; none where it is not trained."""
+        run = self.runs[wildcards.run]
+        seeds = getattr(wildcards, "seed", None)
+        chosen = run.seeds if seeds is None else [seeds]
+        return [f"<results>/runs/{wildcards.run}/seed{seed}/history.parquet" for seed in chosen if run.corpus]
 
     @cached_property
     def loading_modules(self) -> Callable[[str], list[str]]:

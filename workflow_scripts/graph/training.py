@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
@@ -29,14 +28,6 @@ class Training:
         if self._study.has_runs(encoder):
             return self._study.models(encoder, wildcards.seed)
         return f"<results>/encoders/{encoder}/record.json"
-
-    def adapted_base(self, wildcards: Wildcards) -> str:
-        """The encoder that an adapted one starts from."""
-        return f"<results>/encoders/{self._adapt(wildcards)['base']}/record.json"
-
-    def adapted_corpus(self, wildcards: Wildcards) -> str:
-        """The corpus that an encoder is adapted to."""
-        return f"<results>/corpora/{self._adapt(wildcards)['corpus']}/train.parquet"
 
     def _adapt(self, wildcards: Wildcards) -> Config:
         adapt: Config = self._config["encoders"][wildcards.encoder]["adapt"]
@@ -81,30 +72,12 @@ class Training:
         training = deciding(settings["training"], TrainingSettings)
         return as_json(settings | {"training": training} | self._made_of(wildcards))
 
-    def checkpoint_minutes(self, wildcards: Wildcards) -> str:
-        """Minutes between a run's checkpoints, a resource: what Snakemake passes on and does not compare."""
-        return str(self._study.settings(wildcards.run)["training"]["checkpoint_minutes"])
-
     def adapting_settings(self, wildcards: Wildcards) -> str:
         """Settings of an adapted encoder."""
         block = self._config["continue_mlm"]
         training = deciding(self._study.adapting(wildcards.encoder), TrainingSettings)
         adapt = {key: value for key, value in self._adapt(wildcards).items() if key != "training"}
         return as_json({"continue_mlm": block | {"training": training}, "adapt": adapt})
-
-    def adapting_minutes(self, wildcards: Wildcards) -> str:
-        """Minutes between the checkpoints of an encoder that is adapted, a resource."""
-        return str(self._study.adapting(wildcards.encoder)["checkpoint_minutes"])
-
-    def adapting_threads(self, wildcards: Wildcards) -> int:
-        """Threads that an encoder is adapted by."""
-        threads: int = self._study.adapting(wildcards.encoder)["cpu_threads"]
-        return threads
-
-    def threads(self, wildcards: Wildcards) -> int:
-        """Threads that a run is trained by."""
-        threads: int = self._study.settings(wildcards.run)["training"]["cpu_threads"]
-        return threads
 
     def fetching_settings(self, wildcards: Wildcards) -> str:
         """Settings of a fetched encoder, and the source that it would be copied from now."""
@@ -127,29 +100,31 @@ class Training:
         members = {"members": list(self._study.members(encoder))} if self._study.has_runs(encoder) else {}
         return members | ({"labels": [label]} if label else {})
 
-    def gpus(self, wildcards: Wildcards) -> int:
-        """GPUs that share the training of a run."""
-        gpus: int = self._study.settings(wildcards.run)["training"]["gpus"]
-        return gpus
+    def of_training(self, key: str, kind: type = int) -> Callable[[Wildcards], int | str]:
+        """A function: a number among the settings of a run's training, or of that which adapts an encoder.
 
-    def code(self, script: str) -> Callable[[Wildcards], str]:
-        """An input function: code of a script that makes a run."""
-        return lambda wildcards: code_of(script, *self._modules(wildcards))
+        Resources take whole numbers or text.
+        """
 
-    def versions(self, script: str) -> Callable[[Wildcards], str]:
-        """A param function: versions of the packages behind it."""
-        return lambda wildcards: versions(script, *self._modules(wildcards))
+        def of(wildcards: Wildcards) -> int | str:
+            names = dict(wildcards.items())
+            adapting = "run" not in names
+            own = (
+                self._study.adapting(names["encoder"])
+                if adapting
+                else self._study.settings(names["run"])["training"]
+            )
+            found: int | str = kind(own[key])
+            return found
 
-    def _modules(self, wildcards: Wildcards) -> list[str]:
+        return of
+
+    def modules(self, wildcards: Wildcards) -> list[str]:
         """What making a run imports by name: its method's modules, and those of the runs that it is made of."""
         run = self._run(wildcards)
         behind = [] if run.corpus else self._study.modules_behind(run.encoder)
         return sorted({*method_modules(self._study.method(wildcards.run)), *behind})
 
-    def teacher_code(self, wildcards: Wildcards) -> str:
-        """Code of a teacher's encoding."""
-        return code_of("jobs.encode_teacher", *self._study.modules_behind(wildcards.teacher))
-
-    def teacher_versions(self, wildcards: Wildcards) -> str:
-        """Versions of the packages behind it."""
-        return versions("jobs.encode_teacher", *self._study.modules_behind(wildcards.teacher))
+    def teacher_modules(self, wildcards: Wildcards) -> list[str]:
+        """What encoding by a teacher imports by name."""
+        return self._study.modules_behind(wildcards.teacher)

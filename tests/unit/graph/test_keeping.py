@@ -58,10 +58,6 @@ def test_a_run_waits_for_its_scores_and_for_the_runs_that_start_from_it(keeping)
     assert lookups.models(run(SIMCSE)) == [
         f"<results>/runs/{SIMCSE}/seed{s}/model/record.json" for s in (1, 2)
     ]
-    assert lookups.histories(run(SIMCSE)) == [
-        f"<results>/runs/{SIMCSE}/seed{s}/history.parquet" for s in (1, 2)
-    ]
-    assert lookups.histories(run("frozen_avg.minilm")) == []
     assert lookups.settings(run(SIMCSE)) == as_json({"keep_models": "best", "seeds": [1, 2]})
 
 

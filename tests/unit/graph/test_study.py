@@ -17,7 +17,7 @@ from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.reporting import Reporting
-from workflow_scripts.graph.slices import config_slice, one_of
+from workflow_scripts.graph.slices import config_slice, filled, one_of
 from workflow_scripts.graph.study import data_root_of, open_study
 from workflow_scripts.graph.targets import name_findings
 from workflow_scripts.graph.told import lines_of
@@ -95,7 +95,7 @@ def test_a_run_reads_what_its_method_asks_for(study):
     assert training.exemplars(plain) == training.words(plain) == training.teacher(plain) == []
     assert training.corpus(plain) == "<results>/corpora/wiki_extract/train.parquet"
     assert training.development(plain) == "<results>/corpora/wiki_extract/dev.parquet"
-    assert training.gpus(plain) == 1
+    assert training.of_training("gpus")(plain) == 1
 
 
 def test_settings_of_a_run_are_one_string_with_sorted_keys(study):
@@ -105,12 +105,6 @@ def test_settings_of_a_run_are_one_string_with_sorted_keys(study):
     assert list(settings) == ["development", "labels", "members", "method", "training"]
     assert settings["members"] == [SIMCSE, MORE_DROPOUT]
     assert settings["method"]["module"] == "jtcse"
-
-
-def test_an_adapted_encoder_starts_from_its_base_and_corpus(study):
-    training, wildcards = Training(study), Wildcards(encoder="minilm_mlm")
-    assert training.adapted_base(wildcards) == "<results>/encoders/minilm/record.json"
-    assert training.adapted_corpus(wildcards) == "<results>/corpora/wiki_extract/train.parquet"
 
 
 def test_an_adapted_encoder_may_have_steps_of_its_own(study):
@@ -127,19 +121,13 @@ def test_an_adapted_encoder_may_have_steps_of_its_own(study):
         "cpu_threads": 3,
     }
     assert own["adapt"] == shared["adapt"]  # said once, where it decides
-    assert training.adapting_threads(wildcards) == 3
-    assert training.adapting_minutes(wildcards) == "9"
+    assert training.of_training("cpu_threads")(wildcards) == 3
+    assert training.of_training("checkpoint_minutes", str)(wildcards) == "9"
 
 
-def test_corpora_are_cut_from_datasets(study):
-    corpora = Corpora(study)
-    assert "wiki_extract" in corpora.cut
-    assert corpora.sentences(Wildcards(corpus="wiki_extract")) == "<results>/datasets/wiki_extract.parquet"
-    assert corpora.also(Wildcards(corpus="wiki_extract")) == []
-    assert "wiki_extract_extractive" in corpora.pools("extractive")
-    pool = Wildcards(pool="wiki_extract_extractive")
-    assert corpora.pool_words(pool) == "<results>/corpora/wiki_extract/words.parquet"
-    assert corpora.pool_sentences(pool) == "<results>/corpora/wiki_extract/train.parquet"
+def test_corpora_are_cut_from_datasets_and_pools_are_made_by_generators(study):
+    assert "wiki_extract" in Corpora(study).cut
+    assert "wiki_extract_extractive" in Corpora(study).pools("extractive")
 
 
 @pytest.mark.parametrize(("rows", "least", "too_few"), [(3, 2, None), (3, 3, None), (3, 4, 3), (0, 4, None)])
@@ -208,6 +196,15 @@ def test_a_wildcard_matches_the_names_and_no_other():
     assert [name for name in [*names, *others] if re.fullmatch(one_of(names), name)] == names
     assert re.fullmatch(f"{one_of(names)}/x", "a.b/x"), "a name in a path"
     assert not any(re.fullmatch(one_of([]), name) for name in [*names, *others])
+
+
+def test_a_file_is_named_by_a_block_and_left_out_where_the_block_names_none():
+    config = {"a": {"x": {"of": "b", "also": None}}}
+    found = [
+        filled(config, "a.{name}", f"<results>/{{{key}}}.txt")(Wildcards(name="x"))
+        for key in ("of", "also", "no")
+    ]
+    assert found == ["<results>/b.txt", [], []]
 
 
 def test_a_slice_holds_what_is_named_and_fills_in_wildcards():
