@@ -20,6 +20,7 @@ from pathlib import Path
 import yaml
 
 from workflow_scripts.graph.configuration import load_config
+from workflow_scripts.graph.study import Study, open_study
 
 ROOT = Path(__file__).resolve().parent.parent
 TREE = (
@@ -201,3 +202,8 @@ def run(folder: Path, *command: str, **environment: str) -> subprocess.Completed
 def merged_config(folder: Path, overlay: str) -> dict:
     """The configuration of a study."""
     return load_config(folder, [folder / overlay])
+
+
+def study_in(folder: Path, configfiles: Iterable[str | Path]) -> Study:
+    """The study that a Snakefile sees with these files."""
+    return open_study(load_config(folder, configfiles), folder)

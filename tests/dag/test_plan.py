@@ -17,15 +17,15 @@ def plan():
 
 def test_every_job_is_counted_once_as_snakemake_counts_it(plan, tmp_path):
     counted = {row["rule"]: row["jobs"] for row in plan["by rule"]}
-    assert counted == planned_jobs(ROOT, "--forceall")
-    assert plan["all"]["jobs"] == sum(counted.values())
+    total = counted.pop("all")
+    assert counted == planned_jobs(ROOT, "--forceall") and total == sum(counted.values())
 
 
 def test_a_paper_is_a_target_of_its_tables_and_figures(plan):
     asked = run(ROOT, "-m", "workflow_scripts", "plan", "extraction", "--json", "--configfile", DEMO)
     assert asked.returncode == 0, asked.stderr
-    (alone,) = (row for row in plan["by experiment"] if row["of"] == "extraction")
-    assert json.loads(asked.stdout)["all"]["jobs"] == alone["jobs"] > 0
+    alone = {row["rule"]: row["jobs"] for row in json.loads(asked.stdout)["by rule"]}
+    assert alone["tabulate_extraction"] == 1 and "make_table" not in alone
 
 
 def test_every_rule_says_what_it_asks_a_queue_for(plan):
@@ -39,12 +39,9 @@ def test_every_rule_says_what_it_asks_a_queue_for(plan):
     [
         (("--configfile", "nosuch.yaml"), "ConfigError: nosuch.yaml: no such file. Check the path"),
         (("--configfile", str(ROOT / DEMO), "demo"), "ConfigError: demo: no such file. Check the path"),
-        (("--rates", "nosuch.yaml"), "ConfigError: nosuch.yaml: no such file. Name one that is"),
-        (("--rates", "text"), "ConfigError: text:2: "),
     ],
 )
 def test_a_file_that_is_not_there_is_one_line(tmp_path, arguments, found):
-    (tmp_path / "text").write_text("a: [1")
     said = run(tmp_path, "-m", "workflow_scripts", "plan", *arguments, PYTHONPATH=str(ROOT))
     assert said.returncode == 2 and said.stderr.startswith(found), said.stderr
     assert len(said.stderr.splitlines()) == 1

@@ -7,14 +7,17 @@ is.
 import logging
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
-_SENTENCE = re.compile(r"^(\w*(?:Error|Exception|Warning|Exit)|Preempted|Interrupted)\b")
+_SENTENCE = re.compile(
+    r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
+)
+"""How a line begins that says why a job ended."""
 _NOT_SAID_TWICE = (
     "Exiting because a job execution failed",
     "WorkflowError:\nAt least one job did not complete",
@@ -62,20 +65,27 @@ def _named(job: Mapping[str, Any]) -> str:
 
 
 def _sentence(logs: list[str], cause: str | None) -> str:
-    """The last line of a job's log, if it tells what went wrong, what the cluster says, and where the log is."""
-    lines = [
-        line
-        for log in logs
-        if Path(log).exists()
-        for line in Path(log).read_text("utf-8", "replace").splitlines()
-    ]
-    told = next((line for line in reversed(lines) if line.strip()), "")
-    said = (
-        told
-        if _SENTENCE.match(told)
-        else "The job was ended from outside, or says nothing of what went wrong."
-    )
+    """Why a job ended, what the cluster says, and where the log is."""
+    said = why(map(Path, logs), "The job was ended from outside, or says nothing of what went wrong.")
     return "\n".join([said, *([f"    {cause}"] if cause else []), f"    log: {' '.join(logs)}"])
+
+
+def why(logs: Iterable[Path], otherwise: str = "") -> str:
+    """The line that says why a job ended, of the first of its logs that has one.
+
+    Args:
+        logs: Its own, and those that a cluster has kept of it.
+        otherwise: What is said where there is none, in the place of the last line of all.
+    """
+    lines = [lines_of(log) for log in logs]
+    found = [line for said in lines for line in reversed(said) if _SENTENCE.match(line)]
+    return found[0] if found else otherwise or lines[0][-1]
+
+
+def lines_of(log: Path) -> list[str]:
+    """Lines of a log that say something."""
+    text = log.read_text("utf-8", "replace") if log.exists() else ""
+    return [line.strip() for line in re.split(r"[\r\n]", text) if line.strip()] or ["nothing written"]
 
 
 def _say(text: str) -> None:

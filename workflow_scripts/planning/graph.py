@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,18 +13,11 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.call import CALLS
-from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.findings import first_error
-from workflow_scripts.graph.study import Study, open_study
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
-
-SHARED = "report"
-"""The part of a study that no experiment needs: its page, and whatever is shown only there."""
-EXTRACTION = "extraction"
-"""The part with all tables and figures of the extraction study, which have their jobs in common."""
 
 
 class Job(NamedTuple):
@@ -37,13 +29,8 @@ class Job(NamedTuple):
     """Its slice of the configuration."""
     inputs: Sequence[str]
     outputs: Sequence[str]
-    gpus: int = 0
-    minutes: int = 0
-    """The time limit declared by its rule."""
-    min_rows: int = 1
-    """The least that a dataset must have."""
-    service: Mapping[str, Any] = {}
-    """Blocks of the translator or language model that it asks."""
+    operational: Mapping[str, Any] = {}
+    """Settings that decide no result, such as the least rows of a dataset."""
     queued: Mapping[str, Any] = {}
     """Its resources, as an executor is told them; what a profile says is among them."""
     log: str = ""
@@ -59,13 +46,6 @@ class Job(NamedTuple):
     """Versions of the packages behind it."""
     call: str = ""
     """The JSON that its entry script reads."""
-
-    @property
-    def part(self) -> str | None:
-        """The experiment whose table or figure this job makes, if it makes one."""
-        if self.rule in ("describe_datasets", "tabulate_extraction"):
-            return EXTRACTION
-        return self.wildcards.get("experiment")
 
 
 class Graph:
@@ -83,31 +63,6 @@ class Graph:
         """The job that would write the artefact of a record; None where none would."""
         job = self.maker(record.outputs[0])
         return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
-
-    def parts(self) -> dict[str, list[Job]]:
-        """Each experiment with all jobs behind it; the last part holds the jobs that no experiment needs.
-
-        A job that several experiments need is listed in each of them.
-        """
-        ends: dict[str, list[int]] = defaultdict(list)
-        for number, job in enumerate(self.jobs):
-            if job.part:
-                ends[job.part].append(number)
-        behind = {part: self._behind(numbers) for part, numbers in sorted(ends.items())}
-        left = set(range(len(self.jobs))).difference(*behind.values())
-        every = behind | ({SHARED: left} if left else {})
-        return {part: [self.jobs[number] for number in sorted(numbers)] for part, numbers in every.items()}
-
-    def _behind(self, numbers: Iterable[int]) -> set[int]:
-        """Some jobs and all jobs whose files they read, directly or indirectly."""
-        found: set[int] = set()
-        pending = list(numbers)
-        while pending:
-            number = pending.pop()
-            if number not in found:
-                found.add(number)
-                pending += (self._makers[file] for file in self.jobs[number].inputs if file in self._makers)
-        return found
 
 
 class _Listener(logging.Filter):
@@ -134,18 +89,14 @@ def _job(record: Any, listed: Callable[[str], Mapping[str, str]]) -> Job:
     found = CALLS.search(record.shellcmd)
     assert found, f"rule {record.rule_name}: a command that calls no entry script"
     call = json.loads(found[2])
-    files, operational = call["files"], call["files"]["operational"]
-    roles = files["inputs"]
+    files, roles = call["files"], call["files"]["inputs"]
     return Job(
         rule=record.rule_name,
         wildcards=files["wildcards"],
         settings=call["settings"],
         inputs=list(record.input),
         outputs=list(record.output),
-        gpus=int(record.resources.get("gpu", 0)),
-        minutes=int(record.resources.get("runtime", 0)),
-        min_rows=operational.get("min_rows", 1),
-        service=operational.get("service", {}),
+        operational=files["operational"],
         queued=dict(record.resources.items()),
         log=next(iter(record.log or ()), ""),
         times=record.benchmark or "",
@@ -155,17 +106,6 @@ def _job(record: Any, listed: Callable[[str], Mapping[str, str]]) -> Job:
         packages=call["packages"],
         call=found[2],
     )
-
-
-def study_in(root: Path, configfiles: Iterable[str], config: Mapping[str, Any] | None = None) -> Study:
-    """The study that the Snakefile in ``root`` sees, with the same configuration.
-
-    Args:
-        root: Folder of the Snakefile.
-        configfiles: As after snakemake's --configfile.
-        config: As after snakemake's --config.
-    """
-    return open_study(load_config(root, configfiles, as_in_a_file(config or {})), root)
 
 
 def add_configfile(parser: argparse.ArgumentParser) -> None:
@@ -214,13 +154,14 @@ def planned(
     listener = _Listener()
     logger = logging.getLogger("snakemake.logging")
     logger.addFilter(listener)
-    chosen = ["--configfile", *configfiles] if configfiles else []
-    options = ["--dry-run", *(["--forceall"] if from_nothing else []), *chosen]
-    options += (
-        ["--config", *(f"{key}={json.dumps(value)}" for key, value in config.items())] if config else []
-    )
-    options += ["--profile", profile] if profile else []
-    options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
+    given = {
+        "--snakefile": [] if Path("Snakefile").is_file() else [str(ROOT / "Snakefile")],
+        "--profile": [profile] if profile else [],
+        "--configfile": configfiles,
+        "--config": [f"{key}={json.dumps(value)}" for key, value in (config or {}).items()],
+    }
+    options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
+    options += [word for name, values in given.items() if values for word in (name, *values)]
     said = io.StringIO()
     called_by, sys.argv = sys.argv, ["snakemake", *options, "--", *targets]  # what the Snakefile looks at
     try:

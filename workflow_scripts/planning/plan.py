@@ -1,10 +1,11 @@
 """Estimate what a study would take, without running it: jobs, GPU hours, disk and requests; and what it would read.
 
-Jobs come from Snakemake's own plan, as if no file existed yet. GPU hours, storage and prices are the product of these
-jobs and the numbers in config/rates.yaml, which says whether each was measured, published or assumed; what nobody knows
-is unknown, and counted as such. Memory and hours are the most that a job of the row asks a queue for. Without a target,
+Jobs come from Snakemake's own plan, as if no file existed yet. GPU hours and storage are the product of these jobs and
+the numbers in config/rates.yaml, which says whether each was measured, published or assumed; what nobody knows is
+unknown, and counted as such. Memory and hours are the most that a job of the row asks a queue for. Without a target,
 everything that the configuration asks for is planned; targets are those of snakemake: a paper (jtcse), a table
-(results/paper/tables/jtcse_table1.parquet), the scores behind a cell.
+(results/paper/tables/jtcse_table1.parquet), the scores behind a cell. What requests cost follows from the prices and
+rates of config/apis.yaml.
 
   python -m workflow_scripts plan jtcse
 """
@@ -17,9 +18,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workflow_scripts.audit.printing import Answer, Row, Rows
-from workflow_scripts.graph.runs import paper_of
-from workflow_scripts.planning.estimates import Calls, Estimator, by
-from workflow_scripts.planning.graph import SHARED, Graph, Job, add_targets, planned
+from workflow_scripts.planning.estimates import Estimator, Requests, by
+from workflow_scripts.planning.graph import Job, add_targets, planned
 from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.provenance.closure import ROOT
 
@@ -27,26 +27,20 @@ from workflow_scripts.provenance.closure import ROOT
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what plan takes."""
     add_targets(parser)
-    parser.add_argument(
-        "--rates", type=Path, default=ROOT / "config/rates.yaml", help="numbers to multiply by"
-    )
 
 
 def answer(args: argparse.Namespace) -> Answer:
-    """Estimates by rule, by experiment and by service."""
-    rates = read_rates(args.rates)
+    """Estimates by rule and by service."""
     graph = planned(args.targets, args.configfile)
-    estimator = Estimator(graph, rates, ROOT)
+    estimator = Estimator(graph, read_rates(ROOT / "config/rates.yaml"))
     total = row_of(graph.jobs, estimator)
-    said = f"{total['jobs']} jobs, {total['trainings']} of them trainings; numbers rest on {args.rates}"
-    parts: list[Rows | str] = [
-        Rows("by rule", by_rule(graph.jobs, estimator)),
-        Rows("by experiment", by_part(graph, estimator)),
-        "Each row alone: shared jobs count in several, and the last row counts each once.",
+    said = f"{total['jobs']} jobs, {total['trainings']} of them trainings; numbers rest on config/rates.yaml"
+    parts: list[Rows] = [
+        Rows("by rule", [*by_rule(graph.jobs, estimator), {"rule": "all", **total}]),
         Rows("requests", requests(graph.jobs, estimator)),
         Rows("read from", read_from(graph.jobs)),
     ]
-    return Answer(said, parts=parts, data={"all": total})
+    return Answer(said, parts=parts)
 
 
 def row_of(jobs: list[Job], estimator: Estimator) -> Row:
@@ -60,7 +54,7 @@ def row_of(jobs: list[Job], estimator: Estimator) -> Row:
         "disk, GB": gigabytes.value,
         "unknown GB": gigabytes.unknown,
         "memory, GB": max((float(job.queued.get("mem_mb", 0)) for job in jobs), default=0) / 1000,
-        "h at most": max((job.minutes for job in jobs), default=0) / 60,
+        "h at most": max((job.queued.get("runtime", 0) for job in jobs), default=0) / 60,
     }
 
 
@@ -73,39 +67,20 @@ def by_rule(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
     return [{"rule": rule, **row_of(found, estimator)} for rule, found in ordered]
 
 
-def by_part(graph: Graph, estimator: Estimator) -> list[Row]:
-    """What each paper and each of its experiments would take on its own, and everything together."""
-    parts = graph.parts()
-    papers: dict[str, list[str]] = defaultdict(list)
-    for part in parts:
-        papers[paper_of(part)].append(part)
-    rows = []
-    for paper, names in papers.items():
-        together = {id(job): job for name in names for job in parts[name]}
-        shown = "the page, and what no experiment needs" if paper == SHARED else paper
-        rows.append({"of": shown, **row_of(list(together.values()), estimator)})
-        rows += [{"of": f"  {name}", **row_of(parts[name], estimator)} for name in names if names != [paper]]
-    return [*rows, {"of": "all", **row_of(graph.jobs, estimator)}]
-
-
 def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
-    """Requests, dollars, days and space by service, whose rate and daily budget all jobs share."""
-    found: dict[str, list[Calls]] = defaultdict(list)
+    """Requests by service, whose rate and daily budget all jobs share."""
+    found: dict[str, list[Requests]] = defaultdict(list)
     for job in jobs:
-        if calls := estimator.calls(job):
-            found[calls.service].append(calls)
+        if asked := estimator.requests(job):
+            found[asked.service].append(asked)
     return [
         {
             "service": service,
-            "jobs": len(calls),
-            "least": added(one.least for one in calls),
-            "most": added(one.most for one in calls),
-            "USD, least": added(one.least_usd for one in calls),
-            "USD, most": added(one.most_usd for one in calls),
-            "days, at its limits": added(one.days for one in calls),
-            "ledger, GB": added(one.gigabytes for one in calls),
+            "jobs": len(asked),
+            "least": added(one.least for one in asked),
+            "most": added(one.most for one in asked),
         }
-        for service, calls in sorted(found.items())
+        for service, asked in sorted(found.items())
     ]
 
 

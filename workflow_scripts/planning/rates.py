@@ -1,18 +1,13 @@
 """The contents of config/rates.yaml: the numbers by which a job graph is multiplied, each with its origin."""
 
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.yaml_files import read_yaml
-
-BASES = ("assumed", "published", "measured", "arithmetic")
-"""Kinds of origin of a number, the least trustworthy first."""
 
 
 class Rate(Settings):
@@ -43,12 +38,7 @@ class EncoderSize(Settings):
 
         For each token, a layer takes 4 D^2 for queries, keys, values and output, and 2 T D for attention over T tokens.
         """
-        return forward_flops(tokens, self.layers, self.width, self.feed_forward)
-
-
-def forward_flops(tokens: float, layers: int, width: int, feed_forward: int) -> float:
-    """``EncoderSize.forward_flops`` of an encoder that config/rates.yaml may not list."""
-    return 2 * tokens * layers * (4 * width**2 + feed_forward + 2 * tokens * width)
+        return 2 * tokens * self.layers * (4 * self.width**2 + self.feed_forward + 2 * tokens * self.width)
 
 
 class Rates(Settings):
@@ -62,9 +52,6 @@ class Rates(Settings):
         description="Tokens of a row of a dataset, by its name or else its form, all its texts together."
     )
     list_tokens: dict[str, Rate] = Field(description="Tokens of all texts, by list of config/mteb.yaml.")
-    filled: Rate = Field(
-        description="Length of a batch's sentences, padding included, divided by the training's max_tokens."
-    )
     encoders: dict[str, EncoderSize]
     rows: dict[str, Rate] = Field(
         description="Rows of datasets whose contract gives no number, or only a minimum."
@@ -77,15 +64,6 @@ class Rates(Settings):
     )
     kilobytes: dict[str, Rate] = Field(description="By rule: size of all outputs of a job, except models.")
     bytes_per_row: dict[str, Rate] = Field(description="By rule, where outputs grow with the text.")
-    characters_per_token: Rate = Field(description="In a language model's prompts and completions.")
-
-
-def rows_of(name: str, contract: Mapping[str, Any], rates: Rates) -> Rate | None:
-    """Rows of a dataset, by its rate or else by its contract; None if neither says."""
-    if name in rates.rows:
-        return rates.rows[name]
-    rows = contract.get("rows", contract.get("min_rows"))
-    return Rate(value=rows, basis="published", source=f"contract of datasets.{name}") if rows else None
 
 
 @cache
@@ -95,6 +73,4 @@ def read_rates(path: Path) -> Rates:
     Raises:
         ConfigError: if it cannot be read, or naming the first entry that is wrong.
     """
-    if not path.is_file():
-        raise ConfigError(f"{path}: no such file. Name one that is written as config/rates.yaml is.")
     return Rates.parse(read_yaml(path), path.name)

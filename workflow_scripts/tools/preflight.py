@@ -20,12 +20,13 @@ from rich.text import Text
 from workflow_scripts.audit.printing import Answer
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import rules_in
+from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
 from workflow_scripts.graph.queue import queue_findings, target_of
 from workflow_scripts.graph.sbatch import Settings, requests_of, settings_of
 from workflow_scripts.graph.study import data_root_of
 from workflow_scripts.planning.estimates import Estimator, by
-from workflow_scripts.planning.graph import Graph, add_targets, planned, study_in
+from workflow_scripts.planning.graph import Graph, add_targets, planned
 from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.provenance.closure import ROOT
 
@@ -58,13 +59,13 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
         yield from _checked(str(error).splitlines(), "")
         return
     yield True, f"configuration: sound; {len(graph.jobs)} jobs are left to do"
-    config = study_in(ROOT, configfiles).config
+    config = load_config(ROOT, configfiles)
     jobs = [Needed(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in graph.jobs if job.rule in NAMED_BY]
     yield from _checked(
         need_findings(config, jobs, data_root_of(config)),
         f"keys, engines, data: there for the {len(set(jobs))} sources and requests that are left",
     )
-    estimator = Estimator(graph, read_rates(ROOT / "config/rates.yaml"), ROOT)
+    estimator = Estimator(graph, read_rates(ROOT / "config/rates.yaml"))
     yield from _checked(
         disk_findings(by(graph.jobs, estimator.gigabytes).value or 0.0, shutil.disk_usage(".").free / 1e9),
         "disk: enough, as far as is known",

@@ -22,23 +22,19 @@ from typing import NamedTuple
 from workflow_scripts.audit.jobs import measurements
 from workflow_scripts.audit.printing import Answer, Row, Rows
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.configuration import load_config
+from workflow_scripts.graph.failures import lines_of, why
 from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.notes import STUDIES, Asked, asked_last
 from workflow_scripts.graph.queue import Queued, queued_here, target_of
-from workflow_scripts.planning.graph import Job, planned, study_in
+from workflow_scripts.planning.graph import Job, planned
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.training.live import FILE, Live, read_live
+from workflow_scripts.training.live import Live, read_live
 
 SILENT_SECONDS = 15 * 60
-"""A job on another machine that has written nothing for so long counts as ended."""
-_TAIL_BYTES = 65536
-_OF_SLURM = Path(
-    "logs/slurm"
-)  # as slurm/config.yaml says: a folder for each rule, one below it for each job's wildcards
-_ERROR = re.compile(
-    r"(?:[\w.]*(?:Error|Exception|Interrupt)\b|Interrupted: |Preempted: |slurmstepd\S*: error: ).*|Killed$"
-)
-"""A line of a log that says why a job ended."""
+"""A job on another machine whose log was not written for so long counts as ended."""
+_OF_SLURM = Path("logs/slurm")
+"""As slurm/config.yaml says: a folder for each rule, one below it for each job's wildcards."""
 STATES = ("done", "running", "queued", "failed", "to come")
 
 
@@ -50,56 +46,43 @@ class Seen(NamedTuple):
     said: str
     """What it says of itself, or why it ended; empty where it has not begun."""
 
-    @property
-    def line(self) -> str:
-        """What is listed of it."""
-        name = " ".join([self.job.rule, *self.job.wildcards.values()])
-        return f"{self.state} {name}: {self.said} ({self.job.log})"
-
 
 def look(jobs: Iterable[Job], queue: Iterable[Queued] = ()) -> list[Seen]:
     """Sort jobs that are left to do by what their files and SLURM's queue say."""
     queued = {target: one for one in queue for target in one.targets}
-    return [_seen(job, queued.get(target_of(job.rule, job.wildcards))) for job in jobs if job.log]
+    return [
+        Seen(job, *_state(job, queued.get(target_of(job.rule, job.wildcards)))) for job in jobs if job.log
+    ]
 
 
-def _seen(job: Job, queued: Queued | None) -> Seen:
+def _state(job: Job, queued: Queued | None) -> tuple[str, str]:
     if is_running(job):
-        return Seen(job, "running", doing(job))
+        return "running", doing(job)
     if queued is not None:
         again = f", try {queued.attempt}" if queued.attempt > 1 else ""
-        return Seen(job, "queued", f"SLURM job {queued.number} is {queued.state.lower()}{again}")
-    has_ended_well = _changed(Path(job.log)) <= _changed(Path(job.times))  # which Snakemake writes then
-    if not has_ended_well and not _has_made_all(job):
-        return Seen(job, "failed", why(job))
-    return Seen(job, "to come", "")
+        return "queued", f"SLURM job {queued.number} is {queued.state.lower()}{again}"
+    if _changed(Path(job.log)) > _changed(
+        Path(job.times)
+    ):  # which Snakemake writes when a job has ended well
+        return "failed", why([Path(job.log), *_last_try(job)])
+    return "to come", ""
 
 
 def is_running(job: Job) -> bool:
-    """Whether the process that holds a job's lock lives; of another machine's, whether it has said something lately."""
-    lock = Path(f"{job.log}.lock")
+    """Whether the process that holds a job's lock lives; of another machine's, whether its log was written lately."""
     try:
-        held = re.fullmatch(r"process (\d+) on (\S+)", lock.read_text(errors="replace"))
+        lock = Path(f"{job.log}.lock").read_text(errors="replace")
+        held = re.fullmatch(r"process (\d+) on (\S+)", lock)
         if held and held[2] == socket.gethostname():
             return b"workflow_scripts.jobs" in Path("/proc", held[1], "cmdline").read_bytes()
     except OSError:
         return False
-    written = map(_changed, (Path(job.log), lock, checkpoints_of(job) / FILE))
-    return bool(held) and not _has_made_all(job) and time.time() - max(written) < SILENT_SECONDS
-
-
-def _has_made_all(job: Job) -> bool:
-    """Whether all files of a job are there, and younger than its beginning."""
-    begun = _changed(Path(f"{job.log}.lock"))
-    return all(_changed(Path(file)) >= begun > 0 for file in job.outputs)
+    return bool(held) and time.time() - _changed(Path(job.log)) < SILENT_SECONDS
 
 
 def _changed(path: Path) -> float:
-    """The date of a file; 0 where there is none, or none any more."""
-    try:
-        return path.stat().st_mtime if path.name else 0.0
-    except OSError:
-        return 0.0
+    """The date of a file; 0 where there is none."""
+    return path.stat().st_mtime if path.is_file() else 0.0
 
 
 def checkpoints_of(job: Job) -> Path:
@@ -111,7 +94,7 @@ def checkpoints_of(job: Job) -> Path:
 def doing(job: Job) -> str:
     """What a running job says of itself."""
     live = read_live(checkpoints_of(job))
-    return _lines(Path(job.log))[-1] if live is None else progress(live)
+    return lines_of(Path(job.log))[-1] if live is None else progress(live)
 
 
 def progress(live: Live) -> str:
@@ -132,26 +115,10 @@ def duration(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-def why(job: Job) -> str:
-    """The line that says why a job ended: of its own log, or of SLURM's of its last try."""
-    tries = (_OF_SLURM / f"rule_{job.rule}" / "_".join(job.wildcards.values()).replace("/", "_")).glob(
-        "*.log"
-    )
-    for log in (Path(job.log), *sorted(tries, key=_changed)[-1:]):
-        if found := [line for line in _lines(log) if _ERROR.match(line)]:
-            return found[-1] if log == Path(job.log) else f"{found[-1]} ({log})"
-    return _lines(Path(job.log))[-1]
-
-
-def _lines(log: Path) -> list[str]:
-    """The last lines of a log that say something."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-            text = file.read().decode(errors="replace").replace("\r", "\n")
-    except OSError:
-        text = ""
-    return [line.strip() for line in text.splitlines() if line.strip()] or ["nothing written"]
+def _last_try(job: Job) -> list[Path]:
+    """SLURM's log of a job's last try, if there is one."""
+    folder = _OF_SLURM / f"rule_{job.rule}" / "_".join(job.wildcards.values()).replace("/", "_")
+    return sorted(folder.glob("*.log"), key=_changed)[-1:]
 
 
 # The verb
@@ -169,11 +136,7 @@ def counted(study: str, seen: Sequence[Seen]) -> tuple[list[Row], str]:
     for one in seen:
         counts[one.job.rule][one.state] += 1
     known = [fmean(seconds[one.job.rule]) for one in seen if one.job.rule in seconds]
-    new = (
-        f", and {len(seen) - len(known)} jobs of kinds that have not run yet"
-        if len(known) < len(seen)
-        else ""
-    )
+    new = f", and {len(seen) - len(known)} jobs of kinds that have not run yet" * (len(known) < len(seen))
     rows: list[Row] = [
         {"rule": rule, **{state: found[state] or None for state in STATES}}
         for rule, found in sorted(counts.items())
@@ -187,31 +150,25 @@ def asked_of(study: str | None, configfiles: Sequence[str]) -> tuple[str, Asked]
     Raises:
         ConfigError: if nothing tells, or it is another study's.
     """
-    if study is None and not configfiles:
-        latest = max(STUDIES.glob("*.json"), key=_changed, default=None)
-        if latest is None:
-            raise ConfigError("status: no study was run in this folder. Name one, or its --configfile.")
-        study = latest.stem
-    asked = Asked(list(configfiles), {}) if configfiles else asked_last(str(study))
+    ran = [note.stem for note in sorted(STUDIES.glob("*.json"), key=_changed)]
+    if not (study or configfiles or ran):
+        raise ConfigError("status: no study was run in this folder. Name one, or its --configfile.")
+    asked = Asked(list(configfiles), {}) if configfiles else asked_last(study or ran[-1])
     if asked is None:
         overlay = ROOT / f"config/{study}.yaml"
         asked = Asked([str(overlay)] if overlay.exists() else [], {})
-    name = study_in(ROOT, asked.configfiles, asked.config).config["name"]
+    name = load_config(ROOT, asked.configfiles, asked.config)["name"]
     if study not in (None, name):
         read = ", ".join(asked.configfiles) or "the base configuration"
         found = f"{study}: {read} is the configuration of {name}. Give this study's by --configfile."
-        raise ConfigError(
-            f"{found} {advice(str(study), sorted(note.stem for note in STUDIES.glob('*.json')))}"
-        )
+        raise ConfigError(f"{found} {advice(str(study), ran)}")
     return name, asked
 
 
 def in_queue() -> tuple[list[Queued], str]:
     """What SLURM has of this folder, and why that is not known; neither where there is no SLURM."""
-    if not shutil.which("squeue"):
-        return [], ""
     try:
-        return queued_here(), ""
+        return (queued_here() if shutil.which("squeue") else []), ""
     except ConfigError as error:
         return [], f"What waits in a queue is not shown. {error}"
 
@@ -234,7 +191,11 @@ def answer(args: argparse.Namespace) -> Answer:
     queue, unknown = in_queue()
     seen = look(jobs, queue)
     rows, left = counted(study, seen)
-    listed = [one.line for one in sorted(seen, key=lambda one: STATES.index(one.state)) if one.said]
+    listed = [
+        f"{one.state} {' '.join([one.job.rule, *one.job.wildcards.values()])}: {one.said} ({one.job.log})"
+        for one in sorted(seen, key=lambda one: STATES.index(one.state))
+        if one.said
+    ]
     states = Counter(one.state for one in seen)
     total = {"done": sum(row["done"] or 0 for row in rows)} | states
     said = f"{study}: " + ", ".join(f"{total[state]:,} {state}" for state in STATES if total.get(state))

@@ -214,7 +214,8 @@ def test_a_command_of_snakemakes_is_read_back(tmp_path, monkeypatch):
     job = _job(told, lambda code: json.loads(Path(code).read_text()))
     assert (job.settings, job.meaning, job.packages) == ({"name": "it's"}, {"a.py": "1"}, {"torch": "2"})
     assert job.roles == {"files": ["a.parquet", "b c.parquet"], "none": []} and job.timings == ["s.parquet"]
-    assert (job.wildcards, job.min_rows, job.gpus, job.minutes) == ({"run": "r"}, 3, 1, 5)
+    assert (job.wildcards, job.operational) == ({"run": "r"}, {"min_rows": 3})
+    assert job.queued == {"gpu": 1, "runtime": 5}
     assert json.loads(job.call) == call
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 import yaml
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.planning import DEMO, ROOT, merged_config, study_in
 from workflow_scripts.extraction.blocks import files_of_figure, names
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.claim_checks import FOLDER, claim_findings
@@ -16,7 +16,6 @@ from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.extraction_rows import definable_rows, model_and_measure, tables_of
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.yaml_files import read_yaml
-from workflow_scripts.planning.graph import study_in
 from workflow_scripts.reporting.extraction_tables import places
 from workflow_scripts.settings.claims import ClaimFile, Comparison
 from workflow_scripts.settings.extraction.cells import Names

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.planning import ROOT, run
+from workflow_scripts.graph.failures import why
 
 SNAKEFILE = """
 from workflow_scripts.graph.failures import report_failures
@@ -57,3 +58,14 @@ def test_a_job_that_succeeds_when_it_is_tried_again_is_named_when_it_fails_alone
     ended = run(tmp_path, "-m", "snakemake", *options, PYTHONPATH=str(ROOT))
     assert ended.returncode == 0 and "Failed: fails, log logs/one.log" in ended.stderr
     assert "DataError" not in ended.stderr
+
+
+def test_of_several_logs_the_first_that_says_why_is_told_and_else_the_last_line(tmp_path):
+    own, cluster = tmp_path / "own.log", tmp_path / "cluster.log"
+    own.write_text("step 1\rstep 2\n\n")
+    assert why([own, cluster]) == "step 2"
+    assert why([cluster]) == "nothing written"
+    cluster.write_text("slurmstepd: error: TIME LIMIT\nsrun: error: Terminated\n")
+    assert why([own, cluster]) == "slurmstepd: error: TIME LIMIT"
+    own.write_text("ValueError: 1\ntorch.OutOfMemoryError: 2\nclosing\n")
+    assert why([own, cluster]) == "torch.OutOfMemoryError: 2"

@@ -5,7 +5,7 @@ import yaml
 
 from workflow_scripts.planning.estimates import Amount, Estimator, by
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.planning.plan import by_part, by_rule, read_from, requests
+from workflow_scripts.planning.plan import by_rule, read_from, requests, row_of
 from workflow_scripts.planning.rates import EncoderSize, Rates
 from workflow_scripts.provenance.closure import ROOT
 
@@ -20,7 +20,6 @@ RATES = Rates.parse(
         "gpu_encoding_tflops": rate(0.5, "assumed"),
         "row_tokens": {"pairs": rate(20), "labelled": rate(10)},
         "list_tokens": {"mine": rate(1000)},
-        "filled": rate(0.5, "assumed"),
         "encoders": {
             "toy": {
                 "layers": 2,
@@ -35,7 +34,6 @@ RATES = Rates.parse(
         "readout_cost": {"pooling": rate(1), "s2sent": rate(2)},
         "kilobytes": {"evaluate_sts": rate(250)},
         "bytes_per_row": {"split_corpus": rate(50), "read_dataset": rate(50)},
-        "characters_per_token": rate(4, "assumed"),
     },
     "rates",
 )
@@ -45,15 +43,16 @@ TRAINING = {
     "max_steps": None,
     "batch_size": 64,
     "last_batch": "drop",
-    "max_tokens": 20,
+    "max_tokens": 10,
     "gpus": 1,
 }
-"""Half of its 20 tokens are filled: 10, of which one forward pass is 2 x 10 x 2 x (400 + 800 + 200) = 56,000."""
+"""Of 10 tokens, one forward pass is 2 x 10 x 2 x (400 + 800 + 200) = 56,000."""
 FORWARD = 56_000
 
 
-def job(rule, outputs, inputs=(), settings=None, gpus=0, minutes=60, **wildcards):
-    return Job(rule, wildcards, settings or {}, list(inputs), list(outputs), gpus, minutes)
+def job(rule, outputs, inputs=(), settings=None, gpus=0, minutes=60, operational=None, **wildcards):
+    queued = {"gpu": gpus, "runtime": minutes, "mem_mb": 16_000}
+    return Job(rule, wildcards, settings or {}, list(inputs), list(outputs), operational or {}, queued)
 
 
 def training(name, inputs, method=POOLED, experiment_seed="1", **changes):
@@ -74,14 +73,18 @@ SOURCES = [
     job("split_corpus", ["r/corpora/wiki/train.parquet"], ["r/datasets/text.parquet"], corpus="wiki"),
     job("split_corpus", ["r/corpora/vague/train.parquet"], ["r/datasets/vague.parquet"], corpus="vague"),
     job(
-        "read_dataset", ["r/datasets/least.parquet"], settings={"dataset": {"contract": {}}}, dataset="least"
-    )._replace(min_rows=5000),
+        "read_dataset",
+        ["r/datasets/least.parquet"],
+        settings={"dataset": {"contract": {}}},
+        operational={"min_rows": 5000},
+        dataset="least",
+    ),
 ]
 WIKI = ["r/encoders/toy/record.json", "r/corpora/wiki/train.parquet"]
 
 
 def estimator(*jobs):
-    return Estimator(Graph([*SOURCES, *jobs]), RATES, ROOT)
+    return Estimator(Graph([*SOURCES, *jobs]), RATES)
 
 
 def test_a_forward_pass_is_two_operations_a_multiply_accumulate():
@@ -143,63 +146,30 @@ def test_a_twin_is_saved_as_two_encoders_and_its_student_as_one():
     assert found.gigabytes(SOURCES[4]) is None
 
 
-LLM = {
-    "pool": {"llm": "writer", "prompt": "three_r_exemplars", "sentences": 64, "sentences_per_call": 5,
-             "words_per_call": 50, "max_calls": 400},
-    "llm": {"max_completion_tokens": 512},
-}  # fmt: skip
-LLM_SERVICE = {
-    "llm": {
-        "calls": {"per_second": 1, "per_day": 100},
-        "price": {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0},
-    }
-}
-
-
 def test_requests_of_a_pool_lie_between_what_it_needs_and_where_it_gives_up():
-    pool = job("write_exemplars", ["r/exemplars/p.parquet"], settings=LLM, pool="p")._replace(
-        service=LLM_SERVICE
-    )
-    calls = estimator(pool).calls(pool)
-    assert calls and (calls.least, calls.most) == (13, 400)
-    prompt = len((ROOT / "resources/prompts/three_r_exemplars.txt").read_text()) + 7 * 50
-    assert calls.most_usd == pytest.approx(400 * (prompt / 4 * 1.0 + 512 * 2.0) / 1e6)
-    assert calls.days == 4  # a hundred a day; at one a second alone it were seven minutes
-    assert 400 * 500 < calls.gigabytes * 1e9 < 400 * 5000
+    pool = {"llm": "writer", "sentences": 64, "sentences_per_call": 5, "max_calls": 400}
+    asked = job("write_exemplars", ["r/exemplars/p.parquet"], settings={"pool": pool}, pool="p")
+    assert estimator(asked).requests(asked) == ("llms.writer", 13, 400)
 
 
-def test_a_service_without_a_price_has_unknown_costs():
-    unpriced = {"llm": LLM_SERVICE["llm"] | {"price": None}}
-    jobs = [
-        job("write_exemplars", [f"r/exemplars/{n}.parquet"], settings=LLM, pool="p")._replace(service=service)
-        for n, service in enumerate((LLM_SERVICE, unpriced))
-    ]
-    (row,) = requests(jobs, estimator(*jobs))
-    assert row["most"] == 800 and row["USD, most"] is None
-
-
-def test_translations_go_there_and_back_and_shards_share_them():
-    settings = {
-        "translation": {"translator": "google", "max_sentences": None},
-        "translator": {},
-        "limits": {"shards": 8},
-    }
-    service = {"translator": {"calls": {"per_second": 5, "per_day": None}}}
-    shards = [
-        job(
-            "translate_shard", [f"r/corpora/fr/round_trip/{n}-of-8.parquet"], [WIKI[1]], settings, corpus="fr"
-        )._replace(service=service)
-        for n in range(8)
-    ]
+@pytest.mark.parametrize(
+    ("changed", "service", "requests_of_all"),
+    [
+        ({}, {"calls": {}}, 2 * 6400),
+        ({}, {"calls": {}, "batch_sentences": 16}, 2 * 6400 / 16),
+        ({"max_sentences": 800}, {"batch_sentences": 16}, 1600),  # a language model, one sentence a prompt
+        ({"corpus": "vague"}, {"calls": {}}, None),
+    ],
+)
+def test_translations_go_there_and_back_and_shards_share_them(changed, service, requests_of_all):
+    translation = {"translator": "google", "max_sentences": changed.get("max_sentences")}
+    settings = {"translation": translation, "limits": {"shards": 8}}
+    inputs = [f"r/corpora/{changed.get('corpus', 'wiki')}/train.parquet"]
+    outputs = [f"r/corpora/fr/round_trip/{n}-of-8.parquet" for n in range(8)]
+    operational = {"service": {"translator": service}}
+    shards = [job("translate_shard", [one], inputs, settings, operational=operational) for one in outputs]
     (row,) = requests(shards, estimator(*shards))
-    assert row["service"] == "translators.google"
-    assert row["most"] == 2 * 6400
-    assert row["USD, most"] is None
-    assert row["days, at its limits"] == pytest.approx(12800 / 5 / 86400)
-    assert row["ledger, GB"] == pytest.approx(12800 * 760 / 1e9)
-    listed = {"translator": service["translator"] | {"batch_sentences": 16}}
-    (row,) = requests(shards := [shard._replace(service=listed) for shard in shards], estimator(*shards))
-    assert row["most"] == 2 * 6400 / 16
+    assert (row["service"], row["jobs"], row["most"]) == ("translators.google", 8, requests_of_all)
 
 
 def test_what_is_added_to_a_corpus_is_not_cut():
@@ -235,57 +205,13 @@ def test_round_trips_are_as_many_as_sentences_or_come_on_top_of_them(form, rows)
     assert estimator(made).rows("r/corpora/fr/train.parquet") == rows
 
 
-def test_requests_for_a_corpus_of_unknown_size_are_unknown():
-    settings = {"translation": {"translator": "google", "max_sentences": None}, "limits": {"shards": 1}}
-    shard = job(
-        "translate_shard",
-        ["r/corpora/fr/round_trip/1-of-1.parquet"],
-        ["r/corpora/vague/train.parquet"],
-        settings,
-        corpus="fr",
-    )._replace(service={"translator": {}})
-    (row,) = requests([shard], estimator(shard))
-    assert [row[key] for key in ("least", "most", "ledger, GB")] == [None] * 3
-
-
-def test_a_language_model_translates_at_its_price_and_within_its_daily_budget():
-    settings = {
-        "translation": {"translator": "llm", "max_sentences": 800},
-        "translator": {},
-        "limits": {"shards": 1},
-    }
-    llm = {"calls": {"per_second": None, "per_day": 100}, "price": LLM_SERVICE["llm"]["price"]}
-    shard = job(
-        "translate_shard", ["r/corpora/fr/round_trip/1-of-1.parquet"], [WIKI[1]], settings, corpus="fr"
-    )
-    shard = shard._replace(service={"translator": {}, "llm": llm})
-    (row,) = requests([shard], estimator(shard))
-    assert (row["most"], row["days, at its limits"]) == (1600, 16)
-    assert row["USD, most"] == pytest.approx(1600 * ((40 + 130 / 4) * 1.0 + 130 / 4 * 2.0) / 1e6)
-
-
-def test_shared_jobs_count_once_in_the_last_row():
-    run = training("simcse", WIKI)
-    model = run.outputs[0]
-    scores = job("evaluate_sts", ["r/scores/s.parquet"], [model])
-    tables = [
-        job("make_table", [f"r/tables/{name}.parquet"], ["r/scores/s.parquet"], experiment=name)
-        for name in ("jtcse_table1", "jtcse_table2", "simcse")
-    ]
-    page = job("write_report", ["r/report.html"], [table.outputs[0] for table in tables])
-    graph = Graph([*SOURCES, run, scores, *tables, page])
-    found = Estimator(graph, RATES, ROOT)
-    named = {row["of"].strip(): row for row in by_part(graph, found)}
-    needed = 5  # encoder, dataset, corpus, training, scores
-    assert named["jtcse_table1"]["jobs"] == named["jtcse_table2"]["jobs"] == needed + 1
-    assert named["jtcse"]["jobs"] == needed + 2
-    assert named["simcse"]["jobs"] == needed + 1
-    page = named["the page, and what no experiment needs"]
-    assert page["jobs"] == 4  # the page, a vague corpus and a dataset that nobody reads
-    assert named["all"]["jobs"] == len(graph.jobs)
-    assert named["all"]["GPU h"] == named["simcse"]["GPU h"] == named["jtcse"]["GPU h"] > 0
-    assert named["all"]["disk, GB"] > 0 and named["all"]["h at most"] == 8
-    assert sum(row["jobs"] for row in by_rule(graph.jobs, found)) == len(graph.jobs)
+def test_rows_of_the_plan_add_up_to_the_last_one():
+    jobs = [*SOURCES, training("simcse", WIKI), training("other", WIKI)]
+    found = estimator(*jobs[len(SOURCES) :])
+    total, rows = row_of(jobs, found), by_rule(jobs, found)
+    for name in ("jobs", "trainings", "GPU h", "unknown GB"):
+        assert total[name] == pytest.approx(sum(row[name] or 0 for row in rows)) and total[name]
+    assert (total["memory, GB"], total["h at most"]) == (16, 8)
 
 
 def test_a_plan_says_what_is_read_from_where(monkeypatch):
@@ -334,4 +260,4 @@ def test_an_evaluation_on_a_gpu_takes_the_time_of_encoding():
     assert found == pytest.approx(100 * 20 * 2 * 2 * (400 + 800 + 20) / 0.5e12 / 3600)
     unknown = job("evaluate_mteb", [], read[:1], {"suite": {"lists": ["not_counted"]}}, gpus=1)
     assert estimator(*made, unknown).gpu_hours(unknown) is None
-    assert estimator(*made, evaluation).gpu_hours(evaluation._replace(gpus=0)) == 0.0
+    assert estimator(*made, evaluation).gpu_hours(evaluation._replace(queued={})) == 0.0

@@ -5,11 +5,11 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from tests.planning import study_in
 from tests.verbs import printed
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.planning.graph import study_in
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.coverage import lines
