@@ -488,12 +488,14 @@ def test_a_changed_source_reruns_what_reads_it(finished, tmp_path, path):
 
 
 @pytest.mark.parametrize(
-    ("name", "reader", "role"), [("wiki_extract", "lines", "text"), ("lee", "scored_pairs_tsv", "pairs")]
+    ("name", "reader", "role"), [("wiki_extract", "lines", "text"), ("lee", "delimited", "all")]
 )
 def test_another_reader_reruns_what_reads_the_dataset(finished, tmp_path, name, reader, role):
     block = copy.deepcopy(CONFIG["datasets"][name])
     source = block["sources"][0]
     source |= {"reader": reader, "files": {role: next(iter(source["files"].values()))}}
+    if reader == "delimited":
+        source["options"] = {"columns": {name: name for name in ("sentence1", "sentence2", "score")}}
     assert plan_with(finished, {"datasets": {name: block}}, tmp_path) == expected(f"datasets.{name}.sources")
 
 

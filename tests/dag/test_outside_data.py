@@ -23,8 +23,9 @@ READ_ANEW = {"read_dataset": 1, "evaluate_sts": 1, "make_table": 1, "write_repor
 def local(path: str) -> dict:
     return {
         "kind": "local",
-        "files": {"pairs": {"path": path, "sha256": None}},
-        "reader": "scored_pairs_tsv",
+        "files": {"all": {"path": path, "sha256": None}},
+        "reader": "delimited",
+        "options": {"columns": {name: name for name in ("sentence1", "sentence2", "score")}},
     }
 
 

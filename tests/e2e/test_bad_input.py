@@ -110,10 +110,11 @@ def one_line(process) -> str:
 
 def block(**changes: object) -> dict:
     """A dataset block whose file is below the data root."""
-    files = {"pairs": {"path": "toy.tsv", "sha256": None}}
+    files = {"all": {"path": "toy.tsv", "sha256": None}}
+    options = {"columns": {name: name for name in ("sentence1", "sentence2", "score")}}
     return {
         "form": "pairs", "contract": {"rows": 2, "score_range": [0, 5]},
-        "sources": [{"kind": "local", "files": files, "reader": "scored_pairs_tsv"}],
+        "sources": [{"kind": "local", "files": files, "reader": "delimited", "options": options}],
     } | changes  # fmt: skip
 
 
@@ -122,7 +123,7 @@ def reading(tmp_path: Path, text: str | None, config: dict) -> subprocess.Comple
     if text is not None:
         (tmp_path / "toy.tsv").write_text(text)
     outputs = {"table": tmp_path / "t.parquet", "dropped": tmp_path / "d.parquet"}
-    modules = ("data.readers.scored_pairs_tsv",)
+    modules = ("data.readers.delimited",)
     return entry(ROOT, "read_dataset", config, modules, str(tmp_path), dataset="toy", min_rows=1, **outputs)
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from tokenizers import Tokenizer
 
 from workflow_scripts.columns.corpora import EXEMPLARS
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import cleaned, spoken
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.exemplars import Pool
@@ -151,8 +152,7 @@ def _uses(candidates: Sequence[Candidate], listed: Sequence[str], most: int) -> 
 def pool_table(candidates: Iterable[Candidate]) -> pa.Table:
     """Candidates as a table with the columns of ``columns.corpora.EXEMPLARS``."""
     rows = [(c.sentence, c.tokens, c.words, c.listed.total(), c.source, c.place) for c in candidates]
-    columns = list(zip(*rows, strict=True)) or [()] * len(EXEMPLARS)
-    return pa.table([list(column) for column in columns], schema=EXEMPLARS)
+    return table_of(rows, EXEMPLARS)
 
 
 def lacks(cover: Cover, listed: Sequence[str], pool: Pool) -> str | None:

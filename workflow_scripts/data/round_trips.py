@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from workflow_scripts.apis.door import repeated
 from workflow_scripts.apis.ledger import Row
 from workflow_scripts.columns.corpora import ROUND_TRIPS, SENTENCES, TRIPLES
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.settings.round_trips import Limits, Shape
 
 
@@ -75,10 +76,8 @@ def round_trips(
         for sentence, pivot, back in zip(sentences, pivots, backs, strict=True)
         if pivot is not None  # as it is for every sentence
     ]
-    columns = [list(rows), sentences, usable_answers(pivots), usable_answers(backs), outcomes]
-    return pa.table(
-        [pa.array(c, field.type) for c, field in zip(columns, ROUND_TRIPS, strict=True)], schema=ROUND_TRIPS
-    )
+    columns = (rows, sentences, usable_answers(pivots), usable_answers(backs), outcomes)
+    return table_of(zip(*columns, strict=True), ROUND_TRIPS)
 
 
 def usable_answers(rows: Sequence[Row | None]) -> list[str | None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from workflow_scripts.columns.corpora import SENTENCES
+from workflow_scripts.data.tables import table_of
 
 # A full stop after one of these, or after a single capital letter, does not end a sentence.
 _ABBREVIATIONS = {
@@ -69,7 +70,4 @@ def keep_sentences(
             else:
                 seen.add(sentence)
                 rows.append((sentence, document, position))
-    columns = list(zip(*rows, strict=True)) or [(), (), ()]
-    return pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, SENTENCES, strict=True)], SENTENCES
-    ), dropped
+    return table_of(rows, SENTENCES), dropped

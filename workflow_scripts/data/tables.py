@@ -1,7 +1,8 @@
-"""Read datasets and corpora whose form is not known in advance."""
+"""Tables of rows, and datasets and corpora whose form is not known in advance."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,14 @@ from workflow_scripts.provenance.artefacts import read_table, verify_checksum
 
 TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor", "positive", "negative")
 """Columns that hold text, in any of the tables that training or evaluation reads."""
+
+
+def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    """Rows, cells in the order of the columns, as a table."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return pa.table(
+        [pa.array(cells, field.type) for cells, field in zip(columns, schema, strict=True)], schema
+    )
 
 
 def texts_of(table: pa.Table) -> Iterator[str]:

@@ -32,12 +32,15 @@ def _of_source(source: Mapping[str, Any], form: str, place: str) -> Iterator[str
         yield from found
         return
     takes = reader(name)
-    if form not in takes.forms:
-        yield f"{place}.reader: {name} reads {' or '.join(takes.forms)}, not {form}. Name another, or correct form."
     for role in files if takes.roles else ():
         if role not in takes.roles:
             yield f"{place}.files: {role} is no role of a file of {name}. {advice(role, takes.roles)}"
     for role in takes.roles if takes.all_roles else ():
         if role not in files:
             yield f"{place}.files: {name} needs a file of role {role}. Name it there."
-    yield from mistakes(takes, source.get("options", {}), f"{place}.options.")
+    options = source.get("options", {})
+    wrong = [*mistakes(takes, options, f"{place}.options.")]
+    yield from wrong
+    forms = takes.forms if wrong else takes.strictly(options).returns
+    if form not in forms:
+        yield f"{place}.reader: {name} reads {' or '.join(forms)}, not {form}. Name another, or correct form."

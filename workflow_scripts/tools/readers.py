@@ -2,14 +2,14 @@
 
 Of each: the rows that it returns, the roles that its files may have, and its options with their types.
 
-  python -m workflow_scripts readers scored_pairs_tsv
+  python -m workflow_scripts readers delimited
 """
 
 import argparse
 import json
 from collections.abc import Iterator
-from types import NoneType
-from typing import Any, get_args
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from workflow_scripts.audit.printing import Answer
 from workflow_scripts.columns.corpora import FORMS
@@ -33,9 +33,10 @@ def described(name: str, takes: type[ReaderConfig]) -> Iterator[str]:
 
 def _type(annotation: Any) -> str:
     """Values that an option may have, in words."""
-    words = {str: "text", int: "a whole number", bool: "true or false", NoneType: "null"}
-    named = get_args(annotation) or (annotation,)
-    return " or ".join(words.get(one, str(one)) if isinstance(one, type) else str(one) for one in named)
+    words = {str: "text", int: "a whole number", bool: "true or false", NoneType: "null", list[str]: "a list"}
+    words[dict[str, str]] = "a block of settings"
+    choice = get_origin(annotation) in (Literal, Union, UnionType)
+    return " or ".join(words.get(one, str(one)) for one in (get_args(annotation) if choice else [annotation]))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,14 +14,20 @@ from workflow_scripts.settings.datasets import Dataset
 LINES = "The first sentence of all.\nThe second one is longer.\nThe third.\n"
 TRIPLES = "sent0,sent1,hard_neg\nA man is here.,Someone is here.,Nobody is here.\nTwo.,A pair.,One.\n"
 TSV = "sentence_A\tsentence_B\trelatedness_score\tentailment_judgment\nA man.\tSomeone.\t4.5\tNEUTRAL\n"
+CSV = {
+    "separator": ",",
+    "quoted": True,
+    "columns": {"anchor": "sent0", "positive": "sent1", "negative": "hard_neg"},
+}
+SICK = {"columns": {"sentence1": "sentence_A", "sentence2": "sentence_B", "score": "relatedness_score"}}
 KINDS = {
     "lines": ("sentences", "text", "text.txt", {"cleaning": "none"}, LINES),
     "cleaned lines": ("sentences", "text", "text.txt", {"min_words": 1, "max_words": 100}, LINES),
-    "triples": ("triples", "triples", "nli.csv", {"anchor": "sent0", "positive": "sent1", "negative": "hard_neg"}, TRIPLES),
-    "sick": ("pairs", "all", "sick.txt", {"target": "relatedness"}, TSV),
+    "triples": ("triples", "all", "nli.csv", CSV, TRIPLES),
+    "sick": ("pairs", "all", "sick.txt", SICK, TSV),
     "wikitext": ("sentences", "train", "train.parquet", {"unknown": None, "min_characters": 1}, None),
 }  # fmt: skip
-READERS = {"cleaned lines": "lines", "triples": "triples_csv", "sick": "sick_txt"}
+READERS = {"cleaned lines": "lines", "triples": "delimited", "sick": "delimited"}
 
 
 def parquet(path, **columns):
@@ -69,9 +75,9 @@ BAD = {
     "a folder": (None, "a folder, or no file"),
     "UTF-16": ("utf-16", "UTF-?8|null character|column"),
     "Latin-1": ("latin-1", "UTF-?8"),
-    "a null character": ("nul", "null character"),
+    "a null character": ("nul", "null character|NUL"),
     "a second byte order mark": ("bom", "byte order mark"),
-    "a line of a megabyte": ("long", "longer than|columns"),
+    "a line of a megabyte": ("long", "longer than|larger than|columns"),
     "a lone surrogate": ("surrogate", "UTF-?8"),
 }
 

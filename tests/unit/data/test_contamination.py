@@ -1,14 +1,11 @@
 import os
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from tests.datasets import dataset
 from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.data.contamination import contamination, normalised
-from workflow_scripts.data.readers import scored_pairs_tsv, stsb_csv
-from workflow_scripts.settings.readers import ReaderConfig
-from workflow_scripts.settings.readers.stsb_csv import Config as StsbCsv
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 
@@ -139,24 +136,13 @@ def test_a_missing_dataset_shares_nothing():
 
 @pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the overlap of real sets is not counted")
 def test_sts_b_holds_sts12_and_sts17_in_either_form_of_their_text():
-    sts = {name: scored_pairs_tsv.read({"pairs": Path(DATA) / name}, ReaderConfig()).table for name in SETS}
-    stsb = {
-        part: stsb_csv.read({part: Path(DATA) / f"stsb/stsb-en-{part}.csv"}, StsbCsv(form="pairs")).table
-        for part in PARTS
-    }
+    sts = {name: dataset(name) for name in ("sts12", "sts12_senteval", "sts17")}
+    stsb = {part: dataset(f"stsb_{part}") for part in ("train", "dev", "test")}
     train = {
         row["task"]: row
         for row in contamination([stsb["train"]], sts, examples=1).to_pylist()
         if row["match"] == "normalised"
     }
-    assert (
-        train["sts/sts12.tsv"]["rows_with_all"]
-        == train["sts/sts12.senteval-tok.tsv"]["rows_with_all"]
-        == 1030
-    )
-    held_out = contamination([stsb["dev"], stsb["test"]], {"sts17": sts["sts17/sts17-en-en.tsv"]}, examples=1)
+    assert train["sts12"]["rows_with_all"] == train["sts12_senteval"]["rows_with_all"] == 1030
+    held_out = contamination([stsb["dev"], stsb["test"]], {"sts17": sts["sts17"]}, examples=1)
     assert row(held_out, "exact")["rows_with_all"] == 250
-
-
-SETS = ("sts/sts12.tsv", "sts/sts12.senteval-tok.tsv", "sts17/sts17-en-en.tsv")
-PARTS = ("train", "dev", "test")

@@ -182,10 +182,10 @@ def test_sts12_without_msrvid_is_never_called_sts12(tmp_path):
         load("sts12", DATASETS["sts12"], tmp_path)
     file = (
         LOCAL["sts12"]
-        .files["pairs"]
+        .files["all"]
         .model_copy(update={"sha256": hashlib.sha256(short.read_bytes()).hexdigest()})
     )
-    source = LOCAL["sts12"].model_copy(update={"files": {"pairs": file}})
+    source = LOCAL["sts12"].model_copy(update={"files": {"all": file}})
     with pytest.raises(DataError, match=r"datasets\.sts12: rows 2358; its contract says 3108"):
         load("sts12", DATASETS["sts12"].model_copy(update={"sources": [source]}), tmp_path)
 

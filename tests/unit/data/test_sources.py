@@ -29,8 +29,9 @@ def dataset(*sources, form="pairs", contract=None, **more):
 def local(path="toy.tsv", sha256=None):
     return {
         "kind": "local",
-        "files": {"pairs": {"path": path, "sha256": sha256}},
-        "reader": "scored_pairs_tsv",
+        "files": {"all": {"path": path, "sha256": sha256}},
+        "reader": "delimited",
+        "options": {"columns": {name: name for name in ("sentence1", "sentence2", "score")}},
     }
 
 

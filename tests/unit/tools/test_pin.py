@@ -30,14 +30,18 @@ datasets:
           test:
             path: test.tsv
             sha256: null
-        reader: labelled_tsv
-        options: {label: l, text1: t}
+        reader: delimited
+        options: {columns: {label: l, text1: t}}
       - {kind: hub_files, repository: team/toy, revision: null, files: {x: {path: x, sha256: null}}, reader: lines}
     contract: {rows: 2}
     about: {origin: o, url: not stated, language: en, licence: l, citation: c}
   pairs:
     form: pairs
-    sources: [{kind: local, files: {pairs: {path: pairs.tsv, sha256: null}}, reader: scored_pairs_tsv}]
+    sources:
+      - kind: local
+        files: {all: {path: pairs.tsv, sha256: null}}
+        reader: delimited
+        options: {columns: {sentence1: sentence1, sentence2: sentence2, score: score}}
     contract: {rows: 2, score_range: [0, 5]}
     about: {origin: o, url: not stated, language: en, licence: l, citation: c}
   lines:

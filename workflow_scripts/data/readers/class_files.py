@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.data.readers.base import Rows
-from workflow_scripts.data.text_files import labelled, read_lines
+from workflow_scripts.data.tables import table_of
+from workflow_scripts.data.text_files import read_lines
 from workflow_scripts.settings.readers.class_files import Config
 
 # Texts were lower-cased before the escapes were written, so a capital M marks an escape.
@@ -34,7 +36,7 @@ def read(files: Mapping[str, Path], options: Config) -> Rows:
             text = (_ESCAPE.sub(_character, line) if options.escapes == "decode" else line).strip()
             kept["kept: blank line"] += not text
             rows.append(("", text, None, label))
-    return Rows(labelled(rows), +kept)
+    return Rows(table_of(rows, LABELLED), +kept)
 
 
 def _character(escape: re.Match[str]) -> str:

@@ -10,10 +10,10 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.data.readers.base import Rows
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers.lee import Config
 
@@ -39,11 +39,6 @@ def read(files: Mapping[str, Path], _options: Config) -> Rows:
         raise DataError(f"{files['ratings']}: {found}. Download both files again.")
     if not np.isfinite(ratings).all():
         raise DataError(f"{files['ratings']}: some ratings are not finite. Download the file again.")
-    rows = list(combinations(range(len(documents)), 2))
-    columns = [
-        [""] * len(rows),
-        [documents[i] for i, _ in rows],
-        [documents[j] for _, j in rows],
-        [float(ratings[i, j]) for i, j in rows],
-    ]
-    return Rows(pa.table(columns, schema=PAIRS), Counter())
+    pairs = combinations(range(len(documents)), 2)
+    rows = [("", documents[i], documents[j], float(ratings[i, j])) for i, j in pairs]
+    return Rows(table_of(rows, PAIRS), Counter())

@@ -10,12 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import keep_sentences
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers.lines import Config
 
@@ -31,12 +29,9 @@ def read(files: Mapping[str, Path], options: Config) -> Rows:
     """
     dropped: Counter[str] = Counter()
     if options.cleaning == "none":
-        texts = [line.rstrip("\r\n") for line in _decoded(files["text"])]
-        columns = [texts, np.arange(len(texts)), np.zeros(len(texts))]
-        return Rows(
-            pa.table([pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], SENTENCES),
-            dropped,
-        )
+        lines = enumerate(_decoded(files["text"]))
+        rows = ((line.rstrip("\r\n"), document, 0) for document, line in lines)
+        return Rows(table_of(rows, SENTENCES), dropped)
     table, cut = keep_sentences(
         ([line] for line in _lines(files["text"], dropped)), options.min_words, options.max_words
     )

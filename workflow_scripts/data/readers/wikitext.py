@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sentences import split_sentences
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.text_files import read_lines
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers.wikitext import Config
@@ -49,9 +49,7 @@ def read(files: Mapping[str, Path], options: Config) -> Rows:
                 else:
                     rows.append((sentence, document, position))
             document += 1
-    columns = list(zip(*rows, strict=True)) or [(), (), ()]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, SENTENCES, strict=True)]
-    return Rows(pa.table(arrays, schema=SENTENCES), dropped)
+    return Rows(table_of(rows, SENTENCES), dropped)
 
 
 def _lines(path: Path) -> list[str]:

@@ -17,3 +17,8 @@ class ReaderConfig(Settings):
     """Of files; none where any name will do."""
     all_roles: ClassVar[bool] = True
     """Whether each role must have a file."""
+
+    @property
+    def returns(self) -> tuple[str, ...]:
+        """The forms of the rows that these options give."""
+        return self.forms

@@ -1,25 +1,37 @@
-"""Every reader of the folder keeps ``data.readers.base``."""
+"""Every reader returns rows of a form that its settings name, of files with the roles that they name."""
 
 import importlib
-import inspect
-from pathlib import Path
 
 import pytest
 
-from workflow_scripts.data import readers
-from workflow_scripts.data.readers.base import Rows
-from workflow_scripts.settings.readers import ReaderConfig
+from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.config import names_in
+from workflow_scripts.graph.readers import READERS, reader
 
-NAMES = sorted(path.stem for path in Path(readers.__file__).parent.glob("[a-z]*.py") if path.stem != "base")
+EXAMPLES = {
+    "class_files": ({"good": "fine\n"}, {"escapes": "keep"}),
+    "delimited": ({"test": "l\tt\n1\ta\n"}, {"columns": {"text1": "t", "label": "l"}}),
+    "lee": ({"documents": "a\nb\n", "ratings": "1 0.5\n0.5 1\n"}, {}),
+    "lines": ({"text": "A sentence.\n"}, {}),
+    "wikipedia_xml": (None, {"min_words": 1, "max_words": 9}),
+    "wikitext": ({"train": "A sentence .\n"}, {"unknown": None, "min_characters": 1}),
+}
+"""Contents by role, and options; None where the reader's own test makes the file."""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_reader_keeps_the_contract(name):
-    module = importlib.import_module(f"workflow_scripts.data.readers.{name}")
-    assert len(inspect.signature(module.read).parameters) == 2
-    assert issubclass(module.Config, ReaderConfig) and module.Config.forms
-    assert inspect.signature(module.read).return_annotation is Rows
-
-
-def test_there_are_readers():
-    assert {"lee", "wikitext"} <= set(NAMES)
+@pytest.mark.parametrize("name", names_in(READERS))
+def test_a_reader_reads_what_its_settings_say(tmp_path, name):
+    contents, options = EXAMPLES[name]
+    takes = reader(name)
+    settings = takes.parse(options, name)
+    assert {*settings.returns} <= {*takes.forms} <= {*FORMS}
+    assert all(option.description for option in takes.model_fields.values())
+    if contents is None:
+        return
+    assert not takes.roles or {*contents} <= {*takes.roles}
+    for role, content in contents.items():
+        (tmp_path / role).write_text(content)
+    found = importlib.import_module(f"workflow_scripts.data.readers.{name}").read(
+        {role: tmp_path / role for role in contents}, settings
+    )
+    assert len(found.table) and found.table.schema in [FORMS[form] for form in settings.returns]

@@ -1,0 +1,128 @@
+"""The formats that differ in separator, quotes, header and columns alone."""
+
+import gzip
+
+import pytest
+
+from workflow_scripts.columns.corpora import FORMS
+from workflow_scripts.data.readers.delimited import Config, read
+from workflow_scripts.errors import DataError
+
+SCORED = {"columns": {"sentence1": "sentence1", "sentence2": "sentence2", "score": "score"}}
+WITH_SUBSETS = {"columns": SCORED["columns"] | {"subset": "subset"}}
+CSV = {"separator": ",", "quoted": True}
+STSB = CSV | {"header": ["sentence1", "sentence2", "score"]}
+TRIPLES = CSV | {"columns": {"anchor": "sent0", "positive": "sent1", "negative": "hard_neg"}}
+SST2 = {"header": ["text", "label"], "columns": {"text1": "text", "label": "label"}, "strip": True}
+SST5 = SST2 | {"header": ["label", "text"], "separator": " "}
+TREC = SST5 | {"label_until": ":", "remove": "`'", "otherwise": "latin-1"}
+QUALITY = {"columns": {"label": "Quality", "text1": "#1 String", "text2": "#2 String"}}
+QUORA = {"columns": {"label": "dup", "text1": "q1", "text2": "q2", "split": "split"}}
+
+
+@pytest.fixture
+def parsed(tmp_path):
+    """A function that reads contents by their roles."""
+
+    def of(options, suffix="", **contents):
+        for role, content in contents.items():
+            (tmp_path / f"{role}{suffix}").write_bytes(
+                content.encode() if isinstance(content, str) else content
+            )
+        settings = Config(**options)
+        found = read({role: tmp_path / f"{role}{suffix}" for role in contents}, settings)
+        assert found.table.schema == FORMS[settings.form]
+        return [tuple(row.values()) for row in found.table.to_pylist()], dict(found.dropped)
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("options", "content", "row"),
+    [
+        (SCORED, "part\tscore\tsentence1\tsentence2\ndev\t1\ta\tb\n", ("", "a", "b", 1.0)),
+        (QUALITY, 'Quality\t#1 ID\t#1 String\t#2 String\n1\t7\t" so\the said "\n', ("", '" so', 'he said "', "1")),
+        (SST2, "a charming journey . \t1\n", ("", "a charming journey .", None, "1")),
+        (SST5, "4 a stirring film : good\n", ("", "a stirring film : good", None, "4")),
+        (TREC, "ENTY:plant What is Australia 's `` flower '' : which ?\n",
+         ("", "What is Australia s  flower  : which ?", None, "ENTY")),
+        (STSB | SCORED, '"He said ""no"", twice.","Two\nlines.",2.6\r\n', ("", 'He said "no", twice.', "Two\nlines.", 2.6)),
+        (TRIPLES, 'sent0,sent1,hard_neg\n"a, b","says ""no""",NA\n', ("a, b", 'says "no"', "NA")),
+        (CSV | {"columns": {"anchor": "sent0", "positive": "sent1"}}, "source,sent1,sent0\nsnli,null,a\n", ("a", "null", None)),
+    ],
+    ids=["scored pairs", "MRPC", "SST-2", "SST-5", "TREC", "STS-B", "triples", "pairs without negatives"],
+)  # fmt: skip
+def test_one_row_of_each_format(parsed, options, content, row):
+    assert parsed(options, all=content) == ([row], {})
+    assert parsed(options, ".gz", all=gzip.compress(b"\xef\xbb\xbf" + content.encode())) == ([row], {})
+
+
+def test_pairs_that_were_never_judged_are_dropped_and_counted(parsed):
+    """O-02: the release of STS15 lists 8,500 pairs, of which 3,000 were judged."""
+    content = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nA\t\tc\td\nB\t0\te\tf\n"
+    assert parsed(WITH_SUBSETS, all=content) == (
+        [("A", "a", "b", 4.4), ("B", "e", "f", 0.0)],
+        {"no score": 1},
+    )
+
+
+def test_triples_with_an_empty_text_are_dropped_and_counted(parsed):
+    content = "sent0,sent1,hard_neg\na,b,c\n,b,c\na, ,c\na,b,\n"
+    assert parsed(TRIPLES, all=content) == ([("a", "b", "c")], {"empty text": 3})
+
+
+def test_parts_are_splits_in_their_order_and_scores_may_be_labels(parsed):
+    graded = STSB | {
+        "columns": {"text1": "sentence1", "text2": "sentence2", "label": "score"},
+        "graded": True,
+    }
+    rows, _ = parsed(graded, test="c,d,2.615\n", train="a,b,5.0\n")
+    assert rows == [("train", "a", "b", "5"), ("test", "c", "d", "2.615")]
+
+
+def test_a_split_column_goes_before_the_part(parsed):
+    rows, _ = parsed(QUORA, all="split\tdup\tq1\tq2\ndev\t1\ta\tb\ntest\t0\tc\td\n")
+    assert rows == [("dev", "a", "b", "1"), ("test", "c", "d", "0")]
+
+
+def test_sentevals_copy_of_trec_and_the_release_are_read_alike(parsed):
+    """SentEval took quotes out; one letter of both is in Latin-1, which somebody's copy has in UTF-8."""
+    release = "LOC:city Which city is the ``sisterðcity '' of Athens ?\n"
+    senteval = release.replace("`", "").replace("'", "")
+    for content in (release.encode("latin-1"), senteval.encode("latin-1"), senteval.encode()):
+        assert parsed(TREC, train=content)[0] == [
+            ("train", "Which city is the sisterðcity  of Athens ?", None, "LOC")
+        ]
+    with pytest.raises(DataError, match="train:1: byte 0xf0 is not UTF-8"):
+        parsed(SST5, train=release.encode("latin-1"))
+
+
+TSV = "score\tsentence1\tsentence2\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "content", "message"),
+    [
+        (SCORED, TSV + "1\ta\tb\nx\ta\tb\n", "all:3: score 'x' is not a number"),
+        (SCORED, TSV + "inf\ta\tb\n", "all:2: score 'inf' is not a number"),
+        (SCORED, TSV + "1\ta\n", "all:2: 2 columns; there should be 3"),
+        (SCORED, TSV + "1\ta\tb\tc\n", "all:2: 4 columns"),
+        (SCORED, "", "all:1: no column 'sentence1'"),
+        (SCORED, TSV.replace("\t", ","), r"all:1: no column 'sentence1'; has \['score,sentence1.*separator"),
+        (SCORED, "sentence1\tscore\tsentence2\r\na\t1\tb\r\n", "no column 'sentence2'; .* line ends of Unix"),
+        (SCORED, TSV.replace("2", "1"), "all:1: column 'sentence1' is there twice"),
+        (SST2, "fine\t1\nno label\n", "all:2: 1 columns"),
+        (SST2, "fine\t1\ntwo\ttabs\t1\n", "all:2: 3 columns"),
+        (SST2, "text\t \n", "all:1: no label"),
+        (SST5, "4\n", "all:1: 1 columns"),
+        (SST5, " text\n", "all:1: no label"),
+        (STSB | SCORED, "a,b,1\na,b\n", "all:2: 2 columns"),
+        (STSB | SCORED, "a,b,high\n", "all:1: score 'high' is not a number"),
+        (STSB | SCORED, 'a,b,1\n"open,b,1\n', "all:2: unexpected end of data"),
+        (TRIPLES, "sent0,sent1\na,b\n", "all:1: no column 'hard_neg'"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named_by_its_line(parsed, options, content, message):
+    with pytest.raises(DataError, match=message) as stopped:
+        parsed(options, all=content)
+    assert "\n" not in str(stopped.value)
