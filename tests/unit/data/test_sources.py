@@ -31,7 +31,7 @@ def local(path="toy.tsv", sha256=None):
         "kind": "local",
         "files": {"all": {"path": path, "sha256": sha256}},
         "reader": "delimited",
-        "options": {"columns": {name: name for name in ("sentence1", "sentence2", "score")}},
+        "options": {"columns": {name: name for name in ("subset", "sentence1", "sentence2", "score")}},
     }
 
 
@@ -76,8 +76,8 @@ def hub_copy(tmp_path, monkeypatch):
 def test_the_first_source_that_is_there_is_read_and_named(root):
     found, origin = load("toy", dataset(local("other.tsv"), local()), root)
     assert found.table.num_rows == 2
-    assert origin["pairs"].path == "local:toy.tsv"
-    assert origin["pairs"].sha256 == sha256(root / "toy.tsv")
+    assert origin["all"].path == "local:toy.tsv"
+    assert origin["all"].sha256 == sha256(root / "toy.tsv")
 
 
 def test_bytes_that_are_not_the_pinned_ones_are_refused(root):
@@ -93,7 +93,7 @@ def test_an_unpinned_file_is_held_to_its_contract(root):
 
 def test_leaving_out_a_hash_has_to_be_written_down():
     with pytest.raises(ConfigError, match="sha256"):
-        dataset({**local(), "files": {"pairs": {"path": "toy.tsv"}}})
+        dataset({**local(), "files": {"all": {"path": "toy.tsv"}}})
 
 
 def test_every_source_that_is_not_there_is_named(tmp_path):
@@ -205,7 +205,7 @@ def hub_that(monkeypatch, error):
 
 def test_a_source_on_this_machine_comes_before_the_hub(root, monkeypatch):
     hub_that(monkeypatch, AssertionError)
-    assert "pairs" in load("toy", dataset(hub(), local()), root)[1]
+    assert "all" in load("toy", dataset(hub(), local()), root)[1]
 
 
 @pytest.mark.parametrize("optional", [True, False])

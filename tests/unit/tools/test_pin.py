@@ -191,5 +191,5 @@ def test_a_configuration_that_is_not_one_and_a_name_that_is_none_are_refused(fol
     with pytest.raises(ConfigError, match=r"pin: sts61 is not defined\. Did you mean sts17\?"):
         folder("sts61")
     file.write_text(BLOCKS.replace(", sha256: null", ""))
-    with pytest.raises(ConfigError, match=r"datasets\.pairs\.sources\.0\.files\.pairs: without sha256"):
+    with pytest.raises(ConfigError, match=r"datasets\.pairs\.sources\.0\.files\.all: without sha256"):
         folder("pairs", "--configfile", "toy.yaml")
