@@ -12,7 +12,7 @@ from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.graph.keeping import Keeping
-from workflow_scripts.graph.needs import needed
+from workflow_scripts.graph.needs import check_needs
 from workflow_scripts.graph.notes import note_asked
 from workflow_scripts.graph.outside import note_planned
 from workflow_scripts.graph.queue import check_queue
@@ -54,7 +54,7 @@ pathvars:
 
 onstart:
     if not workflow.touch:  # which runs no job
-        STUDY.check_needs(needed(job.rule.name, job.wildcards) for job in workflow.dag.needrun_jobs())
+        check_needs(STUDY, workflow.dag.needrun_jobs())
         check_queue(workflow)
         note_planned()
         note_asked(config["name"], OVER, GIVEN)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workflow_scripts.data.hub import answers, snapshot
+from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, is_here, text_of, unversioned
 from workflow_scripts.graph.hashes import sha256_now
 from workflow_scripts.graph.notes import write_note
@@ -43,9 +43,20 @@ class Here(NamedTuple):
     """How they are read."""
 
     @property
+    def lacks(self) -> str:
+        """Why it is not available; empty where all files that are needed are there."""
+        if self.folder is None and self.label.startswith("package:"):
+            package = self.label.removeprefix("package:").partition("/")[0]
+            return f"Python package {package} is not installed"
+        if self.folder is None:
+            return "no data root is set"
+        missing = next((file for file in sorted(self.needed) if not (self.folder / file).is_file()), None)
+        return f"{self.folder / missing} does not exist" if missing else ""
+
+    @property
     def available(self) -> bool:
         """Whether all files that are needed are there."""
-        return self.folder is not None and all((self.folder / file).is_file() for file in self.needed)
+        return not self.lacks
 
     def made(self, recorded: Iterable[str]) -> bool:
         """Whether the files that a record names are of this source."""
@@ -116,7 +127,7 @@ def planned_source(
             so that others in their place are noticed.
     """
     sources = list(sources)
-    here = list(_here(sources, data_root))
+    here = list(sources_here(sources, data_root))
     read = next((source for source in here if recorded and source.made(recorded)), None)
     for source in here:
         if source is read:
@@ -131,13 +142,15 @@ def sources_of(planned: str, sources: Sequence[Config]) -> list[Config]:
     if is_here(planned):
         files = [file.partition(" sha256:")[0] for file in planned.split("; ")]
         on_disk = [source for source in sources if source["kind"] not in ON_HUB]
-        made = (one for one, here in zip(on_disk, _here(on_disk, None), strict=True) if here.made(files))
+        made = (
+            one for one, here in zip(on_disk, sources_here(on_disk, None), strict=True) if here.made(files)
+        )
         if (one := next(made, None)) is not None:
             return [one]
     return [one for one in sources if planned.startswith("hub:") and one["kind"] in ON_HUB] or list(sources)
 
 
-def _here(sources: Iterable[Config], data_root: Path | None) -> Iterator[Here]:
+def sources_here(sources: Iterable[Config], data_root: Path | None) -> Iterator[Here]:
     """The sources on this machine, in order."""
     for source in sources:
         if source["kind"] not in ON_HUB:
@@ -174,15 +187,21 @@ def _on_hub(sources: Iterable[Config], recorded: Mapping[str, str], gap_if_unrea
     places = [f"hub:{source['repository']}@{source.get('revision')}" for source in asked]
     name = " or ".join(places) or NOTHING
     was_read = any(file.startswith(tuple(places)) for file in recorded)
-    if not asked or was_read or not gap_if_unreachable or any(map(_is_kept, asked)) or answers():
+    if (
+        not asked
+        or was_read
+        or not gap_if_unreachable
+        or any(is_kept(source, "dataset") for source in asked)
+        or answers()
+    ):
         return name
     return f"{NOT_REACHED}{name}"
 
 
-def _is_kept(source: Config) -> bool:
-    """Whether the Hub's client has a copy on this machine."""
+def is_kept(source: Config, kind: Kind) -> bool:
+    """Whether the Hub's client has a copy of a repository on this machine."""
     revision = source.get("revision")
-    return bool(revision) and snapshot(source["repository"], str(revision), "dataset").is_dir()
+    return bool(revision) and snapshot(source["repository"], str(revision), kind).is_dir()
 
 
 def recorded_files(artefact: Path) -> dict[str, str]:

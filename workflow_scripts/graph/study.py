@@ -13,7 +13,6 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.checks import checked, study_findings
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.grid_columns import one_column_a_task
-from workflow_scripts.graph.needs import Needed, need_findings
 from workflow_scripts.graph.references import base_of, datasets_in, encoders_reached
 from workflow_scripts.graph.runs import (
     EXTRACTION,
@@ -218,14 +217,6 @@ class Study:
         if dataset := self.config["development"]["dataset"]:
             return [f"<results>/datasets/{dataset}.parquet"]
         return sorted({self.dev_part(run.corpus) for run in self.trained.values() if run.corpus})
-
-    def check_needs(self, jobs: Iterable[Needed]) -> None:
-        """Check that keys, data and engines are there for the jobs that are to run.
-
-        Ends the process with a line for each that is not.
-        """
-        with one_line_errors():
-            refuse(need_findings(self.config, jobs, data_root_of(self.config)))
 
 
 def open_study(config: Config, root: Path) -> Study:
