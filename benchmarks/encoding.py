@@ -10,7 +10,7 @@ from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.evaluation.embeddings import embed
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.settings.readouts import pooling as pooling_readout
 
 MAX_TOKENS = 128
 CODE = ("workflow_scripts/models", "workflow_scripts/evaluation/embeddings.py")

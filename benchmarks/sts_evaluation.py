@@ -25,9 +25,9 @@ from workflow_scripts.data.sources import load
 from workflow_scripts.evaluation import sts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.datasets import DatasetBlock
+from workflow_scripts.settings.readouts import pooling as pooling_readout
 
 CODE = (
     "workflow_scripts/evaluation/sts.py",

@@ -751,10 +751,9 @@ EDITS = {  # module to the jobs that a real edit of it brings back
     "settings.readouts.s2sent": S2SENT,
     "settings.figures.scatter": NOTHING,
     "models.ensemble": JTCSE,
-    "models.portable.encoder_sum": JTCSE,
-    "models.portable.s2sent": S2SENT,
-    "models.portable.s2sent_module": S2SENT,
-    "models.portable.layer_attention": LAYER_POOLER,
+    "models.readouts.encoder_sum": JTCSE,
+    "models.readouts.s2sent": S2SENT,
+    "models.readouts.layer_attention": LAYER_POOLER,
     "figures.curves": LEARNING | THRESHOLD | REPORT,
     "figures.style": DRAWN | REPORT,
     "figures.scatter": NOTHING,  # the demo has none

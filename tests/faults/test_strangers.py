@@ -109,12 +109,11 @@ FORBIDDEN = [
 
 ARGUED = {
     "extraction/word_vectors.py": ["np.load(path, allow_pickle=False)"],
-    "models/saving.py": ["if its caller passes ``trust_remote_code=True``"],
-    "models/portable/encoder_sum.py": ["trust_remote_code=trust_remote_code"],
+    "models/readouts/encoder_sum.py": ["trust_remote_code=trust_remote_code"],
     "evaluation/mteb_tasks.py": ["trust_remote_code=ours"],
     "reporting/usage.py": ['", trust_remote_code=True" if own', "only with `trust_remote_code=True`"],
 }
-"""Word vectors of a package are an array, which is refused where it holds a pickle; the saver's docstring names the word; a saved ensemble hands on to its sub-encoders what its caller gave to
+"""Word vectors of a package are an array, which is refused where it holds a pickle; a saved ensemble hands on to its sub-encoders what its caller gave to
 SentenceTransformer; mteb is given folders of which every file has the hash that their record names; a model's card
 says which folders need it."""
 

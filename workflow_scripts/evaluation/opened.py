@@ -6,7 +6,7 @@ from pathlib import Path
 from workflow_scripts.evaluation.embeddings import Encode
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.readouts import ReadoutConfig
 

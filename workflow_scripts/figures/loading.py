@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.reporting.records import run_and_seed
 
 

@@ -14,7 +14,7 @@ from workflow_scripts.graph.findings import advice, unknown
 from workflow_scripts.graph.grid_columns import numbered_columns
 from workflow_scripts.graph.runs import EXTRACTION, runs_of
 from workflow_scripts.graph.sizes import folder_of
-from workflow_scripts.models.folders import TOKENISER_FILES
+from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.reporting.published import read_published, read_rows
 
 

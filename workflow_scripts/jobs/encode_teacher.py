@@ -5,7 +5,7 @@ import pyarrow as pa
 from workflow_scripts.columns.training import TEACHER
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.training import TeacherEncoding

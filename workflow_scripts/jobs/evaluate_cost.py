@@ -6,7 +6,7 @@ from workflow_scripts.evaluation import cost
 from workflow_scripts.evaluation.scores import score_table
 from workflow_scripts.evaluation.times import write_times
 from workflow_scripts.models.encoder import load_backbone
-from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.cost import Config

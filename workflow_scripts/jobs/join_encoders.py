@@ -2,8 +2,8 @@
 
 from workflow_scripts.methods import load_method
 from workflow_scripts.methods.base import JoiningMethod
-from workflow_scripts.models.loading import all_the_same, load_encoder
-from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.models.encoder import own_tokenizers
+from workflow_scripts.models.folders import load_encoder, save_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 
@@ -15,8 +15,8 @@ def main(job: Job) -> None:
     folders = [path.parent for path in job.many("encoder")]
     encoders, tokenizers = zip(*(load_encoder(folder) for folder in folders), strict=True)
     encoder = method.build(config, encoders)
-    if len(encoders) > 1 and not (all_the_same(tokenizers) and not any(one.tokenizers for one in encoders)):
-        encoder.tokenizers = tokenizers
+    if len(encoders) > 1:
+        encoder.tokenizers = own_tokenizers(encoders, tokenizers)
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels])
     with writing_model_folder(job.outputs["record"].parent, record) as place:
         save_encoder(place, encoder, tokenizers[0])

@@ -2,8 +2,8 @@
 
 from workflow_scripts.methods.frozen import build
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
-from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.methods.frozen import Config

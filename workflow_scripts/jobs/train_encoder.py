@@ -5,10 +5,9 @@ import shutil
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.methods import load_method
 from workflow_scripts.methods.base import Method
-from workflow_scripts.models.encoder import load_backbone
-from workflow_scripts.models.loading import shared_tokenizer
+from workflow_scripts.models.encoder import load_backbone, shared_tokenizer
+from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
-from workflow_scripts.models.saving import save_encoder
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.training import Development, Training

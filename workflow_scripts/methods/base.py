@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, has_dropout
+from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
 from workflow_scripts.settings.methods import MethodConfig
-from workflow_scripts.settings.start import Size, Start
 
 Metrics = Mapping[str, NDArray[np.float64]]
 """Name of a metric to its value at every step."""
@@ -82,20 +80,6 @@ class ContrastiveObjective(Objective):
 
 
 AnyObjective = Objective
-
-
-def check_fit(config: MethodConfig, *backbones: PreTrainedModel) -> None:
-    """Refuse settings that ask for what the encoders lack.
-
-    Raises:
-        ConfigError: with the first such setting.
-    """
-    sizes = [
-        Size(one.config.num_hidden_layers, one.config.hidden_size, drops=has_dropout(one))
-        for one in backbones
-    ]
-    for misfit in config.misfits(Start(sizes=sizes)):
-        raise ConfigError(misfit)
 
 
 class Method(Protocol):

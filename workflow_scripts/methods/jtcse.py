@@ -34,7 +34,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
 from workflow_scripts.methods import base
 from workflow_scripts.models.cross_attention import check_sub_encoders, run_twin
-from workflow_scripts.models.encoder import SentenceEncoder, has_dropout
+from workflow_scripts.models.encoder import SentenceEncoder, check_fit, has_dropout
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.settings.methods.jtcse import Config
 from workflow_scripts.training.data import TrainingData
@@ -57,7 +57,7 @@ def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
     if len(backbones) != 2:
         raise ConfigError(f"encoders: JTCSE joins two runs; there are {len(backbones)}. Name two in `runs`.")
     check_sub_encoders(backbones)
-    base.check_fit(config, *backbones)
+    check_fit(config.misfits, *backbones)
     if config.dropout is None and not has_dropout(backbones[0]):
         raise ConfigError(
             "methods: dropout is null, but the encoders drop nothing of their own. Give a number."

@@ -142,11 +142,10 @@ class Objective(base.Objective):
             return self._base.views(step), None
         encoder = self._base.encoder
         batch = self._exemplars.batch(self.exemplars_of(step)).to(encoder.device)
-        with encoder.reading_along(batch) as along:
-            views_VBD = self._base.views(step)
-        if along.vectors_KR is None:
+        views_VBD, exemplars_KR = encoder.reading_along(lambda: self._base.views(step), batch)
+        if exemplars_KR is None:
             return views_VBD, self._embedded(batch, step)
-        return views_VBD, self._at_the_views(along.vectors_KR)
+        return views_VBD, self._at_the_views(exemplars_KR)
 
     def metrics(self) -> Sequence[Tensor]:
         """Threshold c and the number of dimensions in S, at the last step."""

@@ -5,9 +5,7 @@ Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width 
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, cast
 
@@ -18,14 +16,17 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 from transformers.utils import logging as transformers_logging
 
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.folders import LENGTH_FILE, TOKENISER_FILES, backbone_folder
-from workflow_scripts.models.packed import PackedEncoder, Reads, packs
+from workflow_scripts.models import TOKENISER_FILES
+from workflow_scripts.models.packed import PackedEncoder, packs
 from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.readouts import build_readout, draw_linear_layers
+from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.readouts import ReadoutConfig
+from workflow_scripts.settings.start import Size, Start
 from workflow_scripts.settings.templates import Template
 
+LENGTH_FILE = "sentence_bert_config.json"
 _OF_A_LAYER = re.compile(r"\blayers?\.\d+\.")  # a weight's name
 
 # Bars of loading weights drown those of the work.
@@ -73,18 +74,13 @@ class TextEncoder(nn.Module):
         raise NotImplementedError
 
 
-@dataclass
-class Along:
-    """Sentences that wait to be read along with others, and then their vectors."""
-
-    batch: TokenBatch | None
-    vectors_KR: Tensor | None = None
-
-
 class SentenceEncoder(TextEncoder):
     """Backbone, readout and head; the head runs while training and, if ``head_at_test``, at test.
 
     With a ``template``, whoever tokenises for this encoder puts sentences into it (``templates.tokenise_in``).
+
+    Raises:
+        ConfigError: if the backbone lacks what the readout's settings ask for.
     """
 
     def __init__(
@@ -97,13 +93,15 @@ class SentenceEncoder(TextEncoder):
         template: Template | None = None,
     ) -> None:
         super().__init__()
+        check_fit(readout.misfits, backbone)
         self.backbone = backbone
-        self.described = readout
+        self.readout_settings = readout
         self.template = template
         self.readout = build_readout(readout, backbone.config)
         self.head = Head(self.readout.width, backbone.config.hidden_size) if head else None
         self.head_at_test = head and head_at_test
-        self._along = Along(None)
+        self._waiting: TokenBatch | None = None
+        self._along_KR: Tensor | None = None
         self.width = int(backbone.config.hidden_size) if self.head_at_test else self.readout.width
 
     @property
@@ -136,33 +134,27 @@ class SentenceEncoder(TextEncoder):
         """Embed the tokens of a batch (``models.tokens.TokenBatch``); returns (B, D), not normalised."""
         return self.project(self.read(TokenBatch(ids_BT, mask_BT, packing)))
 
-    @contextmanager
-    def reading_along(self, batch: TokenBatch) -> Iterator["Along"]:
-        """Let the first ``read`` inside the block read these sentences too, in the same pass.
+    def reading_along(self, read: Callable[[], Tensor], batch: TokenBatch) -> tuple[Tensor, Tensor | None]:
+        """What ``read`` returns, and vectors of ``batch``, which the first ``self.read`` in it reads in the same pass.
 
-        They take part in nothing else: what is dropped of the others is what would be dropped without them. An encoder
-        that does not run on packed tokens cannot tell them apart and leaves them unread, and so does a readout in which
-        sentences of a batch meet.
+        They take part in nothing else: dropout of the other sentences is what it would be without them. None are read
+        where the encoder does not run on packed tokens, and could not tell them apart, or where sentences of a batch
+        meet in the readout.
         """
-        readout = self.readout
-        apart = packs(self.backbone) and readout.reads != "padded" and readout.reads_rows_apart
-        self._along = Along(batch if apart else None)
-        try:
-            yield self._along
-        finally:
-            self._along = Along(None)
+        independent = self.readout.is_independent and self.readout.reads != "padded"
+        self._waiting, self._along_KR = batch if independent and packs(self.backbone) else None, None
+        vectors = read()
+        self._waiting = None
+        return vectors, self._along_KR
 
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
-        along = self._along
-        if along.batch is not None:
-            together, own = batch.followed_by(along.batch), len(batch.ids_BT)
-            along.batch = None
-            vectors_xR = self.read(together)
-            along.vectors_KR = vectors_xR[own:]
-            return vectors_xR[:own]
+        if self._waiting is not None:
+            both, self._waiting = batch.followed_by(self._waiting), None
+            vectors_BR, self._along_KR = self.read(both).tensor_split([len(batch.ids_BT)])
+            return vectors_BR
         states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT)
-        vectors_BR: Tensor = self.readout(states, batch)
+        vectors_BR = self.readout.read(states, batch.ids_BT, batch.mask_BT)
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 
     def project(self, vectors_xR: Tensor) -> Tensor:
@@ -170,6 +162,20 @@ class SentenceEncoder(TextEncoder):
         if self.head is not None and (self.training or self.head_at_test):
             return self.head(vectors_xR)  # type: ignore[no-any-return]
         return vectors_xR
+
+
+def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedModel) -> None:
+    """Refuse settings that ask for what encoders lack, as their ``misfits`` say.
+
+    Raises:
+        ConfigError: with the first such setting.
+    """
+    sizes = [
+        Size(one.config.num_hidden_layers, one.config.hidden_size, drops=has_dropout(one))
+        for one in backbones
+    ]
+    for misfit in misfits(Start(sizes=sizes)):
+        raise ConfigError(misfit)
 
 
 def hidden_states(
@@ -233,7 +239,8 @@ def load_backbone(
     Raises:
         DataError: if the folder holds no usable model, not all of its weights, or more layers than it says.
     """
-    place = backbone_folder(folder)
+    # Of a run, it may be the first of several modules (``models.folders``).
+    place = next((file.parent for file in folder.glob("0_*/config.json")), folder)
     try:
         if dropout is not None:
             known = AutoConfig.from_pretrained(place, local_files_only=True)
@@ -320,3 +327,29 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     if longest := published.get("max_seq_length"):
         tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
     return tokenizer
+
+
+def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
+    """The one tokeniser of several model folders.
+
+    Raises:
+        ConfigError: if they have different vocabularies.
+    """
+    tokenizers = [load_tokenizer(folder) for folder in folders]
+    if not _have_one_vocabulary(tokenizers):
+        raise ConfigError(
+            f"encoders: {folders[0]} and {folders[-1]} have different vocabularies. Join runs of one tokeniser."
+        )
+    return tokenizers[0]
+
+
+def own_tokenizers(
+    encoders: Sequence[TextEncoder], tokenizers: Sequence[PreTrainedTokenizerBase]
+) -> Sequence[PreTrainedTokenizerBase]:
+    """The tokenisers of encoders that are added up; none where the first one's tokens are those of all."""
+    shared = _have_one_vocabulary(tokenizers) and not any(encoder.tokenizers for encoder in encoders)
+    return () if shared else tokenizers
+
+
+def _have_one_vocabulary(tokenizers: Sequence[PreTrainedTokenizerBase]) -> bool:
+    return all(other.get_vocab() == tokenizers[0].get_vocab() for other in tokenizers[1:])

@@ -33,10 +33,11 @@ def encode(
     """
     if encoder.tokenizers:
         several: Any = encoder  # an ensemble: nothing else has sub-encoders
-        vectors: NDArray[np.float32] = several.added_up(
-            lambda part, own: encode(part, own, sentences, max_tokens)
-        )
-        return vectors
+        vectors = [
+            weight * encode(part, own, sentences, max_tokens)
+            for weight, part, own in zip(several.weights, several.members, several.tokenizers, strict=True)
+        ]
+        return np.sum(vectors, axis=0, dtype=np.float32)  # type: ignore[no-any-return]
     return encode_tokens(encoder, tokenise_in(encoder.template, tokenizer, sentences, max_tokens))
 
 

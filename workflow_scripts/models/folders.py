@@ -1,23 +1,183 @@
-"""Names of the files of a model folder."""
+"""Model folders: what ``SentenceTransformer`` loads, and the pipeline, and ``AutoModel`` where it can.
 
+A model is written as modules of sentence-transformers, built-in ones wherever they do. Other readouts, prompts and
+ensembles are modules of ``models.readouts``, the readout that was trained among them, whose files are copied into the
+folder; ``SentenceTransformer`` runs them for who trusts remote code. This project's own loader takes classes by the
+names of its settings, and never runs code of a folder.
+
+The backbone is in the folder's root, where ``AutoModel`` finds it, if a pooling of its hidden states is all that
+follows. Elsewhere the backbone alone would be taken for the model: it is in the folder of the first module, and the
+root's ``config.json`` makes ``AutoModel`` say so.
+"""
+
+import importlib
+import json
 from pathlib import Path
+from typing import Any
 
-ENCODER_FILE = "semblance_encoder.json"
-ENSEMBLE_FILE = "semblance_ensemble.json"
-HEAD_FILE = "head.safetensors"
-READOUT_FILE = "readout.safetensors"
-LENGTH_FILE = "sentence_bert_config.json"
-TOKENISER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json")
+from pydantic import Field
+from safetensors.torch import load_file, save_file
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from workflow_scripts.config import Settings
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.models import readouts
+from workflow_scripts.models.encoder import (
+    SentenceEncoder,
+    TextEncoder,
+    load_backbone,
+    load_tokenizer,
+    max_position_embeddings,
+)
+from workflow_scripts.provenance.artefacts import check_model_folder
+from workflow_scripts.settings.readouts import AnyReadout, ReadoutConfig
+from workflow_scripts.settings.templates import Template
+
+ENCODER_FILE, HEAD_FILE = "semblance_encoder.json", "head.safetensors"
+MODULES_FILE, CONFIG_FILE, SUM_FILE = "modules.json", "config.json", "encoder_sum.json"
+READOUT_FOLDER = "1_Readout"
+NO_AUTO_MODEL = {
+    "model_type": "more than a Transformers model: load it with sentence_transformers.SentenceTransformer"
+}
+"""The ``config.json`` of a folder that ``AutoModel`` must not load: its error message quotes this."""
 
 
-def sub_encoder_folder(folder: Path, number: int) -> Path:
-    """The folder of an ensemble's sub-encoder, from 1."""
-    return folder / f"encoder{number}"
+class SavedEncoder(Settings):
+    """What a model folder adds to its backbone."""
+
+    readout: AnyReadout
+    head_at_test: bool = Field(description="Whether the head is part of the embedding.")
+    template: Template | None = Field(description="Prompt that sentences are put into; null for none.")
 
 
-def backbone_folder(folder: Path) -> Path:
-    """The folder of the backbone: the model folder itself, or that of its first module.
+def load_encoder(
+    folder: Path, readout: ReadoutConfig | None = None
+) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
+    """Load a run's model folder after checking every file in it.
 
-    It is the latter where the backbone alone does not give the model's vectors (``models.saving``).
+    Args:
+        folder: Of the model.
+        readout: Read the plain backbone by this, which has no parameters, in place of the run's own readout and head.
+
+    Raises:
+        DataError: if the folder is not what a run wrote.
+        ConfigError: if several encoders are to be read by another readout.
     """
-    return next((file.parent for file in folder.glob("0_*/config.json")), folder)
+    check_model_folder(folder)
+    return _load(folder, readout).eval(), load_tokenizer(folder)
+
+
+def _load(folder: Path, readout: ReadoutConfig | None = None) -> TextEncoder:
+    if (folder / SUM_FILE).exists():
+        if readout is not None:
+            raise ConfigError(
+                f"suites: readout: {folder} holds several encoders. Leave it out, or name one run."
+            )
+        ensembles = importlib.import_module("workflow_scripts.models.ensemble")
+        ensemble: TextEncoder = ensembles.load_ensemble(folder, _load)
+        return ensemble
+    if not (folder / ENCODER_FILE).exists():
+        raise DataError(
+            f"{folder}: no {ENCODER_FILE}; an encoder, not a run's model. Name the model of a run."
+        )
+    saved = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
+    head = readout is None and (folder / HEAD_FILE).exists()
+    encoder = SentenceEncoder(
+        load_backbone(folder),
+        readout or saved.readout,
+        head=head,
+        head_at_test=saved.head_at_test,
+        template=saved.template,
+    )
+    if encoder.head is not None:
+        encoder.head.load_state_dict(load_file(folder / HEAD_FILE))
+    if readout is None:
+        encoder.readout.load_weights(folder / READOUT_FOLDER)
+    return encoder
+
+
+def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Write ``encoder`` into ``folder``; its embeddings are the same through every loader."""
+    _write(folder, encoder, tokenizer).save_pretrained(str(folder), create_model_card=False)
+    for file in folder.rglob(MODULES_FILE):  # a class is named by its file in the folder
+        file.write_text(file.read_text("utf-8").replace(f'"{readouts.__name__}.', '"'), "utf-8")
+    for file in folder.rglob(CONFIG_FILE):
+        _compute_in_float32(file)
+
+
+def _compute_in_float32(file: Path) -> None:
+    """Have weights that are saved in half precision computed with in float32, as the pipeline does.
+
+    Loaders follow the file's ``dtype``. In half precision the same sentence has other vectors in another batch.
+    """
+    config = json.loads(file.read_text("utf-8"))
+    if config.get("dtype", "float32") != "float32":
+        file.write_text(json.dumps(config | {"dtype": "float32"}, indent=2, sort_keys=True) + "\n", "utf-8")
+
+
+def _write(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> Any:
+    """Write what the pipeline loads; returns the ``SentenceTransformer``, which writes the rest."""
+    from sentence_transformers import SentenceTransformer
+
+    folder.mkdir(exist_ok=True)
+    tokenizer.save_pretrained(folder)
+    if isinstance(encoder, SentenceEncoder):
+        modules = _sentence_modules(folder, encoder, tokenizer)
+    else:
+        several: Any = encoder
+        modules = several.sentence_modules(folder, tokenizer, _write)
+    if not (folder / CONFIG_FILE).exists():
+        (folder / CONFIG_FILE).write_text(json.dumps(NO_AUTO_MODEL) + "\n", "utf-8")
+    return SentenceTransformer(modules=modules, device="cpu")
+
+
+def _sentence_modules(
+    folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase
+) -> list[nn.Module]:
+    from sentence_transformers.base.modules import Dense
+
+    saved = SavedEncoder(
+        readout=encoder.readout_settings, head_at_test=encoder.head_at_test, template=encoder.template
+    )
+    (folder / ENCODER_FILE).write_text(saved.model_dump_json(indent=1) + "\n", "utf-8")
+    following = [*encoder.readout.sentence_modules(encoder.backbone.config.num_hidden_layers)]
+    if encoder.head is not None:
+        save_file(encoder.head.state_dict(), folder / HEAD_FILE)
+        if encoder.head_at_test:
+            dense = Dense(encoder.readout.width, encoder.width, activation_function=nn.Tanh())
+            dense.linear.load_state_dict(encoder.head.dense.state_dict())
+            following.append(dense)
+    return [_transformer(folder, encoder, tokenizer, following), *following]
+
+
+def _transformer(
+    folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, following: list[nn.Module]
+) -> nn.Module:
+    """The backbone, told which hidden states to keep and what prompt to fill in."""
+    from sentence_transformers.base.modules import Transformer
+
+    options: dict[str, Any] = {"max_seq_length": longest_input(encoder.backbone, tokenizer)}
+    if encoder.readout.reads in ("all", "padded"):
+        options["config_kwargs"] = {"output_hidden_states": True}
+    kind: Any = Transformer
+    if encoder.template is not None:
+        from workflow_scripts.models.readouts import prompted_transformer
+
+        kind = prompted_transformer.PromptedTransformer
+        before, after = encoder.template.sides(tokenizer.mask_token)
+        options |= {"before": before, "after": after, "add_period": encoder.template.add_period}
+    poolings = ("Pooling", "WeightedLayerPooling")
+    in_root = encoder.template is None and all(type(one).__name__ in poolings for one in following)
+    place = folder if in_root else folder / f"0_{kind.__name__}"
+    encoder.backbone.save_pretrained(place)
+    tokenizer.save_pretrained(place)
+    transformer: nn.Module = kind(str(place), **options)
+    transformer.save_in_root = in_root  # type: ignore[assignment]
+    return transformer
+
+
+def longest_input(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Tokens of the longest input: as many as the encoder has positions for and the tokeniser allows."""
+    positions = max_position_embeddings(backbone) or backbone.config.max_position_embeddings
+    return int(min(positions, tokenizer.model_max_length))

@@ -11,7 +11,7 @@ E width of a head, D width.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -20,13 +20,9 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.models.dropout import Masks
 from workflow_scripts.models.packing import Packing
+from workflow_scripts.models.readouts.base import Reads
+from workflow_scripts.settings.start import BUILT_AS_BERT
 
-Reads = Literal["padded", "all", "last", "first"]
-"""The hidden states that are wanted: every layer's, with or without those of padding, the last one's, or of the last
-one the first token's."""
-
-FAMILIES = {"bert", "roberta", "xlm-roberta", "camembert"}
-"""Model types whose layers are computed here."""
 _ATTENTION, _PROJECTED, _FED, _PLACES = 1, 2, 3, 4  # where a layer drops; place 0 is that of the embeddings
 
 
@@ -46,7 +42,7 @@ def unpacked() -> Iterator[None]:
 def packs(backbone: Any) -> bool:
     """Whether ``PackedEncoder`` computes what this model does: not with adapters, or weights in half precision."""
     config = backbone.config
-    if _unpacked or config.model_type not in FAMILIES or getattr(config, "is_decoder", False):
+    if _unpacked or config.model_type not in BUILT_AS_BERT or getattr(config, "is_decoder", False):
         return False
     attentions = [layer.attention.self for layer in backbone.encoder.layer]
     maps = [m for attention in attentions for m in (attention.query, attention.key, attention.value)]
@@ -67,7 +63,7 @@ class Attended(NamedTuple):
 
 
 class PackedEncoder:
-    """One pass of a batch through a model of ``FAMILIES``.
+    """One pass of a batch through a model that ``packs``.
 
     Args:
         backbone: The model, whose modules it calls, so that hooks on them act; in training mode it drops.

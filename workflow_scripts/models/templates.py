@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.models.portable.prompt import cut, filled
+from workflow_scripts.models.readouts.prompt import cut, filled
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 from workflow_scripts.settings.templates import SENTENCE, Template
 

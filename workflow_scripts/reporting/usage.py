@@ -8,7 +8,6 @@ README_FILE = "README.md"
 _REASONS = {
     "encoder_sum": "adds up the vectors of several encoders",
     "prompted_transformer": "puts each sentence into a prompt",
-    "project_readout_module": "reads the hidden states with a class of Semblance, which must be importable",
 }
 
 

@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
-from workflow_scripts.methods.base import check_fit
-from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoder import SentenceEncoder, check_fit
 from workflow_scripts.settings.contrastive import Contrastive
 from workflow_scripts.settings.templates import Template
 
@@ -23,7 +22,7 @@ def build(
     Raises:
         ConfigError: if the encoder lacks what the settings ask for, such as dropout of its own.
     """
-    check_fit(config, backbone)
+    check_fit(config.misfits, backbone)
     return SentenceEncoder(
         backbone,
         config.readout,

@@ -6,8 +6,8 @@ from tests.tiny import sentences
 from workflow_scripts.extraction.pooling import input_table, pool_layers, static_vectors
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.settings.readouts import pooling as pooling_readout
 
 TEXTS = sentences(30)
 KINDS = ("bert", "roberta", "modernbert")

@@ -9,7 +9,7 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.layer_attention import COLUMNS, HOW_DRAWN, Config, draw, weights_of
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import layer_attention
+from workflow_scripts.settings.readouts import layer_attention
 from workflow_scripts.settings.style import FigureStyle
 
 SENTENCES = ["The old town.", "A king by the river in the winter."]

@@ -10,9 +10,9 @@ from workflow_scripts.figures import token_similarity as similarity_figure
 from workflow_scripts.figures.loading import single_encoders
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.models.readouts import layer_attention, pooling
-from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.provenance.artefacts import job_record, read_table, writing_model_folder
+from workflow_scripts.settings.readouts import layer_attention, pooling
 
 SENTENCES = ["The old town.", "A king by the river."]
 BLOCKS = {

@@ -9,7 +9,7 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.figures.token_similarity import COLUMNS, HOW_DRAWN, Config, cosines_of, draw
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.settings.readouts import pooling as pooling_readout
 from workflow_scripts.settings.style import FigureStyle
 
 SENTENCES = ["The old town.", "A king mourns by the river."]  # the tiny tokeniser spells mourns

@@ -8,7 +8,6 @@ from transformers import AutoConfig
 from tests.planning import ROOT
 from workflow_scripts.graph.sizes import Sizes, _drops
 from workflow_scripts.models.encoder import DROPOUT_SETTINGS, has_dropout
-from workflow_scripts.models.packed import FAMILIES
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
 
@@ -50,7 +49,3 @@ def test_an_encoder_drops_what_transformers_says(kind):
             whole = SimpleNamespace(config=AutoConfig.for_model(kind, **given))
             assert _drops({"model_type": kind} | given) == has_dropout(whole), given
     assert _drops({"model_type": "unheard of"}) is None
-
-
-def test_encoders_that_attend_across_are_those_that_are_packed():
-    assert set(BUILT_AS_BERT) == FAMILIES

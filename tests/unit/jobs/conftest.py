@@ -3,9 +3,9 @@
 import pytest
 
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import pooling as pooling_readout
-from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.settings.readouts import pooling as pooling_readout
 
 
 @pytest.fixture(scope="module")

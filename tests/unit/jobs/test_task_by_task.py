@@ -22,7 +22,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import opened, search, sts, transfer
 from workflow_scripts.evaluation.embeddings import SharedTexts, texts_asked_for
 from workflow_scripts.models import encoding
-from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import job, kept
 from workflow_scripts.provenance.artefacts import read_record, read_table
 

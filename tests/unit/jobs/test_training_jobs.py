@@ -17,7 +17,7 @@ from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.methods import method_modules, simcse
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import origin
 from workflow_scripts.provenance.artefacts import (
     check_model_folder,
@@ -108,7 +108,7 @@ def test_a_method_can_have_something_else_scored_than_its_encoder(workshop, monk
         @property
         def scored(self):
             encoder = self.encoder
-            return Constant(encoder.backbone, encoder.described, head=False, head_at_test=False)
+            return Constant(encoder.backbone, encoder.readout_settings, head=False, head_at_test=False)
 
     jobs.make_inputs(workshop)
     monkeypatch.setattr(simcse, "Objective", Same)
@@ -332,7 +332,7 @@ def test_an_frozen_run_is_the_encoder_with_a_pooler(workshop):
     before, after = (load_file(folder / "model.safetensors") for folder in (Path("encoder"), jobs.MODEL))
     assert all(torch.equal(before[name], after[name]) for name in before)
     encoder, _ = load_encoder(jobs.MODEL)
-    assert (encoder.described.pooler, encoder.head) == ("avg", None)
+    assert (encoder.readout_settings.pooler, encoder.head) == ("avg", None)
 
 
 def test_a_frozen_run_keeps_its_prompt_and_knows_its_mask(workshop):
@@ -341,7 +341,7 @@ def test_a_frozen_run_keeps_its_prompt_and_knows_its_mask(workshop):
     pool({"method": {"module": "frozen", "readout": {"kind": "mask_token"}, "template": template}})
     encoder, tokenizer = load_encoder(jobs.MODEL)
     assert encoder.template.model_dump() == template
-    assert int(encoder.readout.core.mask_id) == tokenizer.mask_token_id
+    assert int(encoder.readout.mask_id) == tokenizer.mask_token_id
 
 
 def test_a_frozen_run_keeps_the_pooler_of_its_encoder(workshop):

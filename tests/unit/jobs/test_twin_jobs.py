@@ -12,7 +12,7 @@ from workflow_scripts.columns.training import METRICS, TEACHER
 from workflow_scripts.methods import method_modules
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import origin
 from workflow_scripts.provenance.artefacts import (
     check_model_folder,

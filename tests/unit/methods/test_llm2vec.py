@@ -8,7 +8,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import llm2vec, three_r
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.saving import save_encoder
+from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
@@ -119,7 +119,7 @@ def test_a_trained_decoder_is_saved_as_a_plain_one_with_the_same_vectors(decoder
     np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 24), trained, atol=1e-5)
     encoder.backbone.save_pretrained(tmp_path)
     assert not any("lora" in name for name in encoder.backbone.state_dict())
-    again = SentenceEncoder(load_backbone(tmp_path), encoder.described, head=False, head_at_test=False)
+    again = SentenceEncoder(load_backbone(tmp_path), encoder.readout_settings, head=False, head_at_test=False)
     np.testing.assert_allclose(encode(again, tokenizer, TEXTS, 24), trained, atol=1e-5)
     assert changed_first_state(again, tokenizer)
 

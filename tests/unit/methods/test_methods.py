@@ -14,8 +14,9 @@ from workflow_scripts.methods import base, load_method, repooled
 from workflow_scripts.methods.frozen import Config, build
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import pooling, set_mask_token
+from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.readouts import pooling
 from workflow_scripts.settings.readouts.pooling import LAYERS
 
 BLOCKS = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
@@ -102,7 +103,7 @@ def frozen(folder, readout, **others):
 def test_a_frozen_encoder_has_no_head(tiny_bert, pooler):
     encoder = frozen(tiny_bert, {"kind": "pooling", "pooler": pooler, "layers": None})
     assert encoder.head is None
-    assert encoder.described.pooler == pooler
+    assert encoder.readout_settings.pooler == pooler
     assert encoder.backbone.config.hidden_size == tiny.WIDTH
 
 

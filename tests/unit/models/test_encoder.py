@@ -16,8 +16,8 @@ from workflow_scripts.models.encoder import (
     load_backbone,
     load_tokenizer,
 )
-from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.settings.readouts import pooling as pooling_readout
 from workflow_scripts.settings.readouts.pooling import LAYERS
 
 PADDING = 20

@@ -8,7 +8,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.models import encoding
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import batches_by_length, encode
-from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.settings.readouts import pooling as pooling_readout
 
 TEXTS = [*tiny.sentences(40), "x", "", "The town."]
 

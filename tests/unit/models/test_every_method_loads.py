@@ -27,6 +27,7 @@ from workflow_scripts.audit.export import export_model
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.training import TEACHER
+from workflow_scripts.config import names_in
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_tasks, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
@@ -34,7 +35,7 @@ from workflow_scripts.graph.runs import Run, run_settings
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.loading import load_encoder
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import origin
 from workflow_scripts.provenance.artefacts import (
     identity,
@@ -252,14 +253,11 @@ def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_h
     encoder, tokenizer = load_encoder(Path(run, "model"))
     built_in = (
         isinstance(encoder, SentenceEncoder)
-        and encoder.described.kind == "pooling"
+        and encoder.readout_settings.kind == "pooling"
         and encoder.template is None
     )
     assert ("trust_remote_code=True" in models[run]["refused"]) == (not built_in)
-    plain = any(
-        not leaf.readout.sentence_modules() for leaf in encoder.leaves
-    )  # no module that travels along
-    assert models[run]["needs_project"] == plain
+    assert not models[run]["needs_project"]
     if not built_in or encoder.head_at_test:
         assert "load it with sentence_transformers.SentenceTransformer" in models[run]["auto"]
         return
@@ -270,19 +268,21 @@ def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_h
         states = model(
             input_ids=batch.input_ids, attention_mask=batch.attention_mask, output_hidden_states=True
         )
-    chosen = torch.stack([states.hidden_states[index] for index in encoder.described.indices]).mean(dim=0)
+    chosen = torch.stack([states.hidden_states[index] for index in encoder.readout_settings.indices]).mean(
+        dim=0
+    )
     weight = batch.attention_mask.unsqueeze(-1)
-    pooled = chosen[:, 0] if encoder.described.takes_cls else (chosen * weight).sum(1) / weight.sum(1)
+    pooled = chosen[:, 0] if encoder.readout_settings.takes_cls else (chosen * weight).sum(1) / weight.sum(1)
     np.testing.assert_allclose(pooled, encode(encoder, tokenizer, TEXTS, LIMIT), atol=1e-5)
 
 
 def test_every_method_and_every_readout_of_the_project_is_among_them(models):
     folder = ROOT / "workflow_scripts"
     methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "base"}
-    readouts = {path.stem for path in (folder / "models/readouts").glob("*.py")} - {"__init__"}
+    readouts = set(names_in("workflow_scripts.settings.readouts"))
     used = [load_encoder(Path(run, "model"))[0] for run in NAMES]
     assert {block["module"] for block in CONFIG["methods"].values()} == methods
-    assert {leaf.described.kind for encoder in used for leaf in encoder.leaves} == readouts
+    assert {leaf.readout_settings.kind for encoder in used for leaf in encoder.leaves} == readouts
 
 
 PAIRS_OF_STS = list(zip(tiny.sentences(24, seed=20), tiny.sentences(24, seed=21), strict=True))

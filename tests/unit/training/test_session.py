@@ -13,7 +13,7 @@ from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, one_line_errors
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import pooling as pooling_readout
+from workflow_scripts.settings.readouts import pooling as pooling_readout
 from workflow_scripts.training.loop import Preempted
 from workflow_scripts.training.session import development_score, prepare, try_again_when_stopped, write_speed
 

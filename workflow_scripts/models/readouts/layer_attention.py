@@ -1,36 +1,138 @@
-"""LayerAttPooler: attention over all layers, and the fixed poolings of its Table 2.
+"""LayerAttPooler: attention over an encoder's layers, from their [CLS] states to their averages.
 
-Oh et al. 2022, https://arxiv.org/abs/2209.05972; the computation is in ``models.portable.layer_attention``.
-Equation 1's indices contradict each other and a ratio of scores has no definite sign, so defaults follow the
-official code: softmax over layers, the embedding output among them, scores divided by the number of
-layers, projections without bias followed by RReLU. All nine poolings are followed by the MLP head, which is
+    alpha_ij = softmax_j(q_i . k_j / 13),   q = phi(W_q h^c), k = phi(W_k h^a), v = phi(W_v h^a)       (Eq. 1)
+    h^l_i = sum_j alpha_ij v_j,   h^L = mean_i h^l_i,   h = MLP([h^c_last; h^L])                 (Eqs. 2 to 5)
+
+Oh et al. 2022, Don't Judge a Language Model by Its Last Layer, https://arxiv.org/abs/2209.05972. The MLP is the
+encoder's head. Equation 1's indices contradict each other and a ratio of scores has no definite sign, so defaults
+follow the official code: softmax over layers, the embedding output among them, scores divided by the number of
+layers, projections without bias followed by RReLU. All nine poolings of Table 2 are followed by the MLP head, which is
 kept at test (the code has no switch for that); ``head_at_test: false`` is a variant.
+
+Shape suffixes: B sentences, T tokens, L layers, D width.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
-from transformers import PretrainedConfig
+import torch
+from torch import Tensor, nn
 
-from workflow_scripts.models.portable.layer_attention import Core
-from workflow_scripts.models.readouts import PortableReadout, draw_linear_layers
-from workflow_scripts.settings.readouts.layer_attention import Config
+from .base import ReadoutModule, weighted_mean
+
+POOLINGS: dict[str, tuple[tuple[str, str] | None, tuple[str, ...]]] = {
+    # Name to: states that query and states that answer, or none; and fixed vectors that stand before it.
+    "cls_last": (None, ("cls_last",)),
+    "avg_last": (None, ("avg_last",)),
+    "avg_first_last": (None, ("avg_first_last",)),
+    "avg_last_and_avg_first_last": (None, ("avg_last", "avg_first_last")),
+    "cls_last_and_avg_last": (None, ("cls_last", "avg_last")),
+    "attention_cls": (("cls", "cls"), ()),
+    "attention_avg": (("avg", "avg"), ()),
+    "attention_cls_avg": (("cls", "avg"), ()),
+    "cls_last_and_attention_cls_avg": (("cls", "avg"), ("cls_last",)),
+}
+"""The rows of Table 2."""
 
 
-class LayerAttention(PortableReadout):
-    """The readout and its portable form."""
+class Readout(ReadoutModule):
+    """Layer-wise attention pooling, or one of the fixed poolings it is compared with."""
 
-    def portable_class(self) -> Any:
-        """Its module of sentence-transformers."""
-        from workflow_scripts.models.portable import layer_attention_module
+    def __init__(
+        self,
+        width: int,
+        *,
+        pooling: str,
+        weights: str,
+        projection: str,
+        embeddings: bool,
+        divisor: str,
+        first_state: int,
+    ) -> None:
+        self.sides, self.fixed = POOLINGS[pooling]
+        super().__init__(width * (len(self.fixed) + (self.sides is not None)))
+        self.is_independent = projection == "linear"  # slopes are drawn for a whole batch
+        self.weights = weights
+        self.projection = projection
+        self.lowest = 0 if embeddings else 1
+        self.divisor = divisor
+        self.first_state = first_state
+        if self.sides is not None:
+            self.query = nn.Linear(width, width, bias=False)  # W_q
+            self.key = nn.Linear(width, width, bias=False)  # W_k
+            self.value = nn.Linear(width, width, bias=False)  # W_v
+            self.activation = nn.Identity() if projection == "linear" else nn.RReLU()
 
-        return layer_attention_module.LayerAttention
+    def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+        """Pool all layers, (B, D) or, where two vectors are concatenated, (B, 2D), in the precision of the weights."""
+        with torch.autocast(mask_BT.device.type, enabled=False):
+            parts = [self.fixed_vector(name, hidden_states, mask_BT) for name in self.fixed]
+            if self.sides is not None:
+                asking_BLD, answering_BLD = self.layers(hidden_states, mask_BT)
+                kind = self.query.weight.dtype
+                parts.append(self.attended(asking_BLD.to(kind), answering_BLD.to(kind)))
+            return torch.cat(parts, dim=-1)
+
+    def fixed_vector(self, name: str, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
+        """[CLS] or average of the last layer, or the average over first and last, (B, D)."""
+        if name == "cls_last":
+            return hidden_states[-1][:, 0]
+        last_BD = averages(hidden_states[-1:], mask_BT)[:, 0]
+        if name == "avg_last":
+            return last_BD
+        first_BD = averages(hidden_states[self.first_state : self.first_state + 1], mask_BT)[:, 0]
+        return (first_BD + last_BD) / 2
+
+    def layers(self, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> tuple[Tensor, Tensor]:
+        """What queries and what answers, each (B, L, D)."""
+        assert self.sides is not None
+        states = hidden_states[self.lowest :]
+        of_kind = {"cls": lambda: torch.stack([state[:, 0] for state in states], dim=1)}
+        of_kind["avg"] = lambda: averages(states, mask_BT)
+        made = {kind: of_kind[kind]() for kind in set(self.sides)}
+        return made[self.sides[0]], made[self.sides[1]]
+
+    def attended(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
+        """h^L, shape (B, D)."""
+        if self.projection == "rrelu_per_query" and self.training:
+            return self._attended_per_query(asking_BLD, answering_BLD)
+        values_BLD = self.activation(self.value(answering_BLD))
+        alpha_BLL = self.attention(asking_BLD, answering_BLD)
+        return torch.einsum("bij,bjd->bd", alpha_BLL, values_BLD) / alpha_BLL.shape[1]
+
+    def _attended_per_query(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
+        """As ``attended``, keys and values activated anew for every query, each with random slopes of its own."""
+        layers = asking_BLD.shape[1]
+        queries_BLD = self.activation(self.query(asking_BLD))
+        again = (-1, layers, -1, -1)
+        keys_BLLD = self.activation(self.key(answering_BLD).unsqueeze(1).expand(again))
+        values_BLLD = self.activation(self.value(answering_BLD).unsqueeze(1).expand(again))
+        alpha_BLL = self._weighed(torch.einsum("bid,bijd->bij", queries_BLD, keys_BLLD))
+        return torch.einsum("bij,bijd->bd", alpha_BLL, values_BLLD) / layers
+
+    def attention(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
+        """alpha, shape (B, L, L): a row for each layer that queries."""
+        queries_BLD = self.activation(self.query(asking_BLD))
+        keys_BLD = self.activation(self.key(answering_BLD))
+        return self._weighed(queries_BLD @ keys_BLD.transpose(1, 2))
+
+    def _weighed(self, scores_BLL: Tensor) -> Tensor:
+        """Scores to weights.
+
+        ``softmax``: as in the official code. ``ratio``: a score over the sum of its row, Equation 1 read with an
+        index j; rows sum to 1, but weights may be negative, and a sum near 0 makes them huge. ``diagonal``:
+        Equation 1 as printed, alpha_i = s_ii / sum_j s_ij, one weight a layer, the same for every query.
+        """
+        layers = scores_BLL.shape[-1]
+        width = self.query.in_features
+        scale: float = {"layers": layers, "sqrt_width": width**0.5, "none": 1}[self.divisor]
+        if self.weights == "softmax":
+            return (scores_BLL / scale).softmax(dim=-1)
+        ratio_BLL = scores_BLL / scores_BLL.sum(dim=-1, keepdim=True)
+        if self.weights == "ratio":
+            return ratio_BLL
+        return ratio_BLL.diagonal(dim1=1, dim2=2).unsqueeze(1).expand(-1, layers, -1)
 
 
-def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
-    """Make the pooler, its weights drawn afresh as in the official code (``draw_linear_layers``)."""
-    settings = {"width": backbone_config.hidden_size} | config.model_dump(exclude={"kind"})
-    core = Core(**settings)
-    draw_linear_layers(core)
-    readout = LayerAttention(core, settings)
-    readout.reads_rows_apart = config.projection == "linear"  # slopes are drawn for a whole batch
-    return readout
+def averages(states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
+    """Mean over the tokens of each layer, [CLS] and [SEP] among them, (B, L, D)."""
+    return torch.stack([weighted_mean(state, mask_BT) for state in states], dim=1)

@@ -1,25 +1,29 @@
-"""PromptBERT's readout: the last state of [MASK] in a templated sentence (``models.portable.mask_token``)."""
+"""PromptBERT's readout: the last state of [MASK] in a templated sentence is its vector.
 
-from typing import Any
+Jiang et al. 2022, PromptBERT, https://arxiv.org/abs/2201.04337. Several masks are averaged.
 
-from transformers import PretrainedConfig
+Shape suffixes: B sentences, T tokens, D width.
+"""
 
-from workflow_scripts.models.portable.mask_token import Core
-from workflow_scripts.models.readouts import PortableReadout
-from workflow_scripts.settings.readouts.mask_token import Config
+from collections.abc import Sequence
 
+import torch
+from torch import Tensor
 
-class MaskToken(PortableReadout):
-    """The readout and its portable form."""
-
-    def portable_class(self) -> Any:
-        """Its module of sentence-transformers."""
-        from workflow_scripts.models.portable import mask_token_module
-
-        return mask_token_module.MaskToken
+from .base import ReadoutModule, weighted_mean
 
 
-def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
-    """Make the readout; ``set_mask_token`` tells it which token the mask is."""
-    settings = {"width": backbone_config.hidden_size}
-    return MaskToken(Core(**settings), settings, reads="last")
+class Readout(ReadoutModule):
+    """[MASK] of the last layer."""
+
+    reads = "last"
+    mask_id: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.register_buffer("mask_id", torch.tensor(-1))
+
+    def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+        """Sentence vectors, (B, D); the last of ``hidden_states`` is read."""
+        assert self.mask_id >= 0, "set_mask_token was not called"
+        return weighted_mean(hidden_states[-1], (ids_BT == self.mask_id) * mask_BT)

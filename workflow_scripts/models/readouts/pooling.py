@@ -11,46 +11,38 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from transformers import PretrainedConfig
 
-from workflow_scripts.models.readouts import Readout
-from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.readouts.pooling import Config
+from workflow_scripts.models.readouts.base import ReadoutModule
+from workflow_scripts.settings.readouts.pooling import Config, Pooler
 
 
-class Pooled(Readout):
+class Readout(ReadoutModule):
     """Pooling as a readout; it has no parameters."""
 
-    def __init__(self, config: Config, width: int, depth: int) -> None:
+    def __init__(self, width: int, pooler: Pooler, layers: tuple[int, ...] | None) -> None:
         super().__init__(width)
-        self._config = config
-        self._depth = depth  # layers of the encoder
-        if config.indices == (-1,):
-            self.reads = "first" if config.takes_cls else "last"
+        self._config = Config(kind="pooling", pooler=pooler, layers=layers)
+        if self._config.indices == (-1,):
+            self.reads = "first" if self._config.takes_cls else "last"
 
-    def forward(self, hidden_states: Sequence[Tensor], batch: TokenBatch) -> Tensor:
-        """Pool the chosen layers."""
-        return pool(hidden_states, batch.mask_BT, self._config)
+    def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+        """Pool the chosen layers, (B, D)."""
+        return pool(hidden_states, mask_BT, self._config)
 
-    def sentence_modules(self) -> Sequence[nn.Module]:
+    def sentence_modules(self, depth: int) -> Sequence[nn.Module]:
         """Built-in poolings: an average of hidden states, if several or others than the last are read, and a pooler."""
         from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling
 
         pooler: nn.Module = Pooling(self.width, pooling_mode="cls" if self._config.takes_cls else "mean")
         if self.reads != "all":
             return [pooler]
-        weights = torch.zeros(self._depth + 1)
+        weights = torch.zeros(depth + 1)
         for index in self._config.indices:
             weights[index] += 1  # a layer named twice weighs twice
         average = WeightedLayerPooling(
-            self.width, num_hidden_layers=self._depth, layer_start=0, layer_weights=nn.Parameter(weights)
+            self.width, num_hidden_layers=depth, layer_start=0, layer_weights=nn.Parameter(weights)
         )
         return [average, pooler]
-
-
-def build(config: Config, backbone_config: PretrainedConfig) -> Pooled:
-    """Make the readout."""
-    return Pooled(config, backbone_config.hidden_size, backbone_config.num_hidden_layers)
 
 
 def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Config) -> Tensor:

@@ -1,6 +1,13 @@
-"""S2Sent: nested selection of an encoder's last blocks and of frequencies over them.
+"""S2Sent: adaptive fusion of an encoder's last blocks, gated by a frequency squeeze of all of them.
 
-Zang et al. 2025, https://arxiv.org/abs/2508.18164; the computation is in ``models.portable.s2sent``. Text and
+    f = FS(U)                                        U: states of the last N blocks, N x L x D     (Eqs. 2, 10)
+    e^(n) = sigmoid(max(0, f W1) W2^(n))                                                              (Eq. 3)
+    v = sum_n exp(e^(n)) * u^(n) / sum_n exp(e^(n)), feature by feature                               (Eq. 4)
+
+Zang et al. 2025, https://arxiv.org/abs/2508.18164. Every token of a sentence has the same weights, so that
+pooling before the fusion gives the same vector as pooling after it and costs L times less.
+
+Text and
 official code disagree in nine places; each is a setting, and ``readings`` in config/methods.yaml name the
 combinations. Defaults follow the text, but divide the frequency squeeze by N L: then one frequency is the
 average that Equation 6 says it is, and a gate does not depend on how long a sentence is. Neither reading
@@ -16,32 +23,210 @@ three are the same up to N L.
 
 Equation 4 with one branch is the identity: a softmax over one number is 1. The paper's rows "S2Sent (1D SS)"
 cannot come from it; ``form: average`` runs them as a control, and ``gate: batch`` as the code does.
+
+Shape suffixes: B sentences, N blocks, L tokens, D width, R bottleneck, M parts of the features, A frequencies of
+the block axis, F frequencies of the token axis, G branches.
 """
 
-from typing import Any
+import math
+from collections.abc import Sequence
 
-from transformers import PretrainedConfig
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
 
-from workflow_scripts.models.portable.s2sent import Core
-from workflow_scripts.models.readouts import PortableReadout, draw_linear_layers
-from workflow_scripts.settings.readouts.s2sent import Config
+from .base import ReadoutModule, weighted_mean
+
+GRID = 6
+"""Cells that the official code pools either axis into."""
+
+FREQUENCIES = {
+    # Of the block axis and of the token axis. Low-m are the first m, and the k-th acts on the k-th of m equal parts of
+    # the features, so that their order matters. Figure 4 is a grid that tells at which m each one joins; those that
+    # join together are taken row by row.
+    "figure": (
+        (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (1, 2), (2, 0), (2, 1),
+        (0, 3), (0, 4), (1, 3), (1, 4), (2, 2), (3, 0), (3, 1), (4, 0),
+    ),
+    # The official code's, after FcaNet: another order from the sixth on, and (0, 5) in place of (1, 4).
+    "fcanet": (
+        (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (2, 1), (1, 2),
+        (2, 2), (0, 3), (3, 0), (4, 0), (0, 4), (1, 3), (3, 1), (0, 5),
+    ),
+}  # fmt: skip
 
 
-class S2Sent(PortableReadout):
-    """The readout and its portable form."""
-
-    def portable_class(self) -> Any:
-        """Its module of sentence-transformers."""
-        from workflow_scripts.models.portable import s2sent_module
-
-        return s2sent_module.S2Sent
+def cosines(frequencies: Tensor, length: int | Tensor, positions: Tensor) -> Tensor:
+    """DCT-II basis cos(pi f / L (i + 1/2)); the arguments broadcast (Eq. 5)."""
+    return torch.cos(math.pi * frequencies / length * (positions + 0.5))
 
 
-def build(config: Config, backbone_config: PretrainedConfig) -> PortableReadout:
-    """Make the selector, its weights drawn afresh as in the official code (``draw_linear_layers``)."""
-    settings = {"width": backbone_config.hidden_size} | config.model_dump(exclude={"kind"})
-    core = Core(**settings)
-    draw_linear_layers(core)
-    readout = S2Sent(core, settings, reads="padded" if config.reads_padding else "all")
-    readout.reads_rows_apart = not config.batch_norm and config.gate != "batch"
-    return readout
+def cells(length: int, device: torch.device) -> Tensor:
+    """The linear map, (GRID, length), of adaptive average pooling from ``length`` positions to ``GRID``."""
+    return F.adaptive_avg_pool1d(torch.eye(length, device=device).unsqueeze(0), GRID)[0].T
+
+
+def grid_basis(frequencies: Sequence[int], length: int, device: torch.device) -> Tensor:
+    """The official code's orthonormal basis on ``GRID`` cells, applied to ``length`` positions: (A, length)."""
+    numbers = torch.tensor(frequencies, device=device).unsqueeze(1)
+    basis = cosines(numbers, GRID, torch.arange(GRID, device=device)) / math.sqrt(GRID)
+    return torch.where(numbers > 0, math.sqrt(2) * basis, basis) @ cells(length, device)
+
+
+def block_basis(frequencies: Sequence[int], blocks: int, dct: str, device: torch.device) -> Tensor:
+    """Weights of the blocks under each frequency, (A, N).
+
+    ``sum``: Equation 5 as printed. ``printed``: divided by N. ``mean``: divided by N, and a frequency that N blocks
+    cannot carry (f >= N, where the basis vanishes or repeats a lower one) is taken on ``GRID`` cells that repeat the
+    blocks. One block is constant there too. Three blocks carry 0, 1 and 2: as printed, 3 vanishes and 4 is minus 2;
+    on the cells, 3 vanishes too and 4 is half of that.
+    """
+    numbers = torch.tensor(frequencies, device=device).unsqueeze(1)
+    own = cosines(numbers, blocks, torch.arange(blocks, device=device))
+    if dct != "mean":
+        return own / blocks if dct == "printed" else own
+    resampled = cosines(numbers, GRID, torch.arange(GRID, device=device)) @ cells(blocks, device) / GRID
+    return torch.where(numbers < blocks, own / blocks, resampled)
+
+
+def token_basis(frequencies: Sequence[int], mask_BL: Tensor, scaled: bool) -> Tensor:
+    """Weights of each sentence's own tokens under each frequency, (B, F, L), zero on padding."""
+    device = mask_BL.device
+    length_B11 = mask_BL.sum(dim=1).view(-1, 1, 1)
+    numbers = torch.tensor(frequencies, device=device).view(-1, 1)
+    basis_BFL = cosines(numbers, length_B11, torch.arange(mask_BL.shape[1], device=device))
+    basis_BFL = basis_BFL * mask_BL.unsqueeze(1)
+    return basis_BFL / length_B11 if scaled else basis_BFL
+
+
+def squeeze(states_BNLD: Tensor, mask_BL: Tensor, frequencies: Sequence[tuple[int, int]], dct: str) -> Tensor:
+    """Frequency selection: each part of the features under its own basis function, (B, D) (Eqs. 9 to 11).
+
+    Args:
+        states_BNLD: States of the blocks, last block last.
+        mask_BL: 1 for a token, 0 for padding; [CLS] and [SEP] are tokens.
+        frequencies: Of the block and of the token axis, one pair for each part.
+        dct: ``mean``: over each sentence's own length, divided by N L, so that (0, 0) is the average.
+            ``printed``: the same with every frequency of the blocks as printed (``block_basis``). ``sum``:
+            Equation 10 as printed, which is that without the division. ``grid``: both axes, padding included,
+            pooled to 6 x 6 cells under an orthonormal basis, as in the official code; depends on what else is
+            in the batch.
+    """
+    batch, blocks, length, width = states_BNLD.shape
+    of_blocks, of_tokens = [a for a, _ in frequencies], [b for _, b in frequencies]
+    if dct == "grid":
+        blocks_MN = grid_basis(of_blocks, blocks, states_BNLD.device)
+        tokens_BML = grid_basis(of_tokens, length, states_BNLD.device).unsqueeze(0).expand(batch, -1, -1)
+    else:
+        blocks_MN = block_basis(of_blocks, blocks, dct, states_BNLD.device)
+        tokens_BML = token_basis(of_tokens, mask_BL, dct != "sum")
+    parts = states_BNLD.reshape(batch, blocks, length, len(frequencies), -1)
+    weights_BMNL = blocks_MN[None, :, :, None] * tokens_BML[:, :, None]
+    return torch.einsum("bnlmd,bmnl->bmd", parts, weights_BMNL.to(parts.dtype)).reshape(batch, width)
+
+
+class Readout(ReadoutModule):
+    """The nested selector, from hidden states to one vector."""
+
+    mask_id: Tensor
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        blocks: int,
+        last_block: bool,
+        form: str,
+        pooling: str,
+        squeeze: str,
+        frequencies: int,
+        frequency_set: str,
+        dct: str,
+        reduction: int,
+        activation: str,
+        bias: bool,
+        batch_norm: bool,
+        gate: str,
+    ) -> None:
+        super().__init__(width)
+        self.blocks = slice(-blocks, None) if last_block else slice(-blocks - 1, -1)
+        self.averages_blocks = form == "average"
+        self.pooling = pooling
+        self.squeeze = squeeze
+        self.frequencies = FREQUENCIES[frequency_set][: 1 if squeeze == "gap" else frequencies]
+        self.dct = "mean" if squeeze == "gap" else dct
+        self.gate = gate
+        self.branches = 1 if self.averages_blocks or gate == "linear" else blocks
+        is_identity = gate == "softmax" and self.branches == 1
+        reads_batch = gate == "batch" if squeeze == "none" else self.dct == "grid" and not is_identity
+        self.reads = "padded" if reads_batch else "all"
+        self.is_independent = not batch_norm and gate != "batch"
+        self.reduce = nn.Linear(width, width // reduction, bias=bias)  # W1
+        self.activation = nn.ReLU() if activation == "relu" else nn.Tanh()
+        self.expand = nn.Linear(
+            width // reduction, self.branches * width, bias=bias
+        )  # W2^(n), one below the other
+        # One over all branches is one for each: it normalises feature by feature.
+        self.norm = (
+            nn.BatchNorm1d(self.branches * width, eps=1e-6, momentum=0.1) if batch_norm else nn.Identity()
+        )
+        if pooling == "mask":
+            self.register_buffer("mask_id", torch.tensor(-1))
+
+    def read(self, hidden_states: Sequence[Tensor], ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
+        """Fuse the blocks and pool, (B, D), in the precision of the weights.
+
+        That holds where an encoder's products are in bfloat16, too: gates start within a thousandth of 1/2, which is
+        less than it tells apart there.
+        """
+        with torch.autocast(mask_BL.device.type, enabled=False):
+            states_BNLD = torch.stack(tuple(hidden_states[self.blocks]), dim=1).to(self.reduce.weight.dtype)
+            if self.averages_blocks:
+                states_BNLD = states_BNLD.mean(dim=1, keepdim=True)
+            if self.squeeze == "none":
+                return self.pool(self.fuse(states_BNLD, self.excite_tokens(states_BNLD)), ids_BL, mask_BL)
+            gates_BGD = self.excite(squeeze(states_BNLD, mask_BL, self.frequencies, self.dct))
+            return self.fuse(self.pool(states_BNLD, ids_BL, mask_BL), gates_BGD)
+
+    def excite(self, features_BD: Tensor) -> Tensor:
+        """Gates of every branch in (0, 1), shape (B, G, D) (Eq. 3)."""
+        gates = torch.sigmoid(self.norm(self.expand(self.activation(self.reduce(features_BD)))))
+        return gates.view(len(features_BD), self.branches, self.width)
+
+    def excite_tokens(self, states_BNLD: Tensor) -> Tensor:
+        """Gates without a squeeze, (B, G, L, D): each token of a block through the layers and that block's branch.
+
+        ASSUME: the paper says only that fully connected layers act on the hidden states directly (section
+        5.1.2); a branch reads its own block, and a single branch the average of the blocks.
+        """
+        read_BGLD = states_BNLD if self.branches > 1 else states_BNLD.mean(dim=1, keepdim=True)
+        low_BGLR = self.activation(self.reduce(read_BGLD))
+        weight_GDR = self.expand.weight.view(self.branches, self.width, -1)
+        gates_BGLD = torch.einsum("bglr,gdr->bgld", low_BGLR, weight_GDR)
+        if self.expand.bias is not None:
+            gates_BGLD = gates_BGLD + self.expand.bias.view(self.branches, 1, self.width)
+        return torch.sigmoid(gates_BGLD)
+
+    def fuse(self, branches: Tensor, gates: Tensor) -> Tensor:
+        """Weigh the blocks, (B, N, ..., D), by gates, (B, G, ..., D), and add them up.
+
+        ``softmax``: Eq. 4. ``batch``: exp(e) over its sum over branches, sentences and features, as in the
+        official code: one number for a whole batch. ``linear``: e * U, the average of the blocks under one
+        gate without adaptive weights (appendix C).
+        """
+        if self.gate == "softmax":
+            return (gates.softmax(dim=1) * branches).sum(dim=1)
+        if self.gate == "batch":
+            weights = gates.exp()
+            return (weights / weights.sum() * branches).sum(dim=1)
+        return gates.squeeze(1) * branches.mean(dim=1)
+
+    def pool(self, states: Tensor, ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
+        """Average of the tokens, their first one, or [MASK]: (B, ..., L, D) to (B, ..., D)."""
+        if self.pooling == "cls":
+            return states.select(-2, 0)
+        weight_BL = mask_BL
+        if self.pooling == "mask":
+            assert self.mask_id >= 0, "set_mask_token was not called"
+            weight_BL = (ids_BL == self.mask_id) * mask_BL
+        return weighted_mean(states, weight_BL)

@@ -44,13 +44,6 @@ class Config(ReadoutConfig):
         return self.pooling != "avg"
 
     @property
-    def reads_padding(self) -> bool:
-        """Whether it pools or sums over padding too, as the code does, and this reaches the vector."""
-        if self.squeeze == "none":
-            return self.gate == "batch"
-        return self.squeeze == "dct" and self.dct == "grid" and not self.is_identity
-
-    @property
     def is_identity(self) -> bool:
         """Whether there is one branch only, whose weight a softmax makes 1."""
         return self.gate == "softmax" and (self.form == "average" or self.blocks == 1)

@@ -8,9 +8,10 @@ from transformers import BertConfig
 from tests import tiny
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.portable.layer_attention import POOLINGS
-from workflow_scripts.models.readouts import layer_attention
+from workflow_scripts.models.readouts import build_readout
+from workflow_scripts.models.readouts.layer_attention import POOLINGS
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.readouts import layer_attention
 
 BLOCK = {
     "kind": "layer_attention", "pooling": "attention_cls_avg", "weights": "softmax", "projection": "rrelu",
@@ -25,20 +26,20 @@ def fresh(width=8, depth=12, **changes):
     torch.manual_seed(0)
     config = layer_attention.Config.parse(BLOCK | changes, "readout")
     backbone = BertConfig(hidden_size=width, num_hidden_layers=depth, num_attention_heads=1)
-    return layer_attention.build(config, backbone).double().eval()
+    return build_readout(config, backbone).double().eval()
 
 
 def make(*arguments, **changes):
     """With weights ten times as wide as they start, so that layers differ."""
     readout = fresh(*arguments, **changes)
-    for weight in readout.core.parameters():
+    for weight in readout.parameters():
         weight.data *= 10
     return readout
 
 
 def test_weights_start_as_in_the_code():
     """Normal with deviation .02, whatever the width."""
-    core = fresh(width=384).core
+    core = fresh(width=384)
     for layer in (core.query, core.key, core.value):
         assert layer.weight.std().item() == pytest.approx(0.02, rel=0.02)
         assert abs(layer.weight.mean().item()) < 0.0003
@@ -57,18 +58,18 @@ def means(hidden):
 
 
 def alpha(readout, hidden):
-    return readout.core.attention(*readout.core.layers(hidden, MASK))
+    return readout.attention(*readout.layers(hidden, MASK))
 
 
 def test_equations_1_to_3_written_out_as_loops():
     readout, hidden = make(), states()
     cls, avg = means(hidden)
-    found = readout(hidden, BATCH)
+    found = readout.read(hidden, *BATCH[:2])
     phi = nn.RReLU().eval()
     for row in range(2):
-        queries = [phi(readout.core.query.weight @ cls[row, i]) for i in range(13)]
-        keys = [phi(readout.core.key.weight @ avg[row, j]) for j in range(13)]
-        values = [phi(readout.core.value.weight @ avg[row, j]) for j in range(13)]
+        queries = [phi(readout.query.weight @ cls[row, i]) for i in range(13)]
+        keys = [phi(readout.key.weight @ avg[row, j]) for j in range(13)]
+        values = [phi(readout.value.weight @ avg[row, j]) for j in range(13)]
         read = []
         for query in queries:
             scores = torch.stack([torch.exp(query @ key / 13) for key in keys])
@@ -95,10 +96,10 @@ def test_weights_of_a_layer_sum_to_1():
 def test_without_queries_all_layers_weigh_the_same():
     """O-54."""
     readout, hidden = make(), states()
-    readout.core.query.weight.data.zero_()
+    readout.query.weight.data.zero_()
     torch.testing.assert_close(alpha(readout, hidden), torch.full((2, 13, 13), 1 / 13, dtype=torch.float64))
-    values = readout.core.activation(readout.core.value(means(hidden)[1]))
-    torch.testing.assert_close(readout(hidden, BATCH), values.mean(dim=1))
+    values = readout.activation(readout.value(means(hidden)[1]))
+    torch.testing.assert_close(readout.read(hidden, *BATCH[:2]), values.mean(dim=1))
 
 
 def test_where_all_averages_are_equal_the_queries_do_not_matter():
@@ -108,8 +109,8 @@ def test_where_all_averages_are_equal_the_queries_do_not_matter():
     for layer, state in enumerate(same):  # another [CLS], and a second token that keeps the average
         state[:, 0] += layer
         state[:, 1] -= layer
-    expected = readout.core.activation(readout.core.value(means(same)[1][:, 0]))
-    torch.testing.assert_close(readout(same, BATCH), expected)
+    expected = readout.activation(readout.value(means(same)[1][:, 0]))
+    torch.testing.assert_close(readout.read(same, *BATCH[:2]), expected)
 
 
 def test_the_order_of_the_layers_does_not_matter():
@@ -117,34 +118,38 @@ def test_the_order_of_the_layers_does_not_matter():
     readout, hidden = make(), states()
     order = torch.randperm(13, generator=torch.Generator().manual_seed(1)).tolist()
     shuffled = [hidden[layer] for layer in order]
-    torch.testing.assert_close(readout(shuffled, BATCH), readout(hidden, BATCH), rtol=0, atol=1e-10)
+    torch.testing.assert_close(
+        readout.read(shuffled, *BATCH[:2]), readout.read(hidden, *BATCH[:2]), rtol=0, atol=1e-10
+    )
     concatenated = make(pooling="cls_last_and_attention_cls_avg")
-    found = concatenated(shuffled, BATCH)
+    found = concatenated.read(shuffled, *BATCH[:2])
     torch.testing.assert_close(found[:, :8], shuffled[-1][:, 0])
-    torch.testing.assert_close(found[:, 8:], concatenated(hidden, BATCH)[:, 8:], rtol=0, atol=1e-10)
+    torch.testing.assert_close(found[:, 8:], concatenated.read(hidden, *BATCH[:2])[:, 8:], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("projection", ["rrelu", "rrelu_per_query"])
 def test_slopes_are_random_while_training_and_11_48ths_at_test(projection):
     """O-57."""
     readout, hidden = make(projection=projection), states()
-    assert torch.equal(readout(hidden, BATCH), readout(hidden, BATCH))
-    negative = readout.core.activation(torch.tensor([-1.0]))
+    assert torch.equal(readout.read(hidden, *BATCH[:2]), readout.read(hidden, *BATCH[:2]))
+    negative = readout.activation(torch.tensor([-1.0]))
     assert negative.item() == pytest.approx(-11 / 48)
     readout.train()
-    assert not torch.equal(readout(hidden, BATCH), readout(hidden, BATCH))
-    torch.testing.assert_close(make(projection="rrelu_per_query")(hidden, BATCH), make()(hidden, BATCH))
+    assert not torch.equal(readout.read(hidden, *BATCH[:2]), readout.read(hidden, *BATCH[:2]))
+    torch.testing.assert_close(
+        make(projection="rrelu_per_query").read(hidden, *BATCH[:2]), make().read(hidden, *BATCH[:2])
+    )
 
 
 def test_the_codes_queries_each_see_slopes_of_their_own():
     """B2: 13 activations of the keys in place of one; without randomness they are the same."""
     readout = make(projection="rrelu_per_query").train()
     calls = []
-    readout.core.activation.register_forward_hook(lambda _m, inputs, _o: calls.append(tuple(inputs[0].shape)))
-    readout(states(), BATCH)
+    readout.activation.register_forward_hook(lambda _m, inputs, _o: calls.append(tuple(inputs[0].shape)))
+    readout.read(states(), *BATCH[:2])
     assert calls == [(2, 13, 8), (2, 13, 13, 8), (2, 13, 13, 8)]
-    readout.core.activation = nn.LeakyReLU(11 / 48)
-    torch.testing.assert_close(readout(states(), BATCH), make()(states(), BATCH))
+    readout.activation = nn.LeakyReLU(11 / 48)
+    torch.testing.assert_close(readout.read(states(), *BATCH[:2]), make().read(states(), *BATCH[:2]))
 
 
 def test_shapes_and_parameters_at_the_width_of_bert(tiny_bert):
@@ -165,7 +170,7 @@ def test_the_divisor_is_the_number_of_layers():
     """O-61: scores that are 13 times as large and divided by 13 are the reported ones; a root of the width is not."""
     readout, hidden = make(), states()
     bare = make(divisor="none")
-    bare.core.query.weight.data /= 13  # RReLU is positively homogeneous
+    bare.query.weight.data /= 13  # RReLU is positively homogeneous
     torch.testing.assert_close(alpha(bare, hidden), alpha(readout, hidden))
     other = alpha(make(divisor="sqrt_width"), hidden)
     assert (other - alpha(readout, hidden)).abs().max() > 1e-3
@@ -187,12 +192,12 @@ def test_the_nine_poolings_of_table_2():
     }
     assert len(fixed) + len(ATTENTIVE) == len(POOLINGS) == 9
     for name, expected in fixed.items():
-        torch.testing.assert_close(make(pooling=name)(hidden, BATCH), expected)
-    simcse = make(pooling="avg_first_last", first_state=1)(hidden, BATCH)
+        torch.testing.assert_close(make(pooling=name).read(hidden, *BATCH[:2]), expected)
+    simcse = make(pooling="avg_first_last", first_state=1).read(hidden, *BATCH[:2])
     torch.testing.assert_close(simcse, (avg[:, 1] + avg[:, -1]) / 2)
     for name, (asking, answering) in {"attention_cls": (cls, cls), "attention_avg": (avg, avg)}.items():
         readout = make(pooling=name)
-        torch.testing.assert_close(readout(hidden, BATCH), readout.core.attended(asking, answering))
+        torch.testing.assert_close(readout.read(hidden, *BATCH[:2]), readout.attended(asking, answering))
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -200,7 +205,7 @@ def test_the_nine_poolings_of_table_2():
 def test_a_gradient_reaches_every_parameter(pooling, changes):
     readout = make(pooling=pooling, **changes).train()
     hidden = [state.requires_grad_() for state in states()]
-    readout(hidden, BATCH).square().sum().backward()
+    readout.read(hidden, *BATCH[:2]).square().sum().backward()
     assert len(list(readout.parameters())) == (3 if pooling in ATTENTIVE else 0)
     for name, parameter in readout.named_parameters():
         assert parameter.grad.any(), name

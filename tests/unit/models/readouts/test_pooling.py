@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from workflow_scripts.config import ConfigError
-from workflow_scripts.models.readouts import pooling as pooling_readout
 from workflow_scripts.models.readouts.pooling import pool
+from workflow_scripts.settings.readouts import pooling as pooling_readout
 from workflow_scripts.settings.readouts.pooling import LAYERS
 
 

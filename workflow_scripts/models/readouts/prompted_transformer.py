@@ -5,7 +5,7 @@ from typing import Any
 
 from sentence_transformers.base.modules import Transformer
 
-from .own_code import write_own_code
+from .base import write_own_code
 from .prompt import cut, filled, room
 
 

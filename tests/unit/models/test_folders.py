@@ -1,0 +1,424 @@
+"""Model folders: written, and read by the pipeline, by sentence-transformers and by Transformers.
+
+``test_every_method_loads`` does the same with what every method makes; here are kinds of encoders, damage, and ensembles.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+from transformers import AutoModel, MPNetConfig, MPNetModel
+
+from tests import jobs, tiny
+from workflow_scripts.data.encoders import copy_files
+from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.methods import ensemble as method
+from workflow_scripts.models import readouts
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer, shared_tokenizer
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.folders import load_encoder, save_encoder
+from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.readouts.bypass import bypass_layernorms
+from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.settings import readouts as readout_settings
+from workflow_scripts.settings.readouts import parse_readout
+from workflow_scripts.settings.templates import Template
+
+MAX_TOKENS = 12
+TEXTS = [*tiny.sentences(9, seed=4), "x", "The school by the river " * 4]
+TEMPLATE = Template(text='The word of "[X]" is [MASK].', add_period=True)
+SELECTOR = {
+    "kind": "s2sent", "blocks": 2, "last_block": True, "form": "stack", "pooling": "mask", "squeeze": "dct",
+    "frequencies": 4, "frequency_set": "figure", "dct": "mean", "reduction": 4, "activation": "relu",
+    "bias": False, "batch_norm": False, "gate": "softmax",
+}  # fmt: skip
+POOLER = {
+    "kind": "layer_attention", "pooling": "cls_last_and_attention_cls_avg", "weights": "softmax",
+    "projection": "rrelu_per_query", "embeddings": True, "divisor": "layers", "first_state": 0,
+}  # fmt: skip
+
+
+def pooling(pooler, layers=None):
+    return {"kind": "pooling", "pooler": pooler, "layers": layers}
+
+
+CASES = {  # readout, whether a head runs at test, template
+    "cls": (pooling("cls"), False, None),
+    "cls with head": (pooling("cls"), True, None),
+    "first and last": (pooling("avg_first_last", (0, -1)), False, None),
+    "three layers with head": (pooling("cls", (0, 0, 2)), True, None),
+    "templated average": (pooling("avg"), False, TEMPLATE),
+    "templated selector": (SELECTOR, False, TEMPLATE),
+    "normalised selector": (SELECTOR | {"pooling": "avg", "batch_norm": True, "bias": True}, False, None),
+    "pooler": (POOLER, True, None),
+    "pooler without head": (POOLER, False, None),
+    "mask token": ({"kind": "mask_token"}, False, TEMPLATE),
+}
+BUILT_IN = [
+    case for case, (readout, _, template) in CASES.items() if readout["kind"] == "pooling" and not template
+]
+
+
+def encoder_of(folder, case="cls", scale=1.0):
+    """An encoder of a folder, its first layer scaled; of the readout cls with a head that is saved in any case."""
+    block, head_at_test, template = CASES[case]
+    readout = parse_readout(block)
+    torch.manual_seed(5)
+    encoder = SentenceEncoder(
+        load_backbone(folder),
+        readout,
+        head=head_at_test or readout.has_head,
+        head_at_test=head_at_test,
+        template=template,
+    )
+    for parameter in encoder.backbone.parameters() if scale != 1 else ():
+        parameter.data *= scale
+    set_mask_token(encoder, load_tokenizer(folder))
+    return encoder.eval()
+
+
+def save(place, encoder, folder):
+    """Save an encoder with a folder's tokeniser; returns its vectors."""
+    made = job_record("pool_encoder", settings={}, inputs={}, outputs=[place])
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with writing_model_folder(place, made) as inside:
+        save_encoder(inside, encoder, load_tokenizer(folder))
+    return vectors_of(encoder, folder)
+
+
+def vectors_of(encoder, folder):
+    return encode(encoder, load_tokenizer(folder), TEXTS, MAX_TOKENS)
+
+
+def check_loads(place, expected, trust=True):
+    """Both loaders give the vectors; a folder that sentence-transformers saved again does, too."""
+    ours, tokenizer = load_encoder(place)
+    np.testing.assert_allclose(encode(ours, tokenizer, TEXTS, MAX_TOKENS), expected, atol=5e-6)
+    theirs = SentenceTransformer(str(place), device="cpu", trust_remote_code=trust, local_files_only=True)
+    theirs.max_seq_length = MAX_TOKENS
+    np.testing.assert_allclose(theirs.encode(TEXTS), expected, atol=5e-6)
+    assert theirs.get_embedding_dimension() == expected.shape[1]
+    if trust:
+        again = place.with_name(f"{place.name} again")
+        theirs.save_pretrained(str(again))
+        twice = SentenceTransformer(str(again), device="cpu", trust_remote_code=True)
+        assert twice.max_seq_length == MAX_TOKENS
+        np.testing.assert_allclose(twice.encode(TEXTS, batch_size=2), expected, atol=5e-6)
+    return ours, tokenizer
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_every_loader_gives_the_same_vectors(tiny_models, tmp_path, kind, case):
+    encoder = encoder_of(tiny_models[kind], case)
+    expected = save(tmp_path / "model", encoder, tiny_models[kind])
+    loaded, _ = check_loads(tmp_path / "model", expected, trust=case not in BUILT_IN)
+    for name, weight in encoder.state_dict().items():  # a head that does not run at test among them
+        assert torch.equal(loaded.state_dict()[name], weight), name
+
+
+@pytest.mark.parametrize("case", BUILT_IN[:3])
+def test_a_modernbert_is_saved_by_built_in_modules_without_pickle_or_code(tiny_models, tmp_path, case):
+    place, folder = tmp_path / "model", tiny_models["modernbert"]
+    check_loads(place, save(place, encoder_of(folder, case), folder), trust=False)
+    files = [path for path in place.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".json", ".safetensors"}
+    for path in files:
+        assert not zipfile.is_zipfile(path)  # torch.save
+        assert json.loads(path.read_text("utf-8")) if path.suffix == ".json" else load_file(path)
+    types = [module["type"] for module in json.loads((place / "modules.json").read_text())]
+    assert all(name.startswith("sentence_transformers.") for name in types)
+
+
+def test_code_of_a_folder_needs_nothing_of_this_project_and_runs_for_who_trusts_it_alone(tiny_bert, tmp_path):
+    place = tmp_path / "model"
+    expected = save(place, encoder_of(tiny_bert, "templated selector"), tiny_bert)
+    code = sorted(path.name for path in place.rglob("*.py"))
+    assert code == ["base.py", "prompt.py", "prompted_transformer.py", "s2sent.py"]
+    for name in code:  # verbatim
+        assert (place / name).read_bytes() == Path(readouts.__path__[0], name).read_bytes()
+    assert not list(place.rglob("__pycache__"))
+    with pytest.raises(ValueError, match="trust_remote_code"):
+        SentenceTransformer(str(place), device="cpu")
+    script = (
+        "import sys, json; from sentence_transformers import SentenceTransformer as S;"
+        f"m = S({str(place)!r}, device='cpu', trust_remote_code=True); m.max_seq_length = {MAX_TOKENS};"
+        f"v = m.encode({TEXTS!r});"
+        "assert 'workflow_scripts' not in sys.modules; print(json.dumps(v.tolist()))"
+    )
+    run = [sys.executable, "-c", script]
+    done = subprocess.run(run, cwd=tmp_path, env={"PATH": ""}, capture_output=True, text=True, check=True)
+    np.testing.assert_allclose(json.loads(done.stdout.splitlines()[-1]), expected, atol=5e-6)
+
+
+def test_an_encoder_that_is_half_a_model_is_refused_by_auto_model_and_is_as_it_was(tiny_bert, tmp_path):
+    save(tmp_path / "model", encoder_of(tiny_bert, "pooler"), tiny_bert)
+    with pytest.raises(ValueError, match="more than a Transformers model"):
+        AutoModel.from_pretrained(tmp_path / "model")
+    before, after = load_backbone(tiny_bert), load_backbone(tmp_path / "model")
+    for name, weight in before.state_dict().items():  # the pretrained pooler among them
+        assert torch.equal(after.state_dict()[name], weight)
+
+
+def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert, tmp_path):
+    """O-59: bit-equal, whatever the pooler's and the head's weights are."""
+    readout = parse_readout(pooling("cls_before_pooler"))
+    own = save(tmp_path / "model", encoder_of(tiny_bert, "pooler"), tiny_bert)
+    encoder, tokenizer = load_encoder(tmp_path / "model", readout)
+    found = encode(encoder, tokenizer, TEXTS, MAX_TOKENS)
+    plain = SentenceEncoder(load_backbone(tiny_bert), readout, head=False, head_at_test=False)
+    assert np.array_equal(found, encode(plain, tokenizer, TEXTS, MAX_TOKENS))
+    assert np.abs(own - found).max() > 1e-3
+
+
+@pytest.mark.parametrize("limit", [24, 64])
+def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, limit):
+    """As all-mpnet-base-v2 lies on the Hub: fewer tokens than positions, mean pooling, and a normalisation, without which
+    the readout's vectors, and so the saved model's, have the same cosines.
+    """
+    torch.manual_seed(0)
+    tokenizer = tiny.make_tokenizer("roberta")
+    sizes = {
+        "hidden_size": tiny.WIDTH,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+    }
+    MPNetModel(MPNetConfig(vocab_size=len(tokenizer), max_position_embeddings=66, **sizes)).save_pretrained(
+        tmp_path / "plain"
+    )
+    tokenizer.save_pretrained(tmp_path / "plain")
+    modules = [
+        Transformer(str(tmp_path / "plain"), max_seq_length=limit),
+        Pooling(tiny.WIDTH, "mean"),
+        Normalize(),
+    ]
+    published = SentenceTransformer(modules=modules, device="cpu")
+    (tmp_path / "plain/sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit}))
+    (tmp_path / "fetched").mkdir()
+    copy_files(tmp_path / "plain", tmp_path / "fetched")
+    plain = SentenceEncoder(
+        load_backbone(tmp_path / "fetched"), parse_readout(pooling("avg")), head=False, head_at_test=False
+    )
+    save(tmp_path / "model", plain, tmp_path / "fetched")
+    encoder, tokenizer = load_encoder(tmp_path / "model")
+    saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    assert saved.max_seq_length == published.max_seq_length == tokenizer.model_max_length == limit
+    long = [*TEXTS, "the town by the river " * 12]
+    vectors = saved.encode(long)
+    np.testing.assert_allclose(vectors, encode(encoder, tokenizer, long, limit), atol=5e-6)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert np.abs(lengths - 1).min() > 0.1
+    np.testing.assert_allclose(vectors / lengths, published.encode(long), atol=5e-6)
+
+
+OWN_SETTINGS = """
+from typing import Literal
+
+from workflow_scripts.settings.readouts import ReadoutConfig
+
+
+class Config(ReadoutConfig):
+    kind: Literal["last_token"]
+    scale: float
+"""
+OWN = """
+import torch
+from torch import nn
+
+from workflow_scripts.models.readouts.base import ReadoutModule
+
+
+class Readout(ReadoutModule):
+    def __init__(self, width, scale):
+        super().__init__(width)
+        self.mix = nn.Linear(width, width)
+        self.scale = scale
+
+    def read(self, hidden_states, ids_BT, mask_BT):
+        last = mask_BT.sum(dim=1) - 1
+        return self.scale * self.mix(hidden_states[-2][torch.arange(len(last)), last])
+"""
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_readout_that_imports_the_project_needs_it_and_another_does_not(
+    tiny_bert, tmp_path, monkeypatch, relative
+):
+    own = OWN.replace("workflow_scripts.models.readouts", "") if relative else OWN
+    (tmp_path / "settings").mkdir()
+    # Beside the project's own, as files that are imported relatively have to be.
+    shutil.copytree(readouts.__path__[0], tmp_path / "readouts")
+    for package, text in ((readouts, own), (readout_settings, OWN_SETTINGS)):
+        folder = tmp_path / package.__name__.split(".")[1].replace("models", "readouts")
+        (folder / "last_token.py").write_text(text)
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+        monkeypatch.delitem(sys.modules, f"{package.__name__}.last_token", raising=False)
+    place = tmp_path / "model"
+    encoder = SentenceEncoder(
+        load_backbone(tiny_bert),
+        parse_readout({"kind": "last_token", "scale": 2.0}),
+        head=True,
+        head_at_test=True,
+    )
+    check_loads(place, save(place, encoder.eval(), tiny_bert))
+    script = f"from sentence_transformers import SentenceTransformer as S; S({str(place)!r}, trust_remote_code=True)"
+    run = [sys.executable, "-c", script]
+    done = subprocess.run(run, cwd=tmp_path, env={"PATH": ""}, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == relative
+    assert relative or "workflow_scripts" in done.stderr.splitlines()[-1]  # which package is missing
+
+
+# Ensembles
+
+
+def joined(sub_encoders, weights=None):
+    return method.build(method.Config(module="ensemble", weights=weights), sub_encoders).eval()
+
+
+@pytest.mark.parametrize(("w", "expected"), [(0.0, "twin"), (1.0, "published"), (0.7, "both")])
+def test_a_fusion_with_a_published_encoder(tiny_bert, w, expected):
+    """O-47, O-48, O-49: a twin is h_I + h_II, its fusion (1 - w)(h_I + h_II) + w h_InfoCSE."""
+    one, other, published = (encoder_of(tiny_bert, scale=scale) for scale in (1, 1.1, 0.9))
+    twin = joined([one, other])
+    fused = joined([twin, published], (1 - w, w))
+    parts = {"twin": sum(vectors_of(part, tiny_bert) for part in (one, other))}
+    parts["published"] = vectors_of(published, tiny_bert)
+    parts["both"] = (1 - w) * parts["twin"] + w * parts["published"]
+    np.testing.assert_allclose(vectors_of(fused, tiny_bert), parts[expected], atol=5e-6)
+    assert fused.leaves == [one, other, published]
+
+
+@pytest.mark.parametrize("bypassed", [0, 1])
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_a_saved_twin_gives_the_same_vectors_through_every_loader(tiny_models, tmp_path, kind, bypassed):
+    folder, place = tiny_models[kind], tmp_path / "model"
+    twin = Ensemble([encoder_of(folder), encoder_of(folder, scale=1.1)], (1.0, 1.0), bypassed).eval()
+    expected = save(place, twin, folder)
+    _, tokenizer = check_loads(place, expected)
+    with pytest.raises(ValueError, match="trust_remote_code"):
+        SentenceTransformer(str(place), device="cpu", local_files_only=True)
+    if bypassed:
+        return
+    stock = [AutoModel.from_pretrained(place / f"encoder{n}") for n in (1, 2)]
+    batch = tokenizer(TEXTS, truncation=True, max_length=MAX_TOKENS, padding=True, return_tensors="pt")
+    call = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+    with torch.inference_mode():
+        vectors = sum(model(**call).last_hidden_state[:, 0] for model in stock)
+    np.testing.assert_allclose(vectors.numpy(), expected, atol=5e-6)
+
+
+def test_an_ensemble_within_an_ensemble_is_the_same_bytes_wherever_it_is_saved(
+    tiny_bert, tmp_path, monkeypatch
+):
+    fused = joined(
+        [
+            joined([encoder_of(tiny_bert), encoder_of(tiny_bert, scale=1.1)]),
+            encoder_of(tiny_bert, "cls with head"),
+        ],
+        (0.3, 0.7),
+    )
+    contents = []
+    for name in ("one", "a/much/deeper/two"):
+        (tmp_path / name).mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / name)
+        expected = save(Path("model"), fused, tiny_bert)
+        files = sorted(path for path in Path("model").rglob("*") if path.is_file())
+        assert len(files) > 15
+        contents.append({path: path.read_bytes() for path in files})
+    assert contents[0] == contents[1]
+    assert not any(str(tmp_path).encode() in content for content in contents[0].values())
+    check_loads(Path("model"), expected)
+
+
+@pytest.fixture
+def fused_run(tiny_models, tmp_path, monkeypatch):
+    """A RoBERTa twin fused with a BERT by rule join_encoders, and the vectors that each has by itself."""
+    monkeypatch.chdir(tmp_path)
+    roberta, bert = tiny_models["roberta"], tiny_models["bert"]
+    twin = joined([encoder_of(roberta), encoder_of(roberta, scale=1.1)])
+    expected = 0.3 * save(tmp_path / "twin/model", twin, roberta)
+    expected += 0.7 * save(tmp_path / "published/model", encoder_of(bert), bert)
+    jobs.call(
+        "join_encoders",
+        {"method": {"module": "ensemble", "weights": [0.3, 0.7]}},
+        ["methods.ensemble", "models.ensemble", "models.readouts.pooling"],
+        run="uc",
+        seed="1",
+        encoder=["twin/model/record.json", "published/model/record.json"],
+        record="fused/model/record.json",
+    )
+    return tmp_path / "fused/model", expected
+
+
+def test_encoders_of_two_tokenisers_are_fused_each_reading_its_own(fused_run, tiny_models):
+    """JTCSE + UC on RoBERTa: (1 - w)(h_I + h_II) + w h_InfoCSE, where InfoCSE is a BERT."""
+    place, expected = fused_run
+    loaded, tokenizer = check_loads(place, expected)
+    wrong = encode(loaded.members[1], tokenizer, TEXTS, MAX_TOKENS)  # RoBERTa's tokens for BERT
+    right = encode(loaded.members[1], loaded.tokenizers[1], TEXTS, MAX_TOKENS)
+    assert np.abs(wrong - right).max() > 0.1
+    tokens = tokenizer(TEXTS[:2], padding=True, return_tensors="pt")
+    with pytest.raises(ConfigError, match="several tokenisers"):
+        loaded(tokens.input_ids, tokens.attention_mask)
+    with pytest.raises(ConfigError, match="different vocabularies"):
+        shared_tokenizer([tiny_models["bert"], tiny_models["roberta"]])
+
+
+def test_of_bypassed_layernorms_those_of_the_last_layers_are_left_out(tiny_bert):
+    """JTCSE, Fig. 8, written out for one layer of two."""
+    backbone, tokenizer = load_backbone(tiny_bert), load_tokenizer(tiny_bert)
+    tokens = tokenizer(TEXTS[0], return_tensors="pt")
+    with torch.no_grad():
+        stock = backbone(**tokens, output_hidden_states=True).hidden_states
+        bypass_layernorms(backbone, 1)
+        found = backbone(**tokens, output_hidden_states=True).hidden_states
+        layer = backbone.encoder.layer[-1]
+        attended = layer.attention.output.dense(layer.attention.self(stock[-2])[0]) + stock[-2]
+        last = layer.output.dense(layer.intermediate(attended)) + attended
+    assert all(torch.equal(one, other) for one, other in zip(found[:-1], stock[:-1], strict=True))
+    torch.testing.assert_close(found[-1], last, rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(found[-1], stock[-1], atol=0.1)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "encoder1/head.safetensors",
+        "encoder2/model.safetensors",
+        "encoder1/semblance_encoder.json",
+        "record.json",
+    ],
+)
+def test_a_damaged_model_folder_is_refused_before_it_is_loaded(tiny_bert, tmp_path, file):
+    place = tmp_path / "model"
+    save(place, joined([encoder_of(tiny_bert), encoder_of(tiny_bert)]), tiny_bert)
+    content = bytearray((place / file).read_bytes())
+    content[-5] ^= 1
+    (place / file).write_bytes(content)
+    with pytest.raises(DataError, match=str(place)):
+        load_encoder(place)
+
+
+def test_a_folder_that_no_run_wrote_is_refused(tiny_bert, tmp_path):
+    place = tmp_path / "encoder"
+    made = job_record("fetch_encoder", settings={}, inputs={}, outputs=[place])
+    with writing_model_folder(place, made) as inside:
+        load_backbone(tiny_bert).save_pretrained(inside)
+        load_tokenizer(tiny_bert).save_pretrained(inside)
+    with pytest.raises(DataError, match=r"semblance_encoder\.json"):
+        load_encoder(place)
