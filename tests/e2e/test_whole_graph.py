@@ -38,7 +38,7 @@ def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monk
     one_each = {record.rule: smoke / path for path, record in found.items()}
     assert one_each.keys() == {job.rule for job in graph.jobs}
     with ThreadPoolExecutor(2) as pool:
-        rebuilt = pool.map(lambda path: rebuild.rebuild(path, CONFIGS, cores=None), one_each.values())
+        rebuilt = pool.map(lambda path: rebuild.rebuild(path, CONFIGS), one_each.values())
         differing = [artefact.path for made in rebuilt for artefact in made if not artefact.identical]
     assert differing == []
 

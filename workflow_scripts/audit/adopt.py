@@ -17,7 +17,7 @@ from pathlib import Path
 
 from workflow_scripts.audit.lookup import artefact_record
 from workflow_scripts.audit.printing import Answer
-from workflow_scripts.audit.stale import Staleness, stale
+from workflow_scripts.audit.stale import stale
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.planning.graph import Job, add_configfile, planned
 from workflow_scripts.provenance import kept
@@ -48,26 +48,17 @@ def adopt(configfiles: list[str]) -> Adopted:
     """
     graph = planned([], configfiles)
     found = stale(graph)
-    records = {name: artefact_record(Path(name)) for name in (*found.fresh, *found.stale)}
+    records = {name: artefact_record(Path(name)) for name in found.asked}
     for name in found.stale:
         job = graph.writer(records[name])
         assert job is not None  # else it would not be stale
         _keep(name, job, records[name])
-    whole = [name for name in found.fresh if _is_whole(records[name], found)]
-    _note(configfiles, [_file(name) for name in whole])
+    # Where something that the same job made is missing, the job has to run again.
+    whole = [name for name in found.fresh if not set(records[name].outputs) & set(found.missing)]
+    _note(configfiles, whole)
     for name in found.stale:
-        _remove(Path(name))
+        shutil.rmtree(Path(name).parent) if Path(name).name == RECORD_FILE else Path(name).unlink()
     return Adopted(whole, sorted(found.stale), found.missing)
-
-
-def _is_whole(record: Record, found: Staleness) -> bool:
-    """Whether all that the job of an artefact made is there: else the job has to run again."""
-    return not set(record.outputs) & set(found.missing)
-
-
-def _file(name: str) -> str:
-    """The file by which Snakemake knows an artefact."""
-    return f"{name}/{RECORD_FILE}" if Path(name).is_dir() else name
 
 
 def _note(configfiles: list[str], files: list[str]) -> None:
@@ -88,30 +79,19 @@ def _keep(name: str, job: Job, record: Record) -> None:
     """Keep what the job of a stale artefact made, if it is not kept already.
 
     Raises:
-        DataError: if some of it is not there, or another job's.
+        DataError: if some of it is not there, damaged, or another job's.
     """
     paths = [Path(output) for output in record.outputs]
     artefacts = [path.parent if path.name == RECORD_FILE else path for path in paths]
     timings = [Path(path) for path in job.timings]
-    if kept.holds(artefacts, timings, record.key):
-        return
-    gone = [path.as_posix() for path in (*artefacts, *timings) if not path.exists()]
-    others = [path.as_posix() for path in artefacts if not gone and artefact_record(path).key != record.key]
-    if gone or others:
-        found = f"{gone[0]}, of the same job, is missing" if gone else f"{others[0]} is of another run"
-        raise DataError(
-            f"{name}: stale, and cannot be kept, since {found}. Nothing was taken away. "
-            f"Restore that file, or delete {name}, and adopt again."
-        )
-    kept.keep(artefacts, timings, record.key)
-    assert all((kept.folder_of(artefacts) / path.name).exists() for path in (*artefacts, *timings)), name
-
-
-def _remove(artefact: Path) -> None:
-    if artefact.is_dir():
-        shutil.rmtree(artefact)
-    else:
-        artefact.unlink()
+    if not kept.holds(artefacts, timings, record.key):
+        kept.keep(artefacts, timings, record.key)
+        if not kept.holds(artefacts, timings, record.key):
+            of_job = ", ".join(map(str, (*artefacts, *timings)))
+            raise DataError(
+                f"{name}: stale, and cannot be kept: of {of_job}, one is missing, damaged or of another run. "
+                f"Nothing was taken away. Restore it, or delete {name}, and adopt again."
+            )
 
 
 # The verb

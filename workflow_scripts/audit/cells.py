@@ -7,10 +7,9 @@ agrees with a row where its wildcards are the values of the columns of the same 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,30 +23,6 @@ _NEXT_COLUMN = re.compile(r",(?=\s*\w+\s*=)")
 Row = Mapping[str, Any]
 Agrees = Callable[[Mapping[str, str]], bool | None]
 """Whether wildcards agree with the selected rows; None where the rows have no such columns."""
-
-
-class SeedScore(NamedTuple):
-    """One seed's score behind a cell, as the table counts it: times the column's scale."""
-
-    heading: str
-    run: str
-    is_baseline: bool
-    """Whether it is the run's that the row is compared with; of a gain, it is a part of the mean too."""
-    seed: int
-    value: float | None
-    path: str
-
-    def as_row(self) -> dict[str, Any]:
-        """The score as people read it."""
-        whose = "the baseline's" if self.is_baseline else "the row's own"
-        value = "gap" if self.value is None else self.value
-        return {
-            "heading": self.heading,
-            "of run": self.run,
-            "seed": self.seed,
-            "score": value,
-            "whose": whose,
-        }
 
 
 def parse_cell(texts: Iterable[str]) -> dict[str, str]:
@@ -80,21 +55,12 @@ def rows_of(path: Path, cell: Mapping[str, str]) -> pa.Table:
     for column, wanted in cell.items():
         if column not in rows.column_names:
             raise DataError(f"{path}: no column {column!r}; it has {rows.column_names}. Correct --cell.")
-        present = rows[column].to_pylist()
-        rows = rows.filter(pa.array([_is(value, wanted) for value in present]))
+        present = ["" if value is None else str(value) for value in rows[column].to_pylist()]
+        rows = rows.filter(pa.array([value == wanted for value in present]))
         if not rows.num_rows:
-            values = ", ".join(sorted(set(map(str, present)))[:10])
+            values = ", ".join(sorted(set(present))[:10])
             raise DataError(f"{path}: no row with {column}={wanted}; it has {values}. Correct --cell.")
     return rows
-
-
-def _is(value: object, wanted: str) -> bool:
-    if value is None:
-        return not wanted
-    if isinstance(value, float):
-        with suppress(ValueError):
-            return value == float(wanted)
-    return str(value) == wanted
 
 
 def agreement(rows: Sequence[Row], settings: Mapping[str, Any]) -> Agrees:
@@ -161,31 +127,41 @@ def _representation(row: Row, settings: Mapping[str, Any]) -> str | None:
 
 
 def scores_behind(
-    rows: Sequence[Row], settings: Mapping[str, Any], files: Mapping[str, Path]
-) -> list[SeedScore]:
+    rows: Sequence[Row], settings: Mapping[str, Any], files: Iterable[str]
+) -> list[dict[str, Any]]:
     """Every seed's score that the rows of an experiment's table were computed from, the baseline's last.
+
+    A score is as the table counts it, times the column's scale. A gain is computed from those of the baseline too.
 
     Args:
         rows: Selected rows of the table.
         settings: Those in the table's record; of other tables there is nothing to tell.
-        files: Name and place of the score files that the rows come from.
+        files: The score files that the rows come from.
 
     Raises:
         DataError: if one of the files is damaged.
     """
     if "experiment" not in settings:
         return []
-    known = {name: _scores_in(place) for name, place in files.items() if place.suffix == ".parquet"}
-    found = [
-        SeedScore(column["heading"], run, run != row["run"], score["seed"], _scaled(score, column), name)
+    scores = [score for file in files if file.endswith(".parquet") for score in _scores_in(Path(file))]
+    found = {
+        (run != row["run"], column["heading"], run, score["seed"], _scaled(score, column))
         for row in rows
         for run, column in product(_runs(row), _columns(row, settings))
-        for name, scores in known.items()
         for score in scores
         if score["run"] == run
         and all(score[key] == column.get(key) for key in ("suite", "task", "aggregation", "metric"))
+    }
+    return [
+        {
+            "heading": heading,
+            "of run": run,
+            "seed": seed,
+            "score": score,
+            "whose": "the baseline's" if is_baseline else "the row's own",
+        }
+        for is_baseline, heading, run, seed, score in sorted(found, key=lambda one: one[:4])
     ]
-    return sorted(set(found), key=lambda score: (score.is_baseline, score.heading, score.run, score.seed))
 
 
 def _scores_in(file: Path) -> list[dict[str, Any]]:
@@ -195,5 +171,5 @@ def _scores_in(file: Path) -> list[dict[str, Any]]:
     return table.to_pylist() if table.column_names == SCORES.names else []
 
 
-def _scaled(score: Row, column: Mapping[str, Any]) -> float | None:
-    return None if score["value"] is None else score["value"] * column["scale"]
+def _scaled(score: Row, column: Mapping[str, Any]) -> float | str:
+    return "gap" if score["value"] is None else score["value"] * column["scale"]

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from workflow_scripts.audit.jobs import Job, jobs_of
-from workflow_scripts.audit.lookup import artefact_at, name_of
+from workflow_scripts.audit.lookup import artefact_of, name_of
 from workflow_scripts.audit.printing import Answer, Row, Rows, without_empty
 from workflow_scripts.audit.verify import studies_of, unchecked
 from workflow_scripts.errors import DataError
@@ -36,7 +36,7 @@ def finished_jobs(path: Path | None) -> list[Job]:
     jobs = [job for study in verifier.studies for job in jobs_of(verifier, study)]
     if is_study or path is None:
         return jobs
-    name = artefact_at(name_of(path))
+    name = artefact_of(name_of(path))
     if name not in verifier.records:
         raise DataError(f"{name}: not an artefact. Name a file or model folder below results/.")
     behind = verifier.behind(name)

@@ -16,10 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.audit.disk import collect, inspect_all
 from workflow_scripts.audit.jobs import Job, jobs_of
-from workflow_scripts.audit.lookup import check_place, made_by, name_of
-from workflow_scripts.audit.verify import Verifier
+from workflow_scripts.audit.lookup import check_place, made_by
+from workflow_scripts.audit.verify import checked
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import ROOT, UNKEYED_FILES, meaning_now
 from workflow_scripts.provenance.record import Record, sha256_of
@@ -47,8 +46,7 @@ Reference = dict[str, str]
 class Crate:
     """The files of a crate, and what its metadata say."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self) -> None:
         self.files: dict[str, Path] = {}
         """Name in the crate to the file on disk."""
         self.entities: dict[str, dict[str, Any]] = {}
@@ -72,8 +70,8 @@ class Crate:
 
     def add_given(self, path: str, sha256: str | None = None) -> Reference:
         """A file that a job read or wrote, or the name of a source that is none."""
-        if (self.root / path).is_file():
-            return self.add_file(path, self.root / path)
+        if Path(path).is_file():
+            return self.add_file(path, Path(path))
         return self.add(f"#source/{path}", "CreativeWork", name=path, identifier=path, sha256=sha256)
 
     def add_job(self, job: Job) -> Reference:
@@ -120,10 +118,9 @@ class Crate:
 
     def add_workflow(self, commits: str) -> None:
         """The Snakefile, its rules, and what is written about them."""
-        for file in (ROOT / name for name in (*_ABOUT, *UNKEYED_FILES)):
-            if file.exists():
-                about = {"@id": "./"} if file.name == "README.md" else None
-                self.add_file(name_of(file, ROOT), file, about=about)
+        for name in (*_ABOUT, *UNKEYED_FILES):
+            if (ROOT / name).exists():
+                self.add_file(name, ROOT / name, about={"@id": "./"} if name == "README.md" else None)
         snakemake = {"name": "Snakemake", "identifier": {"@id": _SNAKEMAKE}, "url": {"@id": _SNAKEMAKE}}
         self.add_file(
             _WORKFLOW,
@@ -134,7 +131,7 @@ class Crate:
             version=commits,
             programmingLanguage=self.add(f"{_WORKFLOW_RO_CRATE}#snakemake", "ComputerLanguage", **snakemake),
             softwareRequirements=[
-                self.add_file(name_of(file, ROOT), file) for file in sorted((ROOT / "rules").glob("*.smk"))
+                self.add_file(f"rules/{file.name}", file) for file in sorted((ROOT / "rules").glob("*.smk"))
             ],
         )
 
@@ -211,8 +208,7 @@ def write_crate(study: Path, folder: Path) -> Crate:
     if folder.exists():
         raise DataError(f"{folder}: exists already. Name another folder after --to, or remove this one.")
     check_place(folder)
-    inventory = collect([study])
-    verifier = Verifier(inventory, inspect_all(inventory, lambda _bytes: None), [name_of(study)])
+    verifier = checked([study])
     if damaged := verifier.not_as_written():
         raise DataError(
             f"{damaged[0]}: damaged. Run python -m workflow_scripts verify, repair it, and export again."
@@ -220,7 +216,7 @@ def write_crate(study: Path, folder: Path) -> Crate:
     if not verifier.records:
         raise DataError(f"{study}: no artefact in this folder. Run the pipeline first: snakemake.")
     commits = sorted({str(record.origin.commit) for record in verifier.records.values()})
-    crate = Crate(inventory.root)
+    crate = Crate()
     crate.add_workflow(", ".join(commits))
     crate.add_run(verifier.studies[0], jobs_of(verifier, verifier.studies[0]))
     crate.write(folder)

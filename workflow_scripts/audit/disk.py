@@ -1,8 +1,7 @@
 """List the files of the studies under audit, and read each of them once."""
 
 import os
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,8 +11,10 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rich.console import Console
+from rich.progress import track
 
-from workflow_scripts.audit.lookup import HERE, identity_at, name_of, record_at, recorded_name
+from workflow_scripts.audit.lookup import artefact_of, name_of, record_at
 from workflow_scripts.columns.training import DROPPED, DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import (
@@ -22,56 +23,38 @@ from workflow_scripts.provenance.artefacts import (
     RECORD_KEY,
     is_timestamp,
     read_checksum,
+    sealed_identity,
     verify_checksum,
 )
 from workflow_scripts.provenance.kept import FOLDER as KEPT
 from workflow_scripts.provenance.record import Record, sha256_of
+from workflow_scripts.training.manifests import MANIFEST
 
 Damage = Literal["changed", "truncated"]
 
 _CHECKPOINTS = "checkpoints"
 _THREADS = 2  # one computes hashes while the other waits for the disk
 _TAIL_BYTES = 4 << 20
-_LAST = {
-    ".parquet": (b"PAR1",),
-    ".svg": (b"-->", b"</svg>"),
-    ".html": (b"-->", b"</html>"),
-    ".json": (b"\n}",),
-}
-"""How a complete file of each kind ends."""
+_ENDS = (b"PAR1", b"-->", b"</svg>", b"</html>", b"\n}")
+"""How complete artefacts end; a text in Markdown may end anyhow."""
 
 
 @dataclass
 class Inventory:
     """The files of the studies under audit, named as in records."""
 
-    root: Path
     sizes: dict[str, int] = field(default_factory=dict)
-    leftovers: list[str] = field(default_factory=list)
-    anomalies: list[str] = field(default_factory=list)
+    strays: dict[str, str] = field(default_factory=dict)
+    """What no job leaves that ends well, and what it is."""
     checkpoints: list[str] = field(default_factory=list)
-    """Folders of one checkpoint of a training each, complete or not."""
+    """Folders of one complete checkpoint of a training each."""
     tasks: list[str] = field(default_factory=list)
     """Tables of finished tasks of evaluations (``evaluation.task_by_task``), from which a later job goes on."""
-    checkpoint_files: int = 0
-    checkpoint_bytes: int = 0
-    _model_of: dict[str, str | None] = field(default_factory=dict)
-    """Folder to the model folder that it is or is part of; a cache, since a folder may hold thousands of files."""
 
     @cached_property
     def models(self) -> set[str]:
         """Model folders: those with a record, even a damaged one."""
         return {Path(name).parent.as_posix() for name in self.sizes if Path(name).name == RECORD_FILE}
-
-    @cached_property
-    def parts(self) -> dict[str, list[str]]:
-        """Model folder to its files, including its record."""
-        found = defaultdict(list)
-        for name in self.sizes:
-            model = self.model_of(name)
-            if model is not None:
-                found[model].append(name)
-        return dict(found)
 
     @cached_property
     def dropped(self) -> dict[str, str]:
@@ -80,21 +63,14 @@ class Inventory:
         for name in self.sizes:
             if Path(name).name == DROPPED_FILE:
                 with suppress(pa.ArrowInvalid, OSError):  # damaged, which is a finding of its own
-                    rows = pq.read_table(self.root / name, schema=DROPPED).to_pylist()
-                    found |= {recorded_name(row["file"], self.root): row["sha256"] for row in rows}
+                    rows = pq.read_table(name, schema=DROPPED).to_pylist()
+                    found |= {row["file"]: row["sha256"] for row in rows}
         return found
 
-    def model_of(self, name: str) -> str | None:
-        """The model folder that a file is part of, if any."""
-        folder, _, _ = name.rpartition("/")
-        if folder and folder not in self._model_of:
-            self._model_of[folder] = folder if folder in self.models else self.model_of(folder)
-        return self._model_of.get(folder)
 
-
-def collect(studies: Iterable[Path], root: Path = HERE) -> Inventory:
+def collect(studies: Iterable[Path]) -> Inventory:
     """List the files below ``studies``; links are followed, what jobs go on from is listed apart."""
-    inventory = Inventory(root)
+    inventory = Inventory()
     seen: set[str] = set()
     for study in studies:
         _collect(inventory, study, seen)
@@ -107,85 +83,52 @@ def _collect(inventory: Inventory, folder: Path, seen: set[str]) -> None:
         return
     seen.add(real)
     for path in sorted(folder.iterdir()):
-        name = name_of(path, inventory.root)
-        if _is_leftover(path.name):
-            inventory.leftovers.append(name)
+        name = name_of(path)
+        if path.name.startswith(".") and path.name.endswith((".tmp", ".old")):  # as `artefacts` names them
+            inventory.strays[name] = "left behind by a job that was killed, or being written"
         elif path.is_dir() and path.name == KEPT:
             continue  # links to what is here or was
         elif path.is_dir() and (path.name == _CHECKPOINTS or path.suffix == f".{_CHECKPOINTS}"):
-            _collect_checkpoints(inventory, path)
+            # A checkpoint without a manifest was being written when its training was killed, which passes over it.
+            inventory.checkpoints += [name_of(file.parent) for file in sorted(path.glob(f"step*/{MANIFEST}"))]
+            inventory.tasks += [name_of(table) for table in sorted(path.glob("*.parquet"))]
         elif path.is_dir():
             _collect(inventory, path, seen)
         elif not path.is_file():
-            inventory.anomalies.append(name)
+            inventory.strays[name] = "neither a file nor a folder; perhaps a broken link"
         elif not is_timestamp(path):
             inventory.sizes[name] = path.stat().st_size
-
-
-def _collect_checkpoints(inventory: Inventory, folder: Path) -> None:
-    tasks = sorted(folder.glob("*.parquet"))
-    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file() and file not in tasks]
-    inventory.tasks += [name_of(table, inventory.root) for table in tasks]
-    inventory.checkpoint_files += len(sizes)
-    inventory.checkpoint_bytes += sum(sizes)
-    inventory.checkpoints += [name_of(place, inventory.root) for place in sorted(folder.glob("step*/"))]
-
-
-def _is_leftover(name: str) -> bool:
-    """Whether this is one of the temporary names under which ``artefacts`` writes files."""
-    return name.startswith(".") and name.endswith((".tmp", ".old"))
 
 
 class Inspection(NamedTuple):
     """What reading a file once has shown."""
 
     checksum: str | None = None
-    sha256: str | None = None
-    """Hash of a file that has no checksum or is part of a model folder."""
-    sealed: str | None = None
-    """The identity that an artefact carries."""
+    identity: str = ""
+    """What a job that reads the file would write into its record; empty where nothing was hashed."""
     record: Record | None = None
     damage: Damage | None = None
 
-    @property
-    def identity(self) -> str:
-        """What a job that reads the file would write into its record."""
-        return str(self.sealed or self.sha256)
 
-
-def inspect(path: Path, *, part_of_model: bool) -> Inspection:
+def inspect(path: Path, *, part_of_model: bool = False, hashing: bool = True) -> Inspection:
     """Read a file once.
 
     Args:
         path: The file.
         part_of_model: Whether a model folder's record lists its hash, which is then checked instead of a checksum.
+        hashing: Whether to look for damage, or to believe what is stored.
     """
-    checksummed = path.suffix in CHECKSUMMED_SUFFIXES or path.name == RECORD_FILE
-    if part_of_model:
-        return Inspection(checksum=read_checksum(path) if checksummed else None, sha256=sha256_of(path))
+    sealed = path.suffix in CHECKSUMMED_SUFFIXES or path.name == RECORD_FILE
+    checksum = read_checksum(path) if sealed and not part_of_model else None
+    if checksum is None and (part_of_model or not sealed or not hashing or not _was_ours(path)):
+        return Inspection(identity=sha256_of(path) if hashing else "")
     try:
-        checksum = verify_checksum(path)
+        if hashing:
+            verify_checksum(path)
     except DataError:
-        return _without_valid_checksum(path, checksummed)
-    known = Inspection(checksum=checksum, sealed=identity_at(path))
+        return Inspection(checksum, damage="changed" if _is_complete(path) else "truncated")
+    known = Inspection(checksum, str(sealed_identity(path)))
     with suppress(DataError):  # intact, but written by another version of this pipeline
-        return known._replace(record=record_at(path))
-    return known
-
-
-def _without_valid_checksum(path: Path, checksummed: bool) -> Inspection:
-    checksum = read_checksum(path)
-    if checksum is not None or (checksummed and (path.name == RECORD_FILE or _was_ours(path))):
-        return Inspection(checksum=checksum, damage=_damage(path))
-    return Inspection(sha256=sha256_of(path))
-
-
-def inspect_unhashed(path: Path) -> Inspection:
-    """The checksum and record stored in a file; nothing is hashed."""
-    if path.suffix not in CHECKSUMMED_SUFFIXES and path.name != RECORD_FILE:
-        return Inspection()
-    known = Inspection(checksum=read_checksum(path), sealed=identity_at(path))
-    with suppress(DataError):
         return known._replace(record=record_at(path))
     return known
 
@@ -196,24 +139,27 @@ def _end(path: Path, length: int) -> bytes:
         return file.read()
 
 
-def _damage(path: Path) -> Damage:
-    return "changed" if _end(path, 64).rstrip().endswith(_LAST.get(path.suffix, (b"",))) else "truncated"
+def _is_complete(path: Path) -> bool:
+    return path.suffix == ".md" or _end(path, 64).rstrip().endswith(_ENDS)
 
 
 def _was_ours(path: Path) -> bool:
     """Whether a table or page without a checksum is a damaged artefact: it holds a record, or is truncated."""
-    return RECORD_KEY.encode() in _end(path, _TAIL_BYTES) or _damage(path) == "truncated"
+    return (
+        path.name == RECORD_FILE or RECORD_KEY.encode() in _end(path, _TAIL_BYTES) or not _is_complete(path)
+    )
 
 
-def inspect_all(inventory: Inventory, advance: Callable[[int], None]) -> dict[str, Inspection]:
-    """Read every file of ``inventory`` once; ``advance`` is called with the size of each in bytes."""
+def inspect_all(inventory: Inventory, *, show_progress: bool = False) -> dict[str, Inspection]:
+    """Read every file of ``inventory`` once; ``show_progress`` draws a bar on standard error."""
 
     def inspect_one(name: str) -> Inspection:
-        part = Path(name).name != RECORD_FILE and inventory.model_of(name) is not None
-        found = inspect(inventory.root / name, part_of_model=part)
-        advance(inventory.sizes[name])
-        return found
+        part = artefact_of(name, inventory.models.__contains__) != name
+        return inspect(Path(name), part_of_model=part)
 
-    largest_first = sorted(inventory.sizes, key=lambda name: (-inventory.sizes[name], name))
+    names = sorted(inventory.sizes, key=lambda name: (-inventory.sizes[name], name))  # the largest first
+    screen, hidden = Console(stderr=True), not show_progress
     with ThreadPoolExecutor(_THREADS) as pool:
-        return dict(zip(largest_first, pool.map(inspect_one, largest_first), strict=True))
+        found = pool.map(inspect_one, names)
+        seen = track(found, "hashing", len(names), console=screen, transient=True, disable=hidden)
+        return dict(zip(names, seen, strict=True))

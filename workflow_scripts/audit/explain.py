@@ -18,32 +18,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from workflow_scripts.audit.cells import (
-    Agrees,
-    SeedScore,
-    agreement,
-    parse_cell,
-    rows_of,
-    runs_of,
-    scores_behind,
-)
-from workflow_scripts.audit.disk import collect, inspect
+from workflow_scripts.audit.cells import Agrees, agreement, parse_cell, rows_of, runs_of, scores_behind
 from workflow_scripts.audit.lookup import (
-    artefact_at,
+    artefact_of,
     artefact_record,
     flat,
-    identity_at,
     is_outside,
     made_by,
     made_on,
     name_of,
     record_at,
-    recorded_name,
 )
 from workflow_scripts.audit.printing import Answer, Row, Rows, without_empty
-from workflow_scripts.audit.verify import Verifier, studies_of, unchecked
+from workflow_scripts.audit.verify import checked, studies_of, unchecked
+from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
+from workflow_scripts.provenance.artefacts import identity, sealed_identity
 from workflow_scripts.provenance.record import Record
 
 State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
@@ -89,10 +79,10 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     Raises:
         DataError: if the file is missing, is not an artefact, or its record cannot be read.
     """
-    place = Path(artefact_at(name_of(path)))
-    record = artefact_record(place)
-    state: State = "damaged" if _is_damaged(place) else "as recorded"
-    node = Node(place.as_posix(), state, str(identity_at(place)), record)
+    name = artefact_of(name_of(path))
+    record = artefact_record(Path(name))
+    node = _node_at(name, str(sealed_identity(Path(name))))
+    node.record = record
     _add_inputs(node, agrees, set())
     return node
 
@@ -100,11 +90,7 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
 def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> None:
     assert node.record is not None
     for role, given in node.record.inputs.items():  # in the record's order: that of members, where it counts
-        if is_outside(given.path):
-            node.inputs[role] = Node(given.path, "source", given.sha256)
-            continue
-        name = artefact_at(recorded_name(given.path))
-        child = _node_at(name, given.sha256)
+        child = _node_at(given.path, given.sha256)
         verdict = agrees(child.record.wildcards) if agrees and child.record else None
         if verdict is False:
             node.left_out += 1
@@ -112,42 +98,38 @@ def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) 
         node.inputs[role] = child
         below = None if verdict else agrees
         if child.record is not None and child.record.inputs:
-            child.repeated = (name, below is None) in seen
-            seen.add((name, below is None))
+            shown = (child.path, below is None)
+            child.repeated = shown in seen
+            seen.add(shown)
             if not child.repeated:
                 _add_inputs(child, below, seen)
 
 
 def _node_at(name: str, sha256: str) -> Node:
-    """A file, and whether it is the one that was read with this hash; nothing below it."""
-    place = Path(name)
-    if not place.exists():
+    """A file or source, and whether it is the one that was read with this hash; nothing below it."""
+    if is_outside(name):
+        return Node(name, "source", sha256)
+    if not Path(name).exists():
         return Node(name, "missing", sha256)
     try:
-        record = record_at(place)
+        record = record_at(Path(name))
     except DataError:
         return Node(name, "damaged", sha256)
     if record is None:
         return Node(name, "file", sha256)
-    if _is_damaged(place):
-        return Node(name, "damaged", sha256, record)
-    return Node(name, "as recorded" if identity_at(place) == sha256 else "rebuilt since", sha256, record)
+    state: State = "as recorded" if sealed_identity(Path(name)) == sha256 else "rebuilt since"
+    return Node(name, "damaged" if _is_damaged(name) else state, sha256, record)
 
 
-def _is_damaged(place: Path) -> bool:
+def _is_damaged(name: str) -> bool:
     """Whether an artefact is not as it was written; each file is read once. Weights may lack that a study drops."""
     try:
-        identity(place)
+        identity(Path(name))
     except DataError:
-        return not (place.is_dir() and _lacks_dropped_weights_alone(place))
+        run = Path(*Path(name).parts[:-3])  # which lists the dropped weights of all seeds
+        broken = checked([run]).not_as_written() if (run / DROPPED_FILE).is_file() else [name]
+        return name in map(artefact_of, broken)
     return False
-
-
-def _lacks_dropped_weights_alone(model: Path) -> bool:
-    run = collect([model.parent.parent])  # which lists the dropped weights of all seeds
-    parts = run.parts[name_of(model)]
-    found = {part: inspect(Path(part), part_of_model=Path(part).name != RECORD_FILE) for part in parts}
-    return not Verifier(run, found, []).not_as_written()
 
 
 # Cells
@@ -161,9 +143,9 @@ class Explanation:
     rows: list[dict[str, Any]] = field(default_factory=list)
     narrowed: bool = False
     """Whether wildcards of inputs agreed with the rows; if not, the ancestry is that of the whole table."""
-    scores: list[SeedScore] = field(default_factory=list)
+    scores: Sequence[Row] = ()
     """What means, differences and p values of the rows were computed from."""
-    settings: list[Row] = field(default_factory=list)
+    settings: Sequence[Row] = ()
     """How the rows' runs were made: a row a setting, a column a run."""
 
 
@@ -173,17 +155,15 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> Explanation:
     Raises:
         DataError: as ``explain`` and ``rows_of``.
     """
-    whole = explain(path)
     rows = rows_of(path, cell).to_pylist()
-    settings = whole.record.settings if whole.record else {}
+    settings = artefact_record(path).settings
     agrees = agreement(rows, settings)
     chain = explain(path, agrees)
     below = [node for node in chain.nodes() if node is not chain and node.record]
-    agreeing = [node for node in below if node.record and agrees(node.record.wildcards)]
+    agreeing = [node.path for node in below if node.record and agrees(node.record.wildcards)]
     if not agreeing:
-        return Explanation(whole, rows)
-    files = {node.path: Path(node.path) for node in agreeing}
-    scores = scores_behind(rows, settings, files)
+        return Explanation(explain(path), rows)
+    scores = scores_behind(rows, settings, agreeing)
     return Explanation(chain, rows, True, scores, made_with(below, runs_of(rows)))
 
 
@@ -212,13 +192,8 @@ def made_into(name: str) -> list[Row]:
         DataError: if it is not an artefact and no record names it.
     """
     verifier = unchecked(studies_of([]))
-    path = name if is_outside(name) else artefact_at(name_of(name))
-    readers = {
-        reader
-        for reader, record in verifier.records.items()
-        if is_outside(path) and path in {given.path for given in record.inputs.values()}
-    }
-    found = readers.union(*map(verifier.made_from, readers or [path]))
+    path = name if is_outside(name) else artefact_of(name_of(name))
+    found = verifier.made_from(path)
     if not found and path not in verifier.records:
         raise DataError(
             f"{name}: no record names it. Name a file below results/, or a source as explain does."
@@ -261,7 +236,7 @@ def _parts(found: Explanation, *, full: bool) -> Iterator[Rows | str]:
     yield Rows("rows", _turned(found.rows))
     if found.rows and not found.narrowed:
         yield "no input's wildcards agree with these rows, so all inputs are shown"
-    yield Rows("scores", [score.as_row() for score in found.scores])
+    yield Rows("scores", found.scores)
     yield Rows("made with", found.settings)
     records = [node.record for node in found.chain.nodes() if node.record]
     labels = sorted({label for record in records for label in record.labels})

@@ -38,7 +38,7 @@ Files = Mapping[tuple[str, frozenset[str]], Path]
 
 def jobs_of(verifier: Verifier, study: str) -> list[Job]:
     """The finished jobs of ``study``."""
-    folder = verifier.inventory.root / "benchmarks" / Path(study).name
+    folder = Path("benchmarks", Path(study).name)
     named = ((file, file.relative_to(folder).with_suffix("").parts) for file in folder.rglob("*.tsv"))
     files = {(rule, frozenset(parts)): file for file, (rule, *parts) in named}
     found: dict[tuple[str, ...], Job] = {}

@@ -17,21 +17,23 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
+from pydantic import Field
 
 from workflow_scripts.audit.compare import Facts, compare
-from workflow_scripts.audit.disk import Inspection, collect, inspect_all
 from workflow_scripts.audit.lookup import check_file_place, made_on, name_of
 from workflow_scripts.audit.printing import Answer, Rows, rows_of
-from workflow_scripts.audit.varying import lasting
-from workflow_scripts.audit.verify import Verifier, studies_of
+from workflow_scripts.audit.varying import contents_hash
+from workflow_scripts.audit.verify import Verifier, checked, studies_of
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import RECORD_FILE, atomic, contents_of, identity_of
+from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.origin import processor
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.headings import headings_of
@@ -40,51 +42,55 @@ from workflow_scripts.reporting.layout import number
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""
 UNEXPLAINED = "nothing in its making differs: edited and sealed again, or its job does not repeat itself"
-_TABLES = ("artefacts", "contents", "settings", "code", "packages", "sources", "machine", "made_on")
-Locked = Mapping[str, Any]
+Hashes = dict[str, str]
 
 
-class Tree(NamedTuple):
-    """The artefacts of some studies."""
+class Lock(Settings):
+    """What a lock says of some studies."""
 
-    checksums: dict[str, str]
-    contents: dict[str, str]
-    """Artefact to the hash of what it holds besides its record, and besides what differs from run to run."""
-    records: dict[str, Record]
-    damaged: list[str]
-    missing: list[str]
-    """Artefacts that are gone, though others of the same jobs are there."""
-
-    def holds(self, path: str) -> bool:
-        """Whether an input is an artefact of this tree; else it is a source, from outside or from ``resources``."""
-        return not self.checksums.keys().isdisjoint({path, f"{path}/{RECORD_FILE}"})
-
-    def as_lock(self) -> dict[str, Any]:
-        """What a lock file holds."""
-        records = list(self.records.values())
-        given = [given for record in records for given in record.inputs.values()]
-        commits = {f"{record.origin.commit}{' (dirty)' * record.origin.dirty}" for record in records}
-        return {
-            "artefacts": self.checksums,
-            "contents": self.contents,
-            "settings": {name: settings_hash(record.settings) for name, record in self.records.items()},
-            "code": {path: sha for record in records for path, sha in record.meaning.items()},
-            "commits": sorted(commits),
-            "machine": machine(),
-            "made_on": {name: made_on(record.origin) for name, record in self.records.items()},
-            "packages": {name: version for record in records for name, version in record.packages.items()},
-            "printed": {name: printed(Path(name)) for name in self.records if _is_table(name)},
-            "sources": {used.path: used.sha256 for used in given if not self.holds(used.path)},
-        }
+    artefacts: Hashes
+    """Of whole files, records among them."""
+    contents: Hashes
+    """Of what each artefact holds besides its record, and besides what differs from run to run."""
+    settings: Hashes
+    code: Hashes
+    commits: list[str]
+    machine: Hashes
+    made_on: Hashes
+    packages: Hashes
+    printed: dict[str, Hashes] = Field(
+        default={},
+        description="Table to the means with the digits that are printed, by run and heading; gaps are left out.",
+    )
+    sources: Hashes
+    """From outside, and from ``resources``."""
 
 
-def printed(table: Path) -> dict[str, str]:
+def lock_of(verifier: Verifier) -> Lock:
+    """What there is to say of studies now; of what is damaged or missing nothing."""
+    records = verifier.records
+    given = [given for record in records.values() for given in record.inputs.values()]
+    origins = [record.origin for record in records.values()]
+    return Lock(
+        artefacts={name: str(verifier.inspections[name].checksum) for name in records},
+        contents={name: contents_hash(Path(name), record) for name, record in records.items()},
+        settings={name: settings_hash(record.settings) for name, record in records.items()},
+        code={path: sha for record in records.values() for path, sha in record.meaning.items()},
+        commits=sorted({f"{origin.commit}{' (dirty)' * origin.dirty}" for origin in origins}),
+        machine=machine(),
+        made_on={name: made_on(record.origin) for name, record in records.items()},
+        packages={name: version for record in records.values() for name, version in record.packages.items()},
+        printed={name: printed(Path(name)) for name in records if _is_table(name)},
+        sources={used.path: used.sha256 for used in given if used.path not in records},
+    )
+
+
+def printed(table: Path) -> Hashes:
     """The means of a table with the digits that are printed, by run and heading; gaps are left out."""
     digits = {column.heading: column.digits for column in headings_of(table).experiment.columns}
-    means = {f"{row['run']}, {row['heading']}": row for row in pq.read_table(table).to_pylist()}
     return {
-        name: number(row["mean"], digits[row["heading"]])
-        for name, row in means.items()
+        f"{row['run']}, {row['heading']}": number(row["mean"], digits[row["heading"]])
+        for row in pq.read_table(table).to_pylist()
         if row["mean"] is not None
     }
 
@@ -93,35 +99,7 @@ def _is_table(name: str) -> bool:
     return name.endswith(".parquet") and pq.read_schema(name).remove_metadata() == TABLE
 
 
-def read_tree(studies: Iterable[Path]) -> Tree:
-    """Read every artefact of ``studies`` once."""
-    studies = list(studies)
-    inventory = collect(studies)
-    inspections = inspect_all(inventory, advance=lambda _bytes: None)
-    verifier = Verifier(inventory, inspections, map(name_of, studies))
-    found = {name: one for name, one in sorted(inspections.items()) if _stands_alone(name, one)}
-    return Tree(
-        checksums={name: str(inspection.checksum) for name, inspection in found.items()},
-        contents={name: _contents(Path(name), inspection) for name, inspection in found.items()},
-        records={name: inspection.record for name, inspection in found.items() if inspection.record},
-        damaged=verifier.not_as_written(),
-        missing=verifier.missing_outputs(),
-    )
-
-
-def _stands_alone(name: str, inspection: Inspection) -> bool:
-    whole = inspection.checksum is not None and not inspection.damage
-    return whole and (inspection.record is not None or Path(name).name == RECORD_FILE)
-
-
-def _contents(path: Path, inspection: Inspection) -> str:
-    """Hash of what an artefact holds, computed again: what was sealed anew may claim another."""
-    if inspection.record is None:  # of another version of this pipeline
-        return inspection.identity
-    return identity_of(lasting(path, contents_of(path, inspection.record)), ())
-
-
-def machine() -> dict[str, str]:
+def machine() -> Hashes:
     """What of this machine may move the last digits of a number: processor, Python, operating system."""
     system = platform.system()
     return {"processor": processor(), "python": platform.python_version(), "system": system}
@@ -132,19 +110,18 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def lock(studies: Iterable[Path]) -> dict[str, Any]:
+def lock(studies: Iterable[Path]) -> Lock:
     """Checksums and contents of all artefacts of ``studies``, and the code, packages and sources in their records.
 
     Raises:
         DataError: if an artefact is damaged or gone, since a lock must not vouch for it.
     """
-    tree = read_tree(studies)
-    mend = "Run python -m workflow_scripts verify, repair it, and lock again."
-    if tree.damaged:
-        raise DataError(f"{tree.damaged[0]}: damaged. {mend}")
-    if tree.missing:
-        raise DataError(f"{tree.missing[0]}: missing, though its job's other files are there. {mend}")
-    return tree.as_lock()
+    verifier = checked(studies)
+    for name in (*verifier.not_as_written(), *verifier.missing_outputs()):
+        raise DataError(
+            f"{name}: damaged or missing. Run python -m workflow_scripts verify, repair it, and lock again."
+        )
+    return lock_of(verifier)
 
 
 # Checking
@@ -161,19 +138,80 @@ class LockDifference(NamedTuple):
 
 @dataclass
 class Comparison:
-    """A tree held against a lock."""
+    """A tree held against a lock: what of the lock is about the same studies."""
 
-    equal: int
-    """Artefacts with the contents that the lock names, whatever commit made them."""
-    differences: list[LockDifference] = field(default_factory=list)
-    other_records: int = 0
-    """Those of the equal ones whose records differ, as after an edit of code that changed no number."""
-    elsewhere: str = ""
-    """How this machine differs from the one that wrote the lock."""
-    numbers: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    """Printed numbers that differ, by run and heading: that of the lock, and that of the tree."""
-    compared: int = 0
-    """How many printed numbers were compared."""
+    was: Lock
+    now: Lock
+    records: Mapping[str, Record]
+    damaged: list[str]
+    wanted: set[str]
+    """Artefacts that the lock names."""
+
+    @property
+    def same(self) -> set[str]:
+        """Artefacts with the contents that the lock names, whatever commit made them."""
+        return {name for name in self.wanted if self.now.contents.get(name) == self.was.contents[name]}
+
+    @property
+    def other_records(self) -> int:
+        """Those of the equal ones whose records differ, as after an edit of code that changed no number."""
+        return sum(self.now.artefacts[name] != self.was.artefacts[name] for name in self.same)
+
+    @property
+    def elsewhere(self) -> str:
+        """How this machine differs from the one that wrote the lock."""
+        return _moved(self.was.machine, self.now.machine)
+
+    @property
+    def compared(self) -> Hashes:
+        """The printed numbers of the lock, by run and heading."""
+        return {cell: text for name in self.wanted for cell, text in self.was.printed.get(name, {}).items()}
+
+    @property
+    def numbers(self) -> dict[str, tuple[str, str | None]]:
+        """Printed numbers that differ: that of the lock, and that of the tree."""
+        now = {cell: text for cells in self.now.printed.values() for cell, text in cells.items()}
+        return {cell: (was, now.get(cell)) for cell, was in self.compared.items() if was != now.get(cell)}
+
+    @cached_property
+    def differences(self) -> list[LockDifference]:
+        """What is not as it should be."""
+        return sorted(self._differences())
+
+    def _differences(self) -> Iterator[LockDifference]:
+        changed = (self.wanted & self.records.keys()) - self.same
+        for name in self.damaged:
+            yield LockDifference(name, "damaged", "its checksum is broken; see verify")
+        for name in self.records.keys() - self.wanted:
+            yield LockDifference(name, "added", "not in the lock")
+        for name in self.wanted - {*self.records, *self.damaged}:
+            yield LockDifference(name, "removed", "in the lock alone")
+        for name in changed:
+            yield LockDifference(name, "changed", self._why(name, changed))
+
+    def _why(self, name: str, changed: set[str]) -> str:
+        """What in an artefact's making differs; inputs that differ are named, since they explain themselves."""
+        record = self.records[name]
+        found: dict[str, list[str]] = {}
+        for change in compare(*self._sides(name, record)):
+            versions = f" {change.a} -> {change.b}" if change.section == "package" else ""
+            found.setdefault(change.section, []).append(f"{change.key}{versions}")
+        if given := changed & {one.path for one in record.inputs.values()}:
+            found["made from"] = sorted(given)
+        reasons = [_few(section, keys) for section, keys in found.items()]
+        moved = _moved({"": str(self.was.made_on.get(name))}, {"": made_on(record.origin)})
+        return "; ".join(reasons) or moved or UNEXPLAINED
+
+    def _sides(self, name: str, record: Record) -> tuple[Facts, Facts]:
+        """What a lock and a record say of the same: a lock has settings as a hash, and of inputs sources alone."""
+        sources = {
+            one.path: one.sha256 for one in record.inputs.values() if one.path not in self.now.artefacts
+        }
+        now = {"code": record.meaning, "package": record.packages, "source": sources}
+        tables = {"code": self.was.code, "package": self.was.packages, "source": self.was.sources}
+        was = {section: {key: tables[section].get(key) for key in now[section]} for section in tables}
+        settings = self.was.settings.get(name), settings_hash(record.settings)
+        return {"settings": {"": settings[0]}, **was}, {"settings": {"": settings[1]}, **now}
 
 
 def check(studies: list[Path], file: Path) -> Comparison:
@@ -183,84 +221,23 @@ def check(studies: list[Path], file: Path) -> Comparison:
         DataError: if ``file`` is no lock.
     """
     locked = read_lock(file)
-    tree = read_tree(studies)
+    verifier = checked(studies)
     folders = tuple(f"{name_of(study)}/" for study in studies)
-    wanted = {name for name in locked["contents"] if name.startswith(folders)}
-    same = {name for name in wanted if tree.contents.get(name) == locked["contents"][name]}
-    was, now = (
-        {cell: text for name in wanted for cell, text in tables.get(name, {}).items()}
-        for tables in (locked.get("printed", {}), tree.as_lock()["printed"])
-    )
-    return Comparison(
-        equal=len(same),
-        numbers={cell: (was.get(cell), now.get(cell)) for cell in was if was[cell] != now.get(cell)},
-        compared=len(was),
-        differences=sorted(_differences(tree, locked, wanted, same)),
-        other_records=sum(tree.checksums[name] != locked["artefacts"][name] for name in same),
-        elsewhere=_moved(locked["machine"], machine()),
-    )
+    wanted = {name for name in locked.contents if name.startswith(folders)}
+    return Comparison(locked, lock_of(verifier), verifier.records, verifier.not_as_written(), wanted)
 
 
-def _differences(tree: Tree, locked: Locked, wanted: set[str], same: set[str]) -> Iterator[LockDifference]:
-    """What is not as it should be, of the artefacts that a lock names (``wanted``) and of others."""
-    changed = (wanted & tree.contents.keys()) - same
-    for name in tree.damaged:
-        yield LockDifference(name, "damaged", "its checksum is broken; see verify")
-    for name in tree.contents.keys() - wanted:
-        yield LockDifference(name, "added", "not in the lock")
-    for name in wanted - {*tree.contents, *tree.damaged}:
-        yield LockDifference(name, "removed", "in the lock alone")
-    for name in changed:
-        yield LockDifference(name, "changed", _why(name, tree, locked, changed))
-
-
-def read_lock(file: Path) -> dict[str, Any]:
+def read_lock(file: Path) -> Lock:
     """The content of a lock file.
 
     Raises:
         DataError: if it is missing or no lock that can be checked.
     """
-    write = "python -m workflow_scripts lock."
     try:
-        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        valid = all(isinstance(found[name], dict) for name in _TABLES)
-    except FileNotFoundError as error:
-        raise DataError(f"{file}: no such file. Write a lock: {write}") from error
-    except IsADirectoryError as error:
-        raise DataError(f"{file}: a folder. Name the lock's file after --check.") from error
-    except (ValueError, KeyError, TypeError):
-        valid = False
-    if not valid:
-        raise DataError(f"{file}: not a lock of this version. Write it anew: {write}")
-    return found
-
-
-def _why(name: str, tree: Tree, locked: Locked, changed: set[str]) -> str:
-    """What in an artefact's making differs; inputs that differ are named, since they explain themselves."""
-    record = tree.records.get(name)
-    if record is None:
-        return UNEXPLAINED
-    found: dict[str, list[str]] = {}
-    for change in compare(*_sides(name, record, tree, locked)):
-        versions = f" {change.a} -> {change.b}" if change.section == "package" else ""
-        found.setdefault(change.section, []).append(f"{change.key}{versions}")
-    given = {path for one in record.inputs.values() for path in (one.path, f"{one.path}/{RECORD_FILE}")}
-    found |= {"made from": sorted(given & changed)} if given & changed else {}
-    reasons = [_few(section, keys) for section, keys in found.items()]
-    elsewhere = _moved({"": locked["made_on"].get(name)}, {"": made_on(record.origin)})
-    return "; ".join(reasons) or elsewhere or UNEXPLAINED
-
-
-def _sides(name: str, record: Record, tree: Tree, locked: Locked) -> tuple[Facts, Facts]:
-    """What a lock and a record say of the same: a lock has settings as a hash, and nothing of inputs but sources."""
-    sources = {one.path: one.sha256 for one in record.inputs.values() if not tree.holds(one.path)}
-    now = {"code": record.meaning, "package": record.packages, "source": sources}
-    was = {
-        section: {key: locked[table].get(key) for key in now[section]}
-        for section, table in (("code", "code"), ("package", "packages"), ("source", "sources"))
-    }
-    settings = {"": locked["settings"].get(name)}, {"": settings_hash(record.settings)}
-    return {"settings": settings[0], **was}, {"settings": settings[1], **now}
+        return Lock.model_validate_json(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        found = error.strerror if isinstance(error, OSError) else "not a lock of this version"
+        raise DataError(f"{file}: {found}. Write a lock: python -m workflow_scripts lock.") from error
 
 
 def _few(what: str, names: list[str]) -> str:
@@ -268,7 +245,7 @@ def _few(what: str, names: list[str]) -> str:
     return f"{what} {names[0]}{more}".rstrip()
 
 
-def _moved(was: Mapping[str, str | None], now: Mapping[str, str]) -> str:
+def _moved(was: Hashes, now: Hashes) -> str:
     pairs = [f"{key} {was.get(key)} -> {now[key]}".strip() for key in now if was.get(key) != now[key]]
     return f"another machine: {', '.join(pairs)}" if pairs else ""
 
@@ -302,21 +279,21 @@ def answer(args: argparse.Namespace) -> Answer:
     check_file_place(args.to)
     content = lock(studies)
     with atomic(args.to) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
-    return Answer(f"{args.to}: {len(content['artefacts'])} artefacts")
+        temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
+    return Answer(f"{args.to}: {len(content.artefacts)} artefacts")
 
 
 def _in_short(found: Comparison, arguments: str) -> Answer:
     """Whether a tree gives the numbers of a lock, in one line."""
     details = f"`python -m workflow_scripts lock {arguments}` for details"
-    where = ", as on another processor" if found.elsewhere else ""
     if not found.differences:
-        said = f"As published: {found.equal} artefacts have the contents of the lock."
+        said = f"As published: {len(found.same)} artefacts have the contents of the lock."
     elif found.numbers or not found.compared:
         first = next((f", such as {cell}: {was} -> {now}" for cell, (was, now) in found.numbers.items()), "")
-        counted = f"{len(found.numbers)} of {found.compared} numbers" if found.compared else "artefacts"
+        counted = f"{len(found.numbers)} of {len(found.compared)} numbers" if found.compared else "artefacts"
         said = f"Not as published: {counted} differ{first}; {details}."
     else:
+        where = ", as on another processor" if found.elsewhere else ""
         said = f"Same numbers as published; bytes differ{where}: {details}."
     return Answer(said, not found.differences, data={"numbers": found.numbers})
 
@@ -324,8 +301,8 @@ def _in_short(found: Comparison, arguments: str) -> Answer:
 def _checked(found: Comparison, file: Path) -> Answer:
     records = f" ({found.other_records} with other records)" if found.other_records else ""
     return Answer(
-        f"{found.equal} artefacts as in {file}{records}, {len(found.differences)} not",
+        f"{len(found.same)} artefacts as in {file}{records}, {len(found.differences)} not",
         not found.differences,
         [Rows("differences", rows_of(found.differences)), *filter(None, [found.elsewhere])],
-        {"equal": found.equal, "other_records": found.other_records},
+        {"equal": len(found.same), "other_records": found.other_records},
     )

@@ -1,26 +1,19 @@
-"""Find artefacts and their records by path."""
+"""Find artefacts and their records by path. A model folder goes by the name of its record, as in other records."""
 
 import json
 import os
 import re
-from functools import cache
+from collections.abc import Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from workflow_scripts.errors import DataError, how_to_make
-from workflow_scripts.provenance.artefacts import (
-    OUTSIDE,
-    RECORD_FILE,
-    read_checksum,
-    read_record,
-    sealed_identity,
-)
+from workflow_scripts.provenance.artefacts import OUTSIDE, RECORD_FILE, read_record
 from workflow_scripts.provenance.key import job_key
 from workflow_scripts.provenance.origin import Origin
-from workflow_scripts.provenance.record import Record
+from workflow_scripts.provenance.record import Input, Record
 
-HERE = Path()
-"""Where snakemake ran, and every verb is asked."""
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
 
@@ -30,23 +23,24 @@ def is_outside(path: str) -> bool:
     return path.startswith(OUTSIDE)
 
 
-def name_of(path: str | Path, root: Path = HERE) -> str:
+def read_inside(record: Record) -> Iterator[Input]:
+    """The inputs of a record that are files of the pipeline."""
+    return (given for given in record.inputs.values() if not is_outside(given.path))
+
+
+def name_of(path: str | Path) -> str:
     """``path`` as records write it: relative to the folder where snakemake ran, links not followed."""
-    return Path(os.path.relpath(path, root)).as_posix()
+    return Path(os.path.relpath(path)).as_posix()
 
 
-@cache  # records name the same few paths many times
-def recorded_name(path: str, root: Path = HERE) -> str:
-    """A path from a record in normal form."""
-    return name_of(root / path, root)
+def _has_record(folder: str) -> bool:
+    return Path(folder, RECORD_FILE).is_file()
 
 
-def artefact_at(name: str, root: Path = HERE) -> str:
-    """The artefact that a file belongs to: its model folder if it is part of one, otherwise the file itself."""
-    for folder in (Path(name), *Path(name).parents):
-        if folder != Path() and (root / folder / RECORD_FILE).is_file():
-            return folder.as_posix()
-    return name
+def artefact_of(name: str, is_model: Callable[[str], bool] = _has_record) -> str:
+    """The file whose record tells of ``name``: that of the model folder which it is or is part of, or itself."""
+    folders = accumulate(name.split("/"), "{}/{}".format)
+    return next((f"{folder}/{RECORD_FILE}" for folder in folders if is_model(folder)), name)
 
 
 def check_place(place: Path) -> None:
@@ -73,16 +67,6 @@ def check_file_place(place: Path) -> None:
     check_place(place)
 
 
-def checksum_at(path: Path) -> str | None:
-    """The checksum stored in an artefact, without verifying it; None for any other file."""
-    return read_checksum(path / RECORD_FILE if path.is_dir() else path)
-
-
-def identity_at(path: Path) -> str | None:
-    """The identity stored in an artefact, without verifying it; None for any other file."""
-    return sealed_identity(path / RECORD_FILE if path.is_dir() else path)
-
-
 def record_at(path: Path) -> Record | None:
     """The record stored in an artefact; None for a file without one.
 
@@ -105,8 +89,8 @@ def record_at(path: Path) -> Record | None:
 
 def _fault(record: Record) -> str | None:
     """What makes a record unsafe to use: paths that lead out of the folder, control characters."""
-    inside = [given.path for given in record.inputs.values() if not is_outside(given.path)]
-    for name in (*inside, *record.outputs, *record.meaning, *record.files):
+    read = [given.path for given in read_inside(record)]
+    for name in (*read, *record.outputs, *record.meaning, *record.files):
         if Path(name).is_absolute() or ".." in Path(name).parts:
             return f"the path {name!r}"
     if not _RULE.fullmatch(record.rule):
@@ -133,8 +117,7 @@ def artefact_record(path: Path) -> Record:
     Raises:
         DataError: as ``record_at``, and if the file has no record.
     """
-    bare = path.is_dir() and not (path / RECORD_FILE).exists()
-    record = None if bare else record_at(path)
+    record = record_at(path)
     if record is None:
         raise DataError(
             f"{path}: not an artefact, since it has no record. Name a file or model folder below results/."

@@ -7,7 +7,6 @@ is not on this machine cannot be looked at; nothing is downloaded.
 
 import re
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
@@ -15,9 +14,8 @@ from typing import get_args
 from workflow_scripts.data.hub import Kind, snapshot
 from workflow_scripts.provenance.record import sha256_of
 
-_PACKAGE = re.compile(r"(\w+)(?:==[^/]+)?/(.+)")  # no dot: looking for a.b would import a
+_PACKAGE = re.compile(r"(?!__main__)(\w+)(?:==[^/]+)?/(.+)")  # no dot: looking for a.b would import a
 _HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})/(.+)")
-_THREADS = 2
 
 
 def hashes_of(sources: Iterable[str], data_root: Path | None) -> dict[str, str]:
@@ -27,18 +25,17 @@ def hashes_of(sources: Iterable[str], data_root: Path | None) -> dict[str, str]:
         sources: As records name them.
         data_root: Where ``local:`` files are; None where it is not known.
     """
-    places = {source: place for source in sources if (place := place_of(source, data_root))}
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return dict(zip(places, pool.map(sha256_of, places.values()), strict=True))
+    places = {source: place_of(source, data_root) for source in sources}
+    return {source: sha256_of(place) for source, place in places.items() if place}
 
 
 def place_of(source: str, data_root: Path | None) -> Path | None:
     """Where a source lies on this machine; None where it does not, or is no file."""
     kind, _, name = source.partition(":")
-    for root, path in _candidates(kind, name, data_root):
+    for folder, path in _candidates(kind, name, data_root):
         inside = not Path(path).is_absolute() and ".." not in Path(path).parts  # a record may be a stranger's
-        if inside and (root / path).is_file():
-            return root / path
+        if inside and (folder / path).is_file():
+            return folder / path
     return None
 
 
@@ -47,20 +44,9 @@ def _candidates(kind: str, name: str, data_root: Path | None) -> Iterator[tuple[
     if kind == "local" and data_root is not None:
         yield data_root, name
     elif kind == "package" and (found := _PACKAGE.fullmatch(name)):
-        yield from ((folder, found[2]) for folder in _package_folders(found[1]))
+        spec = find_spec(found[1])
+        if spec is not None and spec.origin is not None:
+            yield Path(spec.origin).parent, found[2]
     elif kind == "hub" and (found := _HUB.fullmatch(name)):
-        yield from ((folder, found[3]) for folder in _hub_folders(found[1], found[2]))
-
-
-def _package_folders(package: str) -> Iterator[Path]:
-    try:
-        spec = find_spec(package)
-    except ValueError:  # __main__, which has none where Python was started with -c
-        return
-    if spec is not None and spec.origin is not None:
-        yield Path(spec.origin).parent
-
-
-def _hub_folders(repository: str, revision: str) -> Iterator[Path]:
-    """Where the Hub's client keeps one commit of a model or dataset."""
-    yield from (snapshot(repository, revision, kind) for kind in get_args(Kind))
+        for held in get_args(Kind):  # the Hub's client keeps models and datasets apart
+            yield snapshot(found[1], found[2], held), found[3]

@@ -10,15 +10,16 @@ records. Exit code 1 if anything is stale or missing; --json names every artefac
 
 import argparse
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_scripts.audit.compare import HASHES, Change, compare, facts
-from workflow_scripts.audit.lookup import identity_at, is_outside, key_of, made_by
+from workflow_scripts.audit.lookup import is_outside, key_of, made_by
 from workflow_scripts.audit.printing import Answer, Row, Rows, rows_of
-from workflow_scripts.audit.verify import Verifier, unchecked
+from workflow_scripts.audit.verify import unchecked
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.planning.graph import Graph, Job, add_configfile, planned
+from workflow_scripts.provenance.artefacts import sealed_identity
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
@@ -33,17 +34,21 @@ class Staleness:
     """What the present configuration and code would change."""
 
     jobs: int
-    fresh: list[str] = field(default_factory=list)
-    stale: dict[str, list[Change]] = field(default_factory=dict)
+    asked: dict[str, str]
+    """Artefact to the job of this configuration that writes it."""
+    stale: dict[str, list[Change]]
     """Artefact to reasons of its own; none where it is stale by what it was made from."""
-    missing: list[str] = field(default_factory=list)
+    missing: list[str]
     """Files that a job would write and that do not exist."""
-    unasked: list[str] = field(default_factory=list)
+    unasked: list[str]
     """Artefacts of the same studies that no job of this configuration writes."""
-    behind: dict[str, set[str]] = field(default_factory=dict)
-    """Stale artefact or missing file to what was made from it."""
-    jobs_of: dict[str, str] = field(default_factory=dict)
-    """Stale artefact to its job."""
+    behind: dict[str, set[str]]
+    """Missing file, or stale artefact with reasons of its own, to what was made from it."""
+
+    @property
+    def fresh(self) -> list[str]:
+        """Artefacts that the present configuration and code would make alike."""
+        return [name for name in self.asked if name not in self.stale]
 
     @property
     def red(self) -> bool:
@@ -59,7 +64,7 @@ class Staleness:
         rows: list[Row] = []
         for cause, names in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
             behind = set().union(*(self.behind[name] for name in names)) - names
-            first, *more = sorted({self.jobs_of[name].partition("(")[0] for name in names})
+            first, *more = sorted({self.asked[name].partition("(")[0] for name in names})
             of = f"{first} and {len(more)} more" if more else first
             counts = {"of rule": of, "artefacts": len(names), "behind": len(behind)}
             rows.append(cause.as_row("was", "now") | counts)
@@ -85,29 +90,20 @@ def stale(graph: Graph) -> Staleness:
     if not names:
         raise ConfigError("this configuration runs no job. Give another one with --configfile.")
     verifier = unchecked(Path(name) for name in sorted(names) if Path(name).is_dir())
-    found = Staleness(jobs=len(graph.jobs), missing=sorted(file for file in made if not Path(file).exists()))
-    for name, record in verifier.records.items():
-        job = graph.writer(record)
-        if job is None:
-            found.unasked.append(name)
-        elif changes := reasons(record, job):
-            found.stale[name] = changes
-        else:
-            found.fresh.append(name)
-    _spread(found, verifier)
-    return found
-
-
-def _spread(found: Staleness, verifier: Verifier) -> None:
-    """Mark everything that was made from a stale or missing file as stale."""
-    known = {*found.fresh, *found.stale}
-    for cause in [*found.stale, *sorted({verifier.artefact_of(path) for path in found.missing})]:
-        found.behind[cause] = verifier.made_from(cause) & known
-    for name in sorted(set().union(*found.behind.values())):
-        found.stale.setdefault(name, [])
-        found.behind.setdefault(name, set())
-    found.fresh = [name for name in found.fresh if name not in found.stale]
-    found.jobs_of = {name: made_by(verifier.records[name]) for name in found.stale}
+    records = verifier.records
+    jobs = {name: job for name, record in records.items() if (job := graph.writer(record))}
+    own = {name: changes for name, job in jobs.items() if (changes := reasons(records[name], job))}
+    missing = sorted(file for file in made if not Path(file).exists())
+    behind = {name: verifier.made_from(name) & jobs.keys() for name in (*own, *missing)}
+    following = sorted(set().union(*behind.values()) - own.keys())
+    return Staleness(
+        jobs=len(graph.jobs),
+        asked={name: made_by(records[name]) for name in jobs},
+        stale=own | {name: [] for name in following},
+        missing=missing,
+        unasked=[name for name in records if name not in jobs],
+        behind=behind,
+    )
 
 
 def reasons(record: Record, job: Job) -> list[Change]:
@@ -139,7 +135,7 @@ def _as_planned(record: Record, job: Job) -> Record:
 def _identity(path: Path, was: dict[str, str]) -> str:
     if not path.exists():
         return was.get(path.as_posix(), "missing")
-    return identity_at(path) or sha256_of(path)
+    return sealed_identity(path) or sha256_of(path)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -154,8 +150,7 @@ def answer(args: argparse.Namespace) -> Answer:
     lines += [f"not asked for by this configuration: {path}" for path in found.unasked]
     verdict = f"{found.jobs} jobs: {len(found.fresh)} artefacts up to date, {len(found.stale)} stale, "
     each = {
-        name: {"job": found.jobs_of[name], "reasons": rows_of(changes)}
-        for name, changes in found.stale.items()
+        name: {"job": found.asked[name], "reasons": rows_of(changes)} for name, changes in found.stale.items()
     }
     return Answer(
         f"{verdict}{len(found.missing)} files missing",

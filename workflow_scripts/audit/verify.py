@@ -21,30 +21,26 @@ one that no commit holds, is said, and is no failure.
 
 import argparse
 import json
-import os
 import shlex
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from workflow_scripts.audit.disk import (
-    Damage,
-    Inspection,
-    Inventory,
-    collect,
-    inspect,
-    inspect_all,
-    inspect_unhashed,
+from workflow_scripts.audit.disk import Damage, Inspection, Inventory, collect, inspect, inspect_all
+from workflow_scripts.audit.lookup import (
+    artefact_of,
+    is_outside,
+    key_of,
+    name_of,
+    read_inside,
+    record_at,
 )
-from workflow_scripts.audit.lookup import HERE, is_outside, key_of, name_of, record_at, recorded_name
 from workflow_scripts.audit.printing import Answer, Rows, rows_of
 from workflow_scripts.audit.sources import hashes_of
 from workflow_scripts.data.sources import data_root
@@ -59,7 +55,8 @@ Kind = Literal["changed", "truncated", "missing", "foreign", "stale", "unlabelle
 Todo = Literal["delete", "rerun", "restore"]
 
 REPORT = "report.html"
-_MADE_BY_RULES = ("results", "benchmarks")
+_RESULTS = Path("results")
+_MADE_BY_RULES = (_RESULTS.name, "benchmarks")
 
 
 class Finding(NamedTuple):
@@ -76,16 +73,9 @@ class Finding(NamedTuple):
     """Number of artefacts made from it, directly or indirectly."""
 
 
-class OtherCode(NamedTuple):
-    """An artefact, and the files of its code that have changed since it was made."""
-
-    path: str
-    files: tuple[str, ...]
-
-
 @dataclass
 class Outcome:
-    """What ``verify`` found; paths are relative to the root."""
+    """What ``verify`` found; paths are relative to the working directory."""
 
     studies: list[str]
     artefacts: int
@@ -94,118 +84,74 @@ class Outcome:
     """Number of sources outside the pipeline that records name."""
     not_at_hand: list[str]
     """Those of them that are no files on this machine, so that they could not be hashed again."""
-    checkpoints: int
-    """Number of complete checkpoints of unfinished training, damaged ones included."""
-    tasks: int
-    """Number of tables of finished tasks of evaluations, damaged ones included."""
-    checkpoint_files: int
-    checkpoint_bytes: int
-    findings: list[Finding] = field(default_factory=list)
-    other_code: list[OtherCode] = field(default_factory=list)
-
-    uncommitted: int = 0
-    """Number of artefacts that were made by code with changes that no commit holds."""
+    findings: list[Finding]
+    notes: list[str]
+    """What is no fault."""
 
 
-def studies_of(named: Iterable[Path], root: Path = HERE) -> list[Path]:
+def studies_of(named: Iterable[Path]) -> list[Path]:
     """The folders to audit: those that are named, or all below ``results`` if none or ``results`` itself is named.
 
     Raises:
         DataError: if there is none, since nothing to check does not mean that nothing is wrong.
     """
-    results = root / "results"
     studies: list[Path] = []
-    for folder in list(named) or [results]:
+    for folder in list(named) or [_RESULTS]:
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder. Run the pipeline first: snakemake.")
-        is_all = folder.resolve() == results.resolve()
+        is_all = folder.resolve() == _RESULTS.resolve()
         studies += sorted(path for path in folder.iterdir() if path.is_dir()) if is_all else [folder]
     if not studies:
-        raise DataError(f"{results}: no study in this folder. Run the pipeline first: snakemake.")
+        raise DataError(f"{_RESULTS}: no study in this folder. Run the pipeline first: snakemake.")
     return studies
 
 
 class Verifier:
     """Compares records with the files that were found.
 
-    Artefacts are named by their path: that of the folder for a model folder, that of the file for all others.
+    An artefact goes by the name of the file that holds its record.
     """
 
     def __init__(
-        self, inventory: Inventory, inspections: Mapping[str, Inspection], studies: Iterable[str]
+        self, inventory: Inventory, inspections: Mapping[str, Inspection], studies: Iterable[Path]
     ) -> None:
         self.inventory = inventory
         self.inspections = inspections
-        self.studies = list(studies)
-        self._elsewhere: dict[str, str | DataError] = {}
+        self.studies = [name_of(study) for study in studies]
 
     def artefact_of(self, path: str) -> str:
-        """The name of the artefact that ``path`` is or is part of."""
-        if path.endswith(f"/{RECORD_FILE}"):
-            return path.removesuffix(f"/{RECORD_FILE}")
-        return path if path in self.inventory.models else self.inventory.model_of(path) or path
+        """The artefact that ``path`` is or is part of, whether or not its record is there."""
+        return artefact_of(path, self._models.__contains__)
 
     @cached_property
     def records(self) -> dict[str, Record]:
         """Artefact to record, for records in intact files."""
-        found = [(name, inspection.record) for name, inspection in sorted(self.inspections.items())]
-        return {self.artefact_of(name): record for name, record in found if record is not None}
-
-    @cached_property
-    def inputs(self) -> dict[str, dict[str, str]]:
-        """Artefact to its inputs inside the pipeline, with the hash that each had."""
-        return {
-            name: {
-                recorded_name(given.path, self.inventory.root): given.sha256
-                for given in record.inputs.values()
-                if not is_outside(given.path)
-            }
-            for name, record in self.records.items()
-        }
-
-    @cached_property
-    def outputs(self) -> dict[str, list[str]]:
-        """Artefact to everything that its job wrote."""
-        records = self.records.items()
-        return {
-            name: [recorded_name(path, self.inventory.root) for path in record.outputs]
-            for name, record in records
-        }
-
-    @cached_property
-    def models(self) -> set[str]:
-        """Model folders, existing or missing, known from their own records or those of other artefacts."""
-        paths = [path for name in self.records for path in (*self.inputs[name], *self.outputs[name])]
-        return self.inventory.models | {
-            self.artefact_of(path) for path in paths if Path(path).name == RECORD_FILE
-        }
+        return {name: one.record for name, one in sorted(self.inspections.items()) if one.record}
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
-        """Artefact, existing or missing, to those whose records list it as an input or output."""
+        """Artefact or other file, existing or missing, to the artefacts whose records list it."""
         found = defaultdict(list)
-        for name in self.records:
-            for unit in {self.artefact_of(path) for path in (*self.inputs[name], *self.outputs[name])}:
-                found[unit].append(name)
+        for name, record in self.records.items():
+            for path in {*(given.path for given in read_inside(record)), *record.outputs}:
+                found[path].append(name)
         return dict(found)
+
+    @cached_property
+    def _models(self) -> set[str]:
+        listed = {path.removesuffix(f"/{RECORD_FILE}") for path in self.listed if path.endswith(RECORD_FILE)}
+        return self.inventory.models | listed
 
     @cached_property
     def damage(self) -> dict[str, Damage]:
         """Files that are not as they were written, by their checksums."""
         expected = {*self.listed, *(f"{study}/{REPORT}" for study in self.studies)}
-        found: dict[str, Damage] = {
-            name: inspection.damage for name, inspection in self.inspections.items() if inspection.damage
+        lost: dict[str, Damage] = {  # complete, but rewritten by something else
+            name: "changed"
+            for name in expected & self.inspections.keys()
+            if self.inspections[name].checksum is None and Path(name).suffix in CHECKSUMMED_SUFFIXES
         }
-        for name, inspection in self.inspections.items():
-            part = self.inventory.model_of(name) is not None
-            if (
-                name in expected
-                and inspection.checksum is None
-                and Path(name).suffix in CHECKSUMMED_SUFFIXES
-                and not part
-            ):
-                found.setdefault(name, "changed")  # complete, but rewritten by something else
-        return found
+        return lost | {name: one.damage for name, one in self.inspections.items() if one.damage}
 
     def not_as_written(self) -> list[str]:
         """Files for which nobody may vouch: by their checksums, or by the record of the model folder they are in."""
@@ -213,248 +159,178 @@ class Verifier:
 
     def missing_outputs(self) -> list[str]:
         """Artefacts that were made together with others which are there."""
-        every = {path for name in self.records for path in self.outputs[name]}
-        return sorted(path for path in every if not (self.inventory.root / path).exists())
+        every = {path for record in self.records.values() for path in record.outputs}
+        return sorted(path for path in every if not Path(path).exists())
 
     def findings(self) -> list[Finding]:
         """Everything that is wrong, sorted by path; one finding for each path and reason."""
         found = {*self._files(), *self._parts_of_models(), *self._missing()}
         for name, record in self.records.items():
-            found.update(self._place(name), self._key(name, record))
-            found.update(self._inputs(name, record), self._siblings(name, record))
-        found.update(self._damage_elsewhere())
+            found.update(self._of_record(name, record))
+            for given in read_inside(record):
+                found.update(self._of_input(name, record, given))
         return [finding._replace(affects=len(self.made_from(finding.path))) for finding in sorted(found)]
 
     # Each file on its own
 
     def _files(self) -> Iterator[Finding]:
-        for name in self.inventory.leftovers:
-            yield _foreign(name, "left behind by a job that was killed, or being written")
-        for name in self.inventory.anomalies:
-            yield _foreign(name, "neither a file nor a folder; perhaps a broken link")
-        for name, inspection in self.inspections.items():
+        for name, what in self.inventory.strays.items():
+            yield _foreign(name, what)
+        for name, one in self.inspections.items():
             if name in self.damage:
-                known = inspection.checksum
-                checksum = f"checksum {known[:12]} does not match" if known else "its checksum is gone"
-                yield self._to_remake(name, self.damage[name], checksum)
-            elif inspection.checksum is None:
-                if not self._is_accounted_for(name):
-                    yield _foreign(name, "no checksum, and no record lists it")
-            elif inspection.record is None and self.inventory.model_of(name) is None:
+                checksum = f"checksum {one.checksum[:12]} does not match" if one.checksum else None
+                yield self._to_remake(name, self.damage[name], checksum or "its checksum is gone")
+            elif self.artefact_of(name) != name:
+                continue  # a part of a model
+            elif one.checksum is None and name not in self.listed:
+                yield _foreign(name, "no checksum, and no record lists it")
+            elif one.checksum and one.record is None:
                 yield _foreign(name, "has a checksum, but no record that can be read")
 
-    def _is_accounted_for(self, name: str) -> bool:
-        """Whether a file without a checksum is part of a model folder or listed by a record."""
-        folders = {
-            folder.as_posix() for folder in Path(name).parents
-        }  # one may be a model that lost its record
-        return self.inventory.model_of(name) is not None or bool({name, *folders} & self.listed.keys())
-
     def _parts_of_models(self) -> Iterator[Finding]:
-        for folder in self.inventory.models & self.records.keys():
-            recorded = self.records[folder].files
-            dropped = self.inventory.dropped
-            names = [name for name in self.inventory.parts[folder] if Path(name).name != RECORD_FILE]
-            found = {os.path.relpath(name, folder): self.inspections[name].sha256 for name in names}
-            for part in recorded.keys() | found.keys():
-                path = f"{folder}/{part}"
-                if part not in found and dropped.get(path) == recorded[part]:
-                    continue
-                if part not in found:
-                    yield self._to_remake(path, "missing", f"{RECORD_FILE} lists it")
-                elif part not in recorded:
+        parts: dict[str, dict[str, str]] = defaultdict(dict)
+        for name, one in self.inspections.items():
+            if (artefact := self.artefact_of(name)) != name:
+                parts[artefact][name] = one.identity
+        for artefact, record in self.records.items():
+            folder = artefact.removesuffix(RECORD_FILE)
+            recorded = {f"{folder}{part}": sha256 for part, sha256 in record.files.items()}
+            for path in recorded.keys() | parts[artefact].keys():
+                was, now = recorded.get(path), parts[artefact].get(path)
+                if was is None:
                     yield _foreign(path, f"{RECORD_FILE} does not list it")
-                elif found[part] != recorded[part]:
-                    hashes = f"sha256 {str(found[part])[:12]}; {RECORD_FILE} says {recorded[part][:12]}"
-                    yield self._to_remake(
-                        path, "changed" if self.inventory.sizes[path] else "truncated", hashes
-                    )
+                elif now is None and self.inventory.dropped.get(path) != was:
+                    yield self._to_remake(path, "missing", f"{RECORD_FILE} lists it")
+                elif now and now != was:
+                    kind: Kind = "changed" if self.inventory.sizes[path] else "truncated"
+                    yield self._to_remake(path, kind, f"sha256 {now[:12]}; {RECORD_FILE} says {was[:12]}")
 
     def _to_remake(self, path: str, kind: Kind, found: str) -> Finding:
         """A finding about a file that its job should make again; below results/ and benchmarks/, every file has one."""
-        if Path(path).parts[0] not in _MADE_BY_RULES:
-            return Finding(path, kind, found, "restore", path)
-        unit = self.artefact_of(path)
-        return Finding(path, kind, found, "rerun", f"{unit}/{RECORD_FILE}" if unit in self.models else path)
+        is_made = Path(path).parts[0] in _MADE_BY_RULES
+        return Finding(path, kind, found, "rerun" if is_made else "restore", self.artefact_of(path))
 
     # Files that should exist
 
     def _missing(self) -> Iterator[Finding]:
-        whole = [study for study in self.studies if Path(study).parent == Path("results")]
+        whole = [study for study in self.studies if Path(study).parent == _RESULTS]
         for report in (f"{study}/{REPORT}" for study in whole):
             if report not in self.inspections:
                 yield self._to_remake(report, "missing", "the study is unfinished: this is its last artefact")
         for path, names in self.listed.items():
-            place = self.inventory.root / path
-            rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            if place.is_dir() and not (place / RECORD_FILE).exists():
-                yield self._to_remake(f"{path}/{RECORD_FILE}", "missing", f"listed by {min(names)}{rest}")
-            elif not place.exists():
+            if not Path(path).exists():
+                rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
                 yield self._to_remake(path, "missing", f"listed by {min(names)}{rest}")
 
     # Comparisons between records
 
-    def _place(self, name: str) -> Iterator[Finding]:
-        if name not in map(self.artefact_of, self.outputs[name]):
-            where = ", ".join(self.outputs[name]) or "no file"
+    def _of_record(self, name: str, record: Record) -> Iterator[Finding]:
+        if name not in record.outputs:
+            where = ", ".join(record.outputs) or "no file"
             yield _foreign(name, f"copied or moved: its record belongs to {where}")
-
-    def _key(self, name: str, record: Record) -> Iterator[Finding]:
         if key_of(record) != record.key:
             altered = "its record was altered and sealed anew: its key is not that of what the record says"
             yield self._to_remake(name, "changed", altered)
-
-    def _inputs(self, name: str, record: Record) -> Iterator[Finding]:
-        for path, was in self.inputs[name].items():
-            now = self._identity(path)
-            if isinstance(now, DataError):
-                continue  # missing or damaged, which is a finding of its own
-            if now != was:
-                found = f"made from another version of {path}: its hash was {was[:12]}, now {now[:12]}"
-                yield self._to_remake(name, "stale", found)
-            given = self._record_of(path)
-            hidden = sorted(set(given.labels) - set(record.labels)) if given else []
-            if hidden:
-                yield self._to_remake(
-                    name, "unlabelled", f"lacks {', '.join(map(repr, hidden))} of its input {path}"
-                )
-
-    def _identity(self, path: str) -> str | DataError:
-        """The hash of an input as a job would record it now."""
-        file = f"{path}/{RECORD_FILE}" if path in self.inventory.models else path
-        if file in self.damage or not (self.inventory.root / path).exists():
-            return DataError(path)
-        if file in self.inspections:
-            return self.inspections[file].identity
-        if path not in self._elsewhere:
-            try:
-                self._elsewhere[path] = identity(self.inventory.root / path)
-            except DataError as error:
-                self._elsewhere[path] = error
-        return self._elsewhere[path]
-
-    def _record_of(self, path: str) -> Record | None:
-        if path in self._elsewhere:
-            return record_at(self.inventory.root / path)
-        return self.records.get(self.artefact_of(path))
-
-    def _siblings(self, name: str, record: Record) -> Iterator[Finding]:
-        for sibling in map(self.artefact_of, self.outputs[name]):
+        for sibling in record.outputs:
             other = self.records.get(sibling)
-            if other is not None and name < sibling and _job(other) != _job(record):
+            if other and name < sibling and (other.key, other.inputs) != (record.key, record.inputs):
                 yield self._to_remake(name, "stale", f"{sibling} is of another run of {record.rule}")
 
-    # Files outside the studies
+    def _of_input(self, name: str, record: Record, given: Input) -> Iterator[Finding]:
+        path = given.path
+        if path in self.damage or not Path(path).exists():
+            return  # which is a finding of its own
+        try:
+            if path in self.inspections:
+                now, source = self.inspections[path].identity, self.records.get(path)
+            else:  # outside the studies
+                now, source = identity(Path(path)), record_at(Path(path))
+        except DataError as error:
+            yield self._to_remake(path, "changed", str(error))
+            return
+        if now != given.sha256:
+            found = f"made from another version of {path}: its hash was {given.sha256[:12]}, now {now[:12]}"
+            yield self._to_remake(name, "stale", found)
+        if hidden := sorted(set(source.labels if source else ()) - set(record.labels)):
+            lacks = f"lacks {', '.join(map(repr, hidden))} of its input {path}"
+            yield self._to_remake(name, "unlabelled", lacks)
 
-    def _damage_elsewhere(self) -> Iterator[Finding]:
-        for path, error in self._elsewhere.items():
-            place = self.inventory.root / path
-            no_model = place.is_dir() and not (place / RECORD_FILE).exists()  # which is reported as missing
-            if isinstance(error, DataError) and not no_model:
-                yield self._to_remake(path, "changed", str(error))
+    # What was made from what
 
     def behind(self, path: str) -> set[str]:
         """The artefact that ``path`` belongs to, and all that it was made from, directly or indirectly."""
-        found: set[str] = set()
-        pending = {self.artefact_of(path)}
-        while pending:
-            found |= pending
-            read = {self.artefact_of(given) for name in pending for given in self.inputs[name]}
-            pending = (read & self.records.keys()) - found
-        return found
+        start = self.artefact_of(path)
+        return {start} | _reached(
+            start, lambda name: {one.path for one in read_inside(self.records[name])} & self.records.keys()
+        )
 
     def made_from(self, path: str) -> set[str]:
-        """Every artefact made from ``path``, directly or indirectly."""
-        found: set[str] = set()
-        pending = [self.artefact_of(path)]
-        while pending:
-            new = self._readers.get(pending.pop(), set()) - found
-            found |= new
-            pending.extend(new)
-        return found
+        """Every artefact made from ``path``, a file or a source as records name it, directly or indirectly."""
+        return _reached(self.artefact_of(path), lambda name: self.readers.get(name, set()))
 
     @cached_property
-    def _readers(self) -> dict[str, set[str]]:
+    def readers(self) -> dict[str, set[str]]:
+        """File or source to the artefacts that were made from it directly."""
         readers = defaultdict(set)
-        for name, inputs in self.inputs.items():
-            for path in inputs:
-                readers[self.artefact_of(path)].add(name)
+        for name, record in self.records.items():
+            for given in record.inputs.values():
+                readers[given.path].add(name)
         return dict(readers)
+
+
+def _reached(start: str, step: Callable[[str], set[str]]) -> set[str]:
+    """All that is reached from ``start`` by any number of steps."""
+    found: set[str] = set()
+    pending = {start}
+    while pending:
+        pending = set().union(*map(step, pending)) - found
+        found |= pending
+    return found
 
 
 def _foreign(path: str, found: str) -> Finding:
     return Finding(path, "foreign", found, "delete", path)
 
 
-def _job(record: Record) -> tuple[str, dict[str, Input]]:
-    """What all outputs of one run of a job share: its key and inputs, sources from outside among them."""
-    return record.key, record.inputs
-
-
-def other_code(records: Mapping[str, Record]) -> list[OtherCode]:
-    """Artefacts made by other versions of the project's files than the present ones."""
-    present = cache(meaning_now)
-    differing = {
-        name: tuple(sorted(file for file, was in record.meaning.items() if present(file) != was))
-        for name, record in sorted(records.items())
-    }
-    return [OtherCode(name, files) for name, files in differing.items() if files]
-
-
-def damaged_checkpoints(inventory: Inventory) -> tuple[int, list[Finding]]:
-    """The number of complete checkpoints, and those that are not as they were written.
-
-    One without a manifest was being written when its training was killed: that is no damage, and training passes over
-    it.
-    """
-    complete = [name for name in inventory.checkpoints if (inventory.root / name / MANIFEST).exists()]
-    findings = []
-    for name in complete:
-        manifest = read_manifest(inventory.root / name)
-        damaged = damaged_file(inventory.root / name, manifest) if manifest else MANIFEST
+def damaged_work(inventory: Inventory) -> Iterator[Finding]:
+    """Checkpoints and finished tasks that are not as they were written."""
+    for name in inventory.checkpoints:
+        manifest = read_manifest(Path(name))
+        damaged = damaged_file(Path(name), manifest) if manifest else MANIFEST
         if damaged is not None:
-            kind: Kind = "changed" if (inventory.root / name / damaged).exists() else "missing"
+            kind: Kind = "changed" if Path(name, damaged).exists() else "missing"
             found = (
                 "not as this checkpoint was written: training would go on from the one before, or begin anew"
             )
-            findings.append(Finding(f"{name}/{damaged}", kind, found, "delete", name))
-    return len(complete), findings
+            yield Finding(f"{name}/{damaged}", kind, found, "delete", name)
+    for name in inventory.tasks:
+        task = inspect(Path(name))
+        if task.damage or task.checksum is None:
+            found = "not as this task was written: its evaluation would take it again"
+            yield Finding(name, task.damage or "foreign", found, "delete", name)
 
 
-def damaged_tasks(inventory: Inventory) -> list[Finding]:
-    """Tables of finished tasks that are not as they were written."""
-    found = "not as this task was written: its evaluation would take it again"
-    kinds = {name: inspect(inventory.root / name, part_of_model=False) for name in inventory.tasks}
-    return [
-        Finding(name, inspection.damage or "foreign", found, "delete", name)
-        for name, inspection in kinds.items()
-        if inspection.damage or inspection.checksum is None
-    ]
-
-
-def changed_sources(verifier: Verifier, present: Mapping[str, str]) -> list[Finding]:
+def changed_sources(verifier: Verifier, present: Mapping[str, str]) -> Iterator[Finding]:
     """Sources from outside the pipeline that are not the ones artefacts were made from.
 
     Args:
         verifier: The artefacts.
         present: Source to its sha256 now; those that are not in it could not be looked at.
     """
-    readers: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for name, record in verifier.records.items():
-        for given in record.inputs.values():
-            if present.get(given.path, given.sha256) != given.sha256:
-                readers[given.path, given.sha256].add(name)
-    findings = []
-    for (source, was), names in sorted(readers.items()):
-        found = f"sha256 {present[source][:12]}; read by {min(names)} as {was[:12]}"
-        affected = names.union(*map(verifier.made_from, names))
-        reader = min(names)
-        is_read_anew = _leaves_open(verifier.records[reader], was)
-        todo: Todo = "rerun" if is_read_anew else "restore"
-        file = f"{reader}/{RECORD_FILE}" if reader in verifier.models else reader
-        target = file if is_read_anew else source
-        findings.append(Finding(source, "changed", found, todo, target, len(affected)))
-    return findings
+    for source, now in present.items():
+        read = {
+            name: given.sha256
+            for name in verifier.readers[source]
+            for given in verifier.records[name].inputs.values()
+            if given.path == source and given.sha256 != now
+        }
+        for reader in sorted(read)[:1]:
+            was = read[reader]
+            found = f"sha256 {now[:12]}; read by {reader} as {was[:12]}"
+            is_read_anew = _leaves_open(verifier.records[reader], was)
+            todo: Todo = "rerun" if is_read_anew else "restore"
+            target = reader if is_read_anew else source
+            yield Finding(source, "changed", found, todo, target, len(verifier.made_from(source)))
 
 
 def _leaves_open(record: Record, sha256: str) -> bool:
@@ -463,40 +339,19 @@ def _leaves_open(record: Record, sha256: str) -> bool:
     return "source" in record.settings and sha256 not in json.dumps(settings)
 
 
-def outcome_of(verifier: Verifier, data_root: Path | None) -> Outcome:
-    """Everything that ``verify`` reports."""
-    inventory, records = verifier.inventory, verifier.records
-    given = [given.path for record in records.values() for given in record.inputs.values()]
-    outside = {path for path in given if is_outside(path)}
-    present = hashes_of(sorted(outside), data_root)
-    checkpoints, damaged = damaged_checkpoints(inventory)
-    return Outcome(
-        studies=verifier.studies,
-        artefacts=len(records.keys() | {verifier.artefact_of(name) for name in verifier.damage}),
-        bytes=sum(inventory.sizes.values()),
-        outside=len(outside),
-        not_at_hand=sorted(outside - present.keys()),
-        checkpoints=checkpoints,
-        tasks=len(inventory.tasks),
-        checkpoint_files=inventory.checkpoint_files,
-        checkpoint_bytes=inventory.checkpoint_bytes,
-        findings=[
-            *verifier.findings(),
-            *damaged,
-            *damaged_tasks(inventory),
-            *changed_sources(verifier, present),
-        ],
-        other_code=other_code(records),
-        uncommitted=sum(record.origin.dirty for record in records.values()),
-    )
-
-
-def unchecked(studies: Iterable[Path], root: Path = HERE) -> Verifier:
+def unchecked(studies: Iterable[Path]) -> Verifier:
     """All records below ``studies`` and how they are connected; no file is hashed, so damage goes unnoticed."""
     studies = list(studies)
-    inventory = collect(studies, root)
-    inspections = {name: inspect_unhashed(root / name) for name in inventory.sizes}
-    return Verifier(inventory, inspections, [name_of(study, root) for study in studies])
+    inventory = collect(studies)
+    inspections = {name: inspect(Path(name), hashing=False) for name in inventory.sizes}
+    return Verifier(inventory, inspections, studies)
+
+
+def checked(studies: Iterable[Path], *, show_progress: bool = False) -> Verifier:
+    """All records below ``studies``, every file hashed."""
+    studies = list(studies)
+    inventory = collect(studies)
+    return Verifier(inventory, inspect_all(inventory, show_progress=show_progress), studies)
 
 
 def verify(studies: list[Path], *, data_root: Path | None = None, show_progress: bool = False) -> Outcome:
@@ -507,13 +362,38 @@ def verify(studies: list[Path], *, data_root: Path | None = None, show_progress:
         data_root: Where local sources are; None leaves them out.
         show_progress: Whether to draw a bar on standard error.
     """
-    inventory = collect(studies)
-    columns = (TextColumn("hashing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not show_progress)
-    with bar:
-        task = bar.add_task("hashing", total=sum(inventory.sizes.values()))
-        inspections = inspect_all(inventory, lambda size: bar.advance(task, size))
-    return outcome_of(Verifier(inventory, inspections, map(name_of, studies)), data_root)
+    verifier = checked(studies, show_progress=show_progress)
+    outside = sorted(source for source in verifier.readers if is_outside(source))
+    present = hashes_of(outside, data_root)
+    work, sources = damaged_work(verifier.inventory), changed_sources(verifier, present)
+    not_at_hand = [source for source in outside if source not in present]
+    return Outcome(
+        studies=verifier.studies,
+        artefacts=len(verifier.records.keys() | set(map(verifier.artefact_of, verifier.damage))),
+        bytes=sum(verifier.inventory.sizes.values()),
+        outside=len(outside),
+        not_at_hand=not_at_hand,
+        findings=[*verifier.findings(), *work, *sources],
+        notes=[*_notes(verifier, not_at_hand)],
+    )
+
+
+def _notes(verifier: Verifier, not_at_hand: list[str]) -> Iterator[str]:
+    inventory, records = verifier.inventory, verifier.records.values()
+    changed = (
+        [file for file, was in record.meaning.items() if meaning_now(file) != was] for record in records
+    )
+    for files, count in Counter(", ".join(sorted(files)) for files in changed).most_common():
+        if files:
+            yield f"made by other code: {count} artefacts; changed since: {files}"
+    if uncommitted := sum(record.origin.dirty for record in records):
+        yield f"made by code that was not committed: {uncommitted} artefacts"
+    if inventory.checkpoints:
+        yield f"unfinished training: {len(inventory.checkpoints)} complete checkpoints"
+    if inventory.tasks:
+        yield f"finished tasks, for evaluations to go on from: {len(inventory.tasks)} tables"
+    if not_at_hand:
+        yield f"not on this machine: {', '.join(not_at_hand)}"
 
 
 # The verb
@@ -538,25 +418,9 @@ def answer(args: argparse.Namespace) -> Answer:
         f"from {outcome.outside} outside sources, {outcome.outside - len(outcome.not_at_hand)} of them hashed "
         f"again: {said}",
         not outcome.findings,
-        [Rows("findings", rows_of(outcome.findings)), *commands(outcome.findings), *_notes(outcome)],
-        {"artefacts": outcome.artefacts, "not_at_hand": outcome.not_at_hand, "tasks": outcome.tasks},
+        [Rows("findings", rows_of(outcome.findings)), *commands(outcome.findings), *outcome.notes],
+        {"artefacts": outcome.artefacts, "not_at_hand": outcome.not_at_hand},
     )
-
-
-def _notes(outcome: Outcome) -> Iterator[str]:
-    """What is no fault."""
-    for files, count in Counter(other.files for other in outcome.other_code).most_common():
-        yield f"made by other code: {count} artefacts; changed since: {', '.join(files)}"
-    if outcome.uncommitted:
-        yield f"made by code that was not committed: {outcome.uncommitted} artefacts"
-    if outcome.checkpoint_files:
-        size = decimal(outcome.checkpoint_bytes)
-        counted = f"{outcome.checkpoints} complete checkpoints, {size} in {outcome.checkpoint_files} files"
-        yield f"unfinished training: {counted}"
-    if outcome.tasks:
-        yield f"finished tasks, for evaluations to go on from: {outcome.tasks} tables"
-    if outcome.not_at_hand:
-        yield f"not on this machine: {', '.join(outcome.not_at_hand)}"
 
 
 def commands(findings: Iterable[Finding]) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.unit.audit.conftest import flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.audit.compare import ABSENT, Change, compare, facts
 from workflow_scripts.audit.diff import contents_equal, diff
@@ -16,34 +17,32 @@ STUDY = "results/study"
 SCORES = Path(STUDY, "scores/sts/suite")
 
 
-def sections(found):
-    return [(change.section, change.key) for change in found.changes]
+def sections(step):
+    return [(change.section, change.key) for change in step.changes]
 
 
 def test_an_artefact_does_not_differ_from_itself_or_its_copy(root):
-    table = Path(STUDY, "tables/main.parquet")
+    table, model = Path(STUDY, "tables/main.parquet"), Path(STUDY, "runs/plain/seed1/model")
     copy = Path(shutil.copy(table, Path(STUDY, "tables/copy.parquet")))
-    assert diff(table, table).none
-    assert diff(table, copy).none
-    assert diff(Path(STUDY, "runs/plain/seed1/model"), Path(STUDY, "runs/plain/seed1/model/record.json")).none
+    for a, b in ((table, table), (table, copy), (model, model / "record.json")):
+        (step,) = diff(a, b)
+        assert step.contents_equal and step.changes == []
 
 
 def test_runs_differ_in_the_settings_that_differ(root, study):
     study.write_run("simcse", 2, temperature=0.1)
-    found = diff(Path(STUDY, "runs/simcse/seed1/model"), Path(STUDY, "runs/simcse/seed2/model"))
-    assert found.changes == [
+    (step,) = diff(Path(STUDY, "runs/simcse/seed1/model"), Path(STUDY, "runs/simcse/seed2/model"))
+    assert step.changes == [
         Change("wildcard", "seed", "1", "2"),
         Change("setting", "method.temperature", 0.05, 0.1),
     ]
-    assert not found.contents_equal
-    assert found.inner is None
+    assert not step.contents_equal
 
 
 def test_scores_differ_by_the_settings_of_their_models(root):
-    found = diff(SCORES / "simcse/seed1.parquet", SCORES / "plain/seed1.parquet")
-    assert sections(found) == [("wildcard", "run"), ("input", "model")]
-    assert found.followed == "model"
-    assert found.inner.changes == [
+    scores, model = diff(SCORES / "simcse/seed1.parquet", SCORES / "plain/seed1.parquet")
+    assert sections(scores) == [("wildcard", "run"), ("input", "model")] and scores.followed == "model"
+    assert model.changes == [
         Change("wildcard", "run", "simcse", "plain"),
         Change("setting", "method.module", "simcse", "plain"),
     ]
@@ -57,43 +56,29 @@ def other_study(study, monkeypatch):
 
 
 def test_a_difference_is_followed_from_report_to_setting(root, other_study):
-    found = diff(Path(STUDY, "report.html"), Path("results/other/report.html"))
-    followed = []
-    while found.inner is not None:
-        assert {change.section for change in found.changes} == {"input"}
-        followed.append(found.followed)
-        found = found.inner
-    assert followed == ["figure", "table", "scores/scores/sts/suite/plain/seed1.parquet", "model", "corpus"]
-    assert found.changes == [Change("setting", "corpus.max_words", 50, 40)]
-    assert not found.contents_equal
+    *steps, last = diff(Path(STUDY, "report.html"), Path("results/other/report.html"))
+    assert {change.section for step in steps for change in step.changes} == {"input"}
+    followed = ["figure", "table", "scores/scores/sts/suite/plain/seed1.parquet", "model", "corpus"]
+    assert [step.followed for step in steps] == followed
+    assert last.changes == [Change("setting", "corpus.max_words", 50, 40)] and not last.contents_equal
 
 
-def test_where_an_input_lies_makes_no_difference(root, other_study):
+def test_what_cannot_be_followed_says_why_and_where_an_input_lies_is_no_difference(root, other_study):
     """The two datasets are equal, though the record of each names another place."""
+    flip_a_byte(f"{STUDY}/runs/plain/seed1/model/record.json")
     name = "scores/sts/suite/plain/seed1.parquet"
-    found = diff(Path(STUDY, name), Path("results/other", name))
-    assert sections(found) == [("input", "model")]
-
-
-def test_an_input_damaged_beyond_reading_is_said_not_to_be_followed(root, other_study):
-    model = Path(STUDY, "runs/plain/seed1/model/record.json")
-    model.write_text(model.read_text().replace('"record"', '"recoil"'))
-    name = "scores/sts/suite/plain/seed1.parquet"
-    found = diff(Path(STUDY, name), Path("results/other", name))
-    assert found.inner is None
-    assert "record cannot be read" in found.dead_end
+    (step,) = diff(Path(STUDY, name), Path("results/other", name))
+    assert sections(step) == [("input", "model")]
+    assert "changed since it was written" in step.not_followed[0]
 
 
 def test_an_input_made_anew_is_not_followed_and_says_why(root, study):
     old = Path(shutil.copy(SCORES / "plain/seed1.parquet", "old.parquet"))
     study.write_run("plain", 1, temperature=0.1)
     study.write_scores("plain", 1)
-    found = diff(old, SCORES / "plain/seed1.parquet")
-    assert sections(found) == [("input", "model")]
-    assert found.inner is None
-    assert "rebuilt since" in found.dead_end
-    assert found.contents_equal
-    assert not found.none
+    (step,) = diff(old, SCORES / "plain/seed1.parquet")
+    assert sections(step) == [("input", "model")] and step.contents_equal
+    assert "rebuilt since" in step.not_followed[0]
 
 
 WORDS = "workflow_scripts/data/words.py"
@@ -101,28 +86,16 @@ WORDS = "workflow_scripts/data/words.py"
 
 def test_code_packages_commit_and_labels_are_compared(root):
     record = read_record(Path(STUDY, "tables/main.parquet"))
-    other = record.model_copy(
-        update={
-            "meaning": {
-                **record.meaning,
-                "workflow_scripts/data/words.py": "0" * 64,
-                "workflow_scripts/new.py": "1" * 64,
-            },
-            "packages": {**record.packages, "torch": "2.9"},
-            "origin": record.origin.model_copy(
-                update={
-                    "commit": "0123",
-                    "dirty": not record.origin.dirty,
-                    "processor": "Abacus",
-                    "gpu": "NVIDIA H100",
-                }
-            ),
-            "labels": ["other engine"],
-            "settings": {"a": {"b": [1, {"c": 2}]}, "empty": {}},
-        }
-    )
+    origin = {"commit": "0123", "dirty": not record.origin.dirty, "processor": "Abacus", "gpu": "NVIDIA H100"}
+    changes = {
+        "meaning": {**record.meaning, WORDS: "0" * 64, "workflow_scripts/new.py": "1" * 64},
+        "packages": {**record.packages, "torch": "2.9"},
+        "origin": record.origin.model_copy(update=origin),
+        "labels": ["other engine"],
+        "settings": {"a": {"b": [1, {"c": 2}]}, "empty": {}},
+    }
     assert compare(facts(record), facts(record)) == []
-    assert compare(facts(record), facts(other)) == [
+    assert compare(facts(record), facts(record.model_copy(update=changes))) == [
         Change("setting", "a.b", ABSENT, [1, {"c": 2}]),
         Change("setting", "empty", ABSENT, {}),
         Change("code", WORDS, record.meaning[WORDS], "0" * 64),
@@ -147,13 +120,12 @@ def test_equal_contents_are_seen_under_other_records(root):
         with writing_model_folder(Path(name), made) as folder:
             (folder / "model.safetensors").write_bytes(b"weights")
     for suffix in (".parquet", ".svg", ""):
-        found = diff(Path(f"a{suffix}"), Path(f"b{suffix}"))
-        assert found.contents_equal, suffix
-        assert sections(found) == [("commit", "")]
+        (step,) = diff(Path(f"a{suffix}"), Path(f"b{suffix}"))
+        assert step.contents_equal and sections(step) == [("commit", "")], suffix
     write_table(Path("c.parquet"), pa.table({"loss": [1.0, float("nan"), 2.0]}), record)
     write_table(Path("d.parquet"), pa.table({"other": [1.0, float("nan"), None]}), record)
     write_page(Path("c.svg"), "<svg><text/></svg>", record)
-    for path in ("c.parquet", "d.parquet", "c.svg", "a"):
+    for path in ("c.parquet", "d.parquet", "c.svg", "a/record.json"):
         assert not contents_equal(Path("a.parquet" if "parquet" in path else "a.svg"), Path(path)), path
 
 
@@ -161,9 +133,8 @@ def test_a_damaged_or_foreign_file_is_not_compared(root):
     table = Path(STUDY, "tables/main.parquet")
     with pytest.raises(DataError, match=r"prompt\.txt: not an artefact"):
         diff(table, Path("resources/prompt.txt"))
-    damaged = bytearray(table.read_bytes())
-    damaged[10] ^= 1
-    Path("damaged.parquet").write_bytes(damaged)
+    shutil.copy(table, "damaged.parquet")
+    flip_a_byte("damaged.parquet")
     with pytest.raises(DataError, match=r"damaged\.parquet: changed"):
         diff(table, Path("damaged.parquet"))
 

@@ -10,10 +10,8 @@ import pytest
 
 from tests.unit.audit.conftest import HUB, flip_a_byte
 from tests.verbs import data, printed
-from workflow_scripts.audit import explain as explain_module
-from workflow_scripts.audit.cells import SeedScore, agreement, parse_cell
+from workflow_scripts.audit.cells import agreement, parse_cell
 from workflow_scripts.audit.explain import explain, explain_cell, made_into
-from workflow_scripts.audit.lookup import record_at
 from workflow_scripts.columns.tables import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.scores import Score, score_table
@@ -29,20 +27,16 @@ def paths(chain):
 
 def test_the_chain_of_a_score_ends_at_its_sources(root):
     chain = explain(Path(STUDY, "scores/sts/suite/plain/seed1.parquet"))
-    assert paths(chain) == {
-        "scores/sts/suite/plain/seed1.parquet",
-        "runs/plain/seed1/model",
-        "encoders/minilm",
-        "corpora/wiki/train.parquet",
-        "datasets/stsb.parquet",
-        "resources/prompt.txt",
-        "hub:owner/stsb@0123456789",
-        "package:minilm==1.0/model.safetensors",
+    assert {node.path.removeprefix(f"{STUDY}/"): node.state for node in chain.nodes()} == {
+        "scores/sts/suite/plain/seed1.parquet": "as recorded",
+        "runs/plain/seed1/model/record.json": "as recorded",
+        "encoders/minilm/record.json": "as recorded",
+        "corpora/wiki/train.parquet": "as recorded",
+        "datasets/stsb.parquet": "as recorded",
+        "resources/prompt.txt": "file",
+        "hub:owner/stsb@0123456789": "source",
+        "package:minilm==1.0/model.safetensors": "source",
     }
-    states = {node.path.removeprefix(f"{STUDY}/"): node.state for node in chain.nodes()}
-    assert states["hub:owner/stsb@0123456789"] == "source"
-    assert states["resources/prompt.txt"] == "file"
-    assert set(states.values()) == {"as recorded", "file", "source"}
 
 
 def test_a_node_says_what_made_it(root):
@@ -54,11 +48,11 @@ def test_a_node_says_what_made_it(root):
     assert node.sha256 == identity(Path(STUDY, "runs/simcse/seed2/model/record.json"))
 
 
-def test_inputs_come_in_the_order_of_the_record(root, monkeypatch):
+def test_inputs_come_in_the_order_of_the_record(root):
     """Which is that of members, where it counts."""
     record = read_record(TABLE)
     turned = record.model_copy(update={"inputs": dict(reversed(record.inputs.items()))})
-    monkeypatch.setattr(explain_module, "artefact_record", lambda _: turned)
+    write_table(TABLE, pq.read_table(TABLE), turned)
     assert [*explain(TABLE).inputs] == [*reversed(record.inputs)]
 
 
@@ -84,7 +78,7 @@ def test_an_input_that_is_no_longer_the_one_read_says_so(root, study):
 
 
 @pytest.mark.parametrize(
-    "name", ["resources/prompt.txt", "results/absent.parquet", f"{STUDY}/tables/main.parquet"]
+    "name", ["resources/prompt.txt", "results/absent.parquet", f"{STUDY}/tables/main.parquet", STUDY]
 )
 def test_what_cannot_be_explained_is_one_line(root, name):
     if "main" in name:
@@ -97,8 +91,8 @@ def test_what_cannot_be_explained_is_one_line(root, name):
 def test_a_record_that_is_none_is_damage(root, content):
     file = Path(STUDY, "runs/plain/seed1/model/record.json")
     file.write_text(content)
-    with pytest.raises(DataError, match="damaged"):
-        record_at(file.parent)
+    with pytest.raises(DataError, match=r"record\.json: damaged"):
+        explain(file.parent)
 
 
 # Cells
@@ -110,7 +104,7 @@ def test_a_cell_leads_to_its_own_run_and_no_other(root):
     assert found.narrowed
     assert found.chain.left_out == 2
     scores = {path for path in paths(found.chain) if path.startswith(("scores", "runs"))}
-    assert scores == {"scores/sts/suite/simcse/seed2.parquet", "runs/simcse/seed2/model"}
+    assert scores == {"scores/sts/suite/simcse/seed2.parquet", "runs/simcse/seed2/model/record.json"}
     assert "resources/prompt.txt" in paths(found.chain)
 
 
@@ -128,14 +122,13 @@ def test_what_an_agreeing_input_was_made_from_is_kept_whatever_its_own_wildcards
     write_table(TABLE, rows, study.made_by("make_table", ["tables/main.parquet"], inputs=others | student))
     found = explain_cell(TABLE, {"run": "student"})
     assert list(found.chain.inputs) == ["scores/student"]
-    assert "runs/plain/seed1/model" in paths(found.chain)
+    assert "runs/plain/seed1/model/record.json" in paths(found.chain)
 
 
 def test_a_table_whose_inputs_do_not_say_which_rows_they_gave_keeps_its_whole_chain(root):
     dataset = Path(STUDY, "datasets/stsb.parquet")
     found = explain_cell(dataset, {"sentence1": "a 7"})
-    assert len(found.rows) == 1
-    assert not found.narrowed
+    assert len(found.rows) == 1 and not found.narrowed
     assert paths(found.chain) == paths(explain(dataset))
 
 
@@ -215,31 +208,33 @@ def experiment(root, study):
     return path
 
 
+def scores_of(found):
+    return [tuple(row.values()) for row in found.scores]
+
+
+OWN, BASELINE = "the row's own", "the baseline's"
+
+
 def test_a_difference_leads_to_the_scores_of_its_baseline_too(root, experiment):
     found = explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
-    file = f"{STUDY}/scores/sts/suite"
-    assert found.scores == [
-        SeedScore("Spearman", "simcse", False, 1, 70.0, f"{file}/simcse/seed1.parquet"),
-        SeedScore("Spearman", "simcse", False, 2, 50.0, f"{file}/simcse/seed2.parquet"),
-        SeedScore("Spearman", "plain", True, 1, 70.0, f"{file}/plain/seed1.parquet"),
+    assert scores_of(found) == [
+        ("Spearman", "simcse", 1, 70.0, OWN),
+        ("Spearman", "simcse", 2, 50.0, OWN),
+        ("Spearman", "plain", 1, 70.0, BASELINE),
     ]
     assert found.narrowed and found.chain.left_out == 0
+    _code, said = printed("explain", experiment, "--cell", "run=simcse,heading=Spearman")
+    lines = [[cell.strip() for cell in line.split("│")] for line in said.splitlines()]
+    assert ["Spearman", "plain", "1", "70", BASELINE] in lines
     alone = explain_cell(experiment, {"run": "plain", "heading": "Spearman"})
-    assert [score.run for score in alone.scores] == ["plain"]
-    assert alone.chain.left_out == 2
+    assert scores_of(alone) == [("Spearman", "plain", 1, 70.0, OWN)] and alone.chain.left_out == 2
 
 
-def test_a_score_whose_file_was_changed_is_not_shown(root, experiment):
-    score = Path(STUDY, "scores/sts/suite/simcse/seed2.parquet")
-    flip_a_byte(score)
-    with pytest.raises(DataError, match=r"seed2\.parquet: changed since it was written"):
-        explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
-
-
-def test_rows_of_a_changed_table_are_not_shown(root):
-    flip_a_byte(TABLE)
-    with pytest.raises(DataError, match=r"main\.parquet: changed since it was written"):
-        explain_cell(TABLE, {"run": "plain"})
+def test_a_score_or_a_table_that_was_changed_is_not_shown(root, experiment):
+    for file in (Path(STUDY, "scores/sts/suite/simcse/seed2.parquet"), experiment):
+        flip_a_byte(file)
+        with pytest.raises(DataError, match=rf"{file.name}: changed since it was written"):
+            explain_cell(experiment, {"run": "simcse", "heading": "Spearman"})
 
 
 def test_a_claim_leads_to_the_scores_of_both_sides():
@@ -250,37 +245,16 @@ def test_a_claim_leads_to_the_scores_of_both_sides():
     assert agrees({"dataset": "lee"}) is None
 
 
-def test_a_mean_of_columns_leads_to_the_scores_of_each(root, experiment):
-    found = explain_cell(experiment, {"run": "plain", "heading": "both"})
-    assert [(score.heading, score.value) for score in found.scores] == [("Pearson", 70.0), ("Spearman", 70.0)]
-    assert found.narrowed and found.chain.left_out == 2
-
-
-@pytest.mark.parametrize("heading", ["each", "gain"])
+@pytest.mark.parametrize("heading", ["both", "each", "gain"])
 def test_a_column_that_is_computed_from_others_leads_to_the_scores_of_each(root, experiment, heading):
     found = explain_cell(experiment, {"run": "plain", "heading": heading})
-    assert [(score.heading, score.value) for score in found.scores] == [("Pearson", 70.0), ("Spearman", 70.0)]
-
-
-def test_a_gain_leads_to_the_scores_that_it_is_the_difference_of(root, experiment):
-    found = explain_cell(experiment, {"run": "simcse", "heading": "gain"})
-    assert {(score.run, score.is_baseline) for score in found.scores} == {("simcse", False), ("plain", True)}
+    assert scores_of(found) == [("Pearson", "plain", 1, 70.0, OWN), ("Spearman", "plain", 1, 70.0, OWN)]
+    assert found.narrowed and found.chain.left_out == 2
 
 
 def test_a_metric_of_the_training_leads_to_its_run(root, experiment):
     found = explain_cell(experiment, {"run": "plain", "heading": "threshold"})
     assert found.scores == [] and found.narrowed
-
-
-def test_what_is_shown_of_a_difference_says_whose_each_score_is(root, experiment):
-    _code, said = printed("explain", experiment, "--cell", "run=simcse,heading=Spearman")
-    lines = said.splitlines()
-    whose = [[cell.strip() for cell in line.split("│")] for line in lines if line.startswith("Spearman │")]
-    assert whose == [
-        ["Spearman", "simcse", "1", "70", "the row's own"],
-        ["Spearman", "simcse", "2", "50", "the row's own"],
-        ["Spearman", "plain", "1", "70", "the baseline's"],
-    ]
 
 
 @pytest.fixture
@@ -320,7 +294,6 @@ def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root,
     found = explain_cell(extraction, cell)
     sources = [node.path for node in found.chain.inputs.values()]
     assert sources == [f"{STUDY}/scores/extraction/sts/{file}.parquet" for file in files]
-    assert found.narrowed and found.scores == []
 
 
 # What is shown
@@ -372,7 +345,9 @@ SCORE = f"{STUDY}/scores/sts/suite/plain/seed1.parquet"
 MODEL = f"{STUDY}/runs/plain/seed1/model"
 
 
-@pytest.mark.parametrize(("file", "artefact"), [(SCORE, SCORE), (f"{MODEL}/model.safetensors", MODEL)])
+@pytest.mark.parametrize(
+    ("file", "artefact"), [(SCORE, SCORE), (f"{MODEL}/model.safetensors", f"{MODEL}/record.json")]
+)
 def test_a_changed_byte_breaks_the_chain_and_every_chain_above_it(root, file, artefact):
     assert printed("explain", TABLE)[0] == 0
     flip_a_byte(file)

@@ -66,7 +66,8 @@ def test_a_difference_says_by_how_much(root, study):
     record = study.made_by("make_table", ["tables/a.parquet"])
     for name, value in (("a", 56.52), ("b", 56.42)):
         write_table(root / f"{name}.parquet", pa.table({"run": ["x", "y"], "mean": [value, 1.0]}), record)
-    (mean,) = diff(root / "a.parquet", root / "b.parquet").numbers
+    (step,) = diff(root / "a.parquet", root / "b.parquet")
+    (mean,) = step.numbers
     assert mean.name == "mean" and mean.largest == pytest.approx(0.1)
     _code, said = printed("diff", "a.parquet", "b.parquet")
     cells = [[cell.strip() for cell in line.split("│")] for line in said.splitlines()]
@@ -81,6 +82,6 @@ def test_what_was_followed_says_it_too(root, study):
         record = study.made_by("make_table", [f"tables/{number}.parquet"], inputs={"scores": file})
         tables.append(root / study.STUDY / f"tables/{number}.parquet")
         write_table(tables[-1], pa.table({"mean": [float(number)]}), record)
-    inner = diff(*tables).inner
+    _tables, inner, *_rest = diff(*tables)
     assert [one.name for one in inner.numbers] == ["seed", "value"]
     assert inner.numbers[1].largest == pytest.approx(0.2)

@@ -64,7 +64,10 @@ def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(
             job.settings["method"]["temperature"] = 0.1
     outcome = found(root, changed)
     reason = Change("setting", "method.temperature", 0.05, 0.1)
-    assert own(outcome) == {"runs/plain/seed1/model": [reason], "runs/plain/seed1/history.parquet": [reason]}
+    assert own(outcome) == {
+        "runs/plain/seed1/model/record.json": [reason],
+        "runs/plain/seed1/history.parquet": [reason],
+    }
     upstream = {name.removeprefix(f"{STUDY}/") for name in outcome.stale} - own(outcome).keys()
     assert upstream == {
         "scores/sts/suite/plain/seed1.parquet",
@@ -74,7 +77,7 @@ def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(
     }
     assert (
         outcome.red
-        and outcome.jobs_of[f"{STUDY}/runs/plain/seed1/model"] == "train_encoder(run=plain, seed=1)"
+        and outcome.asked[f"{STUDY}/runs/plain/seed1/model/record.json"] == "train_encoder(run=plain, seed=1)"
     )
     cause = {"what": "setting", "key": "method.temperature", "was": "0.05", "now": "0.1"}
     of = {"of rule": "train_encoder", "artefacts": 2, "behind": 4}
