@@ -311,7 +311,7 @@ MISTAKES = {
     ),
     "a development set of a run's own": (
         run("simcse", overrides={"development": {"dataset": "lee"}}),
-        "development.dataset: one for all runs of a study. Leave it out here.",
+        "development.dataset: unknown key. Known: every, max_tokens.",
     ),
     "a GPU for what is measured on processors": (
         put("evaluation/on_gpu", ["cost"]),

@@ -56,7 +56,8 @@ def checked(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         ConfigError: with a line for each mistake: the key, what was found and what to do.
     """
     grids, findings = read_grids(config, folder)
-    refuse([*findings, *content_findings(config, grids), *_of_rates(folder / "rates.yaml")])
+    refuse([*findings, *content_findings(config, grids)])
+    read_rates(folder / "rates.yaml")
     return grids
 
 
@@ -90,13 +91,6 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
         except ConfigError as error:
             findings.append(str(error))
     return grids, findings
-
-
-def _of_rates(file: Path) -> Iterator[str]:
-    try:
-        read_rates(file)
-    except ConfigError as error:
-        yield str(error)
 
 
 def rules_in(root: Path) -> dict[str, str]:

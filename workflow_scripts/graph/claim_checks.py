@@ -1,13 +1,13 @@
 """Whether the files of claims are sound, and what they name in the tables of a study is there."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.findings import advice, unknown
-from workflow_scripts.graph.grid_columns import one_column_a_task
+from workflow_scripts.graph.grid_columns import numbered_columns
 from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.graph.yaml_files import read_yaml
@@ -28,11 +28,10 @@ class Asked(NamedTuple):
         return str(self.comparison["table"])
 
     @property
-    def cells(self) -> list[tuple[str, str]]:
+    def cells(self) -> dict[str, tuple[str, str]]:
         """Run and heading of both sides."""
-        return [
-            (cell["run"], cell["heading"]) for cell in (self.comparison["ours"], self.comparison["theirs"])
-        ]
+        sides = {side: self.comparison[side] for side in ("ours", "theirs")}
+        return {side: (cell["run"], cell["heading"]) for side, cell in sides.items()}
 
 
 def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
@@ -69,30 +68,22 @@ def _of_names(
     of_extraction = tables_of(extraction)
     tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(of_extraction)
     for asked in asked_in(paper, content, scale):
-        if asked.table not in tables:
-            yield from unknown(asked.table, tables, f"{asked.place}.table")
-        elif asked.table in grids:
-            yield from _of_grid(asked, grids[asked.table])
+        if asked.table in grids:
+            runs, headings = _comparable(grids[asked.table])
         elif asked.table in of_extraction:
-            yield from _of_extraction(asked, extraction)
+            runs, headings = definable_rows(extraction, asked.table)
+        else:
+            yield from unknown(asked.table, tables, f"{asked.place}.table")
+            continue
+        for side, (run, heading) in asked.cells.items():
+            yield from unknown(run, runs, f"{asked.place}.{side}.run")
+            yield from unknown(heading, headings, f"{asked.place}.{side}.heading")
 
 
-def _of_grid(asked: Asked, grid: Mapping[str, Any]) -> Iterator[str]:
-    runs = runs_of(grid)
-    headings = {column["heading"]: column for column in one_column_a_task(grid)["columns"]}
-    for side, (run, heading) in zip(("ours", "theirs"), asked.cells, strict=True):
-        yield from unknown(run, runs, f"{asked.place}.{side}.run")
-        yield from unknown(heading, headings, f"{asked.place}.{side}.heading")
-        column = headings.get(heading, {})
-        if column.get("measured") or "path_of" in column or "gain_of" in column:
-            yield f"{asked.place}.{side}.heading: {heading} is no score, mean or ratio of scores. Name another column."
-
-
-def _of_extraction(asked: Asked, extraction: Mapping[str, Any]) -> Iterator[str]:
-    rows, headings = definable_rows(extraction, asked.table)
-    for side, (run, heading) in zip(("ours", "theirs"), asked.cells, strict=True):
-        yield from unknown(run, rows, f"{asked.place}.{side}.run")
-        yield from unknown(heading, headings, f"{asked.place}.{side}.heading")
+def _comparable(grid: Mapping[str, Any]) -> tuple[Iterable[str], Iterable[str]]:
+    """Runs of a grid, and headings of its scores, means and ratios."""
+    columns = [column for _, column in numbered_columns(grid) if not column.get("measured")]
+    return runs_of(grid), [one["heading"] for one in columns if not one.keys() & {"path_of", "gain_of"}]
 
 
 def asked_in(paper: str, content: Mapping[str, Any], scale: str) -> Iterator[Asked]:

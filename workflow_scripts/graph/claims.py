@@ -68,7 +68,7 @@ class Claims:
                 )
             return
         extraction = self._study.config["extraction"]
-        for run, heading in asked.cells:
+        for run, heading in asked.cells.values():
             model, measure = model_and_measure(extraction, asked.table, run, heading)
             if model in self._of_extraction[asked.table]["models"]:
                 tasks = {measure["kind"]: measure["tasks"]}
@@ -79,7 +79,7 @@ class Claims:
     def _pairs(self, asked: Asked) -> Iterator[str]:
         """Those of STS, where neither side has seeds to compare over."""
         runs = self._study.runs_of(asked.table)
-        if all(runs[run].fixed for run, _ in asked.cells):
+        if all(runs[run].fixed for run, _ in asked.cells.values()):
             for kind, suite, run in self._places(asked):
                 if kind == "sts":
                     pattern = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
@@ -89,7 +89,7 @@ class Claims:
         """Kind and name of every suite that a compared cell is computed from, with its run."""
         grid = self._study.grids[asked.table]
         kinds = {suite: kind for kind, suites in grid["suites"].items() for suite in suites}
-        for run, heading in asked.cells:
+        for run, heading in asked.cells.values():
             for suite in sorted({column["suite"] for column in scored_columns(grid["columns"], heading)}):
                 yield kinds[suite], suite, run
 

@@ -5,6 +5,7 @@ are put into words that say what was found and what to do.
 """
 
 import difflib
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,9 +96,7 @@ def mistakes(kind: type[Settings], value: Any, place: str) -> list[str]:
 def _at_place(place: str, found: Sequence[Mistake], value: Any) -> list[str]:
     """A line for each mistake; of one in the block as a whole, the place is the block's."""
     whole = place.removesuffix(".") if place.endswith(".") else f"{place}configuration"
-    return [
-        f"{whole}{line}" if line.startswith(":") else f"{place}{line}" for line in _lines(found, value, place)
-    ]
+    return [f"{whole}{line}" if line.startswith(":") else f"{place}{line}" for line in _lines(found, value)]
 
 
 def _mistakes(kind: type[Settings], value: Any, error: ValidationError) -> list[Mistake]:
@@ -210,7 +209,7 @@ def _distance(form: Sequence[Mistake], depth: int) -> tuple[bool, int, int]:
 _OF_KEYS = ("missing", "extra_forbidden")
 
 
-def _lines(found: Sequence[Mistake], whole: Any, place: str) -> Iterator[str]:
+def _lines(found: Sequence[Mistake], whole: Any) -> Iterator[str]:
     of_block: dict[Any, list[Mistake]] = defaultdict(list)
     for one in found:
         of_block[(one.path[:-1], one.kind) if one.kind in _OF_KEYS else one.path].append(one)
@@ -220,7 +219,7 @@ def _lines(found: Sequence[Mistake], whole: Any, place: str) -> Iterator[str]:
         if first.kind == "missing":
             yield f"{block}: without {', '.join(names)}. Write it there."
         elif first.kind == "extra_forbidden":
-            homes = {name: home for name in names if (home := _home_of(name, block, whole, place))}
+            homes = {name: home for name in names if (home := _home_of(name, first.path[:-1], whole))}
             yield from _unknown(names, f"{block}." if block else "", sorted(first.keys), homes)
         else:
             yield from (line for one in alike for line in _words(one))
@@ -238,13 +237,14 @@ def _unknown(
         yield f"{path}{', '.join(far)}: unknown {keys}. {advice(far[0], known)}"
 
 
-def _home_of(key: str, block: str, whole: Any, place: str) -> str | None:
-    """Where a key that is unknown in its block would be known: in a section of the whole, or at the top of it."""
-    if not block:
+def _home_of(key: str, path: Sequence[str], whole: Any) -> str | None:
+    """Where a key that is unknown in its block would be known: in a block around it, or, at the top, in a section."""
+    if not path:
         sections = (name for name, part in whole.items() if isinstance(part, Mapping) and key in part)
         return next((f"{name}.{key}" for name in sections), None)
-    section = place.rpartition(" ")[2]
-    return f"{section}{key}{'' if section else ' at the top'}" if key in whole else None
+    around = [path[:depth] for depth in range(len(path))]
+    homes = [above for above in around if key in (functools.reduce(_at, above, whole) or ())]
+    return ".".join([*homes[-1], key]) + ("" if homes[-1] else " at the top") if homes else None
 
 
 def _words(one: Mistake) -> Iterator[str]:

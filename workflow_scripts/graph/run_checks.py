@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.graph.findings import advice, unknown
-from workflow_scripts.graph.mistakes import mistakes, read
+from workflow_scripts.graph.mistakes import read
 from workflow_scripts.graph.references import base_of, columns_of
 from workflow_scripts.graph.rows import most_rows
-from workflow_scripts.graph.runs import OF_A_RUN, Run, identity, members_of, run_settings
+from workflow_scripts.graph.runs import Run, identity, members_of, run_settings
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.graph.slices import Config, as_json, deciding
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.start import Start
-from workflow_scripts.settings.training import Development, Training
+from workflow_scripts.settings.study import RunSettings
+from workflow_scripts.settings.training import Training
 
 _SHOWN = 2
 """Runs that a line names; of more it gives the number."""
@@ -32,9 +33,7 @@ class RunChecks:
     def __init__(self, config: Config, sizes: Sizes, data_root: Path | None) -> None:
         self._config = config
         self.rows = cache(partial(most_rows, config, data_root=data_root))
-        self._method = cache(lambda text: read(MethodConfig, json.loads(text), "method."))
-        self._training = cache(lambda text: read(Training, json.loads(text), "training."))
-        self._development = cache(_of_development)
+        self._read = cache(lambda text: read(RunSettings, json.loads(text), ""))
         self._alike = cache(self._alike_in)
         self._sizes_of = sizes.behind
 
@@ -104,9 +103,10 @@ class RunChecks:
 
     def _joins(self, run: Run) -> bool:
         """Whether a run's model consists of several encoders."""
-        method, _ = self._method(as_json(run_settings(self._config, run)["method"]))
+        merged, _ = self._read(as_json(run_settings(self._config, run)))
         members = members_of(self._config["encoders"], run.encoder, (0,)).values()
-        return bool(method and method.starts_from in ("pair", "runs")) or any(map(self._joins, members))
+        joins = merged and merged.method.starts_from in ("pair", "runs")
+        return bool(joins) or any(map(self._joins, members))
 
     def _of_run(self, run: Run) -> Sequence[str]:
         readings = self._config["methods"][run.method].get("readings", {})
@@ -115,16 +115,10 @@ class RunChecks:
                 f"reading: {run.reading} is no reading of methods.{run.method}. {advice(run.reading, readings)}"
             ]
         settings = run_settings(self._config, run)
-        method, in_method = self._method(as_json(settings["method"]))
-        training, in_training = self._training(as_json(settings["training"]))
-        found = [
-            *_strange_sections(settings),
-            *in_method,
-            *in_training,
-            *self._development(as_json(settings["development"])),
-        ]
-        if found or not method or not training:
+        merged, found = self._read(as_json(settings))
+        if not merged:
             return found
+        method, training = merged.method, merged.training
         pool = getattr(method, "pool", None)
         if pool and (found := [*unknown(pool, self._config["exemplars"], "method.pool")]):
             return found
@@ -215,19 +209,3 @@ class RunChecks:
             if other != name:
                 return (other, name)
         return ()
-
-
-def _of_development(text: str) -> list[str]:
-    """Mistakes in the choice of checkpoints; the development set is the same for all runs."""
-    settings = json.loads(text)
-    if "dataset" in settings:
-        return ["development.dataset: one for all runs of a study. Leave it out here."]
-    return mistakes(Development, settings, "development.")
-
-
-def _strange_sections(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Parts that nobody reads: a reading may hold ``method`` and the sections of runs alone."""
-    known = ["method", *OF_A_RUN]
-    for name in settings:
-        if name not in known:
-            yield f"{name}: unknown key. {advice(name, known)}"

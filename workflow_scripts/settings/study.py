@@ -101,8 +101,12 @@ def _block(method: type[MethodConfig]) -> Any:
     return create_model(f"{method.__module__}.Block", __base__=(MethodBlock, method), **named)
 
 
-def _chosen(block: Any) -> Any:
-    return MethodBlock.strictly(block)
+class RunSettings(Settings):
+    """The settings of one run, of which a reading and overrides may change any."""
+
+    method: Annotated[MethodConfig, BeforeValidator(MethodConfig.strictly)]
+    training: Training
+    development: Development
 
 
 def _figures_at(section: str) -> dict[str, Any]:
@@ -219,7 +223,7 @@ class Study(Settings):
     teacher: TeacherEncoding
     encoders: dict[Name, FetchedEncoder | AdaptedEncoder | EncoderOfRuns]
     datasets: dict[Name, DatasetBlock]
-    methods: dict[Name, Annotated[SerializeAsAny[MethodBlock], BeforeValidator(_chosen)]]
+    methods: dict[Name, Annotated[SerializeAsAny[MethodBlock], BeforeValidator(MethodBlock.strictly)]]
     suites: Suites
     mteb: MtebLists
     extraction: Extraction

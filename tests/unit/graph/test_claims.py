@@ -281,5 +281,5 @@ def test_a_time_is_no_score(tmp_path):
     }
     grids["demo"]["columns"] = [time]
     config["claims"]["papers"] = ["s2sent"]
-    line = "claims/s2sent.yaml: claims.simcse_bert.tested.demo.{0}.heading: Spearman is no score, mean or ratio of scores. Name another column."
+    line = "claims/s2sent.yaml: claims.simcse_bert.tested.demo.{0}.heading: Spearman is not defined. Known: none."
     assert list(claim_findings(config, grids, ROOT)) == [line.format(side) for side in ("ours", "theirs")]
