@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
+from workflow_scripts.provenance.artefacts import RECORD_FILE
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -29,12 +31,12 @@ class Apart(NamedTuple):
 
 
 def apart(a: Path, b: Path) -> list[Apart]:
-    """The columns or files of two artefacts whose values differ; rows are compared in their order.
+    """The columns of two tables, or files beside two models' records, whose values differ; rows are compared in order.
 
     Nothing can be said of tables of different lengths, of columns and tensors that one of the two lacks, and of pages.
     """
-    if a.is_dir() and b.is_dir():
-        found: Iterable[Apart] = _weights(a, b)
+    if a.name == b.name == RECORD_FILE:
+        found: Iterable[Apart] = _weights(a.parent, b.parent)
     elif {a.suffix, b.suffix} == {".parquet"}:
         found = _columns(pq.read_table(a), pq.read_table(b))
     else:
@@ -75,7 +77,7 @@ def _floats(column: pa.Array) -> Floats:
 def _weights(a: Path, b: Path) -> Iterator[Apart]:
     files = sorted(file.relative_to(a) for file in a.rglob("*.safetensors"))
     for file in (file for file in files if (b / file).is_file()):
-        with suppress(SafetensorError):  # an input that was damaged since; verify names it
+        with suppress(SafetensorError):  # of another form
             yield _apart(file.as_posix(), _tensors(a / file, b / file))
 
 

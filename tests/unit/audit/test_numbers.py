@@ -59,7 +59,8 @@ def test_weights_are_compared_over_all_tensors_of_a_file(tmp_path):
             name: torch.ones(1),
         }
         save_file(tensors, tmp_path / name / "model.safetensors")
-    assert apart(tmp_path / "a", tmp_path / "b") == [Apart("model.safetensors", 2, 5, 1.0, 0.75)]
+    records = [tmp_path / name / "record.json" for name in ("a", "b")]
+    assert apart(*records) == [Apart("model.safetensors", 2, 5, 1.0, 0.75)]
 
 
 def test_a_difference_says_by_how_much(root, study):
