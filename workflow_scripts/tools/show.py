@@ -1,25 +1,31 @@
 """Print tables or scores: of a study, results/<study>, all tables, or the files that are named.
 
 --csv has the numbers of tables, rounded and without times, or of scores as they are; --markdown and --latex have a
-table's cells as they are printed.
+table's cells as they are printed. Of the laboratory's kept tables (resources/laboratory), systems are shown beside
+their baselines, with gains and 95% intervals.
 
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
 
 import argparse
+import csv
 from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
+from scipy.special import stdtrit
 
-from workflow_scripts.audit.printing import Answer, Row, latex_of, markdown_of
+from workflow_scripts.audit.printing import Answer, Row, Rows, latex_of, markdown_of
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation.significance import detectable_difference
 from workflow_scripts.graph.findings import advice
+from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     read_checksum,
@@ -34,6 +40,8 @@ from workflow_scripts.reporting.score_list import scores_csv, scores_shown
 from workflow_scripts.reporting.terminal import Printed, footnotes
 from workflow_scripts.settings.experiment import Experiment
 
+SYSTEMS = "systems.yaml"
+"""In a folder of kept tables: name of a system to its table, run and cost."""
 _WHAT = "Give a study, or files of its tables or scores."
 
 
@@ -142,6 +150,34 @@ def _cell_text(cell: Cell) -> str:
     return f"{cell.score}{'*' if cell.significant else ''}{difference}"
 
 
+def systems(folder: Path) -> list[Row]:
+    """The systems that a folder of kept tables lists, each with its gain over its own baseline."""
+    listed = read_yaml(folder / SYSTEMS)
+    means = {}
+    for table in {one["table"] for one in listed.values()}:
+        with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
+            rows = [row for row in csv.DictReader(lines) if row["heading"] == "mean"]
+        means |= {(table, row["run"]): row for row in rows}
+    names = {one["run"]: name for name, one in listed.items()}
+    return [
+        {"system": name, **_gain(means[one["table"], one["run"]], names), "cost": one["cost"]}
+        for name, one in listed.items()
+    ]
+
+
+def _gain(row: Mapping[str, str], names: Mapping[str, str]) -> Row:
+    """A mean over seeds, and its difference to the baseline, paired by seed and not corrected."""
+    mean = f"{float(row['mean']):.2f}" + (f" ± {float(row['sd']):.2f}" if row["sd"] else "")
+    if not (row["sd"] and row["baseline"]):
+        return {"mean": mean, "gain (95%)": "", "over": ""}
+    # The detectable difference is a multiple of the spread of differences between seeds, which the table has not.
+    seeds, difference = int(row["seeds"]), float(row["difference"])
+    spread = float(row["detectable"]) / detectable_difference(1.0, seeds, alpha=0.05, power=0.8)
+    reach = spread * stdtrit(seeds - 1, 0.975) / sqrt(seeds)
+    gain = f"{difference:+.2f} ({difference - reach:.1f} to {difference + reach:.1f})"
+    return {"mean": mean, "gain (95%)": gain, "over": names[row["baseline"]]}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what show takes."""
     parser.add_argument(
@@ -154,6 +190,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def answer(args: argparse.Namespace) -> Answer:
     """Every file, one below the other."""
+    if len(args.paths) == 1 and (args.paths[0] / SYSTEMS).is_file():
+        rows = systems(args.paths[0])
+        return Answer(parts=[markdown_of(rows).rstrip() if args.markdown else Rows("systems", rows)])
     files = files_of(args.paths)
     scores = [path for path in files if holds_scores(path)]
     tables = [load(path) for path in files if path not in scores]
