@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
@@ -50,32 +50,6 @@ def find(repository: str, revision: str | None, kind: Kind) -> str | None:
         if revision is None or not snapshot(repository, revision, kind).is_dir():
             raise
         return None
-
-
-class HubFile(NamedTuple):
-    """What the Hub says of a file that it holds."""
-
-    size: int
-    sha256: str | None
-    """None for a small file, of which Git's hash alone is known."""
-
-
-def describe(repository: str, revision: str, kind: Kind, paths: list[str]) -> dict[str, HubFile]:
-    """Size and sha256 of files at a commit, by path, without downloading them; what is not there is left out.
-
-    Raises:
-        MissingError: no such repository or commit.
-        UnreachableError: it cannot be asked, or may not be read.
-    """
-    from huggingface_hub import HfApi, hf_api  # slow to import, and needed only for this kind of source
-
-    place = f"hub:{repository}@{revision}"
-    if find(repository, revision, kind) is None:
-        raise UnreachableError(f"{place}: (not reached)")
-    with reaching(place):
-        found = HfApi().get_paths_info(repository, paths, revision=revision, repo_type=kind)
-    files = [one for one in found if isinstance(one, hf_api.RepoFile)]
-    return {one.path: HubFile(one.size, one.lfs.sha256 if one.lfs else None) for one in files}
 
 
 def download(repository: str, revision: str | None, kind: Kind, patterns: list[str]) -> Path:

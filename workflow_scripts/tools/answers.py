@@ -2,9 +2,8 @@
 
     stats     what it holds: rows and cost by engine, direction, status and reason; requests of the last day
     verify    read everything; an error if anything is damaged
-    show      rows; with --json all that is known of each
+    show      rows; with --json all that is known of each, as many as --most says
     forget    take rows out, so that their requests are asked again
-    export    all columns as Parquet: export FILE
     merge     add every whole row of other files, also of damaged ones: merge FILE ...
 
 Rows are chosen by --status, --reason, --engine and --matching, a regular expression searched in text and answer.
@@ -23,26 +22,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from workflow_scripts.apis.ledger import Ledger, Request, Row, ledger_path, unpacked
 from workflow_scripts.audit.lookup import check_file_place
 from workflow_scripts.audit.printing import Answer, Rows
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import atomic
 
-EXPORTED = pa.schema(
-    [
-        *((name, pa.string()) for name in ("engine", "model", "source", "target", "text", "settings")),
-        *((name, pa.string()) for name in ("answer", "status", "reason")),
-        ("cost_usd", pa.float64()),
-        ("attributes", pa.string()),
-        ("asked_at", pa.string()),
-    ]
-)
-"""Columns of an exported ledger, as in ``apis.ledger.Request`` and ``Row``."""
-_AT_ONCE = 10_000  # rows in memory
 _SHOWN = ("engine", "status", "reason", "text", "answer")
 """Columns of rows that people are shown."""
 
@@ -50,7 +34,7 @@ _SHOWN = ("engine", "status", "reason", "text", "answer")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what answers takes."""
     parser.add_argument("command", choices=COMMANDS, help="see above")
-    parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="of export and merge")
+    parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="of merge")
     parser.add_argument("--ledger", type=Path, default=ledger_path(), help="file (default: %(default)s)")
     parser.add_argument("--status", choices=["usable", "rejected", "refused", "failed"])
     parser.add_argument("--reason", help="the whole reason, as stats prints it")
@@ -78,8 +62,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 def stats(path: Path, _args: argparse.Namespace) -> Answer:
     """Counts, cost and budgets."""
-    rows: Counter[tuple[str, ...]] = Counter()
-    cost: dict[tuple[str, ...], float] = defaultdict(float)
+    rows, cost = Counter[tuple[str, ...]](), defaultdict[tuple[str, ...], float](float)
     with Ledger(path) as ledger:
         for row in ledger.rows():
             direction = f"{row.request.source} to {row.request.target}" if row.request.target else "prompts"
@@ -87,9 +70,9 @@ def stats(path: Path, _args: argparse.Namespace) -> Answer:
             rows[kind] += 1
             cost[kind] += row.cost_usd or 0.0
         lines = [f"{provider}: {sent:,} requests on {day} (UTC)" for provider, day, sent in ledger.spent()]
-    names = ("engine", "model", "direction", "status", "reason")
+    names = ("engine", "model", "direction", "status", "reason", "rows", "USD")
     counted = [
-        dict(zip(names, kind, strict=True)) | {"rows": count, "USD": cost[kind] or None}
+        dict(zip(names, (*kind, count, cost[kind] or None), strict=True))
         for kind, count in sorted(rows.items())
     ]
     size = path.stat().st_size / 1e6
@@ -128,33 +111,12 @@ def forget(path: Path, args: argparse.Namespace) -> Answer:
 
 def chosen(ledger: Ledger, args: argparse.Namespace) -> Iterator[Row]:
     """The rows that the command line describes."""
-    wanted = {name: getattr(args, name) for name in ("status", "reason") if getattr(args, name)}
+    wanted = {name: value for name in ("engine", "status", "reason") if (value := getattr(args, name))}
     for row in ledger.rows():
-        if any(getattr(row, name) != value for name, value in wanted.items()):
-            continue
-        if args.engine and row.request.engine != args.engine:
-            continue
-        if args.matching and not args.matching.search(f"{row.request.text}\n{row.answer or ''}"):
-            continue
-        yield row
-
-
-def export(path: Path, args: argparse.Namespace) -> Answer:
-    """Write all rows, some thousands at a time."""
-    if len(args.files) != 1:
-        raise DataError("export: into which file? Name one: answers export FILE.")
-    (target,), count = args.files, 0
-    check_file_place(target)
-    with (
-        Ledger(path) as ledger,
-        atomic(target) as temporary,
-        pq.ParquetWriter(temporary, EXPORTED, compression="zstd") as writer,
-    ):
-        rows = ledger.rows()
-        while part := [row.request._asdict() | row._asdict() for row in islice(rows, _AT_ONCE)]:
-            writer.write_table(pa.Table.from_pylist(part, schema=EXPORTED))
-            count += len(part)
-    return Answer(f"{target}: {count:,} rows")
+        known = row.request._asdict() | row._asdict()
+        matches = not args.matching or args.matching.search(f"{known['text']}\n{row.answer or ''}")
+        if matches and all(known[name] == value for name, value in wanted.items()):
+            yield row
 
 
 def merge(path: Path, args: argparse.Namespace) -> Answer:
@@ -201,6 +163,5 @@ COMMANDS: dict[str, Callable[[Path, argparse.Namespace], Answer]] = {
     "verify": verify,
     "show": show,
     "forget": forget,
-    "export": export,
     "merge": merge,
 }

@@ -1,17 +1,16 @@
-"""Start one training as several processes: python -m workflow_scripts.tools.launch PROCESSES -m MODULE [ARGUMENT ...].
+"""Start one training as several processes.
 
 On one machine, that is torchrun. In a SLURM job that spans several nodes, srun starts a torchrun on each of them, and
 they meet at the first node, at a port that follows from the job's number. Which of the two it is decides no number: the
 same processes share the same batch.
 """
 
-import argparse
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
-from workflow_scripts.errors import ConfigError, one_line_errors
+from workflow_scripts.errors import ConfigError
 
 _FIRST_PORT, _PORTS = 20_000, 10_000
 """Below the ports that Linux gives to whoever asks for any."""
@@ -38,8 +37,6 @@ def command(
     Raises:
         ConfigError: if the processes cannot be dealt out evenly to the nodes.
     """
-    if processes < 1:
-        raise ConfigError(f"{processes} processes. Start one or more.")
     nodes = nodes_of(job, say or _said) if job else []
     torchrun = [python, "-m", "torch.distributed.run"]
     if len(nodes) < 2:
@@ -47,15 +44,9 @@ def command(
     if processes % len(nodes):
         raise ConfigError(f"training.gpus: {processes} processes on {len(nodes)} nodes. Make it a multiple.")
     meeting = f"{nodes[0]}:{_FIRST_PORT + int(str(job)) % _PORTS}"
-    srun = [
-        "srun",
-        f"--nodes={len(nodes)}",
-        f"--ntasks={len(nodes)}",
-        "--ntasks-per-node=1",
-        "--kill-on-bad-exit=1",
-    ]
     return [
-        *srun, *torchrun, f"--nnodes={len(nodes)}", f"--nproc-per-node={processes // len(nodes)}",
+        "srun", f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1", "--kill-on-bad-exit=1",
+        *torchrun, f"--nnodes={len(nodes)}", f"--nproc-per-node={processes // len(nodes)}",
         "--rdzv-backend=c10d", f"--rdzv-id={job}", f"--rdzv-endpoint={meeting}", "-m", *module,
     ]  # fmt: skip
 
@@ -75,23 +66,3 @@ def become(module: Sequence[str], processes: int) -> None:
     started = command(module, processes, os.environ.get("SLURM_JOB_ID"))
     sys.stdout.flush()
     os.execvp(started[0], started)
-
-
-def main() -> None:
-    """Read the command line and become what starts the processes."""
-    parser = argparse.ArgumentParser(
-        prog="python -m workflow_scripts.tools.launch",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("processes", type=int, metavar="PROCESSES")
-    parser.add_argument(
-        "-m", dest="module", nargs=argparse.REMAINDER, required=True, metavar="MODULE [ARGUMENT ...]"
-    )
-    given = parser.parse_args()
-    become(given.module, given.processes)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main()

@@ -1,10 +1,10 @@
 """Pin data that the configuration leaves open.
 
-Writes sha256 and size of files that are now at hand, or that the Hub holds, in the place of `sha256: null`, and the
-newest commit of the Hub's repositories that have none. Nothing else of a file is touched: comments and layout stay.
-Files at hand are pinned only if all of their source are there and its rows meet the contract; what is not there is left
-as it is, and named. With names, of datasets or encoders, exit code 1 if anything of theirs is left open. A pin is a
-setting: it reruns what reads the dataset.
+Writes sha256 and size of files that are now at hand in the place of `sha256: null`, and the newest commit of the Hub's
+repositories that have none; a commit fixes the bytes of all files. Nothing else of a file is touched: comments and
+layout stay. Files at hand are pinned only if all of their source are there and its rows meet the contract; what is not
+there is left as it is, and named. With names, of datasets or encoders, exit code 1 if anything of theirs is left open.
+A pin is a setting: it reruns what reads the dataset.
 
   python -m workflow_scripts pin sts16 --dry-run
 """
@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from workflow_scripts.audit.printing import Answer
-from workflow_scripts.data.hub import Kind, describe, find
+from workflow_scripts.data.hub import Kind, find
 from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.data.sources import load, local_root, package_root
-from workflow_scripts.errors import ConfigError, DataError, MissingError
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.checks import content_findings
 from workflow_scripts.graph.configuration import base_files, load_config
 from workflow_scripts.graph.findings import refuse, unknown
@@ -55,11 +55,6 @@ class Source(NamedTuple):
     def name(self) -> str:
         """The dataset's or encoder's."""
         return self.place.partition(".")[2]
-
-    @property
-    def open_roles(self) -> list[str]:
-        """Files without a hash."""
-        return [role for role, file in self.settings.get("files", {}).items() if file["sha256"] is None]
 
 
 def find_pins(file: Path, names: Iterable[str], root: Path | None) -> tuple[list[Pin], list[str]]:
@@ -111,44 +106,30 @@ def _at(node: yaml.Node | None, path: Iterable[str]) -> yaml.Node | None:
 
 def _at_hand(source: Source, root: Path | None) -> Iterator[Pin]:
     """Hashes and sizes of files on this machine, of which a reader has read rows that meet the contract."""
-    if not source.open_roles:
+    roles = [role for role, file in source.settings.get("files", {}).items() if file["sha256"] is None]
+    if not roles:
         return
     decides = {key: value for key, value in source.block.items() if key != "about"}
     dataset = Dataset.parse(decides | {"sources": [source.settings]}, source.place)
     _rows, origin = load(source.name, dataset, root)
     package = source.settings.get("package")
     folder = package_root(package) if package else local_root(root)
-    for role in source.open_roles:
+    for role in roles:
         size = (folder / source.settings["files"][role]["path"]).stat().st_size
-        yield from _of_file(source, role, origin[role].path, origin[role].sha256, size)
+        node, found = _at(source.node, ["files", role]), origin[role]
+        shown = f"{source.place}: {found.path}: sha256 {found.sha256}, {size} bytes"
+        yield _set(node, "sha256", found.sha256, "path", shown)
+        yield _set(node, "size", str(size), "sha256", "")
 
 
 def _on_hub(source: Source) -> Iterator[Pin]:
-    """The newest commit of a repository that has none, and what the Hub says of its files."""
-    repository, revision = source.settings["repository"], source.settings.get("revision")
-    kind: Kind = "dataset" if source.place.startswith("datasets.") else "model"
-    if revision is None:
-        revision = str(find(repository, None, kind))
-        yield _set(
-            source.node,
-            "revision",
-            revision,
-            "repository",
-            f"{source.place}: hub:{repository}: revision {revision}",
-        )
-    files = {role: source.settings["files"][role]["path"] for role in source.open_roles}
-    known = describe(repository, revision, kind, [*files.values()]) if files else {}
-    for role, path in files.items():
-        if path not in known:
-            raise MissingError(f"hub:{repository}@{revision}: no file {path}")
-        if sha256 := known[path].sha256:
-            yield from _of_file(source, role, f"hub:{repository}@{revision}/{path}", sha256, known[path].size)
-
-
-def _of_file(source: Source, role: str, name: str, sha256: str, size: int) -> Iterator[Pin]:
-    node = _at(source.node, ["files", role])
-    yield _set(node, "sha256", sha256, "path", f"{source.place}: {name}: sha256 {sha256}, {size} bytes")
-    yield _set(node, "size", str(size), "sha256", "")
+    """The newest commit of a repository that has none."""
+    if source.settings.get("revision") is None:
+        repository = source.settings["repository"]
+        kind: Kind = "dataset" if source.place.startswith("datasets.") else "model"
+        newest = str(find(repository, None, kind))
+        shown = f"{source.place}: hub:{repository}: revision {newest}"
+        yield _set(source.node, "revision", newest, "repository", shown)
 
 
 def _set(mapping: yaml.Node | None, key: str, value: str, before: str, shown: str) -> Pin:

@@ -11,7 +11,6 @@ import time
 from contextlib import closing
 from types import SimpleNamespace
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -409,24 +408,6 @@ def test_forget_needs_to_know_what(mixed):
         command(mixed, "forget")
     with Ledger(mixed) as ledger:
         assert len(ledger) == 4
-
-
-@pytest.mark.parametrize(
-    ("place", "complaint"), [("", "a folder"), ("file/answers.parquet", "a file, not a")]
-)
-def test_an_export_that_cannot_be_written_is_one_line(mixed, tmp_path, place, complaint):
-    (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=complaint):
-        command(mixed, "export", tmp_path / place)
-
-
-def test_an_export_holds_every_column(mixed, tmp_path):
-    command(mixed, "export", tmp_path / "answers.parquet")
-    table = pq.read_table(tmp_path / "answers.parquet").to_pylist()
-    assert len(table) == 4
-    (said,) = [line for line in table if line["engine"] == "openai"]
-    assert (said["text"], said["answer"], said["cost_usd"], said["model"]) == ("Write.", "Said.", 0.5, "m")
-    assert {path.name for path in tmp_path.iterdir()} == {"answers.sqlite", "answers.parquet"}
 
 
 def test_merging_takes_the_usable_row_of_two_and_keeps_what_was_there(mixed, tmp_path):

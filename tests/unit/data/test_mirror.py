@@ -206,27 +206,3 @@ def test_a_pinned_file_of_the_hub_is_held_to_its_hash(hub, ask):
     assert read.stdout.split() == ["2", f"hub:team/lines@{OLD}/lines.txt", sha256], read.stderr
     assert ask(FILES, NOBODY, OLD, sha256).stdout == read.stdout
     assert other.returncode == 1 and "sha256" in other.stderr and "0" * 64 in other.stderr
-
-
-DESCRIBE = """
-import sys
-from workflow_scripts.data.hub import describe
-from workflow_scripts.errors import one_line_errors
-
-with one_line_errors():
-    for path, file in describe("team/lines", sys.argv[1], "dataset", ["lines.txt", "none.txt", "small.json"]).items():
-        print(path, file.size, file.sha256)
-"""
-
-
-def test_the_hub_says_size_and_hash_of_a_file_without_sending_it(hub, ask):
-    folder = hub / "datasets/team/lines" / NEW
-    folder.mkdir(parents=True)
-    (folder / "lines.txt").write_text("One sentence.\n")
-    (folder / "small.json").write_text("{}")
-    with mirror(hub) as address:
-        told = ask(DESCRIBE, address, NEW)
-    sha256 = hashlib.sha256(b"One sentence.\n").hexdigest()
-    assert sorted(told.stdout.splitlines()) == [f"lines.txt 14 {sha256}", "small.json 2 None"], told.stderr
-    refused = ask(DESCRIBE, NOBODY, NEW)
-    assert refused.returncode == 1 and refused.stderr.startswith("UnreachableError: hub:team/lines@")

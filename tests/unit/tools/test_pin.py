@@ -7,7 +7,6 @@ import yaml
 
 from tests.planning import ROOT
 from tests.verbs import printed
-from workflow_scripts.data.hub import HubFile
 from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError, DataError, UnreachableError
 from workflow_scripts.settings.datasets import Dataset
@@ -17,7 +16,6 @@ from workflow_scripts.tools.pin import find_pins, write
 TSV = "score\tsentence1\tsentence2\n4\ta\tb\n0\tc\td\n"
 COMMIT = "c" * 40
 LINES = "".join(f"Sentence {number} of a thousand.\n" for number in range(1000))
-ON_HUB = {"x": HubFile(11, "e" * 64)}
 BLOCKS = """\
 # A comment with sha256: null in it.
 datasets:
@@ -66,7 +64,6 @@ encoders:
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     monkeypatch.setattr(pin, "find", lambda *_: COMMIT)
-    monkeypatch.setattr(pin, "describe", lambda *_: ON_HUB)
     (tmp_path / "lines.txt").write_text(LINES)
     (tmp_path / "pairs.tsv").write_text(TSV)
     for name in ("train", "test"):
@@ -94,7 +91,6 @@ def test_pins_are_written_and_nothing_else_of_the_file(file):
     )
     lines = hashlib.sha256(LINES.encode()).hexdigest()
     expected = expected.replace("lines.txt, sha256: null", f"lines.txt, sha256: {lines}, size: {len(LINES)}")
-    expected = expected.replace("path: x, sha256: null", f"path: x, sha256: {'e' * 64}, size: 11")
     expected = expected.replace("revision: null", f"revision: {COMMIT}")
     expected = expected.replace("team/flow", f"team/flow, revision: {COMMIT}")
     expected = expected.replace("team/block  # why", f"team/block\n          revision: {COMMIT}  # why")
@@ -122,17 +118,6 @@ def test_a_file_that_is_cut_in_a_word_is_refused_once_it_is_pinned(file):
     promise = f"{whole}: {len(cut)} bytes; pinned {len(LINES)}. It was cut off: download it again"
     with pytest.raises(DataError, match=re.escape(promise)):
         load("lines", Dataset.parse(block, "datasets.lines"), file.parent)
-
-
-def test_a_file_that_the_hub_does_not_have_or_has_no_hash_of_is_not_pinned(file, monkeypatch):
-    before = len(find_pins(file, ["toy"], file.parent)[0])
-    for known, left in (
-        ({"x": HubFile(11, None)}, []),
-        ({}, [f"datasets.toy: hub:team/toy@{COMMIT}: no file x"]),
-    ):
-        monkeypatch.setattr(pin, "describe", lambda *_, known=known: known)
-        pins, found = find_pins(file, ["toy"], file.parent)
-        assert (len(pins), found) == (before - 2, left)  # hash and size
 
 
 def test_what_is_not_there_is_left_and_named(file, monkeypatch):

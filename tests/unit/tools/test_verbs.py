@@ -12,7 +12,7 @@ from tests.verbs import data, printed
 from workflow_scripts.__main__ import VERBS, ask
 from workflow_scripts.audit.printing import Answer, Rows, give, text_of
 
-OTHERS = ["workflow_scripts.tools.launch", "benchmarks", "tests.faults"]
+OTHERS = ["benchmarks", "tests.faults"]
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -117,7 +117,7 @@ def test_two_nodes_have_the_loss_and_the_gradients_of_the_joint_batch(one, tmp_p
     tiny.write_model(tmp_path / "two/encoder", "bert")
     worker = ["tests.unit.training.rank_worker", "0", str(tmp_path / "two"), "0.0"]
     done = subprocess.run(
-        [sys.executable, "-m", "workflow_scripts.tools.launch", "2", "-m", *worker],
+        [sys.executable, "-c", f"from workflow_scripts.tools.launch import become; become({worker}, 2)"],
         cwd=ROOT, env=os.environ | two_nodes, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
@@ -140,5 +140,3 @@ def test_a_launch_says_where_its_nodes_meet():
     assert alone == command(["train"], 4, None, python="python")
     with pytest.raises(ConfigError, match="3 processes on 2 nodes"):
         command(["train"], 3, "1", lambda name, *_: said[name])
-    with pytest.raises(ConfigError, match=r"0 processes\. Start one or more"):
-        command(["train"], 0, None)
