@@ -153,7 +153,7 @@ def _cell_text(cell: Cell) -> str:
 def systems(folder: Path) -> list[Row]:
     """The systems that a folder of kept tables lists, each with its gain over its own baseline."""
     listed = read_yaml(folder / SYSTEMS)
-    means = {}
+    means = dict[tuple[str, str], dict[str, str]]()
     for table in {one["table"] for one in listed.values()}:
         with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
             rows = [row for row in csv.DictReader(lines) if row["heading"] == "mean"]
