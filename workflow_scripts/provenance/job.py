@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import RECORD_FILE, job_record
-from workflow_scripts.provenance.job_log import named_in_logs, write_summary
+from workflow_scripts.provenance.job_log import summary
 from workflow_scripts.provenance.origin import origin_of
 from workflow_scripts.provenance.record import Input, Record
 from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
@@ -64,6 +64,11 @@ class Job(NamedTuple):
     def wildcards(self) -> dict[str, str]:
         """What distinguishes it from other jobs of its rule."""
         return self.start.wildcards
+
+    @property
+    def name(self) -> str:
+        """Rule and wildcards, by which a line of a log says whose it is."""
+        return " ".join([self.rule, *self.wildcards.values()])
 
     @property
     def artefacts(self) -> list[Path]:
@@ -135,8 +140,14 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
     if outputs and rule not in ALWAYS_RUN:
         _keep(job)
     if _log() is not None:
-        atexit.register(write_summary, job, time.monotonic(), time.time())
+        atexit.register(_print_summary, job, time.monotonic(), time.time())
     return job
+
+
+def _print_summary(job: Job, began: float, began_at: float) -> None:
+    took = time.monotonic() - began
+    for line in summary(job.name, job.inputs, job.outputs, seconds=took, began_at=began_at):
+        print(line, flush=True)  # noqa: T201
 
 
 def _keep(job: Job) -> None:
@@ -146,7 +157,7 @@ def _keep(job: Job) -> None:
         if _is_first():
             kept.put_back(*files[:2])
             found = f"done before by the same job, put back from {kept.folder_of(job.artefacts)}"
-            print(f"{named_in_logs(job)}: {found}; delete that to do it again")  # noqa: T201
+            print(f"{job.name}: {found}; delete that to do it again")  # noqa: T201
         sys.exit()
     if _is_first():
         _keeping.append(partial(kept.keep, *files))

@@ -1,9 +1,8 @@
 """The last lines of a job's log: what it read and wrote, how many rows, and how long it took."""
 
-import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,68 +11,29 @@ _SHOWN = 3
 """Files of one role that are named; of more, the number and their rows together."""
 
 
-class HasFiles(Protocol):
-    """A job, as far as its files go."""
-
-    @property
-    def rule(self) -> str:
-        """Name of the rule."""
-
-    @property
-    def wildcards(self) -> Mapping[str, str]:
-        """Its wildcards."""
-
-    @property
-    def inputs(self) -> Mapping[str, Path]:
-        """Files read, by role."""
-
-    @property
-    def outputs(self) -> Mapping[str, Path]:
-        """Files written, by role."""
-
-
-def write_summary(job: HasFiles, began: float, began_at: float) -> None:
-    """Print what a job did; of one that failed nothing, so that its error is the last line.
+def summary(
+    name: str, inputs: Mapping[str, Path], outputs: Mapping[str, Path], *, seconds: float, began_at: float
+) -> list[str]:
+    """Lines about a finished job's files: what was read, what was written, and the time; none about one that failed.
 
     Args:
-        job: The job.
-        began: Monotonic seconds at its start.
-        began_at: Seconds since the epoch at its start, which tell files it wrote from older ones.
-    """
-    for line in summary(job, time.monotonic() - began, began_at):
-        print(line, flush=True)  # noqa: T201
-
-
-def named_in_logs(job: HasFiles) -> str:
-    """Rule and wildcards, by which a line of a log says whose it is (``audit.jobs`` reads them)."""
-    return " ".join([job.rule, *job.wildcards.values()])
-
-
-def summary(job: HasFiles, seconds: float, began_at: float) -> list[str]:
-    """Lines about a finished job's files: what was read, what was written, and the time; none about another's.
-
-    Args:
-        job: The job.
+        name: Of the job.
+        inputs: Files read, by role.
+        outputs: Files written, by role; older ones were not written by it.
         seconds: That it took.
-        began_at: Files that are older were not written by it.
+        began_at: Seconds since the epoch at its start.
     """
-    written = {
-        role: path
-        for role, path in job.outputs.items()
-        if path.exists() and path.stat().st_mtime >= int(began_at)
-    }
-    if set(written) < set(job.outputs):
-        return []
-    named = named_in_logs(job)
-    lines = [f"{named}: read {_files(job.inputs)}"] if job.inputs else []
-    return [*lines, f"{named}: wrote {_files(written)} in {seconds:.1f} s"]
+    if not all(path.exists() and path.stat().st_mtime >= int(began_at) for path in outputs.values()):
+        return []  # so that its error is the last line
+    lines = [f"{name}: read {_files(inputs)}"] if inputs else []
+    return [*lines, f"{name}: wrote {_files(outputs)} in {seconds:.1f} s"]
 
 
 def _files(files: Mapping[str, Path]) -> str:
     """Files by role, those of one role that has several together."""
-    roles: dict[str, list[Path]] = {}
+    roles: dict[str, list[Path]] = defaultdict(list)
     for name, path in files.items():
-        roles.setdefault(name.partition("/")[0], []).append(path)
+        roles[name.partition("/")[0]].append(path)
     return "; ".join(_role(role, paths) for role, paths in roles.items())
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import check_model_folder, read_record, verify_checksum
+from workflow_scripts.provenance.artefacts import identity, read_record
 
 FOLDER = ".kept"
 
@@ -39,12 +39,10 @@ def keep(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> None:
     if not all(path.exists() for path in (*artefacts, *timings)):
         return
     try:
-        records = [read_record(path) for path in artefacts]
+        keys = {getattr(read_record(path), "key", None) for path in artefacts}
     except FileNotFoundError:  # Snakemake made the folder of a model that was never written
         return
-    if any(
-        record is None or record.key != key for record in records
-    ):  # another job's, which this one has left
+    if keys != {key}:  # another job's, which this one has left
         return
     kept = folder_of(artefacts)
     kept.parent.mkdir(exist_ok=True)
@@ -75,9 +73,7 @@ def holds(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> bool:
 
 def _checked_key(artefact: Path) -> str:
     """The key in the record of an artefact that is as it was written."""
-    if artefact.is_dir():
-        return check_model_folder(artefact).key
-    verify_checksum(artefact)
+    identity(artefact)
     record = read_record(artefact)
     return record.key if record else ""
 
