@@ -123,11 +123,6 @@ def test_a_study_is_enlarged_by_no_claim(study):
     assert all("/scores/sts/" in file for file in claims.pairs())
 
 
-def test_the_settings_stay_below_what_one_argument_holds(study):
-    """128 KiB by the kernel; a longer command is no trouble, since Snakemake puts it into a file."""
-    assert len(Claims(study).settings()) < 110_000
-
-
 def test_only_scores_behind_the_compared_cells_are_read():
     study = study_in(ROOT, [ROOT / DEMO])
     read = Claims(study).scores()
@@ -261,10 +256,6 @@ MISTAKES = {
 @pytest.mark.parametrize(("change", "message"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(change, message, tmp_path):
     assert found_in(change, tmp_path) == [message]
-
-
-def test_sound_files_are_found_sound(tmp_path):
-    assert found_in(lambda *_: None, tmp_path) == []
 
 
 def test_a_time_is_no_score(tmp_path):

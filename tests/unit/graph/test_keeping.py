@@ -61,12 +61,7 @@ def test_a_run_waits_for_its_scores_and_for_the_runs_that_start_from_it(keeping)
     assert lookups.settings(run(SIMCSE)) == as_json({"keep_models": "best", "seeds": [1, 2]})
 
 
-def test_a_teacher_waits_for_its_vectors_and_a_run_for_the_figures_that_load_it(keeping):
+def test_a_teacher_waits_for_its_vectors(keeping):
     lookups = keeping("none", "config/config.yaml")
     readers = lookups.readers(run("jtcse.bert_twin.wiki1m_sick_r"))
     assert any(file.startswith("<results>/teachers/jtcse_bert/") for file in readers)
-    pictures = [(model, file) for model, file in lookups._figures.read_models()]
-    assert pictures
-    for model, picture in pictures:
-        name = model.split("/")[2]
-        assert picture in lookups.readers(run(name))

@@ -10,7 +10,6 @@ import pytest
 
 from tests.planning import ROOT
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data import hub
 from workflow_scripts.data.planned import NOT_REACHED, check_planned, unversioned
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sources import load_planned
@@ -56,65 +55,61 @@ def now(sources, root, recorded=None, gap=False, broken=False):
     return planned_source(sources, recorded or {}, root, gap_if_unreachable=gap, gap_if_broken=broken)
 
 
-def test_a_file_in_the_place_of_a_pinned_one_is_named_as_it_is_where_it_makes_a_gap(root):
-    """So that the right file in its place is noticed; what was read well stays as it was read."""
-    assert now([local("a", pin=PIN)], root) == f"local:a sha256:{PIN}"
-    assert now([local("a", pin=PIN)], root, broken=True) == named(a="a")
-    assert now([local("a", pin=PIN)], root, {"local:a": PIN}, broken=True) == f"local:a sha256:{PIN}"
-    assert now([local("a", pin=[PIN, sha256("a")])], root) == named(a="a")
+KEPT = {"local:a": PIN, "local:b": PIN}
+AS_KEPT = f"local:a sha256:{PIN}; local:b sha256:{PIN}"
+FIRST, SECOND, AWAY = local("a"), local("b"), local("c")
+HERE = {"kind": "local", "files": {"text": {"path": "a", "sha256": None}}, "reader": "lines"}
+OTHER = HERE | {"files": {"text": {"path": "c", "sha256": None}}}
+TWICE = {"files": OTHER["files"] | {"more": {"path": "b", "sha256": None}}}
+READ_A = {"local:a": sha256("a")}
+PLANNED = {
+    "the first source that is there": ([AWAY, FIRST, SECOND], {}, {}, named(a="a")),
+    "one whose files are all there": ([local("a", "c"), SECOND], {}, {}, named(b="b")),
+    "one on this machine before the Hub": ([HUB, FIRST], {}, {}, named(a="a")),
+    "all repositories": ([AWAY, HUB, HUB | {"repository": "other"}], {}, {}, f"{ON_HUB} or hub:other@{COMMIT}"),
+    "nothing": ([AWAY], {}, {}, "none"),
+    "nothing without a data root": ([FIRST], {}, {"root": None}, "none"),
+    "a pinned file, unread": ([local("a", pin=PIN)], {}, {}, f"local:a sha256:{PIN}"),
+    "one of two pins": ([local("a", pin=[PIN, sha256("a")])], {}, {}, named(a="a")),
+    "what is in the place of a pinned file, a gap": ([local("a", pin=PIN)], {}, {"broken": True}, named(a="a")),
+    "what was read well": ([local("a", pin=PIN)], {"local:a": PIN}, {"broken": True}, f"local:a sha256:{PIN}"),
+    "a file that changed": ([local("a", "b")], KEPT, {"a": "edited"}, named(a="edited", b="b")),
+    "a disk that is not mounted": ([AWAY, local("a", "b"), SECOND, HUB], KEPT, {"root": None, "gap": True}, AS_KEPT),
+    "a file that is gone": ([AWAY, local("a", "b"), SECOND, HUB], KEPT, {"a": None}, AS_KEPT),
+    "no better source": ([AWAY, FIRST, SECOND, HUB], READ_A, {}, named(a="a")),
+    "a better source": ([AWAY, FIRST, SECOND, HUB], READ_A, {"c": "c"}, named(c="c")),
+    "a better source than the Hub": ([AWAY, FIRST, HUB], {ON_HUB: PIN}, {"c": "c"}, named(c="c")),
+    "what was read of a Hub that is gone": ([AWAY, HUB], {ON_HUB: PIN}, {"gap": True}, ON_HUB),
+    "files of a Hub that is gone": ([AWAY, HUB | {"kind": "hub_files"}], {f"{ON_HUB}/x": PIN}, {"gap": True}, ON_HUB),
+    "a Hub that does not answer": ([HUB], {}, {}, ON_HUB),
+    "a gap where the Hub does not answer": ([HUB], {}, {"gap": True}, NOT_REACHED + ON_HUB),
+    "a file, whatever the Hub": ([FIRST], {}, {"gap": True}, named(a="a")),
+    "the same bytes elsewhere": ([OTHER, HERE], READ_A, {"c": "a"}, named(a="a")),
+    "the first of the same bytes": ([OTHER, HERE], {}, {"c": "a"}, named(c="a")),
+    "the same bytes for another reader": ([OTHER | {"reader": "x"}, HERE], READ_A, {"c": "a"}, named(c="a")),
+    "the same bytes read otherwise": ([OTHER | {"options": {"x": 2}}, HERE], READ_A, {"c": "a"}, named(c="a")),
+    "the same bytes and more": ([OTHER | TWICE, HERE], READ_A, {"c": "a"}, named(b="b", c="a")),
+    "other bytes in a better place": ([OTHER, HERE], READ_A, {"c": "edited"}, named(c="edited")),
+}  # fmt: skip
 
 
-def test_what_was_never_read_is_planned_with_the_first_source_that_is_there(root):
-    assert now([local("c"), local("a"), local("b")], root) == named(a="a")
-    assert now([local("a", "c"), local("b")], root) == named(b="b")
-    assert now([HUB, local("a")], root) == named(a="a")
-    assert now([local("c"), HUB, HUB | {"repository": "other"}], root) == f"{ON_HUB} or hub:other@{COMMIT}"
-    assert now([local("c")], root) == now([local("a")], None) == "none"
+@pytest.mark.parametrize(("sources", "recorded", "change", "name"), PLANNED.values(), ids=PLANNED)
+def test_what_would_be_read_now_is_named(root, sources, recorded, change, name):
+    for file in "abc":
+        if text := change.get(file):
+            (root / file).write_text(text)
+        elif file in change:
+            (root / file).unlink()
+    flags = {key: change[key] for key in ("gap", "broken") if key in change}
+    assert now(sources, change.get("root", root), recorded, **flags) == name
 
 
-def test_a_pinned_file_is_not_read(root):
-    assert now([local("a", pin=PIN)], root) == f"local:a sha256:{PIN}"
-
-
-def test_a_file_that_changes_changes_the_name(root):
-    before = {"local:a": sha256("a"), "local:b": sha256("b")}
-    assert now([local("a", "b")], root, before) == named(a="a", b="b")
-    (root / "a").write_text("edited")
-    assert now([local("a", "b")], root, before) == named(a="edited", b="b")
-
-
-def test_a_disk_that_is_not_mounted_changes_nothing(root):
-    sources, recorded = [local("c"), local("a", "b"), local("b"), HUB], {"local:a": PIN, "local:b": PIN}
-    before = f"local:a sha256:{PIN}; local:b sha256:{PIN}"
-    (root / "a").unlink()
-    assert now(sources, root, recorded) == before
-    assert now(sources, None, recorded, gap=True) == before
-
-
-def test_a_better_source_changes_the_name_and_a_worse_one_does_not(root):
-    sources = [local("c"), local("a"), local("b"), HUB]
-    recorded = {"local:a": sha256("a")}
-    assert now(sources, root, recorded) == named(a="a")
-    (root / "c").write_text("c")
-    assert now(sources, root, recorded) == named(c="c")
-    assert now(sources, root, {ON_HUB: PIN}) == named(c="c")
-
-
-def test_what_was_read_from_the_hub_stays_where_the_hub_is_gone(root):
-    assert now([local("c"), HUB], root, {ON_HUB: PIN}, gap=True) == ON_HUB
-    assert now([local("c"), HUB | {"kind": "hub_files"}], root, {f"{ON_HUB}/x.tsv": PIN}, gap=True) == ON_HUB
-
-
-def test_a_hub_that_does_not_answer_makes_a_gap_only_where_that_is_wanted(root, monkeypatch, tmp_path):
-    assert now([HUB], root) == ON_HUB
-    assert now([HUB], root, gap=True) == NOT_REACHED + ON_HUB
-    monkeypatch.setattr(outside, "snapshot", lambda *_: tmp_path)  # a copy that can be read
-    assert now([HUB], root, gap=True) == ON_HUB
-    monkeypatch.undo()
+def test_a_hub_that_answers_or_was_copied_from_makes_no_gap(root, monkeypatch, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr(outside, "snapshot", lambda *_: tmp_path)  # a copy that can be read
+        assert now([HUB], root, gap=True) == ON_HUB
     monkeypatch.setattr(outside, "answers", lambda: True)
     assert now([HUB], root, gap=True) == ON_HUB
-    monkeypatch.setattr(outside, "answers", hub.answers)
-    assert now([local("a")], root, gap=True) == now([local("a")], root)  # nobody asks
 
 
 READ = {
@@ -158,39 +153,27 @@ def test_the_name_is_the_same_before_and_after_the_job(root, monkeypatch, tmp_pa
         assert now(sources, root, recorded, gap=gap) == before
 
 
-def test_a_source_that_has_the_same_bytes_for_the_same_reader_changes_nothing(root):
-    here = {"kind": "local", "files": {"text": {"path": "a", "sha256": None}}, "reader": "lines"}
-    other = here | {"files": {"text": {"path": "c", "sha256": None}}}
-    (root / "c").write_text("a")
-    recorded = {"local:a": sha256("a")}
-    assert now([other, here], root, recorded) == named(a="a")
-    assert now([other, here], root) == named(c="a")  # nothing was read yet
-    for change in ({"reader": "words"}, {"options": {"min_words": 2}}):
-        assert now([other | change, here], root, recorded) == named(c="a")
-    twice = {"files": other["files"] | {"more": {"path": "b", "sha256": None}}}
-    assert now([other | twice, here], root, recorded) == named(b="b", c="a")
-    (root / "c").write_text("edited")
-    assert now([other, here], root, recorded) == named(c="edited")
-
-
-def test_settings_name_the_sources_that_are_read_and_no_other(root):
-    first, second, away = local("a"), local("b"), local("c", "a")
-    sources = [away, first, HUB, second, HUB | {"kind": "hub_files"}]
-    for recorded, chosen in (({}, [first]), ({"local:b": PIN}, [first]), ({ON_HUB: PIN}, [first])):
-        assert sources_of(now(sources, root, recorded), sources) == chosen
-    assert sources_of(now(sources, None), sources) == [HUB, HUB | {"kind": "hub_files"}]
-    gap = now([away, HUB], None, gap=True)
-    assert gap.startswith(NOT_REACHED) and sources_of(gap, [away, HUB]) == [away, HUB]
-    assert sources_of(now([away], root), [away]) == [away]
-    mine, other = encoder("mine"), encoder("other")
-    assert sources_of(
-        "local:other/config.json sha256:1; local:other/model.safetensors sha256:2", [mine, other]
-    ) == [other]
-    assert sources_of(named(d="d"), [first, second]) == [first, second]  # that nobody knows any more
-
-
 def encoder(path, **more):
     return {"kind": "local", "path": path} | more
+
+
+MANY = [local("c", "a"), FIRST, HUB, SECOND, HUB | {"kind": "hub_files"}]
+ENCODERS = [encoder("mine"), encoder("other")]
+
+
+@pytest.mark.parametrize(
+    ("planned", "sources", "chosen"),
+    [
+        (named(a="a"), MANY, [FIRST]),
+        (ON_HUB, MANY, [HUB, HUB | {"kind": "hub_files"}]),
+        (NOT_REACHED + ON_HUB, [AWAY, HUB], [AWAY, HUB]),
+        ("none", [AWAY], [AWAY]),
+        ("local:other/config.json sha256:1; local:other/model.safetensors sha256:2", ENCODERS, ENCODERS[1:]),
+        (named(d="d"), [FIRST, SECOND], [FIRST, SECOND]),  # that nobody knows any more
+    ],
+)
+def test_settings_name_the_sources_that_are_read_and_no_other(planned, sources, chosen):
+    assert sources_of(planned, sources) == chosen
 
 
 def test_an_encoder_is_named_by_the_files_that_are_taken(root, tiny_bert):
