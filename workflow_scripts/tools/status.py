@@ -1,9 +1,9 @@
 """What a study is doing: jobs that are done, running, queued, failed and to come, and how long the rest may take.
 
-Counted from what Snakemake would run now, the jobs' logs and, where there is one, SLURM's queue. Of a running training
-it shows step, loss, development score and the time that is left, of other jobs the last line of their log; of a failed
-job the line that says why. The configuration is that of the study's last run in this folder, or what --configfile
-names. Exit code 1 if a job has failed. To look again every ten seconds: watch -n 10 python -m workflow_scripts status.
+Counted from what Snakemake would run now, the jobs' logs and, where there is one, SLURM's queue. Of a running job it
+shows the last line of its log (of a training step, loss and best development score), of a failed one the line that says
+why. The configuration is that of the study's last run in this folder, or what --configfile names. Exit code 1 if a job
+has failed. To look again every ten seconds: watch -n 10 python -m workflow_scripts status.
 
   python -m workflow_scripts status demo
 """
@@ -29,7 +29,6 @@ from workflow_scripts.graph.notes import STUDIES, Asked, asked_last
 from workflow_scripts.graph.queue import Queued, queued_here, target_of
 from workflow_scripts.planning.graph import Job, planned
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.training.live import Live, read_live
 
 SILENT_SECONDS = 15 * 60
 """A job on another machine whose log was not written for so long counts as ended."""
@@ -57,7 +56,7 @@ def look(jobs: Iterable[Job], queue: Iterable[Queued] = ()) -> list[Seen]:
 
 def _state(job: Job, queued: Queued | None) -> tuple[str, str]:
     if is_running(job):
-        return "running", doing(job)
+        return "running", lines_of(Path(job.log))[-1]
     if queued is not None:
         again = f", try {queued.attempt}" if queued.attempt > 1 else ""
         return "queued", f"SLURM job {queued.number} is {queued.state.lower()}{again}"
@@ -83,28 +82,6 @@ def is_running(job: Job) -> bool:
 def _changed(path: Path) -> float:
     """The date of a file; 0 where there is none."""
     return path.stat().st_mtime if path.is_file() else 0.0
-
-
-def checkpoints_of(job: Job) -> Path:
-    """Where a training keeps what it goes on from."""
-    folder = next((Path(file).parent for file in job.outputs if file.endswith("/record.json")), Path(job.log))
-    return folder.with_name(f"{folder.name}.checkpoints")
-
-
-def doing(job: Job) -> str:
-    """What a running job says of itself."""
-    live = read_live(checkpoints_of(job))
-    return lines_of(Path(job.log))[-1] if live is None else progress(live)
-
-
-def progress(live: Live) -> str:
-    """How far a training is, in one line."""
-    rows = live.history
-    step, scores = len(rows), [score for score in rows["dev_score"].to_pylist() if score is not None]
-    parts = [f"step {step:,} of {live.steps:,}"]
-    parts += [f"loss {rows['loss'][-1].as_py():.4f}"] if step else []
-    parts += [f"dev {scores[-1]:.4f} (best {max(scores):.4f})"] if scores else []
-    return ", ".join([*parts, f"{duration((live.steps - step) * live.seconds_per_step)} left"])
 
 
 def duration(seconds: float) -> str:

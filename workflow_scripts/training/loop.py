@@ -37,12 +37,9 @@ from workflow_scripts.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
-from workflow_scripts.training.live import write_live
 
 STEPS_READ_AT_ONCE = 50
 """On a GPU, where reading means waiting for all that it was given to do; on a CPU every step is read."""
-SECONDS_BETWEEN_NEWS = 10.0
-"""Of a training that somebody may watch (``training.live``)."""
 
 
 class Preempted(Exception):  # noqa: N818  (a request, no error)
@@ -216,7 +213,6 @@ def train(
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
     at_once = steps_read_at_once(state.device)
-    told = time.monotonic()
     with (
         _stop_requests() as stop_requested,
         _Writer(checkpoints, fingerprint, settings.checkpoint_minutes) as writer,
@@ -232,11 +228,6 @@ def train(
                 assert development
                 state.score(development[1]())
             progress.update(note=state.shown())
-            is_late = time.monotonic() - told >= SECONDS_BETWEEN_NEWS
-            if ranks.rank() == 0 and is_late and state.seconds:  # none where no step has been read yet
-                told = time.monotonic()
-                lately = list(state.seconds.values())[-STEPS_READ_AT_ONCE:]
-                write_live(checkpoints, _history(state.rows), steps, sum(lately) / len(lately))
             if (stops or is_due) and state.step < steps:
                 writer.write(state.to_checkpoint())
             if stops and state.step < steps:

@@ -6,28 +6,17 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from tests.planning import DEMO, ROOT
 from tests.verbs import data, printed
-from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.notes import note_asked
 from workflow_scripts.graph.queue import Queued, target_of
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.tools import status
-from workflow_scripts.training.live import Live, write_live
 
 HOST = status.socket.gethostname()
-
-
-def history(*scores):
-    rows = [
-        {"step": n, "loss": 1 / n, "learning_rate": 0.1, "gradient_norm": 1.0, "dev_score": score}
-        for n, score in enumerate(scores, start=1)
-    ]
-    return pa.Table.from_pylist(rows, schema=HISTORY)
 
 
 @pytest.fixture
@@ -94,14 +83,6 @@ def test_a_job_of_another_machine_runs_as_long_as_it_says_something(here):
     assert not status.is_running(one)
     write(one.log, "step 3")
     assert status.is_running(one)
-
-
-def test_a_training_says_how_far_it_is(here):
-    one = job("train_encoder", "a", "model/record.json")
-    write_live(status.checkpoints_of(one), history(None, 0.5, None, 0.4), 1000, 0.5)
-    assert status.doing(one) == "step 4 of 1,000, loss 0.2500, dev 0.4000 (best 0.5000), 8 min left"
-    assert status.progress(Live(history(), 10, 0.0)) == "step 0 of 10, 0 s left"
-    assert status.duration(7200) == "2.0 h"
 
 
 def test_jobs_in_slurms_queue_are_not_failed_whatever_an_earlier_try_has_left(here):

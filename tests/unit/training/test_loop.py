@@ -14,7 +14,6 @@ from workflow_scripts.errors import TrainingError
 from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.dropout import keyed
 from workflow_scripts.training import loop
-from workflow_scripts.training.live import read_live
 from workflow_scripts.training.loop import Preempted, train
 
 STEPS, SEED = 10, 7
@@ -184,30 +183,6 @@ def test_frozen_parameters_stay(tmp_path):
 def test_only_one_checkpoint_is_left(tmp_path):
     run(Toy(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["step00000008"]
-
-
-def test_whoever_watches_sees_the_history_so_far(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_NEWS", 0.0)
-    seen = []
-
-    def look(step, loss):
-        seen.append(read_live(tmp_path))
-        return loss
-
-    outcome = run(Toy(look), tmp_path, development=(4, scripted(Toy(), [0.1, 0.2, 0.3])))
-    assert seen[0] is None
-    for done, live in enumerate(seen[1:], start=1):
-        assert live.history.equals(outcome.history.slice(0, done))
-        assert live.steps == STEPS
-        assert live.seconds_per_step > 0
-
-
-def test_news_may_be_due_before_any_step_has_been_read(tmp_path, monkeypatch):
-    """As on a GPU, where fifty steps are read at once and may take longer than it is until the first news."""
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_NEWS", 0.0)
-    monkeypatch.setattr(loop, "steps_read_at_once", lambda _device: 100)
-    outcome = run(Toy(), tmp_path, checkpoint_minutes=99)
-    assert len(outcome.history) == STEPS
 
 
 @pytest.mark.parametrize("at_once", [3, 100])
