@@ -12,16 +12,16 @@ Expected: BERT-base 74.93 over seven STS tasks (as 3R reproduces it).
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.methods.informin_cl import Config
+from workflow_scripts.training import contrastive
 from workflow_scripts.training.contrastive import build, overrides
 from workflow_scripts.training.data import TrainingData
 
 __all__ = ["Config", "Objective", "build", "overrides"]
 
 
-class Objective(simcse.Objective):
+class Objective(contrastive.Objective):
     """SimCSE's loss and the distance of the views."""
 
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:

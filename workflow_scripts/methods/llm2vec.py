@@ -25,7 +25,6 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways
 from workflow_scripts.settings.methods.llm2vec import Config
 from workflow_scripts.training import contrastive
@@ -63,7 +62,7 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     return contrastive.build(config, backbone)
 
 
-class Objective(simcse.Objective):
+class Objective(contrastive.Objective):
     """SimCSE's loss."""
 
     def finish(self) -> None:

@@ -33,8 +33,6 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.methods.base import ContrastiveObjective
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, position_offset
 from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.templates import pieces
@@ -42,9 +40,8 @@ from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.methods.promptbert import Config
 from workflow_scripts.settings.templates import Template
 from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import overrides, rows_of_all
+from workflow_scripts.training.contrastive import overrides
 from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
 
@@ -58,17 +55,19 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     return contrastive.build(config, backbone, config.test_template)
 
 
-class Objective(ContrastiveObjective):
+class Objective(contrastive.Objective):
     """Contrasts the two templated views of a step's sentences."""
 
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
-        self.module = self.encoder = encoder
+        super().__init__(config, encoder, data)
+        self._biases = [Bias(encoder, pieces(one, data.tokenizer), config) for one in config.templates]
+        self._config = config
+
+    def texts(self, config: Config, data: TrainingData) -> Sequence[TokenisedText]:
+        """The sentences in each template."""
         if config.cut == "sentence":
             data = data._replace(max_tokens=data.max_tokens + data.tokenizer.num_special_tokens_to_add())
-        self._text = TokenisedText.joined([data.tokenised("anchor", one) for one in config.templates])
-        self._biases = [Bias(encoder, pieces(one, data.tokenizer), config) for one in config.templates]
-        self._sampler = data.sampler
-        self._config = config
+        return [data.tokenised("anchor", one) for one in config.templates]
 
     @property
     def scored(self) -> TextEncoder | None:
@@ -81,18 +80,12 @@ class Objective(ContrastiveObjective):
 
     def views(self, step: int) -> Tensor:
         """Both views before the head, without their templates' biases, of all processes, shape (2, B, R)."""
-        rows = rows_of_all(self._sampler.rows_of(step), 2, len(self._text))
-        batch = self._text.batch(rows).to(self.encoder.device)
+        batch = self.batch(step)
         vectors_BR = self.encoder.read(batch)
         if self._config.denoise:
             halves = zip(self._biases, batch.mask_BT.chunk(2), strict=True)
             vectors_BR = vectors_BR - torch.cat([bias(mask_BT) for bias, mask_BT in halves])
-        return torch.stack([gathered(view_BR) for view_BR in vectors_BR.chunk(2)])
-
-    def contrast(self, views_2BD: Tensor) -> Tensor:
-        """Contrast the two views, a scalar."""
-        first_BD, second_BD = views_2BD
-        return infonce(first_BD, second_BD, self._config.temperature)
+        return self.of_all_processes(vectors_BR)
 
 
 class Bias:

@@ -19,19 +19,18 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from workflow_scripts.losses.infonce import cosine_matrix
-from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
 from workflow_scripts.models.readouts.pooling import pool
 from workflow_scripts.settings.methods.sscl import Config
 from workflow_scripts.settings.readouts.pooling import Config as Pooled
+from workflow_scripts.training import contrastive
 from workflow_scripts.training.contrastive import build, overrides
 from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.ranks import gathered
 
 __all__ = ["Config", "Objective", "build", "overrides"]
 
 
-class Objective(simcse.Objective):
+class Objective(contrastive.Objective):
     """SimCSE's loss with a sentence's intermediate layers among its negatives."""
 
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
@@ -42,10 +41,10 @@ class Objective(simcse.Objective):
 
     def views(self, step: int) -> Tensor:
         """Both views of every layer that is read, the embedding's own first: (2 + 2M, B, D)."""
-        batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(self.encoder.device)
+        batch = self.batch(step)
         states = hidden_states(self.encoder.backbone, batch, "all")
         layers = [pool(states, batch.mask_BT, readout) for readout in self._readouts]
-        return torch.stack([gathered(view_BD) for layer in layers for view_BD in layer.chunk(2)])
+        return torch.cat([self.of_all_processes(layer_BD) for layer_BD in layers])
 
     def contrast(self, views_VBD: Tensor) -> Tensor:
         """Mean of SimCSE's loss, and of that with every vector of the intermediate layers as a candidate, a scalar."""

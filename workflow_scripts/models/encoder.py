@@ -150,8 +150,10 @@ class SentenceEncoder(TextEncoder):
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
         if self._waiting is not None:
-            both, self._waiting = batch.followed_by(self._waiting), None
-            vectors_BR, self._along_KR = self.read(both).tensor_split([len(batch.ids_BT)])
+            both, own = TokenBatch.joined([batch, self._waiting]), len(batch.ids_BT)
+            self._waiting = None
+            packed = both._replace(packing=Packing.of(both.mask_BT, own=own))
+            vectors_BR, self._along_KR = self.read(packed).tensor_split([own])
             return vectors_BR
         states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT)
         vectors_BR = self.readout.read(states, batch.ids_BT, batch.mask_BT)

@@ -38,19 +38,18 @@ class TokenBatch(NamedTuple):
         """Where its tokens are."""
         return self.packing or Packing.of(self.mask_BT)
 
-    def followed_by(self, shared: "TokenBatch") -> "TokenBatch":
-        """Sentences behind it that every process of a training has alike; padded to the longest of both."""
-        width = max(self.ids_BT.shape[1], shared.ids_BT.shape[1])
-        ids, masks = (
-            [F.pad(part, (0, width - part.shape[1])) for part in parts]
-            for parts in ((self.ids_BT, shared.ids_BT), (self.mask_BT, shared.mask_BT))
-        )
-        mask_BT = torch.cat(masks)
-        return TokenBatch(torch.cat(ids), mask_BT, Packing.of(mask_BT, own=len(self.ids_BT)))
+    @classmethod
+    def joined(cls, batches: Sequence["TokenBatch"], pad_id: int = 0) -> "TokenBatch":
+        """The sentences of ``batches`` one after the other, padded to the longest of all."""
+        width = max(batch.ids_BT.shape[1] for batch in batches)
+        padding = [(0, width - batch.ids_BT.shape[1]) for batch in batches]
+        ids = [F.pad(batch.ids_BT, pad, value=pad_id) for batch, pad in zip(batches, padding, strict=True)]
+        masks = [F.pad(batch.mask_BT, pad) for batch, pad in zip(batches, padding, strict=True)]
+        return cls(torch.cat(ids), torch.cat(masks))
 
     def repeated(self) -> "TokenBatch":
         """The batch twice, one after the other: (2B, T)."""
-        return TokenBatch(self.ids_BT.repeat(2, 1), self.mask_BT.repeat(2, 1))
+        return self.joined([self, self])
 
 
 class TokenisedText:
@@ -59,7 +58,7 @@ class TokenisedText:
     def __init__(self, ids: NDArray[np.int32], starts: NDArray[np.int64], pad_id: int) -> None:
         self.ids = ids
         self.starts = starts
-        self._pad_id = pad_id
+        self.pad_id = pad_id
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -76,27 +75,19 @@ class TokenisedText:
         lengths: NDArray[np.int64] = self.starts[rows + 1] - self.starts[rows]
         return lengths
 
-    @classmethod
-    def joined(cls, texts: Sequence["TokenisedText"]) -> "TokenisedText":
-        """The sentences of ``texts`` one after the other, so that a batch may hold some of each."""
-        ids = np.concatenate([text.ids for text in texts])
-        lengths = np.concatenate([text.lengths for text in texts])
-        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        return cls(ids, starts, texts[0]._pad_id)
-
     def subset(self, rows: NDArray[np.int64]) -> "TokenisedText":
         """Some sentences, in the order of ``rows``."""
         lengths = self.lengths_of(rows)
         starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         positions = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
-        return TokenisedText(self.ids[positions], starts, self._pad_id)
+        return TokenisedText(self.ids[positions], starts, self.pad_id)
 
     def batch(self, rows: Rows) -> TokenBatch:
         """Pad ``rows`` to the longest of them."""
         starts, lengths = self.starts[rows], self.lengths_of(rows)
         column = np.arange(lengths.max())
         token = column < lengths[:, None]
-        ids = np.full(token.shape, self._pad_id, dtype=np.int64)
+        ids = np.full(token.shape, self.pad_id, dtype=np.int64)
         ids[token] = self.ids[(starts[:, None] + column)[token]]
         return TokenBatch(torch.from_numpy(ids), torch.from_numpy(token.astype(np.int64)))
 

@@ -1,12 +1,20 @@
-"""Common parts of methods that contrast dropout views: settings, the encoder, texts of several columns."""
+"""Common parts of methods that contrast views of sentences: settings, the encoder, the vectors of a step."""
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
+from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.methods.base import ContrastiveObjective
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit
+from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.contrastive import Contrastive
 from workflow_scripts.settings.templates import Template
+from workflow_scripts.training.data import TrainingData
+from workflow_scripts.training.ranks import gathered
 
 
 def overrides(config: Contrastive) -> dict[str, float | None]:
@@ -32,6 +40,35 @@ def build(
     )
 
 
-def rows_of_all(rows: NDArray[np.int64], columns: int, joined: int) -> NDArray[np.int64]:
-    """The same rows of several columns that were concatenated to ``joined`` texts in total; shape (columns * B,)."""
-    return np.concatenate([rows + column * (joined // columns) for column in range(columns)])
+class Objective(ContrastiveObjective):
+    """Contrasts views of a step's sentences: the columns that the method reads, or a single one twice."""
+
+    def __init__(self, config: Contrastive, encoder: SentenceEncoder, data: TrainingData) -> None:
+        self.module = self.encoder = encoder
+        self._temperature = config.temperature
+        self._sampler = data.sampler
+        texts = self.texts(config, data)
+        self._views = [*texts] * 2 if len(texts) == 1 else texts
+
+    def texts(self, config: Any, data: TrainingData) -> Sequence[TokenisedText]:
+        """What each view is made of; all of the same length and in the same order."""
+        return [data.tokenised(column) for column in config.read_columns]
+
+    def batch(self, step: int) -> TokenBatch:
+        """The step's sentences, one view after the other."""
+        rows = self._sampler.rows_of(step)
+        batches = [text.batch(rows) for text in self._views]
+        return TokenBatch.joined(batches, self._views[0].pad_id).to(self.encoder.device)
+
+    def views(self, step: int) -> Tensor:
+        """The step's views before the head, of all processes, (V, B, R)."""
+        return self.of_all_processes(self.encoder.read(self.batch(step)))
+
+    def of_all_processes(self, vectors_xR: Tensor) -> Tensor:
+        """Views one after the other in every process, as (V, B, R) of all processes."""
+        return torch.stack([gathered(view_BR) for view_BR in vectors_xR.chunk(len(self._views))])
+
+    def contrast(self, views_VBD: Tensor) -> Tensor:
+        """Contrast two views, a scalar."""
+        first_BD, second_BD = views_VBD
+        return infonce(first_BD, second_BD, self._temperature)

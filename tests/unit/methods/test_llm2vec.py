@@ -88,7 +88,7 @@ def test_padding_does_not_change_the_embedding(decoder):
 def test_the_adapters_alone_are_trained_and_at_first_change_nothing(decoder):
     objective = make(decoder, dropout=0.0)
     plain = SentenceEncoder(
-        load_backbone(decoder), objective.module.described, head=False, head_at_test=False
+        load_backbone(decoder), objective.module.readout_settings, head=False, head_at_test=False
     )
     plain.backbone.config.is_causal = False
     for layer in plain.backbone.layers:

@@ -444,7 +444,7 @@ def test_nothing_is_reduced_at_test(tiny_bert):
     encoder = objective._base.encoder.eval()
     ids_BT, mask_BT, _ = material(tiny_bert).tokenised("anchor").batch(np.arange(4))
     states = hidden_states(encoder.backbone, TokenBatch(ids_BT, mask_BT), encoder.readout.reads)
-    plain = encoder.readout(states, TokenBatch(ids_BT, mask_BT))
+    plain = encoder.readout.read(states, ids_BT, mask_BT)
     assert torch.equal(encoder(ids_BT, mask_BT), plain)
 
 

@@ -62,14 +62,13 @@ def test_a_batch_that_is_copied_to_a_device_takes_its_packing_along():
 def test_sentences_that_every_process_has_follow_a_processs_own():
     own = TokenBatch(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.int64))
     shared = TokenBatch(torch.tensor([[5, 8, 6, 7], [5, 7, 0, 0]]), mask_of([4, 2]))
-    together = own.followed_by(shared)
-    assert together.ids_BT.tolist() == [[5, 6, 7, 0], [5, 8, 6, 7], [5, 7, 0, 0]]
-    assert together.mask_BT.sum(dim=1).tolist() == [3, 4, 2]
-    assert together.packing.own == 1
+    both = TokenBatch.joined([own, shared], pad_id=9)
+    assert both.ids_BT.tolist() == [[5, 6, 7, 9], [5, 8, 6, 7], [5, 7, 0, 0]]
+    packing = Packing.of(both.mask_BT, own=1)
     with keyed(1, 1, rank=1, ranks=2):
-        here = Masks(together.packing).hidden(0, 0.5, 64)
+        here = Masks(packing).hidden(0, 0.5, 64)
     with keyed(1, 1, rank=0, ranks=2):
-        there = Masks(together.packing).hidden(0, 0.5, 64)
+        there = Masks(packing).hidden(0, 0.5, 64)
     with keyed(1, 1, rank=1, ranks=2):
         alone = Masks(own.packed()).hidden(0, 0.5, 64)
     assert torch.equal(here[:3], alone) and not torch.equal(here[:3], there[:3])

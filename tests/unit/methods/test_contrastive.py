@@ -1,0 +1,212 @@
+"""SimCSE, supervised and on pairs, InforMin-CL and SSCL: views, losses, heads."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+
+from tests import tiny
+from workflow_scripts.errors import ConfigError
+from workflow_scripts.losses.infonce import cosine_matrix, infonce, infonce_with_negatives
+from workflow_scripts.methods import load_method
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.settings.readouts.pooling import LAYERS
+from workflow_scripts.training.data import TrainingData
+from workflow_scripts.training.sampler import Sampler
+
+COLUMNS = {name: tiny.sentences(40, seed=n) for n, name in enumerate(("anchor", "positive", "negative"))}
+OWN = {
+    "simcse": {},
+    "simcse_pairs": {},
+    "supervised_simcse": {"hard_negatives": True, "hard_negative_weight": 0.0},
+    "informin_cl": {"reconstruction_weight": 1.0},
+    "sscl": {"negative_layers": [-2, 0], "readout": {"kind": "pooling", "pooler": "avg", "layers": None}},
+}
+
+
+class Rows(Sampler):
+    """The same rows at every step."""
+
+    def __init__(self, rows):
+        super().__init__(len(COLUMNS["anchor"]), len(rows), seed=3)
+        self.rows = np.array(rows)
+
+    def rows_of(self, step):
+        return self.rows
+
+
+def make(folder, module, columns=COLUMNS, rows=range(8), pooler="cls", **changes):
+    method = load_method(module)
+    block = {
+        "module": module,
+        "readout": {"kind": "pooling", "pooler": pooler, "layers": None},
+        "head_at_test": False,
+        "temperature": 0.05,
+        "dropout": 0.1,
+    }
+    config = method.Config.parse(block | OWN[module] | changes, "methods")
+    torch.manual_seed(0)
+    encoder = method.build(config, load_backbone(folder, **method.overrides(config))).train()
+    data = TrainingData(columns, load_tokenizer(folder), 24, Rows([*rows]))
+    return method.Objective(config, encoder, data)
+
+
+def vectors(objective, folder, column):
+    tokens = load_tokenizer(folder)(COLUMNS[column][:8], padding=True, return_tensors="pt")
+    return objective.module(tokens.input_ids, tokens.attention_mask)
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("pooler", LAYERS)
+def test_without_dropout_both_views_are_one_whose_order_does_not_matter(tiny_models, kind, pooler):
+    """O-20: positive cosine 1, and the loss is that of the vectors against themselves."""
+    objective = make(tiny_models[kind], "simcse", pooler=pooler, dropout=0.0)
+    first, second = objective.encoder.project(objective.views(1))
+    torch.testing.assert_close(cosine_matrix(first, second).diagonal(), torch.ones(8), rtol=0, atol=1e-6)
+    loss = objective.loss(1).item()
+    assert loss == pytest.approx(infonce(first, first, 0.05).item(), rel=1e-4, abs=1e-6)
+    turned = make(tiny_models[kind], "simcse", rows=[3, 0, 7, 1, 6, 2, 5, 4], pooler=pooler, dropout=0.0)
+    assert turned.loss(1).item() == pytest.approx(loss, abs=1e-5)
+
+
+LOSSES = {
+    "pairs": ("simcse_pairs", {}, lambda first, second, _: infonce(first, second, 0.05)),
+    "Eq. 6": ("supervised_simcse", {"hard_negatives": False}, lambda a, p, _: infonce(a, p, 0.05)),
+    "triples": ("supervised_simcse", {}, lambda *all: infonce_with_negatives(*all, 0.05, 0.0)),
+    "Eq. 8": (
+        "supervised_simcse",
+        {"hard_negative_weight": 1.0},
+        lambda *all: infonce_with_negatives(*all, 0.05, 1.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("kind", ["bert", "modernbert"])
+def test_the_loss_is_that_of_the_columns_encoded_one_by_one(tiny_models, kind, name):
+    """LayerAttPooler, Eqs. 6 and 8 (O-60) among them."""
+    module, changes, loss = LOSSES[name]
+    objective = make(tiny_models[kind], module, dropout=0.0, **changes)
+    encoded = [vectors(objective, tiny_models[kind], column) for column in COLUMNS]
+    torch.testing.assert_close(objective.loss(1), loss(*encoded), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("module", "changes"), [("simcse_pairs", {}), ("supervised_simcse", {"hard_negatives": False})]
+)
+def test_pairs_of_equal_sentences_are_two_dropout_views(tiny_bert, module, changes):
+    """O-60: Equation 7 is Equation 6 of a sentence with itself; a round trip that came back as it went."""
+    itself = {"anchor": COLUMNS["anchor"], "positive": COLUMNS["anchor"]}
+    losses = []
+    for objective in (make(tiny_bert, module, itself, **changes), make(tiny_bert, "simcse")):
+        torch.manual_seed(1)
+        losses.append(objective.loss(1).item())
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_with_dropout_the_two_views_differ(tiny_models, kind):
+    first, second = make(tiny_models[kind], "simcse").views(1)
+    assert cosine_matrix(first, second).diagonal().max() < 0.9999
+
+
+@pytest.mark.parametrize(
+    ("module", "sentences"), [("simcse", 16), ("simcse_pairs", 16), ("supervised_simcse", 24), ("sscl", 16)]
+)
+def test_all_views_go_through_the_encoder_in_one_call(tiny_bert, monkeypatch, module, sentences):
+    objective = make(tiny_bert, module)
+    sizes = tiny.passes(monkeypatch)
+    objective.loss(1)
+    assert sizes == [sentences]
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("pooler", ["cls", "avg_first_last"])
+def test_every_parameter_learns_but_the_unused_pooler(tiny_models, kind, pooler):
+    objective = make(tiny_models[kind], "simcse", pooler=pooler)
+    objective.loss(1).backward()
+    named = objective.module.named_parameters()
+    without = {name for name, p in named if p.grad is None or not p.grad.any()}
+    pooler_of_bert = {"backbone.pooler.dense.weight", "backbone.pooler.dense.bias"}
+    assert without == (set() if kind == "modernbert" else pooler_of_bert)
+
+
+def test_a_head_goes_with_cls_alone_and_is_left_out_at_test_unless_asked_for(tiny_bert):
+    for pooler in LAYERS:
+        for asked in (False, True):
+            encoder = make(tiny_bert, "simcse", pooler=pooler, head_at_test=asked).module
+            assert (encoder.head is not None) == (pooler == "cls")
+            assert encoder.head_at_test == (asked and pooler == "cls")
+
+
+def test_an_encoder_that_drops_nothing_cannot_make_two_views(tiny_models):
+    """ModernBERT is published without dropout; a zero that was asked for is an ablation."""
+    for kind in ("bert", "roberta"):
+        make(tiny_models[kind], "simcse", dropout=None)
+    with pytest.raises(ConfigError, match="dropout: null; the encoder drops nothing"):
+        make(tiny_models["modernbert"], "simcse", dropout=None)
+
+
+@pytest.mark.parametrize(
+    ("module", "changes", "complaint"),
+    [
+        ("supervised_simcse", {}, "column negative; its corpus has anchor, positive"),
+        (
+            "sscl",
+            {"readout": {"kind": "pooling", "pooler": "avg_top2", "layers": None}},
+            "sscl pools one layer",
+        ),
+        ("sscl", {"negative_layers": [-5]}, "negative_layers: -5; the encoder has hidden states 0 to 2"),
+    ],
+)
+def test_a_corpus_or_encoder_that_lacks_what_is_asked_for_is_refused(tiny_bert, module, changes, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        make(tiny_bert, module, {"anchor": COLUMNS["anchor"], "positive": COLUMNS["positive"]}, **changes)
+
+
+# Losses
+
+
+def random_views(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).double()
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 3.0])
+def test_informin_cl_adds_twice_the_squared_distance_of_the_normalised_views(tiny_bert, weight):
+    objective = make(tiny_bert, "informin_cl", reconstruction_weight=weight)
+    views_2BD = random_views(2, 6, 5)
+    first, second = F.normalize(views_2BD, dim=-1)
+    expected = infonce(*views_2BD, 0.05) + weight * 2 * ((first - second) ** 2).mean()
+    torch.testing.assert_close(objective.contrast(views_2BD), expected)
+
+
+def test_sscl_with_no_layers_weighing_in_is_simcse(tiny_bert):
+    """Candidates at cosine 0 and a small temperature count for nothing beside a positive of cosine 1."""
+    objective = make(tiny_bert, "sscl", negative_layers=[-2])
+    first = torch.eye(12, dtype=torch.float64)[:6]
+    orthogonal = torch.eye(12, dtype=torch.float64)[6:].repeat(2, 1, 1)
+    found = objective.contrast(torch.cat([first.repeat(2, 1, 1), orthogonal]))
+    expected = (math.log(1 + 5 * math.exp(-20)) + math.log(1 + 17 * math.exp(-20))) / 2
+    assert found.item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_sscl_written_out(tiny_bert):
+    """Half SimCSE's loss, half that with the layers of all sentences, of both views, in the denominator."""
+    objective = make(tiny_bert, "sscl")
+    assert objective.views(1).shape == (6, 8, tiny.WIDTH)
+    views_VBD = random_views(6, 4, 5).requires_grad_()
+    unit = F.normalize(views_VBD, dim=-1)
+    total = 0.0
+    for i in range(4):
+        similar = [unit[0, i] @ unit[1, j] / 0.05 for j in range(4)]
+        deeper = [unit[0, i] @ unit[v, j] / 0.05 for v in range(2, 6) for j in range(4)]
+        plain = torch.logsumexp(torch.stack(similar), 0) - similar[i]
+        with_layers = torch.logsumexp(torch.stack(similar + deeper), 0) - similar[i]
+        total = total + (plain + with_layers) / 8
+    (expected,) = torch.autograd.grad(total, views_VBD)
+    found = objective.contrast(views_VBD)
+    assert found.item() == pytest.approx(total.item(), rel=1e-10)
+    torch.testing.assert_close(torch.autograd.grad(found, views_VBD)[0], expected)
+    assert expected.abs().amin(dim=-1).min() > 0  # every sentence's layers are pushed away
