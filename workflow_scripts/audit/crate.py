@@ -8,9 +8,7 @@ Snakemake's measurements. A study with a damaged artefact is not exported.
 
 import json
 import mimetypes
-import os
 import shutil
-from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +19,7 @@ from workflow_scripts.audit.lookup import check_place, made_by
 from workflow_scripts.audit.verify import checked
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import ROOT, UNKEYED_FILES, meaning_now
+from workflow_scripts.provenance.kept import link_or_copy
 from workflow_scripts.provenance.record import Record, sha256_of
 
 METADATA = "ro-crate-metadata.json"
@@ -89,7 +88,6 @@ class Crate:
             instrument=self._add_rule(record),
             object=[given, *inputs],
             result=[self.add_given(path) for path in record.outputs],
-            startTime=job.start and job.start.isoformat(timespec="seconds"),
             endTime=job.end and job.end.isoformat(timespec="seconds"),
             actionStatus=_COMPLETED,
         )
@@ -185,18 +183,16 @@ class Crate:
     def write(self, folder: Path) -> None:
         """Bring the files and the metadata to a new folder."""
         for name, place in self.files.items():
-            _bring(place, folder / name, link=Path(name).parts[0] == "results")
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            is_result = name.startswith(
+                "results/"
+            )  # which is never changed in place, unlike what people edit
+            (link_or_copy if is_result else shutil.copyfile)(str(place), str(folder / name))
         described = {"about": {"@id": "./"}, "conformsTo": [{"@id": _RO_CRATE}, {"@id": _WORKFLOW_RO_CRATE}]}
         about = {"@id": METADATA, "@type": "CreativeWork", **described}
-        graph = [{key: _single(value) for key, value in one.items()} for one in self.entities.values()]
-        content = {"@context": [f"{_RO_CRATE}/context", _TERMS], "@graph": [about, *graph]}
+        content = {"@context": [f"{_RO_CRATE}/context", _TERMS], "@graph": [about, *self.entities.values()]}
         text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
         (folder / METADATA).write_text(f"{text}\n", "utf-8")
-
-
-def _single(value: Any) -> Any:
-    """The only member of a list of one, as RO-Crate 1.1 recommends; other values as they are."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def write_crate(study: Path, folder: Path) -> Crate:
@@ -221,13 +217,3 @@ def write_crate(study: Path, folder: Path) -> Crate:
     crate.add_run(verifier.studies[0], jobs_of(verifier, verifier.studies[0]))
     crate.write(folder)
     return crate
-
-
-def _bring(place: Path, target: Path, *, link: bool) -> None:
-    """Hard-link a result, which is never changed in place; copy what people edit, and what cannot be linked."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if link:
-        with suppress(OSError):
-            os.link(place, target, follow_symlinks=True)
-            return
-    shutil.copyfile(place, target)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +20,6 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     RECORD_FILE,
-    RECORD_KEY,
     is_timestamp,
     read_checksum,
     sealed_identity,
@@ -30,13 +29,8 @@ from workflow_scripts.provenance.kept import FOLDER as KEPT
 from workflow_scripts.provenance.record import Record, sha256_of
 from workflow_scripts.training.manifests import MANIFEST
 
-Damage = Literal["changed", "truncated"]
-
 _CHECKPOINTS = "checkpoints"
 _THREADS = 2  # one computes hashes while the other waits for the disk
-_TAIL_BYTES = 4 << 20
-_ENDS = (b"PAR1", b"-->", b"</svg>", b"</html>", b"\n}")
-"""How complete artefacts end; a text in Markdown may end anyhow."""
 
 
 @dataclass
@@ -107,7 +101,12 @@ class Inspection(NamedTuple):
     identity: str = ""
     """What a job that reads the file would write into its record; empty where nothing was hashed."""
     record: Record | None = None
-    damage: Damage | None = None
+    damaged: bool = False
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether an artefact of this name carries a checksum, unless a model's record lists it."""
+    return path.suffix in CHECKSUMMED_SUFFIXES or path.name == RECORD_FILE
 
 
 def inspect(path: Path, *, part_of_model: bool = False, hashing: bool = True) -> Inspection:
@@ -118,36 +117,18 @@ def inspect(path: Path, *, part_of_model: bool = False, hashing: bool = True) ->
         part_of_model: Whether a model folder's record lists its hash, which is then checked instead of a checksum.
         hashing: Whether to look for damage, or to believe what is stored.
     """
-    sealed = path.suffix in CHECKSUMMED_SUFFIXES or path.name == RECORD_FILE
-    checksum = read_checksum(path) if sealed and not part_of_model else None
-    if checksum is None and (part_of_model or not sealed or not hashing or not _was_ours(path)):
+    checksum = read_checksum(path) if is_sealed(path) and not part_of_model else None
+    if checksum is None:
         return Inspection(identity=sha256_of(path) if hashing else "")
     try:
         if hashing:
             verify_checksum(path)
     except DataError:
-        return Inspection(checksum, damage="changed" if _is_complete(path) else "truncated")
+        return Inspection(checksum, damaged=True)
     known = Inspection(checksum, str(sealed_identity(path)))
     with suppress(DataError):  # intact, but written by another version of this pipeline
         return known._replace(record=record_at(path))
     return known
-
-
-def _end(path: Path, length: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - length))
-        return file.read()
-
-
-def _is_complete(path: Path) -> bool:
-    return path.suffix == ".md" or _end(path, 64).rstrip().endswith(_ENDS)
-
-
-def _was_ours(path: Path) -> bool:
-    """Whether a table or page without a checksum is a damaged artefact: it holds a record, or is truncated."""
-    return (
-        path.name == RECORD_FILE or RECORD_KEY.encode() in _end(path, _TAIL_BYTES) or not _is_complete(path)
-    )
 
 
 def inspect_all(inventory: Inventory, *, show_progress: bool = False) -> dict[str, Inspection]:

@@ -6,7 +6,8 @@ Exit code 1 if anything in it is missing, damaged or has been rebuilt since.
 
 For a table, --cell selects rows, prints them, the settings of their runs and every seed's score that they and their
 differences were computed from, and keeps only the inputs that these rows come from, so that a number leads to its score
-files and those of its baseline, to their models and their text. With --into, the other direction: everything that was
+files and those of its baseline, to their models and their text. --json adds all settings, code, packages and the
+machine of each job. With --into, the other direction: everything that was
 made from a file, or from a source as records name it, such as hub:owner/name@revision/file.
 
   python -m workflow_scripts explain results/demo/tables/demo.parquet --cell run=simcse.minilm_mlm.wiki_extract
@@ -25,7 +26,6 @@ from workflow_scripts.audit.lookup import (
     flat,
     is_outside,
     made_by,
-    made_on,
     name_of,
     record_at,
 )
@@ -210,7 +210,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cell", action="append", default=[], metavar="COLUMN=VALUE,...", help="rows of a table to explain"
     )
-    parser.add_argument("--full", action="store_true", help="add all settings, packages and commits")
     parser.add_argument("--into", action="store_true", help="what was made from it, instead")
 
 
@@ -227,12 +226,12 @@ def answer(args: argparse.Namespace) -> Answer:
     return Answer(
         f"{verdict}; not as it was: {', '.join(broken)}" if broken else verdict,
         not broken,
-        [*_parts(found, full=args.full)],
-        {"chain": [_data(*step, full=args.full) for step in found.chain.walk()], "narrowed": found.narrowed},
+        [*_parts(found)],
+        {"chain": [_data(*step) for step in found.chain.walk()], "narrowed": found.narrowed},
     )
 
 
-def _parts(found: Explanation, *, full: bool) -> Iterator[Rows | str]:
+def _parts(found: Explanation) -> Iterator[Rows | str]:
     yield Rows("rows", _turned(found.rows))
     if found.rows and not found.narrowed:
         yield "no input's wildcards agree with these rows, so all inputs are shown"
@@ -243,7 +242,6 @@ def _parts(found: Explanation, *, full: bool) -> Iterator[Rows | str]:
     numbers = {label: number for number, label in enumerate(labels, 1)}
     for depth, role, node in found.chain.walk():
         yield "  " * depth + _line(role, node, numbers)
-        yield from ("  " * (depth + 1) + line for line in (_details(node) if full else ()))
         if node.left_out:
             yield "  " * (depth + 1) + f"{node.left_out} inputs of other rows left out"
     yield from (f"[{number}] {label}" for label, number in numbers.items())
@@ -258,15 +256,6 @@ def _turned(rows: list[dict[str, Any]]) -> list[Row]:
     return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(filled, 1)} for name in names]
 
 
-def _details(node: Node) -> Iterator[str]:
-    if node.record is not None and not node.repeated:
-        yield from (f"setting {key} = {value}" for key, value in flat(node.record.settings).items())
-        yield from (f"package {package} {known}" for package, known in node.record.packages.items())
-        origin = node.record.origin
-        yield f"commit {origin.commit}{' with changes' if origin.dirty else ''}"
-        yield f"machine {made_on(origin)}"
-
-
 def _line(role: str, node: Node, numbers: Mapping[str, int]) -> str:
     role = role.partition("/")[0]  # where an input has several files, a role includes the file's path
     parts = [f"{role}:" if role else "", node.path]
@@ -278,10 +267,7 @@ def _line(role: str, node: Node, numbers: Mapping[str, int]) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _data(depth: int, role: str, node: Node, *, full: bool) -> Row:
-    """A node for JSON; ``full`` adds settings, code, packages and origin."""
+def _data(depth: int, role: str, node: Node) -> Row:
+    """A node for JSON, with all that its record says."""
     data = {"depth": depth, "role": role, "path": node.path, "state": node.state, "sha256": node.sha256}
-    shown = {"rule", "wildcards", "labels"} | (
-        {"settings", "meaning", "packages", "origin"} if full else set()
-    )
-    return data | (node.record.model_dump(include=shown) if node.record else {})
+    return data | (node.record.model_dump(exclude={"inputs"}) if node.record else {})

@@ -41,9 +41,9 @@ def answer(args: argparse.Namespace) -> Answer:
             raise DataError(f"{args.path}: a model. Name the folder to make: --to FOLDER.")
         export_model(args.path, args.to)
         return Answer(f"{args.to}: upload it with `hf upload <name> {quote(str(args.to))}`.")
-    study, *others = studies_of([args.path])
-    if others:
-        raise DataError(f"{args.path}: {len(others) + 1} studies. Name one, such as {study}.")
+    (study,) = studies_of([args.path])
+    if study.parent != Path("results"):
+        raise DataError(f"{study}: no study. Name one, such as results/demo.")
     folder = args.to or Path("crates", study.name)
     crate = write_crate(study, folder)
     size = decimal(sum(place.stat().st_size for place in crate.files.values()))

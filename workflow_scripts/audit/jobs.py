@@ -5,7 +5,7 @@ These are in benchmarks/<study>/<rule>/, under the values of the job's wildcards
 
 import csv
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,12 +24,6 @@ class Job(NamedTuple):
     measured: Mapping[str, float]
     """Of its last run, by the names of ``_COLUMNS``; what could not be measured is not in it."""
     end: datetime | None
-
-    @property
-    def start(self) -> datetime | None:
-        """When it began; None where unknown."""
-        seconds = self.measured.get("seconds")
-        return self.end - timedelta(seconds=seconds) if self.end and seconds is not None else None
 
 
 Files = Mapping[tuple[str, frozenset[str]], Path]

@@ -16,18 +16,17 @@ import argparse
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow.parquet as pq
 from pydantic import Field
 
 from workflow_scripts.audit.compare import Facts, compare
 from workflow_scripts.audit.lookup import check_file_place, made_on, name_of
-from workflow_scripts.audit.printing import Answer, Rows, rows_of
+from workflow_scripts.audit.printing import Answer, Row, Rows
 from workflow_scripts.audit.varying import contents_hash
 from workflow_scripts.audit.verify import Verifier, checked, studies_of
 from workflow_scripts.columns.tables import TABLE
@@ -127,15 +126,6 @@ def lock(studies: Iterable[Path]) -> Lock:
 # Checking
 
 
-class LockDifference(NamedTuple):
-    """One artefact that is not as the lock says."""
-
-    path: str
-    kind: str
-    """Added, removed, changed or damaged."""
-    why: str
-
-
 @dataclass
 class Comparison:
     """A tree held against a lock: what of the lock is about the same studies."""
@@ -173,21 +163,16 @@ class Comparison:
         now = {cell: text for cells in self.now.printed.values() for cell, text in cells.items()}
         return {cell: (was, now.get(cell)) for cell, was in self.compared.items() if was != now.get(cell)}
 
-    @cached_property
-    def differences(self) -> list[LockDifference]:
-        """What is not as it should be."""
-        return sorted(self._differences())
-
-    def _differences(self) -> Iterator[LockDifference]:
+    @property
+    def differences(self) -> list[Row]:
+        """What is not as it should be: path, kind and why."""
         changed = (self.wanted & self.records.keys()) - self.same
-        for name in self.damaged:
-            yield LockDifference(name, "damaged", "its checksum is broken; see verify")
-        for name in self.records.keys() - self.wanted:
-            yield LockDifference(name, "added", "not in the lock")
-        for name in self.wanted - {*self.records, *self.damaged}:
-            yield LockDifference(name, "removed", "in the lock alone")
-        for name in changed:
-            yield LockDifference(name, "changed", self._why(name, changed))
+        added, removed = self.records.keys() - self.wanted, self.wanted - {*self.records, *self.damaged}
+        found = [(name, "damaged", "its checksum is broken; see verify") for name in self.damaged]
+        found += [(name, "added", "not in the lock") for name in added]
+        found += [(name, "removed", "in the lock alone") for name in removed]
+        found += [(name, "changed", self._why(name, changed)) for name in changed]
+        return [dict(zip(("path", "kind", "why"), one, strict=True)) for one in sorted(found)]
 
     def _why(self, name: str, changed: set[str]) -> str:
         """What in an artefact's making differs; inputs that differ are named, since they explain themselves."""
@@ -198,7 +183,10 @@ class Comparison:
             found.setdefault(change.section, []).append(f"{change.key}{versions}")
         if given := changed & {one.path for one in record.inputs.values()}:
             found["made from"] = sorted(given)
-        reasons = [_few(section, keys) for section, keys in found.items()]
+        reasons = [
+            f"{section} {keys[0]}".rstrip() + f" and {len(keys) - 1} more" * (len(keys) > 1)
+            for section, keys in found.items()
+        ]
         moved = _moved({"": str(self.was.made_on.get(name))}, {"": made_on(record.origin)})
         return "; ".join(reasons) or moved or UNEXPLAINED
 
@@ -238,11 +226,6 @@ def read_lock(file: Path) -> Lock:
     except (OSError, ValueError) as error:
         found = error.strerror if isinstance(error, OSError) else "not a lock of this version"
         raise DataError(f"{file}: {found}. Write a lock: python -m workflow_scripts lock.") from error
-
-
-def _few(what: str, names: list[str]) -> str:
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{what} {names[0]}{more}".rstrip()
 
 
 def _moved(was: Hashes, now: Hashes) -> str:
@@ -303,6 +286,6 @@ def _checked(found: Comparison, file: Path) -> Answer:
     return Answer(
         f"{len(found.same)} artefacts as in {file}{records}, {len(found.differences)} not",
         not found.differences,
-        [Rows("differences", rows_of(found.differences)), *filter(None, [found.elsewhere])],
+        [Rows("differences", found.differences), *filter(None, [found.elsewhere])],
         {"equal": len(found.same), "other_records": found.other_records},
     )

@@ -3,7 +3,6 @@
 For each file that does not match its record, prints the path, what was found and what to do:
 
   changed     its bytes are not the ones that were written
-  truncated   it ends too early
   missing     a record names it, but it does not exist
   foreign     the pipeline did not write it, or not in this place
   stale       an input has been rebuilt since, so a rerun might give another file
@@ -20,7 +19,6 @@ one that no commit holds, is said, and is no failure.
 """
 
 import argparse
-import json
 import shlex
 import sys
 from collections import Counter, defaultdict
@@ -32,7 +30,7 @@ from typing import Literal, NamedTuple
 
 from rich.filesize import decimal
 
-from workflow_scripts.audit.disk import Damage, Inspection, Inventory, collect, inspect, inspect_all
+from workflow_scripts.audit.disk import Inspection, Inventory, collect, inspect, inspect_all, is_sealed
 from workflow_scripts.audit.lookup import (
     artefact_of,
     is_outside,
@@ -46,12 +44,12 @@ from workflow_scripts.audit.sources import hashes_of
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.notes import asked_last
-from workflow_scripts.provenance.artefacts import CHECKSUMMED_SUFFIXES, RECORD_FILE, identity
+from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.closure import meaning_now
 from workflow_scripts.provenance.record import Input, Record
 from workflow_scripts.training.manifests import MANIFEST, damaged_file, read_manifest
 
-Kind = Literal["changed", "truncated", "missing", "foreign", "stale", "unlabelled"]
+Kind = Literal["changed", "missing", "foreign", "stale", "unlabelled"]
 Todo = Literal["delete", "rerun", "restore"]
 
 REPORT = "report.html"
@@ -90,19 +88,15 @@ class Outcome:
 
 
 def studies_of(named: Iterable[Path]) -> list[Path]:
-    """The folders to audit: those that are named, or all below ``results`` if none or ``results`` itself is named.
+    """The folders to audit: those that are named, or each below ``results``.
 
     Raises:
         DataError: if there is none, since nothing to check does not mean that nothing is wrong.
     """
-    studies: list[Path] = []
-    for folder in list(named) or [_RESULTS]:
-        if not folder.is_dir():
-            raise DataError(f"{folder}: no such folder. Run the pipeline first: snakemake.")
-        is_all = folder.resolve() == _RESULTS.resolve()
-        studies += sorted(path for path in folder.iterdir() if path.is_dir()) if is_all else [folder]
-    if not studies:
-        raise DataError(f"{_RESULTS}: no study in this folder. Run the pipeline first: snakemake.")
+    studies = list(named) or sorted(_RESULTS.glob("*/"))
+    for folder in studies or [_RESULTS]:
+        if not folder.is_dir() or not studies:
+            raise DataError(f"{folder}: no such study. Run the pipeline first: snakemake.")
     return studies
 
 
@@ -143,15 +137,14 @@ class Verifier:
         return self.inventory.models | listed
 
     @cached_property
-    def damage(self) -> dict[str, Damage]:
+    def damage(self) -> set[str]:
         """Files that are not as they were written, by their checksums."""
         expected = {*self.listed, *(f"{study}/{REPORT}" for study in self.studies)}
-        lost: dict[str, Damage] = {  # complete, but rewritten by something else
-            name: "changed"
-            for name in expected & self.inspections.keys()
-            if self.inspections[name].checksum is None and Path(name).suffix in CHECKSUMMED_SUFFIXES
+        return {
+            name
+            for name, one in self.inspections.items()
+            if one.damaged or (name in expected and is_sealed(Path(name)) and one.checksum is None)
         }
-        return lost | {name: one.damage for name, one in self.inspections.items() if one.damage}
 
     def not_as_written(self) -> list[str]:
         """Files for which nobody may vouch: by their checksums, or by the record of the model folder they are in."""
@@ -179,7 +172,7 @@ class Verifier:
         for name, one in self.inspections.items():
             if name in self.damage:
                 checksum = f"checksum {one.checksum[:12]} does not match" if one.checksum else None
-                yield self._to_remake(name, self.damage[name], checksum or "its checksum is gone")
+                yield self._to_remake(name, "changed", checksum or "its checksum is gone")
             elif self.artefact_of(name) != name:
                 continue  # a part of a model
             elif one.checksum is None and name not in self.listed:
@@ -202,8 +195,8 @@ class Verifier:
                 elif now is None and self.inventory.dropped.get(path) != was:
                     yield self._to_remake(path, "missing", f"{RECORD_FILE} lists it")
                 elif now and now != was:
-                    kind: Kind = "changed" if self.inventory.sizes[path] else "truncated"
-                    yield self._to_remake(path, kind, f"sha256 {now[:12]}; {RECORD_FILE} says {was[:12]}")
+                    hashes = f"sha256 {now[:12]}; {RECORD_FILE} says {was[:12]}"
+                    yield self._to_remake(path, "changed", hashes)
 
     def _to_remake(self, path: str, kind: Kind, found: str) -> Finding:
         """A finding about a file that its job should make again; below results/ and benchmarks/, every file has one."""
@@ -305,9 +298,9 @@ def damaged_work(inventory: Inventory) -> Iterator[Finding]:
             yield Finding(f"{name}/{damaged}", kind, found, "delete", name)
     for name in inventory.tasks:
         task = inspect(Path(name))
-        if task.damage or task.checksum is None:
+        if task.damaged or task.checksum is None:
             found = "not as this task was written: its evaluation would take it again"
-            yield Finding(name, task.damage or "foreign", found, "delete", name)
+            yield Finding(name, "changed", found, "delete", name)
 
 
 def changed_sources(verifier: Verifier, present: Mapping[str, str]) -> Iterator[Finding]:
@@ -325,18 +318,9 @@ def changed_sources(verifier: Verifier, present: Mapping[str, str]) -> Iterator[
             if given.path == source and given.sha256 != now
         }
         for reader in sorted(read)[:1]:
-            was = read[reader]
-            found = f"sha256 {now[:12]}; read by {reader} as {was[:12]}"
-            is_read_anew = _leaves_open(verifier.records[reader], was)
-            todo: Todo = "rerun" if is_read_anew else "restore"
-            target = reader if is_read_anew else source
-            yield Finding(source, "changed", found, todo, target, len(verifier.made_from(source)))
-
-
-def _leaves_open(record: Record, sha256: str) -> bool:
-    """Whether a job takes files of a source as they are, so that the next run reads a changed one by itself."""
-    settings = {name: value for name, value in record.settings.items() if name != "source"}
-    return "source" in record.settings and sha256 not in json.dumps(settings)
+            found = f"sha256 {now[:12]}; read by {reader} as {read[reader][:12]}"
+            affects = len(verifier.made_from(source))
+            yield Finding(source, "changed", found, "restore", source, affects)
 
 
 def unchecked(studies: Iterable[Path]) -> Verifier:

@@ -95,12 +95,13 @@ def put_back(artefacts: Sequence[Path], timings: Sequence[Path]) -> None:
 def _link(source: Path, target: Path) -> None:
     """Link a file, or every file of a folder; copy on file systems without hard links."""
     if source.is_dir():
-        shutil.copytree(source, target, copy_function=_link_file)
+        shutil.copytree(source, target, copy_function=link_or_copy)
     else:
-        _link_file(str(source), str(target))
+        link_or_copy(str(source), str(target))
 
 
-def _link_file(source: str, target: str) -> None:
+def link_or_copy(source: str, target: str) -> None:
+    """Link a file; copy it on a file system without hard links."""
     try:
         os.link(source, target)
     except OSError:

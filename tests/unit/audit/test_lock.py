@@ -116,7 +116,9 @@ def held(locked):
 
 
 def checked(locked):
-    return [(one.path.removeprefix(f"{STUDY}/"), one.kind, one.why) for one in held(locked).differences]
+    return [
+        (one["path"].removeprefix(f"{STUDY}/"), one["kind"], one["why"]) for one in held(locked).differences
+    ]
 
 
 def edit(lock_file, **changes):
