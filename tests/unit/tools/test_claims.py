@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from tests.verbs import printed
+from tests.verbs import data, printed
 from workflow_scripts.columns.claims import CLAIMS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.tools import claims
@@ -77,39 +77,27 @@ def test_verdicts_are_counted_below_what_was_compared_and_what_was_not(study):
     assert last == ["all", "1", "0", "1", "1"]
 
 
-def test_a_single_paper_has_no_sum_of_all():
-    assert [row["paper"] for row in claims.counted(ROWS[:2])] == ["JTCSE"]
-
-
-def test_markdown_without_a_study_is_one_line():
-    with pytest.raises(ConfigError, match=r"Give --study results/<study>\."):
-        printed("claims", "--markdown")
+def test_a_single_paper_has_no_sum_of_all(study):
+    rows = data("claims", "jtcse", "--study", study)[1]["verdicts"]
+    assert [(row["paper"], row["supported"], row["undecided"]) for row in rows] == [("JTCSE", 1, 1)]
 
 
 def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested():
-    rows = claims.listed(claims.read_claims(["jtcse"]))
+    rows = data("claims", "jtcse")[1]["what the papers claim"]
     assert list(rows[0])[-3:] == ["paper scale", "laboratory", "demo"]
     assert "lab_twins" in {row["laboratory"] for row in rows}
 
 
-def test_an_unknown_paper_is_one_line():
-    with pytest.raises(
-        ConfigError, match=r"jtsce: no file jtsce\.yaml in config/claims\. Did you mean jtcse\?"
-    ):
-        claims.read_claims(["jtsce"])
-
-
-def test_a_folder_that_is_no_study_is_told_what_is_one(tmp_path):
-    with pytest.raises(DataError, match=r"Give the folder of a finished study, results/<study>\."):
-        claims.verdicts(tmp_path, [])
-
-
-def test_a_paper_that_a_study_is_not_held_to_is_one_line(study):
-    assert [row["claim"] for row in claims.verdicts(study, ["jtcse"])] == ["over_simcse", "once"]
-    with pytest.raises(ConfigError, match=r"s2sent: .* is held to no claim of it"):
-        claims.verdicts(study, ["jtcse", "s2sent"])
-
-
-def test_a_folder_is_no_paper(tmp_path):
-    with pytest.raises(ConfigError, match=rf"a folder, no paper\. Its verdicts: --study {tmp_path}"):
-        claims.read_claims([str(tmp_path)])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--markdown"], r"Give --study results/<study>\."),
+        (["jtsce"], r"jtsce: no file jtsce\.yaml in config/claims\. Did you mean jtcse\?"),
+        (["{study}"], r"a folder, no paper\. Its verdicts: --study /"),
+        (["--study", "{study}/none"], r"Give the folder of a finished study, results/<study>\."),
+        (["jtcse", "s2sent", "--study", "{study}"], r"s2sent: .* is held to no claim of it"),
+    ],
+)
+def test_a_wrong_call_is_one_line(study, words, said):
+    with pytest.raises((ConfigError, DataError), match=said):
+        printed("claims", *(word.format(study=study) for word in words))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,8 +26,8 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def job(rule, name, output="scores.parquet"):
-    return Job(rule, {"run": name}, {}, [], [f"results/demo/{rule}/{name}/{output}"],
+def job(rule, name):
+    return Job(rule, {"run": name}, {}, [], [f"results/demo/{rule}/{name}/scores.parquet"],
                log=f"logs/demo/{rule}/{name}.log", times=f"benchmarks/demo/{rule}/{name}.tsv")  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def write(path, text, age=0.0):
 
 @pytest.fixture
 def process():
-    """A process that looks like a job's, and one that does not."""
+    """Processes: one that looks like a job's, and one that does not."""
     started = [
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", name])
         for name in ("workflow_scripts.jobs.toy", "another program")
@@ -52,55 +53,35 @@ def process():
         one.wait()
 
 
-def states(jobs, queue=()):
-    return {one.job.wildcards["run"]: one.state for one in status.look(jobs, queue)}
-
-
-def test_jobs_are_sorted_by_what_their_files_say(here, process):
-    jobs = {name: job("toy", name) for name in ("broken", "alive", "gone", "new", "again")}
+def test_jobs_are_sorted_by_what_their_files_and_the_queue_say(here, process):
+    names = ("broken", "alive", "gone", "new", "again", "waits", "tried")
+    jobs = {name: job("toy", name) for name in names}
     for name, one in jobs.items():
-        if name != "new":
+        if name not in ("new", "waits"):
             write(one.log, f"first\nlast of {name}\n\n", age=50)
     write(f"{jobs['alive'].log}.lock", f"process {process[0].pid} on {HOST}")
     write(f"{jobs['gone'].log}.lock", f"process {process[1].pid} on {HOST}")
     write(jobs["again"].times, "", age=30)  # it ended well, and an edit brings it back
-    expected = {
-        "broken": "failed",
-        "alive": "running",
-        "gone": "failed",
-        "new": "to come",
-        "again": "to come",
+    targets = frozenset(target_of("toy", {"run": name}) for name in ("waits", "tried"))
+    found = status.look(jobs.values(), [Queued("8", "PENDING", "rule_x", targets, 3)])
+    assert {one.job.wildcards["run"]: (one.state, one.said) for one in found} == {
+        "broken": ("failed", "last of broken"),
+        "alive": ("running", "last of alive"),
+        "gone": ("failed", "last of gone"),
+        "new": ("to come", ""),
+        "again": ("to come", ""),
+        "waits": ("queued", "SLURM job 8 is pending, try 3"),
+        "tried": ("queued", "SLURM job 8 is pending, try 3"),
     }
-    assert states(jobs.values()) == expected
-    said = {one.job.wildcards["run"]: one.said for one in status.look(jobs.values())}
-    assert said["alive"] == "last of alive" and said["broken"] == "last of broken"
 
 
 def test_a_job_of_another_machine_runs_as_long_as_it_says_something(here):
-    one = job("train_encoder", "a", "model/record.json")
+    one = job("toy", "a")
     write(one.log, "", age=3000)
     write(f"{one.log}.lock", "process 1 on elsewhere", age=3000)
-    assert not status.is_running(one)
+    assert status.look([one])[0].state == "failed"
     write(one.log, "step 3")
-    assert status.is_running(one)
-
-
-def test_jobs_in_slurms_queue_are_not_failed_whatever_an_earlier_try_has_left(here):
-    waits, again, gone = (job("toy", name) for name in ("waits", "again", "gone"))
-    for one in (again, gone):
-        write(one.log, "RuntimeError: the first try\n")
-    queue = [
-        Queued(
-            "8",
-            "PENDING",
-            "rule_x",
-            frozenset({target_of(one.rule, one.wildcards) for one in (waits, again)}),
-            3,
-        )
-    ]
-    found = status.look([waits, again, gone], queue)
-    assert [one.state for one in found] == ["queued", "queued", "failed"]
-    assert found[0].said == "SLURM job 8 is pending, try 3"
+    assert status.look([one])[0].state == "running"
 
 
 def test_a_failed_job_shows_its_error_and_not_what_came_after(here):
@@ -138,12 +119,11 @@ def test_what_is_left_is_estimated_by_what_is_done(demo):
 def test_a_pipe_gets_whole_lines(demo, monkeypatch):
     """Eighty columns would cut the rest of a line; that the queue does not answer is said."""
 
-    def no_answer():
-        raise ConfigError("SLURM: squeue: no answer. Wait.")
-
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(status.shutil, "which", lambda _name: "squeue")
-    monkeypatch.setattr(status, "queued_here", no_answer)
+    monkeypatch.setattr(
+        status, "queued_here", Mock(side_effect=ConfigError("SLURM: squeue: no answer. Wait."))
+    )
     shown = printed("status", "demo")[1]
     assert "What waits in a queue is not shown. SLURM: squeue: no answer. Wait." in shown.splitlines()
     assert f"{demo} (logs/demo/toy/broken.log)" in shown

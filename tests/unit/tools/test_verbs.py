@@ -12,8 +12,6 @@ from tests.verbs import data, printed
 from workflow_scripts.__main__ import VERBS, ask
 from workflow_scripts.audit.printing import Answer, Rows, give, text_of
 
-OTHERS = ["benchmarks", "tests.faults"]
-
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_says_what_a_verb_is_with_an_example_that_it_takes(verb, capsys):
@@ -49,12 +47,6 @@ def test_the_door_loads_no_verb_before_it_is_asked():
 def test_a_wrong_call_is_a_line_and_code_2(tmp_path, words, said):
     asked = run(tmp_path, "-m", "workflow_scripts", *words, PYTHONPATH=str(ROOT))
     assert asked.returncode == 2 and said in asked.stderr and "Traceback" not in asked.stderr
-
-
-@pytest.mark.parametrize("module", OTHERS)
-def test_help_of_what_is_no_verb_runs_nothing(module):
-    asked = run(ROOT, "-m", module, "--help")
-    assert asked.returncode == 0 and asked.stdout.startswith("usage: ") and not asked.stderr
 
 
 ROWS = [{"name": "a, with a long tail", "n": 1234, "share": 0.123456}, {"name": "b", "n": 5, "share": None}]
