@@ -34,7 +34,7 @@ rule all:
         EXTRACTION.tables,
         CLAIMS.verdicts,
         FIGURES.pictures(),
-        KEEPING.dropped(),
+        MODELS.dropped(),
 
 
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one

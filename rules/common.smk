@@ -11,14 +11,13 @@ from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.keeping import Keeping
+from workflow_scripts.graph.models import Models
 from workflow_scripts.graph.needs import check_needs
 from workflow_scripts.graph.notes import note_asked
 from workflow_scripts.graph.outside import note_planned
 from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.requests import Requests
-from workflow_scripts.graph.sharing import Sharing
 from workflow_scripts.graph.slices import config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.suites import evaluators
@@ -42,8 +41,7 @@ EXTRACTION = Extraction(STUDY)
 REPORTING = Reporting(STUDY)
 FIGURES = Figures(STUDY)
 CLAIMS = Claims(STUDY)
-SHARING = Sharing(STUDY)
-KEEPING = Keeping(STUDY, FIGURES)
+MODELS = Models(STUDY, FIGURES)
 
 
 pathvars:

@@ -3,7 +3,7 @@
 Inputs:  <results>/runs/{run}/seed{seed}/model/record.json, and history.parquet of a trained run,
          <results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet of every suite and seed of the run
 Outputs: <results>/runs/{run}/seed{seed}/README.md; the model folder itself stays as it is
-         <results>/runs/{run}/dropped_weights.parquet, where `keep_models` is not `all`: the weights that were deleted
+         <results>/runs/{run}/dropped_weights.parquet, where `keep_models` is `none`: the weights that were deleted
 Target:  `snakemake model_cards`: the cards of all runs
 """
 
@@ -13,8 +13,8 @@ rule write_model_card:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         scores=STUDY.scores_of,
-        history=STUDY.histories,
-        code=code_with("jobs.write_model_card", SHARING.modules),
+        history=STUDY.history,
+        code=code_with("jobs.write_model_card", MODELS.modules),
     output:
         card="<results>/runs/{run}/seed{seed}/README.md",
     log:
@@ -26,7 +26,7 @@ rule write_model_card:
         mem=REQUESTS.memory(2),
         runtime="10m",
     params:
-        **call(SHARING.settings, versions_with("jobs.write_model_card", SHARING.modules)),
+        **call(MODELS.card, versions_with("jobs.write_model_card", MODELS.modules)),
     shell:
         command("write_model_card")
 
@@ -38,11 +38,10 @@ rule model_cards:
 
 
 rule drop_models:
-    """Delete the weights of a run's models that the study does not keep, once everything is made from them."""
+    """Delete the weights of a run's models, once everything is made from them."""
     input:
-        KEEPING.readers,
-        KEEPING.models,
-        histories=STUDY.histories,
+        MODELS.readers,
+        MODELS.of_run,
         code=code_of("jobs.drop_models"),
     output:
         dropped="<results>/runs/{run}/dropped_weights.parquet",
@@ -56,6 +55,6 @@ rule drop_models:
         mem=REQUESTS.memory(2),
         runtime="10m",
     params:
-        **call(KEEPING.settings, versions("jobs.drop_models")),
+        **call(MODELS.seeds, versions("jobs.drop_models")),
     shell:
         command("drop_models")

@@ -432,7 +432,7 @@ def test_numbers_that_are_spelled_otherwise_rerun_nothing(finished, tmp_path):
 
 
 def test_a_study_that_keeps_fewer_models_makes_nothing_again(finished, tmp_path):
-    assert plan_with(finished, {"keep_models": "best"}, tmp_path) == {"drop_models": 9}
+    assert plan_with(finished, {"keep_models": "none"}, tmp_path) == {"drop_models": 9}
 
 
 def test_keys_that_the_demo_does_not_read_rerun_nothing(finished, tmp_path, record_property):

@@ -144,12 +144,10 @@ class Study:
             file for (run, _), files in self.scores.items() if run == wildcards.run for file in files
         )
 
-    def histories(self, wildcards: Wildcards) -> list[str]:
-        """Training histories of a run, or of one seed; none where it is not trained."""
-        run = self.runs[wildcards.run]
-        seeds = getattr(wildcards, "seed", None)
-        chosen = run.seeds if seeds is None else [seeds]
-        return [f"<results>/runs/{wildcards.run}/seed{seed}/history.parquet" for seed in chosen if run.corpus]
+    def history(self, wildcards: Wildcards) -> list[str]:
+        """The training history of a run; none where it is not trained."""
+        trained = wildcards.run in self.trained
+        return [f"<results>/runs/{wildcards.run}/seed{wildcards.seed}/history.parquet"] if trained else []
 
     @cached_property
     def loading_modules(self) -> Callable[[str], list[str]]:

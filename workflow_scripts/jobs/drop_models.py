@@ -1,4 +1,4 @@
-"""Delete the weights of a run's models that the study does not keep (rule drop_models).
+"""Delete the weights of a run's models (rule drop_models).
 
 Records stay, with the hash of every file, so that `audit rebuild` or a run of Snakemake can make the weights again.
 """
@@ -7,21 +7,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from workflow_scripts.columns.training import DROPPED, HISTORY
+from workflow_scripts.columns.training import DROPPED
 from workflow_scripts.provenance import kept
-from workflow_scripts.provenance.artefacts import read_record, read_table, write_table
+from workflow_scripts.provenance.artefacts import read_record, write_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.reporting.records import wildcard
 
 _WEIGHTS = ".safetensors"
 
 
 def main(job: Job) -> None:
-    """Choose the seed to keep, note the weights of the others, delete them."""
+    """Note the weights and delete them."""
     folder = job.outputs["dropped"].parent
-    best = _best_seed(job.many("histories"), job.settings["seeds"])
-    keep = {best} if job.settings["keep_models"] == "best" else set()
-    models = [folder / f"seed{seed}" / "model" for seed in job.settings["seeds"] if seed not in keep]
+    models = [folder / f"seed{seed}" / "model" for seed in job.settings["seeds"]]
     weights = [(model / name, sha256) for model in models for name, sha256 in _weights(model)]
     table = pa.table(
         {"file": [path.as_posix() for path, _ in weights], "sha256": [sha256 for _, sha256 in weights]},
@@ -32,17 +29,6 @@ def main(job: Job) -> None:
     for model in models:
         kept.forget([model])
     print(f"{job.wildcards['run']}: {len(weights)} files, {freed / 1e9:.2f} GB")  # noqa: T201
-
-
-def _best_seed(histories: list[Path], seeds: list[int]) -> int:
-    """The seed with the highest development score, the first of equals; of a run without histories, the first."""
-    scores = {int(wildcard(path, "seed")): _best_score(path) for path in histories}
-    return max(sorted(seeds), key=lambda seed: scores.get(seed, -1.0))
-
-
-def _best_score(history: Path) -> float:
-    scores = read_table(history, HISTORY)["dev_score"].drop_null().to_pylist()
-    return max(scores, default=-1.0)
 
 
 def _weights(model: Path) -> list[tuple[str, str]]:

@@ -202,7 +202,7 @@ class Study(Settings):
     experiments: list[Name] = Field(
         min_length=1, description="Grids in config/experiments; extraction: the extraction study."
     )
-    keep_models: Literal["all", "best", "none"] = Field(
+    keep_models: Literal["all", "none"] = Field(
         description="Weights that stay once everything is made from them."
     )
     training: Training
