@@ -114,7 +114,6 @@ rule judge_claims:
     """Hold what papers say of their methods to the study's own scores; nothing is made for a claim."""
     input:
         tables=CLAIMS.tables(),
-        scores=CLAIMS.scores(),
         pairs=CLAIMS.pairs(),
         code=code_of("jobs.judge_claims"),
     output:

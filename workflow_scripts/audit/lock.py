@@ -35,7 +35,6 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.origin import processor
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.layout import number
 
 LOCK = Path("results/provenance.lock.json")
@@ -86,9 +85,8 @@ def lock_of(verifier: Verifier) -> Lock:
 
 def printed(table: Path) -> Hashes:
     """The means of a table with the digits that are printed, by run and heading; gaps are left out."""
-    digits = {column.heading: column.digits for column in headings_of(table).experiment.columns}
     return {
-        f"{row['run']}, {row['heading']}": number(row["mean"], digits[row["heading"]])
+        f"{row['run']}, {row['heading']}": number(row["mean"], row["digits"])
         for row in pq.read_table(table).to_pylist()
         if row["mean"] is not None
     }

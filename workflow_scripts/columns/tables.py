@@ -10,10 +10,15 @@ TABLE = pa.schema(
         ("task", pa.string()),
         ("aggregation", pa.string()),
         ("metric", pa.string()),
+        ("scale", pa.float64()),
+        ("digits", pa.int32()),
         ("mean", pa.float64()),
         ("sd", pa.float64()),
         ("seeds", pa.int32()),
         ("n", pa.int64()),
+        ("repeats", pa.list_(pa.int32())),
+        ("values", pa.list_(pa.float64())),
+        ("of_tasks", pa.list_(pa.float64())),
         ("baseline", pa.string()),
         ("difference", pa.float64()),
         ("p_value", pa.float64()),
@@ -24,7 +29,11 @@ TABLE = pa.schema(
         ("labels", pa.list_(pa.string())),
     ]
 )
-"""Cells of one experiment's table, in the order of its runs; values are multiplied by the column's scale. Mean and sd
-are over ``seeds`` seeds; a gap has a null mean and a note. ``difference`` is that to ``baseline``, the run that this
-one is compared with (null if with none), ``detectable`` the smallest true difference that so many seeds could detect;
-``n`` counts what one seed's value was computed from. ``published_source`` is the citation of the published value."""
+"""Cells of one table, of an experiment, of the extraction study or of statistics of datasets, in the order of its rows.
+
+A row ``run`` and a column ``heading`` name the cell. Numbers are multiplied by ``scale``, null where a column is
+computed from others, and are printed with ``digits`` decimals. Mean and sd are over ``values``, of as many seeds (or
+draws of random vectors) as ``seeds`` counts and ``repeats`` names; a gap has a null mean and a note. ``of_tasks`` are
+the parts of a mean over tasks, in the order of ``task``. ``difference`` is that to ``baseline``, the run that this one
+is compared with (null if with none), ``detectable`` the smallest true difference that so many seeds could detect; ``n``
+counts what one seed's value was computed from. ``published_source`` is the citation of the published value."""

@@ -9,7 +9,8 @@ import pyarrow as pa
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.figures.base import Request
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.extraction_cells import Row, Scores
+from workflow_scripts.reporting.cells import Row
+from workflow_scripts.reporting.extraction_cells import Scores
 from workflow_scripts.settings.extraction.cells import Names
 
 POINTS = pa.schema(

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.extraction import POINTS, UNITS, lacking, measured, names_and_scores
 from workflow_scripts.figures.style import empty_panel, line_look, new_figure, upright
-from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Row, Scores, Variant
+from workflow_scripts.reporting.cells import Row
+from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Scores, Variant
 from workflow_scripts.settings.extraction.cells import Model, Names
 from workflow_scripts.settings.figures.layer_lines import NEEDS as NEEDS
 from workflow_scripts.settings.figures.layer_lines import Config, Series

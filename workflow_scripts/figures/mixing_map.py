@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.extraction import HUNDRED, POINTS, UNITS, lacking, names_and_scores
 from workflow_scripts.figures.style import INK, PAPER, empty_panel, new_figure
-from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Row, Scores, Variant
+from workflow_scripts.reporting.cells import Row
+from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Scores, Variant
 from workflow_scripts.settings.extraction.cells import Measure, Model, Names
 from workflow_scripts.settings.figures.mixing_map import NEEDS as NEEDS
 from workflow_scripts.settings.figures.mixing_map import Config
@@ -43,8 +44,8 @@ def maps(config: Config, names: Names, scores: Scores) -> pa.Table:
         for name, shown in _maps_of(config, scores, measure, names.measures[measure]).items():
             values = scores.cell(model, variant, shown)
             row: Row = {"panel": name, "series": layer, "point": f"{share:g}", "x": place}
-            if values.by_draw:
-                rows.append(row | {"y": fmean(values.by_draw.values()), "tasks": len(values.by_task)})
+            if values.by_seed:
+                rows.append(row | {"y": fmean(values.by_seed.values()), "tasks": len(values.by_task)})
             elif NOT_ASKED not in values.notes:
                 rows.append(row | {"note": "; ".join(values.notes)})
     return pa.Table.from_pylist(rows, schema=COLUMNS)

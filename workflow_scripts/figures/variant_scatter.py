@@ -2,24 +2,28 @@
 
 from collections.abc import Sequence
 from itertools import product
-from statistics import fmean
 
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
+from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.evaluation.correlation import pearson
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.extraction import POINTS, UNITS, lacking, measured, names_and_scores
+from workflow_scripts.figures.extraction import UNITS, lacking, measured
 from workflow_scripts.figures.style import empty_panel, line_look, new_figure
-from workflow_scripts.reporting.extraction_cells import Row, Scores, variants_of
+from workflow_scripts.graph.extraction_rows import scattered
+from workflow_scripts.reporting.cells import Row
+from workflow_scripts.reporting.extraction_cells import variants_of
+from workflow_scripts.reporting.extraction_tables import Material, build
 from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.tables import ExtractionTable
 from workflow_scripts.settings.figures.variant_scatter import NEEDS as NEEDS
 from workflow_scripts.settings.figures.variant_scatter import Config
 from workflow_scripts.settings.style import FigureStyle
 
-COLUMNS = POINTS
+COLUMNS = TABLE
 TITLE = "{title}"
 DESCRIPTION = "variant scatter: {title}"
 
@@ -28,23 +32,25 @@ _MARKS = "os^Dv<>P"
 
 
 def points(request: Request[Config]) -> pa.Table:
-    """What the configuration asks for, of the scores that there are."""
-    return variants(request.config, *names_and_scores(request))
+    """Both measures of every variant and model, in the cells of a table, by which claims are judged too."""
+    names = Names.parse(dict(request.names), "extraction")
+    table = ExtractionTable.parse(scattered(request.config.model_dump()), "extraction.figures")
+    return build(table, names, Material.of(request.inputs["scores"], names))
 
 
-def variants(config: Config, names: Names, scores: Scores) -> pa.Table:
-    """A row for each model and variant; means over draws, and no numbers where it lacks a measure."""
-    rows: list[Row] = []
-    for name, variant in product(config.models, variants_of(config.variants)):
-        model = names.models[name]
-        x, y = (scores.cell(model, variant, names.measures[axis]) for axis in (config.x, config.y))
-        row: Row = {"panel": "", "series": name, "point": variant.text(names)}
-        if x.by_draw and y.by_draw:
-            row |= {"x": fmean(x.by_draw.values()), "y": fmean(y.by_draw.values()), "tasks": len(y.by_task)}
-        else:
-            row |= {"note": "; ".join(dict.fromkeys([*x.notes, *y.notes]))}
-        rows.append(row)
-    return pa.Table.from_pylist(rows, schema=COLUMNS)
+def _pairs(points: pa.Table, config: Config, names: Names) -> list[Row]:
+    """Each variant of each model: x and y, or a note that says why there is no point."""
+    cells = {(row["run"], row["heading"]): row for row in points.to_pylist()}
+    found = []
+    for model, variant in product(config.models, variants_of(config.variants)):
+        x, y = (cells[f"{axis}: {variant.text(names)}", model] for axis in (config.x, config.y))
+        notes = (
+            None
+            if None not in (x["mean"], y["mean"])
+            else dict.fromkeys(filter(None, (x["note"], y["note"])))
+        )
+        found.append({"series": model, "x": x["mean"], "y": y["mean"], "note": notes and "; ".join(notes)})
+    return found
 
 
 def draw(
@@ -53,8 +59,8 @@ def draw(
     """A mark and colour for each model."""
     config = request.config
     names = Names.parse(dict(request.names), "extraction")
-    every = points.to_pylist()
-    rows = [row for row in every if row["y"] is not None]
+    every = _pairs(points, config, names)
+    rows = [row for row in every if None not in (row["x"], row["y"])]
     hidden = sum(row["y"] <= 0 for row in rows) if config.y_scale == "log" else 0
     lost = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
     notes = [note for note in (config.note, UNITS, lost) if note]

@@ -3,9 +3,9 @@
 Words at and around the peaks are printed in the paper; they are drawn next to those of the same rank here.
 """
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from matplotlib.figure import Figure
@@ -15,6 +15,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import COLOURS, new_figure
 from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.reporting.published import read_printed
 from workflow_scripts.settings.figures.word_frequencies import NEEDS as NEEDS
 from workflow_scripts.settings.figures.word_frequencies import Config
 from workflow_scripts.settings.style import FigureStyle
@@ -53,16 +54,15 @@ def points(request: Request[Config]) -> pa.Table:
     return beside(read_table(words, WORD_COUNTS), printed_words(printed), request.config.words)
 
 
-def printed_words(path: Path) -> dict[int, dict[str, str]]:
+def printed_words(path: Path) -> dict[int, dict[str, Any]]:
     """What the paper prints of each rank: the word, its frequency and its changing rate, where legible."""
-    found: dict[int, dict[str, str]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            found.setdefault(int(row["group"]), {"word": row["row"]})[row["column"]] = row["value"]
+    found: dict[int, dict[str, Any]] = {}
+    for one in read_printed(path.read_bytes(), path.as_posix()):
+        found.setdefault(int(one.group), {"word": one.row})[one.column] = one.value
     return found
 
 
-def beside(words: pa.Table, printed: dict[int, dict[str, str]], most: int) -> pa.Table:
+def beside(words: pa.Table, printed: Mapping[int, Mapping[str, Any]], most: int) -> pa.Table:
     """The first ``most`` words, each with what the paper prints of its rank."""
     rows = []
     for row in words.slice(0, most).to_pylist():
@@ -71,8 +71,8 @@ def beside(words: pa.Table, printed: dict[int, dict[str, str]], most: int) -> pa
             {name: row[name] for name in ("rank", "word", "count", "change_rate")}
             | {
                 "printed_word": theirs.get("word"),
-                "printed_count": int(theirs["frequency"]) if "frequency" in theirs else None,
-                "printed_change_rate": float(theirs["changing rate"]) if "changing rate" in theirs else None,
+                "printed_count": theirs.get("frequency"),
+                "printed_change_rate": theirs.get("changing rate"),
             }
         )
     return pa.Table.from_pylist(rows, schema=COLUMNS)

@@ -1,15 +1,14 @@
 """What the rule that judges claims of papers looks up.
 
-Nothing is made for a claim: it is compared where the study makes the table that it names, and the rule reads the scores
-behind those two cells and no others.
+Nothing is made for a claim: it is compared where the study makes the table that it names. Tables hold the values behind
+their means; the rule reads scored pairs too, where neither side has seeds.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from workflow_scripts.extraction.blocks import score_files
 from workflow_scripts.graph.claim_checks import FOLDER, Asked, asked_in
-from workflow_scripts.graph.extraction_rows import model_and_measure, tables_of
+from workflow_scripts.graph.extraction_rows import tables_of
 from workflow_scripts.graph.grid_columns import scored_columns
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
@@ -49,32 +48,12 @@ class Claims:
             for name in dict.fromkeys(one.table for one in self._asked)
         ]
 
-    def scores(self) -> list[str]:
-        """Score files behind the cells that are compared."""
-        return _unique(file for asked in self._asked for file in self._files(asked))
-
     def pairs(self) -> list[str]:
         """Scored pairs of cells that are compared without seeds."""
         return _unique(file for asked in self._in_grids() for file in self._pairs(asked))
 
     def _in_grids(self) -> Iterator[Asked]:
         return (asked for asked in self._asked if asked.table in self._study.grids)
-
-    def _files(self, asked: Asked) -> Iterator[str]:
-        if asked.table in self._study.grids:
-            for kind, suite, run in self._places(asked):
-                yield from self._of_run(
-                    f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}.parquet", asked, run
-                )
-            return
-        extraction = self._study.config["extraction"]
-        for run, heading in asked.cells.values():
-            model, measure = model_and_measure(extraction, asked.table, run, heading)
-            if model in self._of_extraction[asked.table]["models"]:
-                tasks = {measure["kind"]: measure["tasks"]}
-                representation = extraction["models"][model]["representation"]
-                files = score_files(self._study.config, tasks, [representation])
-                yield from (f"<results>/{file}" for file in files)
 
     def _pairs(self, asked: Asked) -> Iterator[str]:
         """Those of STS, where neither side has seeds to compare over."""

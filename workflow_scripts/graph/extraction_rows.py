@@ -40,14 +40,3 @@ def definable_rows(extraction: Mapping[str, Any], table: str) -> tuple[set[str],
     else:
         rows, groups, headings = set(extraction["models"]), variants, set(extraction["measures"])
     return rows | {f"{group}{_GROUPED}{row}" for group, row in product(groups, rows)}, headings
-
-
-def model_and_measure(
-    extraction: Mapping[str, Any], table: str, row: str, heading: str
-) -> tuple[str, Mapping[str, Any]]:
-    """The model and the measure that a cell of a table shows."""
-    block, measures = tables_of(extraction)[table], extraction["measures"]
-    if block["columns"] == "models":
-        group = row.partition(_GROUPED)[0]
-        return heading, measures[group if group in measures else block["measures"][0]]
-    return row.rpartition(_GROUPED)[2], measures[heading]

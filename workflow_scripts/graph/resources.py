@@ -15,7 +15,7 @@ from workflow_scripts.graph.grid_columns import numbered_columns
 from workflow_scripts.graph.runs import EXTRACTION, runs_of
 from workflow_scripts.graph.sizes import folder_of
 from workflow_scripts.models import TOKENISER_FILES
-from workflow_scripts.reporting.published import read_published, read_rows
+from workflow_scripts.reporting.published import of_cells, read_printed
 
 
 def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
@@ -49,9 +49,9 @@ def published_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root
         headings = [column["heading"] for _, column in numbered_columns(grid)]
         try:
             for place, content in contents.items():
-                for number, row in enumerate(read_rows(content, place, ("grid", "value")), start=1):
-                    yield from unknown(row["grid"], known, f"{place}: row {number}: grid")
-            read_published(contents, set(product(runs_of(grid), headings)), name)
+                for number, row in enumerate(read_printed(content, place), start=1):
+                    yield from unknown(row.grid, known, f"{place}: row {number}: grid")
+            of_cells(contents, set(product(runs_of(grid), headings)), name)
         except DataError as error:
             yield str(error)
 

@@ -8,7 +8,7 @@ from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.artefacts import check_model_folder, write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.dataset_statistics import build
-from workflow_scripts.reporting.extraction_tables import read_printed
+from workflow_scripts.reporting.published import as_printed
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.extraction.statistics import Statistics
 
@@ -30,7 +30,7 @@ def main(job: Job) -> None:
     printed = {
         key: number
         for path in job.many("published")
-        for key, number in read_printed(path.read_bytes(), str(path)).items()
+        for key, number in as_printed(path.read_bytes(), str(path)).items()
     }
     rows = build(table, datasets, pieces, record_of(job.inputs["encoder"]).labels, printed)
     write_table(job.outputs["cells"], rows, job.record())

@@ -3,15 +3,14 @@
 The interval of a mean over seeds is Student's, at one less the level of the table's tests; one seed has none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil, floor, log10, sqrt
 from typing import Any, NamedTuple
 
 from scipy import special
 
+from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.layout import Sheet, number
-
-Row = Mapping[str, Any]
 
 
 class Axis(NamedTuple):

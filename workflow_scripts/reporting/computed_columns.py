@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any
 
 import pyarrow.compute as pc
 
+from workflow_scripts.reporting.cells import Values, paired
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.settings.experiment import (
     AnyColumn,
@@ -17,15 +18,6 @@ from workflow_scripts.settings.experiment import (
     RatioColumn,
     read_by,
 )
-
-
-class Values(NamedTuple):
-    """One cell before it is summarised: a value per seed, or notes on why there is none."""
-
-    by_seed: Mapping[int, float]
-    n: int
-    notes: tuple[str, ...]
-
 
 Cells = Mapping[tuple[str, str], Values]
 """Run and heading to the values."""
@@ -105,17 +97,6 @@ def _gain(ours: Values, theirs: Values, ours_fixed: bool, theirs_fixed: bool) ->
     return Values(gains, ours.n if gains else 0, () if gains else ("no seed that the baseline has too",))
 
 
-def paired(
-    ours: Mapping[int, float], theirs: Mapping[int, float], ours_fixed: bool, theirs_fixed: bool
-) -> dict[int, tuple[float, float]]:
-    """Values to compare, by seed; a run that is fixed has the same value for every seed of the other."""
-    if theirs_fixed:
-        return {seed: (value, fmean(theirs.values())) for seed, value in ours.items()}
-    if ours_fixed:
-        return {seed: (fmean(ours.values()), value) for seed, value in theirs.items()}
-    return {seed: (ours[seed], theirs[seed]) for seed in ours if seed in theirs}
-
-
 def _shared_seeds(parts: Mapping[str, Values]) -> list[int]:
     return sorted(set.intersection(*(set(part.by_seed) for part in parts.values())))
 
@@ -152,8 +133,13 @@ def paths(columns: Sequence[AnyColumn], histories: Iterable[RunTable]) -> Cells:
     return {cell: Values(dict(sorted(values.items())), 1, ()) for cell, values in found.items()}
 
 
-def described(columns: Sequence[AnyColumn], column: AnyColumn) -> dict[str, str]:
-    """What a column shows, as ``columns.tables.TABLE`` has it: suite, task, aggregation, metric."""
+def described(columns: Sequence[AnyColumn], column: AnyColumn) -> dict[str, Any]:
+    """What a column shows, as ``columns.tables.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""
+    scale = column.scale if isinstance(column, Column) else None
+    return _shown(columns, column) | {"scale": scale, "digits": column.digits}
+
+
+def _shown(columns: Sequence[AnyColumn], column: AnyColumn) -> dict[str, str]:
     match column:
         case Column():
             return column.model_dump(include={"suite", "task", "aggregation", "metric"})
@@ -165,7 +151,7 @@ def described(columns: Sequence[AnyColumn], column: AnyColumn) -> dict[str, str]
             task = f"{above} over {below}"
         case GainColumn(gain_of=part):
             task = f"{part} less that of the baseline"
-    behind = [described(columns, part) for part in columns if part.heading in read_by(column)]
+    behind = [_shown(columns, part) for part in columns if part.heading in read_by(column)]
     shared = {
         key: " and ".join(dict.fromkeys(part[key] for part in behind))
         for key in ("suite", "aggregation", "metric")

@@ -6,8 +6,6 @@ The numbers are the rows of ``resources/published/*.csv``. A row says where its 
 figures with theirs.
 """
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +17,7 @@ from pydantic import Field, model_validator
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.runs import paper_of
+from workflow_scripts.reporting.published import Printed
 
 FIGURE = "figure: "
 SETTING = "setting: "
@@ -52,7 +51,7 @@ class Reason(Settings):
     kind: Kind
     reason: str = Field(min_length=10, description="One sentence.")
 
-    def covers(self, cell: "PrintedCell") -> bool:
+    def covers(self, cell: Printed) -> bool:
         """Whether the reason is one for this cell."""
         wanted = {name: getattr(self, name) for name in ("table", "group", "row", "column")}
         return all(value in (None, getattr(cell, name)) for name, value in wanted.items())
@@ -82,28 +81,6 @@ class Ledger(Settings):
     panels: list[Panel]
 
 
-class PrintedCell(NamedTuple):
-    """One printed number and the names of its counterpart, all empty where there is none."""
-
-    table: str
-    group: str
-    row: str
-    column: str
-    value: str
-    grid: str
-    run: str
-    heading: str
-
-    @property
-    def target(self) -> Target | None:
-        """The counterpart."""
-        return (self.grid, self.run, self.heading) if self.grid else None
-
-    def __str__(self) -> str:
-        """For messages: table, group, row, column."""
-        return ": ".join([self.table, ", ".join(filter(None, (self.group, self.row, self.column)))])
-
-
 class Line(NamedTuple):
     """One line of the overview: how many numbers a table prints, and what has become of them."""
 
@@ -118,18 +95,6 @@ class Line(NamedTuple):
     """Without a counterpart, by the kind of reason."""
 
 
-def read_cells(content: str, table: str) -> list[PrintedCell]:
-    """The rows of one file of ``resources/published``.
-
-    Raises:
-        DataError: if a column is missing.
-    """
-    rows, fields = csv.DictReader(io.StringIO(content)), PrintedCell._fields[1:]
-    if lacking := [field for field in fields if field not in (rows.fieldnames or ())]:
-        raise DataError(f"{table}.csv: lacks the columns {', '.join(lacking)}. Give {', '.join(fields)}.")
-    return [PrintedCell(table, *(row[field] for field in fields)) for row in rows]
-
-
 def read_ledger(content: str, place: str) -> Ledger:
     """The reasons and panels of one paper.
 
@@ -139,13 +104,13 @@ def read_ledger(content: str, place: str) -> Ledger:
     return Ledger.parse(yaml.safe_load(content), place)
 
 
-def reasons_of(cells: Iterable[PrintedCell], reasons: Sequence[Reason]) -> dict[PrintedCell, Reason]:
+def reasons_of(cells: Iterable[Printed], reasons: Sequence[Reason]) -> dict[Printed, Reason]:
     """The reason of each cell that has no counterpart.
 
     Raises:
         DataError: at the first cell with neither or with both, or the first reason that no cell needs.
     """
-    found: dict[PrintedCell, Reason] = {}
+    found: dict[Printed, Reason] = {}
     for cell in cells:
         given = [reason for reason in reasons if reason.covers(cell)]
         if cell.target is None and not given:
@@ -163,7 +128,7 @@ def reasons_of(cells: Iterable[PrintedCell], reasons: Sequence[Reason]) -> dict[
 
 
 def lines(
-    cells: Sequence[PrintedCell], ledgers: Mapping[str, Ledger], measured: Sequence[set[Target]]
+    cells: Sequence[Printed], ledgers: Mapping[str, Ledger], measured: Sequence[set[Target]]
 ) -> list[Line]:
     """The overview: a line for each table of each paper, one for its figures, and one for all of it.
 
@@ -214,8 +179,8 @@ def _number(table: str) -> tuple[str, int]:
 def _of_cells(
     paper: str,
     table: str,
-    cells: Sequence[PrintedCell],
-    reasons: Mapping[PrintedCell, Reason],
+    cells: Sequence[Printed],
+    reasons: Mapping[Printed, Reason],
     measured: Sequence[set[Target]],
 ) -> Line:
     kind, number = _number(table)

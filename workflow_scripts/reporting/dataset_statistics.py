@@ -17,7 +17,9 @@ import pyarrow as pa
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.reporting.extraction_tables import Printed
+from workflow_scripts.reporting.cells import Values, cell
+from workflow_scripts.reporting.extraction_tables import Numbers
+from workflow_scripts.reporting.published import look_up
 from workflow_scripts.settings.extraction.statistics import DIGITS, Row, Statistics
 
 Tokenise = Callable[[list[str]], Iterable[Sequence[str]]]
@@ -28,7 +30,7 @@ def build(
     datasets: Mapping[str, pa.Table],
     pieces: Tokenise,
     labels: Sequence[str],
-    printed: Printed,
+    printed: Numbers,
 ) -> pa.Table:
     """Describe the dataset of every row, in the columns of ``columns.tables.TABLE``.
 
@@ -42,33 +44,29 @@ def build(
     Raises:
         ConfigError: if a dataset lacks the split of a row.
     """
-    return pa.Table.from_pylist(
-        [
-            cell | {"labels": list(labels) if cell["heading"].split(",")[0].endswith("B") else []}
-            for row in table.rows
-            for cell in _cells(row, _rows_of(row, datasets[row.dataset]), pieces, printed)
-        ],
-        schema=TABLE,
-    )
+    cells = [
+        one
+        for row in table.rows
+        for one in _cells(row, _rows_of(row, datasets[row.dataset]), pieces, labels, printed)
+    ]
+    return pa.Table.from_pylist(cells, schema=TABLE)
 
 
-def _cells(row: Row, rows: pa.Table, pieces: Tokenise, printed: Printed) -> Iterable[dict[str, Any]]:
+def _cells(
+    row: Row, rows: pa.Table, pieces: Tokenise, labels: Sequence[str], printed: Numbers
+) -> Iterable[dict[str, Any]]:
     values = describe(rows, row.graded, row.words, pieces) if len(rows) else {}
-    for heading in DIGITS:
-        value = values.get(heading)
-        number = printed.get((row.split, row.name, heading)) or printed.get(("", row.name, heading))
-        yield {
-            "run": ", ".join(filter(None, (row.name, row.split))),
-            "heading": heading,
-            "suite": "statistics",
-            "task": row.dataset,
-            "aggregation": row.split,
-            "metric": heading,
-            "mean": value,
-            "seeds": int(value is not None),
-            "n": len(rows),
-            "note": _gap(row, heading) if value is None else None,
-        } | ({"published": number[0], "published_source": number[1]} if number else {})
+    for heading, digits in DIGITS.items():
+        found = {0: values[heading]} if heading in values else {}
+        yield cell(
+            ", ".join(filter(None, (row.name, row.split))),
+            heading,
+            Values(found, len(rows), () if found else (_gap(row, heading),)),
+            {"suite": "statistics", "task": row.dataset, "aggregation": row.split, "metric": heading}
+            | {"scale": 1.0, "digits": digits},
+            labels if heading.split(",")[0].endswith("B") else (),
+            look_up(printed, row.split, row.name, heading),
+        )
 
 
 def _gap(row: Row, heading: str) -> str:

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workflow_scripts.reporting.cells import Row, Values
 from workflow_scripts.settings.extraction.cells import Measure, Model, Names, Variants
-
-Row = dict[str, Any]
 
 NOT_ASKED = "not in the study's grid"
 """The note of a cell that no block of the study asks for, and that is no gap."""
@@ -41,15 +40,6 @@ def variants_of(blocks: Iterable[Variants]) -> list[Variant]:
         for postprocess in block.postprocessings
     ]
     return list(dict.fromkeys(found))
-
-
-class Values(NamedTuple):
-    """One cell: a mean over tasks for each draw, or notes on why there is none."""
-
-    by_draw: dict[int, float]
-    by_task: dict[str, float]
-    n: int
-    notes: tuple[str, ...]
 
 
 class Scores:
@@ -109,10 +99,10 @@ class Scores:
         found = {task: self._of_task(model, variant, measure, task) for task in self.tasks(measure)}
         lacking = [task for task, rows in found.items() if not rows]
         if lacking or not found:
-            return Values({}, {}, 0, self._reasons(model, measure, lacking))
+            return Values({}, 0, self._reasons(model, measure, lacking))
         draws = set.intersection(*(set(rows) for rows in found.values()))
         if not draws:
-            return Values({}, {}, 0, ("no draw has all of its tasks",))
+            return Values({}, 0, ("no draw has all of its tasks",))
         values = {
             draw: {task: rows[draw]["value"] * measure.scale for task, rows in found.items()}
             for draw in sorted(draws)
@@ -120,7 +110,7 @@ class Scores:
         first, *others = found.values()
         note = first[min(first)]["note"]
         return Values(
-            by_draw={draw: fmean(of_task.values()) for draw, of_task in values.items()},
+            by_seed={draw: fmean(of_task.values()) for draw, of_task in values.items()},
             by_task={task: fmean(of[task] for of in values.values()) for task in found},
             n=sum(rows[min(rows)]["n"] for rows in found.values()),
             notes=(note,) if note and not others else (),

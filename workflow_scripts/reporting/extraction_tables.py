@@ -5,24 +5,40 @@ number is compared with the mean over the tasks that it has, computed from the p
 paper's tables agree with each other to .06 (O-87).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.tables import TABLE
-from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.significance import summarise
-from workflow_scripts.reporting.extraction_cells import Scores, Values, Variant, variants_of
-from workflow_scripts.reporting.published import read_rows
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.reporting.cells import cell
+from workflow_scripts.reporting.extraction_cells import Scores, Variant, variants_of
+from workflow_scripts.reporting.published import Printed, look_up
+from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 
-Row = dict[str, Any]
 
-_PRINTED = ("group", "row", "column", "value", "source")
+class Material(NamedTuple):
+    """Scores of the extraction study, and the substitutions that affect each representation."""
+
+    scores: Scores
+    labels: Mapping[str, set[str]]
+
+    @classmethod
+    def of(cls, files: Sequence[Path], names: Names) -> "Material":
+        """What some files of scores hold of the measures that ``names`` defines."""
+        labels: dict[str, set[str]] = {}
+        for path in files:
+            labels.setdefault(wildcard(path, "representation"), set()).update(record_of(path).labels)
+        tables = (read_table(path, EXTRACTION) for path in files)
+        return cls(Scores(tables, names.measures.values()), labels)
 
 
 class Place(NamedTuple):
@@ -40,8 +56,8 @@ class Place(NamedTuple):
         return f"{self.group}: {self.row}" if several else self.row
 
 
-Printed = Mapping[tuple[str, str, str], tuple[float, str]]
-"""Group, row and column to a paper's number and its citation."""
+Numbers = Mapping[tuple[str, str, str], Printed]
+"""Group, row and column to a paper's number."""
 
 
 def places(table: ExtractionTable, names: Names) -> list[Place]:
@@ -74,82 +90,48 @@ def shown(table: ExtractionTable, names: Names) -> dict[str, str]:
 def build(
     table: ExtractionTable,
     names: Names,
-    scores: Scores,
-    printed: Printed,
-    of_tasks: Mapping[str, Printed],
-    labels: Mapping[str, Iterable[str]],
+    material: Material,
+    printed: Numbers = MappingProxyType({}),
+    of_tasks: Mapping[str, Numbers] = MappingProxyType({}),
 ) -> pa.Table:
     """Build one table with the columns of ``columns.tables.TABLE``.
 
     Args:
         table: Which cells to show.
         names: Definitions and labels behind its rows and columns.
-        scores: All scores that it needs.
+        material: All scores that it needs.
         printed: The paper's numbers for this table.
         of_tasks: The paper's numbers from each task's own table.
-        labels: Labels of the substitutions that affect each representation.
     """
-    groups = {place.group for place in places(table, names)}
+    groups, scores = {place.group for place in places(table, names)}, material.scores
     rows = []
     for place in places(table, names):
         model, measure = names.models[place.model], names.measures[place.measure]
         values = scores.cell(model, place.variant, measure)
         number = _published(place, scores.tasks(measure), measure.paper_tasks, printed, of_tasks)
+        shows = {
+            "suite": measure.kind,
+            "task": ", ".join(scores.tasks(measure)),
+            "aggregation": measure.aggregation,
+            "metric": " or ".join(measure.metrics),
+            "scale": measure.scale,
+            "digits": table.digits,
+        }
+        run = place.run(several=len(groups) > 1)
         rows.append(
-            {
-                "run": place.run(several=len(groups) > 1),
-                "heading": place.column,
-                "suite": measure.kind,
-                "task": ", ".join(scores.tasks(measure)),
-                "aggregation": measure.aggregation,
-                "metric": " or ".join(measure.metrics),
-                "labels": sorted(labels.get(model.representation, ())),
-            }
-            | _summary(values)
-            | number
+            cell(run, place.column, values, shows, material.labels.get(model.representation, ()), number)
         )
     return pa.Table.from_pylist(rows, schema=TABLE)
 
 
-def read_printed(content: bytes, place: str) -> dict[tuple[str, str, str], tuple[float, str]]:
-    """Read the paper's numbers; where a file has a single group, its name is dropped and matches any.
-
-    Raises:
-        DataError: if a column is missing, or a cell has no value or two rows.
-    """
-    rows = read_rows(content, place, _PRINTED)
-    single = len({row["group"] for row in rows}) == 1
-    numbers: dict[tuple[str, str, str], tuple[float, str]] = {}
-    for row in rows:
-        cell = ("" if single else row["group"], row["row"], row["column"])
-        if row["value"] is None or cell in numbers:
-            what = "has no value" if row["value"] is None else "occurs twice"
-            where = f"{place}: {row['group']}, {row['row']}, {row['column']}"
-            raise DataError(f"{where}: {what}. Correct the row.")
-        numbers[cell] = row["value"], row["source"]
-    return numbers
-
-
 def _published(
-    place: Place, tasks: list[str], paper_tasks: int | None, printed: Printed, of_tasks: Mapping[str, Printed]
-) -> Row:
-    number = _look_up(printed, place)
-    if paper_tasks is not None and len(tasks) != paper_tasks:
-        parts = [_look_up(of_tasks.get(task, {}), place) for task in tasks]
-        present = [part for part in parts if part]
-        number = None
-        if present and len(present) == len(parts):
-            number = fmean(value for value, _ in present), f"mean of {len(tasks)} tables of single tasks"
-    return {"published": number[0], "published_source": number[1]} if number else {}
-
-
-def _look_up(printed: Printed, place: Place) -> tuple[float, str] | None:
-    return printed.get((place.group, place.row, place.column)) or printed.get(("", place.row, place.column))
-
-
-def _summary(values: Values) -> Row:
-    shown: Row = {"n": values.n, "note": "; ".join(values.notes) or None}
-    if not values.by_draw:
-        return shown | {"mean": None, "sd": None, "seeds": 0}
-    summary = summarise(list(values.by_draw.values()))
-    return shown | {"mean": summary.mean, "sd": summary.sd, "seeds": summary.n}
+    place: Place, tasks: list[str], paper_tasks: int | None, printed: Numbers, of_tasks: Mapping[str, Numbers]
+) -> Printed | None:
+    at = (place.group, place.row, place.column)
+    if paper_tasks in (None, len(tasks)):
+        return look_up(printed, *at)
+    parts = [part for task in tasks if (part := look_up(of_tasks.get(task, {}), *at))]
+    if not parts or len(parts) < len(tasks):
+        return None
+    mean = fmean(part.value for part in parts if part.value is not None)
+    return parts[0]._replace(value=mean, source=f"mean of {len(tasks)} tables of single tasks")

@@ -2,13 +2,11 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
-import pyarrow as pa
-
+from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.labels import split_labels
-from workflow_scripts.settings.experiment import Experiment
+from workflow_scripts.reporting.views import View
 
 FIELDS = (
     "experiment",
@@ -33,39 +31,28 @@ _ROUNDED = ("mean", "sd", "difference", "detectable", "published")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def to_csv(tables: Iterable[tuple[str, pa.Table, Experiment]]) -> str:
-    """Write tables (``columns.tables.TABLE``) one after another; a gap appears in the note of its row, not in labels.
-
-    Args:
-        tables: Names of experiments, with their tables and grids.
-    """
+def to_csv(views: Iterable[View]) -> str:
+    """Write tables one after another; a gap appears in the note of its row, not in labels."""
     out = io.StringIO()
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
     writer.writeheader()
-    for name, table, experiment in tables:
-        writer.writerows(_rows(name, table, experiment))
+    for view in views:
+        writer.writerows(_shown(view.name, row) for row in view.rows)
     return out.getvalue()
 
 
-def _rows(name: str, table: pa.Table, experiment: Experiment) -> Iterator[dict[str, Any]]:
-    digits = {column.heading: column.digits for column in experiment.columns}
-    for row in table.to_pylist():
-        rounded = {key: _rounded(row[key], digits[row["heading"]]) for key in _ROUNDED}
-        texts = {
-            "experiment": name,
-            "labels": "; ".join(split_labels(row["labels"]).substitutions),
-            "p_value": _p(row["p_value"]),
-        }
-        shown = row | rounded | texts
-        yield {field: harmless(shown[field]) for field in FIELDS}
+def _shown(name: str, row: Row) -> Row:
+    rounded = {key: _rounded(row[key], row["digits"]) for key in _ROUNDED}
+    texts = {
+        "experiment": name,
+        "labels": "; ".join(split_labels(row["labels"]).substitutions),
+        "p_value": None if row["p_value"] is None else f"{row['p_value']:.2g}",
+    }
+    return {field: harmless((row | rounded | texts)[field]) for field in FIELDS}
 
 
 def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else float(f"{value:.{digits}f}") + 0.0  # -0.0 becomes 0.0
-
-
-def _p(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2g}"
 
 
 def harmless(value: object) -> object:

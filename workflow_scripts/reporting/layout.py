@@ -4,14 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from string import ascii_lowercase, ascii_uppercase
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow as pa
-
+from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.labels import split_labels
-from workflow_scripts.settings.experiment import Column, Experiment
-
-Row = dict[str, Any]
+from workflow_scripts.reporting.views import View
 
 GAP = "gap"
 MINUS = "\N{MINUS SIGN}"
@@ -97,40 +94,31 @@ class Sheet(NamedTuple):
         return any(cell.significant for line in self.lines for cell in line.cells)
 
 
-def lay_out(
-    table: pa.Table,
-    experiment: Experiment,
-    alpha: float,
-    shown: Mapping[str, str] = MappingProxyType({}),
-) -> Sheet:
-    """Format one experiment's table (``columns.tables.TABLE``), or some of its columns, as text.
+def lay_out(view: View, names: Mapping[str, str] = MappingProxyType({})) -> Sheet:
+    """Format a table as text; ``names`` are those of runs, beside the table's own.
 
-    ``shown`` are runs and headings that readers see under another name.
     A substitution is marked by a letter on each run that it affects, a note by a number on each of its cells, or on the
     heading if it applies to all cells of a column.
     """
-    rows = table.to_pylist()
+    rows, headings, alpha = view.rows, view.headings, view.alpha
     runs = list(dict.fromkeys(row["run"] for row in rows))
     by_cell = {(row["run"], row["heading"]): row for row in rows}
-    held = {row["heading"] for row in rows}
-    headings = [column.heading for column in experiment.columns if column.heading in held]
     of_rows, of_columns = _reached(runs, headings, by_cell)
     against = {row["run"]: row["baseline"] for row in rows}
     baselines = _lettered([run for run in runs if run in against.values()])
-    digits = {column.heading: column.digits for column in experiment.columns}
     labels = split_labels(label for row in rows for label in row["labels"])
     letters = dict(zip(labels.substitutions, _letters(ascii_lowercase), strict=False))
     shared = {heading: _shared_note([by_cell[run, heading] for run in runs]) for heading in headings}
     numbers = _numbered(shared, rows)
     return Sheet(
-        title=experiment.title,
-        source=experiment.source,
+        title=view.title,
+        source=view.source,
         baselines=baselines,
         alpha=alpha,
         heads=tuple(
             Head(
                 heading,
-                _measure([by_cell[run, heading] for run in runs], experiment),
+                _measure([by_cell[run, heading] for run in runs]),
                 _marks(shared[heading], numbers),
                 tuple(letters[label] for label in of_columns[heading] if label in letters),
             )
@@ -146,8 +134,7 @@ def lay_out(
                 baseline=run in baselines,
                 against=against[run],
                 cells=tuple(
-                    _cell(by_cell[run, heading], digits[heading], alpha, numbers, shared[heading])
-                    for heading in headings
+                    _cell(by_cell[run, heading], alpha, numbers, shared[heading]) for heading in headings
                 ),
             )
             for run in runs
@@ -155,7 +142,7 @@ def lay_out(
         substitutions=tuple((letter, label) for label, letter in letters.items()),
         gaps=labels.gaps,
         notes=tuple(numbers),
-        shown=shown,
+        shown=dict(names) | dict(view.shown),
     )
 
 
@@ -206,10 +193,10 @@ def _marks(note: str | None, numbers: Mapping[str, int]) -> tuple[int, ...]:
     return (numbers[note],) if note else ()
 
 
-def _measure(rows: Sequence[Row], experiment: Experiment) -> str:
+def _measure(rows: Sequence[Row]) -> str:
     """What a column holds; its rows may be scores of several measures, or of several datasets."""
-    column = next(column for column in experiment.columns if column.heading == rows[0]["heading"])
-    scale = f", times {column.scale:g}" if isinstance(column, Column) and column.scale != 1 else ""
+    scales = {row["scale"] for row in rows} - {1, None}
+    scale = f", times {scales.pop():g}" if len({row["scale"] for row in rows}) == 1 and scales else ""
     parts: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         parts.setdefault((row["metric"], row["aggregation"]), []).append(row)
@@ -230,7 +217,8 @@ def _range(counts: Iterable[int]) -> str:
     return f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
 
 
-def _cell(row: Row, digits: int, alpha: float, numbers: Mapping[str, int], shared: str | None) -> Cell:
+def _cell(row: Row, alpha: float, numbers: Mapping[str, int], shared: str | None) -> Cell:
+    digits = row["digits"]
     return Cell(
         score=score_text(row["mean"], row["sd"], digits),
         difference="" if row["difference"] is None else number(row["difference"], digits, signed=True),

@@ -18,8 +18,9 @@ from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.claim_text import p_text, printed_sides
 from workflow_scripts.reporting.comparison import compare_runs
 from workflow_scripts.reporting.data_on_page import Line, linked
-from workflow_scripts.reporting.headings import headings_of
+from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.labels import split_labels
+from workflow_scripts.reporting.published import read_printed
 from workflow_scripts.reporting.sections import environment, sections
 from workflow_scripts.reporting.trainings import checkpoint_text
 from workflow_scripts.settings.experiment import Experiment
@@ -32,7 +33,7 @@ def page(job: Job) -> str:
     called = Called.parse(job.settings["called"], "names")
     record, report = job.record(), job.outputs["report"]
     corpora = data_on_page.corpora(job, config.top_words)
-    experiments = [headings_of(path).experiment for path in job.many("tables")]
+    experiments = [experiment_of(path) for path in job.many("tables")]
     made = sections(job, called)
     led = next((section for section in made if section.headline), None)
     templates = environment()
@@ -118,23 +119,18 @@ def _claims(job: Job) -> Line:
 
 def _coverage(job: Job) -> Iterable[coverage.Line]:
     """The ledger of printed numbers, with what this study has measured of them."""
-    tables = {
-        path: headings_of(path).name
-        for path in [*job.many("tables"), *job.many("extraction"), *job.many("times")]
-    }
+    tables = [*job.many("tables"), *job.many("extraction"), *job.many("times")]
     measured = {
         target
-        for path, name in tables.items()
-        for target in coverage.targets_in(read_table(path, TABLE).to_pylist(), name)
+        for path in tables
+        for target in coverage.targets_in(read_table(path, TABLE).to_pylist(), path.stem)
     }
-    measured |= {(name, "", "table") for name in tables.values()}
+    measured |= {(path.stem, "", "table") for path in tables}
     measured |= {(path.parent.name, "", path.stem) for path in job.many("figures")}
     ledgers = {
         path.stem: coverage.read_ledger(path.read_text("utf-8"), str(path)) for path in job.many("ledger")
     }
     cells = [
-        cell
-        for path in job.many("published")
-        for cell in coverage.read_cells(path.read_text("utf-8"), path.stem)
+        cell for path in job.many("published") for cell in read_printed(path.read_bytes(), path.as_posix())
     ]
     return coverage.lines(cells, ledgers, [measured]) if ledgers else []

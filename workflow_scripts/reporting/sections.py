@@ -5,24 +5,23 @@ import xml.etree.ElementTree as ET
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow as pa
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.provenance.artefacts import page_text, read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting import trainings
 from workflow_scripts.reporting.called import Called
+from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.data_on_page import File, Line, linked, rows_of
-from workflow_scripts.reporting.headings import HeadedTable, headings_of
+from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.layout import Sheet, lay_out
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.settings.experiment import Column
+from workflow_scripts.reporting.views import View, view_of
 
 
 class Section(NamedTuple):
@@ -34,7 +33,7 @@ class Section(NamedTuple):
     sheet: Sheet
     rests_on: str
     """Steps, data and seeds."""
-    headline: Sequence[Mapping[str, Any]]
+    headline: Sequence[Row]
     """Cells of the column by which its runs are compared (``columns.tables.TABLE``); none where it compares no runs."""
     table: File
     trainings: Sequence[Line]
@@ -52,51 +51,42 @@ def sections(job: Job, called: Called) -> list[Section]:
     for path in job.many("figures"):
         figures.setdefault(_stands_below(record_of(path)), []).append(path)
     captions = {path.stem: path.read_text("utf-8") for path in job.many("captions")}
-    times = {headings_of(path).name: path for path in job.many("times")}
+    times = {path.stem: path for path in job.many("times")}
     histories: dict[str, list[Path]] = {}
     for path in job.many("histories"):
         histories.setdefault(wildcard(path, "run"), []).append(path)
     made = []
     for path in [*job.many("tables"), *job.many("extraction")]:
-        shown = headings_of(path)
-        parts = [path, *(times[name] for name in [shown.name] if name in times)]
-        table = pa.concat_tables([read_table(part, TABLE) for part in parts])
-        drawings = [drawing(one, captions, job.outputs["report"]) for one in figures.get(shown.name, ())]
-        made.append(_section(job, path, table, shown, called, histories, drawings))
+        view = view_of(path, times.get(path.stem))
+        drawings = [drawing(one, captions, job.outputs["report"]) for one in figures.get(view.name, ())]
+        made.append(_section(job, path, view, called, histories, drawings))
     return made
 
 
 def _section(
     job: Job,
     path: Path,
-    table: pa.Table,
-    shown: HeadedTable,
+    view: View,
     called: Called,
     histories: Mapping[str, Sequence[Path]],
     drawings: Sequence[Line],
 ) -> Section:
-    names = {run: called.run(run) for run in called.runs} | dict(shown.shown)
-    sheet = lay_out(table, shown.experiment, shown.alpha, names)
+    experiment = experiment_of(path) if view.of_experiment else None
+    sheet = lay_out(view, {run: called.run(run) for run in called.runs})
     trained = {
-        line.run: [one for one in histories[line.run] if int(wildcard(one, "seed")) in shown.experiment.seeds]
+        line.run: [one for one in histories[line.run] if int(wildcard(one, "seed")) in experiment.seeds]
         for line in sheet.lines
-        if line.run in histories
+        if experiment and line.run in histories
     }
     lines = [_training(job, run, paths) for run, paths in trained.items()]
     records = [record_of(one) for paths in trained.values() for one in paths]
-    rows = table.to_pylist()
-    of_grid = record_of(path).rule == "make_table"
-    columns = shown.experiment.columns
-    tasks = (
-        [one.task for one in columns if isinstance(one, Column)] if of_grid else [row["task"] for row in rows]
-    )
-    headline = shown.experiment.headline_column().heading if of_grid else None
+    headline = experiment and experiment.headline_column().heading
     return Section(
-        name=shown.name,
-        settings=shown.settings,
+        name=view.name,
+        settings=view.settings,
         sheet=sheet,
-        rests_on=_rests_on(lines, rows, tasks, called),
-        headline=[row for row in rows if row["heading"] == headline],
+        rests_on=_rests_on(lines, view.rows, called),
+        headline=[row for row in view.rows if row["heading"] == headline],
         table=linked(path, job.outputs["report"]),
         trainings=lines,
         environments=trainings.environments(records),
@@ -105,10 +95,9 @@ def _section(
     )
 
 
-def _rests_on(
-    lines: Sequence[Line], rows: Sequence[Mapping[str, Any]], tasks: Sequence[str], called: Called
-) -> str:
+def _rests_on(lines: Sequence[Line], rows: Sequence[Row], called: Called) -> str:
     """Steps, data and seeds of a table in one line; the data are named where they are few."""
+    tasks = [row["task"] for row in rows if row["scale"] is not None]  # not computed from other columns
     corpora = dict.fromkeys(called.corpus(line["corpus"]) for line in lines)
     steps = trainings.between([count for line in lines for count in line["counts"]])
     seeds = max(row["seeds"] for row in rows)

@@ -8,7 +8,7 @@ seed of another run, which makes the test a one-sample t-test. One that is made 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -16,18 +16,16 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.significance import compare, summarise
+from workflow_scripts.evaluation.significance import compare
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.reporting.computed_columns import Cells, Values, computed, described, paired, paths
-from workflow_scripts.reporting.published import Published, read_published
+from workflow_scripts.reporting.cells import Row, Values, cell, paired
+from workflow_scripts.reporting.computed_columns import Cells, computed, described, paths
+from workflow_scripts.reporting.published import Printed, of_cells
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment, MeanColumn, PathColumn
 from workflow_scripts.settings.significance import Config as Significance
-
-Row = dict[str, Any]
-
 
 CHOSEN_BY = "of the set by which checkpoints were chosen"
 """The note of a trained run's score on its development set."""
@@ -43,7 +41,7 @@ class ScoreFile(NamedTuple):
 def build(
     experiment: Experiment,
     files: Iterable[ScoreFile],
-    published: Mapping[tuple[str, str], Published],
+    published: Mapping[tuple[str, str], Printed],
     significance: Significance,
     place: str,
     histories: Iterable[RunTable] = (),
@@ -79,15 +77,15 @@ def build(
     cells = _noted(cells, {name for name, run in runs.items() if run.corpus}, experiment.columns, development)
     return pa.Table.from_pylist(
         [
-            {
-                "run": run,
-                "heading": column.heading,
-                "labels": sorted(labels[run]),
-                **described(experiment.columns, column),
-            }
-            | _summary(cells[run, column.heading])
+            cell(
+                run,
+                column.heading,
+                cells[run, column.heading],
+                described(experiment.columns, column),
+                labels[run],
+                published.get((run, column.heading)),
+            )
             | _against(baselines[run], run, column.heading, cells, fixed, significance)
-            | _as_published(published.get((run, column.heading)))
             for run in runs
             for column in experiment.columns
         ],
@@ -99,14 +97,14 @@ def of_job(job: Job, *, measured: bool) -> pa.Table:
     """The table of one experiment that a job asks for: its measured columns, or the others.
 
     Raises:
-        ConfigError, DataError: as ``build`` and ``read_published``.
+        ConfigError, DataError: as ``build`` and ``published.of_cells``.
     """
     place = f"experiments.{job.wildcards['experiment']}"
     experiment = Experiment.parse(job.settings["experiment"], place)
     significance = Significance.parse(job.settings["significance"], "significance")
     files = [ScoreFile(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")]
     contents = {str(path): path.read_bytes() for path in job.many("published")}
-    published = read_published(contents, experiment.cells(), job.wildcards["experiment"])
+    published = of_cells(contents, experiment.cells(), job.wildcards["experiment"])
     histories = run_tables(job.many("metrics"), METRICS)
     return build(
         experiment.part(measured=measured),
@@ -117,24 +115,6 @@ def of_job(job: Job, *, measured: bool) -> pa.Table:
         histories,
         job.settings.get("development"),
     )
-
-
-def cells_of(
-    columns: Sequence[AnyColumn], files: Iterable[ScoreFile], runs: Iterable[str], place: str
-) -> Cells:
-    """Values of some runs in some columns, seed by seed.
-
-    Args:
-        columns: Of scores, and means and ratios of them, with all that they are computed from.
-        files: Score files, of these runs at least.
-        runs: Names of the runs.
-        place: Name of the grid's file, for errors.
-
-    Raises:
-        ConfigError, DataError: as ``build``.
-    """
-    scores, _ = _indexed(files)
-    return _cells(columns, scores, dict.fromkeys(runs), set(), {}, place)
 
 
 def _cells(
@@ -230,14 +210,6 @@ def _no_path(column: PathColumn) -> Values:
     return Values({}, 0, (f"its training has no {column.path_of} of step {column.step}",))
 
 
-def _summary(values: Values) -> Row:
-    shown: Row = {"n": values.n, "note": "; ".join(values.notes) or None}
-    if not values.by_seed:
-        return shown | {"mean": None, "sd": None, "seeds": 0}
-    summary = summarise(list(values.by_seed.values()))
-    return shown | {"mean": summary.mean, "sd": summary.sd, "seeds": summary.n}
-
-
 def _against(
     baseline: str | None,
     run: str,
@@ -261,7 +233,3 @@ def _against(
     result = compare(one, other, significance)
     tested = {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}
     return tested | {"baseline": baseline}
-
-
-def _as_published(number: Published | None) -> Row:
-    return {"published": number.value, "published_source": number.source} if number else {}

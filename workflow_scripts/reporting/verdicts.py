@@ -5,7 +5,6 @@ tasks behind a mean of the extraction study, and the sentence pairs of two untra
 be subtracted, but nothing can be said of the difference.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -16,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
-from workflow_scripts.columns.extraction import EXTRACTION
-from workflow_scripts.columns.scores import SCORES, SIMILARITIES
+from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed, resampled
@@ -29,27 +27,15 @@ from workflow_scripts.evaluation.verdicts import (
     over_resamples,
     verdict,
 )
-from workflow_scripts.graph.extraction_rows import scattered
-from workflow_scripts.graph.runs import Run, runs_of
+from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.reporting.computed_columns import Values, paired
-from workflow_scripts.reporting.extraction_cells import Scores
-from workflow_scripts.reporting.extraction_cells import Values as Drawn
-from workflow_scripts.reporting.extraction_tables import build, places
-from workflow_scripts.reporting.headings import headings_of
+from workflow_scripts.reporting.cells import Row, paired
 from workflow_scripts.reporting.records import record_of, wildcard
-from workflow_scripts.reporting.tables import ScoreFile, cells_of
-from workflow_scripts.settings.claims import Cell, Comparison, Held, HeldClaim
-from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment, MeanColumn, read_by
-from workflow_scripts.settings.extraction.cells import Names
-from workflow_scripts.settings.extraction.tables import ExtractionTable
+from workflow_scripts.settings.claims import Comparison, Held, HeldClaim
+from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment, MeanColumn
 from workflow_scripts.settings.significance import Config as Significance
-
-Row = dict[str, Any]
-DRAWN = "draw_figure"
-"""The rule behind tables that are drawn and not printed."""
 
 
 class Found(NamedTuple):
@@ -71,20 +57,20 @@ class Compared(NamedTuple):
     evidence: Evidence
 
 
+class Table(NamedTuple):
+    """A table, or the data of a figure that is drawn from one, by its cells."""
+
+    record: Record
+    cells: Mapping[tuple[str, str], Row]
+    """Run and heading to what ``columns.tables.TABLE`` has of them."""
+
+
 class Material(NamedTuple):
     """What a study has made that claims are compared by."""
 
-    tables: Mapping[str, Path]
-    scores: Mapping[str, Sequence[ScoreFile]]
-    """Of trained and untrained runs, by run."""
+    tables: Mapping[str, Table]
     pairs: Mapping[tuple[str, str], pa.Table]
     """Scored pairs, by run and suite."""
-    extraction: Sequence[pa.Table]
-    """Scores of the extraction study."""
-    labels: Mapping[str, set[str]]
-    """Substitutions that affect each representation of that study."""
-    indexed: dict[str, Scores]
-    """Those scores as a table of the extraction study reads them, by its name; filled as claims ask for them."""
 
 
 def of_job(job: Job) -> pa.Table:
@@ -96,7 +82,7 @@ def of_job(job: Job) -> pa.Table:
     significance = Significance.parse(job.settings["significance"], "significance")
     claims = Held.parse(job.settings["held"], "claims").claims
     material = _material(job)
-    return judged(claims, [_compare(claim, material, significance) for claim in claims], significance)
+    return judged(claims, [compare(claim, material, significance) for claim in claims], significance)
 
 
 def judged(claims: Sequence[HeldClaim], found: Sequence[Found | str], significance: Significance) -> pa.Table:
@@ -189,67 +175,58 @@ def number(value: float) -> str:
 
 
 def _material(job: Job) -> Material:
-    scores: dict[str, list[ScoreFile]] = defaultdict(list)
-    labels: dict[str, set[str]] = defaultdict(set)
-    extraction = []
-    for path in job.many("scores"):
-        record = record_of(path)
-        if "representation" in record.wildcards:  # of the extraction study
-            extraction.append(read_table(path, EXTRACTION))
-            labels[record.wildcards["representation"]].update(record.labels)
-        else:
-            table = read_table(path, SCORES)
-            scores[wildcard(path, "run")].append(ScoreFile(table, ()))
     return Material(
-        tables={_name_of(path): path for path in job.many("tables")},
-        scores=scores,
+        tables={path.stem: _table(path) for path in job.many("tables")},
         pairs={
             (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
             for path in job.many("pairs")
         },
-        extraction=extraction,
-        labels=labels,
-        indexed={},
     )
 
 
-def _compare(claim: HeldClaim, material: Material, significance: Significance) -> Found | str:
+def _table(path: Path) -> Table:
+    rows = read_table(path, TABLE).to_pylist()
+    return Table(record_of(path), {(row["run"], row["heading"]): row for row in rows})
+
+
+def compare(claim: HeldClaim, material: Material, significance: Significance) -> Found | str:
     """The evidence on one claim, or why there is none."""
     comparison = claim.compared
     if isinstance(comparison, str):
         return comparison
     if comparison.table not in material.tables:
         return f"this study makes no table {comparison.table}"
-    path = material.tables[comparison.table]
-    record = record_of(path)
-    rows = {(row["run"], row["heading"]): row for row in _table(path, record, material).to_pylist()}
+    table = material.tables[comparison.table]
     sides = []
     for cell in (comparison.ours, comparison.theirs):
-        row = rows.get((cell.run, cell.heading))
+        row = table.cells.get((cell.run, cell.heading))
         if row is None:
             return f"{comparison.table} of this study has no cell {cell.run}, {cell.heading}"
         if row["mean"] is None:
             return f"{cell.run}, {cell.heading}: {row['note'] or 'no value'}"
         sides.append(row)
-    of_table = _in_grid if record.rule == "make_table" else _in_extraction
-    return Found(sides[0], sides[1], of_table(comparison, claim, record, material, significance))
+    if table.record.rule == "make_table":
+        experiment = Experiment.parse(table.record.settings["experiment"], comparison.table)
+        return Found(sides[0], sides[1], _in_grid(sides, experiment, claim, material, significance))
+    return Found(sides[0], sides[1], _in_extraction(sides, claim, significance))
 
 
-def _in_extraction(
-    comparison: Comparison, claim: HeldClaim, record: Record, material: Material, significance: Significance
-) -> Compared:
+def _seeded(row: Row) -> dict[int, float]:
+    """The value of each seed, or draw."""
+    return dict(zip(row["repeats"], row["values"], strict=True))
+
+
+def _in_extraction(sides: Sequence[Row], claim: HeldClaim, significance: Significance) -> Compared:
     """Over the draws of random vectors, else over the tasks of a mean."""
-    ours, theirs = (
-        _drawn(cell, comparison.table, record, material) for cell in (comparison.ours, comparison.theirs)
-    )
-    single = len(ours.by_draw) == 1, len(theirs.by_draw) == 1
+    ours, theirs = sides
+    single = len(ours["values"]) == 1, len(theirs["values"]) == 1
     if not all(single):
-        draws = paired(ours.by_draw, theirs.by_draw, *single)
+        draws = paired(_seeded(ours), _seeded(theirs), *single)
         return _over("draws", list(draws.values()), claim, significance)
-    if len(ours.by_task) > 1 and ours.by_task.keys() == theirs.by_task.keys():
-        tasks = [(ours.by_task[task], theirs.by_task[task]) for task in ours.by_task]
+    if len(ours["of_tasks"]) > 1 and ours["task"] == theirs["task"]:
+        tasks = list(zip(ours["of_tasks"], theirs["of_tasks"], strict=True))
         return _over("tasks", tasks, claim, significance)
-    return _over("", [(fmean(ours.by_draw.values()), fmean(theirs.by_draw.values()))], claim, significance)
+    return _over("", [(ours["mean"], theirs["mean"])], claim, significance)
 
 
 def _over(
@@ -261,65 +238,21 @@ def _over(
     return Compared(what, fmean(one for one, _ in pairs), fmean(other for _, other in pairs), evidence)
 
 
-def _name_of(path: Path) -> str:
-    """The name of a table, or of the figure that is read as one."""
-    record = record_of(path)
-    return record.wildcards["figure"] if record.rule == DRAWN else headings_of(path).name
-
-
-def _table(path: Path, record: Record, material: Material) -> pa.Table:
-    """The cells of a table; those behind a figure are made here."""
-    if record.rule != DRAWN:
-        return read_table(path, TABLE)
-    shown, names = _shown(record)
-    return build(shown, names, _scores(path.stem, names, material), {}, {}, material.labels)
-
-
-def _shown(record: Record) -> tuple[ExtractionTable, Names]:
-    """What a table of the extraction study shows, or a figure that is read as one."""
-    names = Names.parse(record.settings["names"], "extraction")
-    block = scattered(record.settings["config"]) if record.rule == DRAWN else record.settings["table"]
-    return ExtractionTable.parse(block, "extraction.tables"), names
-
-
-def _scores(name: str, names: Names, material: Material) -> Scores:
-    """Scores of the extraction study by the measures of one table."""
-    if name not in material.indexed:
-        material.indexed[name] = Scores(material.extraction, names.measures.values())
-    return material.indexed[name]
-
-
-def _drawn(cell: Cell, name: str, record: Record, material: Material) -> Drawn:
-    table, names = _shown(record)
-    shown = places(table, names)
-    several = len({place.group for place in shown}) > 1
-    place = next(
-        place for place in shown if place.run(several=several) == cell.run and place.column == cell.heading
-    )
-    measure = names.measures[place.measure]
-    return _scores(name, names, material).cell(names.models[place.model], place.variant, measure)
-
-
 def _in_grid(
-    comparison: Comparison, claim: HeldClaim, record: Record, material: Material, significance: Significance
+    sides: Sequence[Row],
+    experiment: Experiment,
+    claim: HeldClaim,
+    material: Material,
+    significance: Significance,
 ) -> Compared:
     """Over seeds; over sentence pairs where neither run has any."""
-    experiment = Experiment.parse(record.settings["experiment"], comparison.table)
     runs = runs_of(experiment.model_dump())
-    sides = (comparison.ours, comparison.theirs)
-    values = [_seeded(cell, runs[cell.run], experiment, material, comparison.table) for cell in sides]
-    fixed = [runs[cell.run].fixed for cell in sides]
-    ours, theirs = (fmean(one.by_seed.values()) for one in values)
+    ours, theirs = map(_seeded, sides)
+    fixed = [runs[row["run"]].fixed for row in sides]
     if all(fixed):
-        columns = [_behind(experiment.columns, cell.heading) for cell in sides]
+        columns = [_behind(experiment.columns, row["heading"]) for row in sides]
         parts = [
-            _resampled(
-                one,
-                other,
-                [cell.run for cell in sides],
-                material,
-                significance,
-            )
+            _resampled(one, other, [row["run"] for row in sides], material, significance)
             for one, other in zip(*columns, strict=False)
         ]
         if len(columns[0]) == len(columns[1]) and all(parts) and _averages(experiment.columns, sides):
@@ -327,25 +260,10 @@ def _in_grid(
             mixed = np.mean([part.resampled_R for part in parts if part], axis=0)
             count = sum(part.pairs for part in parts if part)
             found = over_resamples(difference, mixed, count, claim.expects, claim.margin or 0, significance)
-            return Compared("pairs", ours, theirs, found)
-    pairs = list(paired(values[0].by_seed, values[1].by_seed, *fixed).values())
-    return _over("seeds" if len(pairs) > 1 else "", pairs or [(ours, theirs)], claim, significance)
-
-
-def _seeded(cell: Cell, run: Run, experiment: Experiment, material: Material, place: str) -> Values:
-    """A cell as its table has it: of the seeds of that experiment, where another one may have more of the run."""
-    columns = _needed(experiment.columns, cell.heading)
-    cells = cells_of(columns, material.scores.get(cell.run, ()), [cell.run], f"experiments.{place}")
-    values = cells[cell.run, cell.heading]
-    return values._replace(
-        by_seed={seed: values.by_seed[seed] for seed in values.by_seed if seed in run.seeds}
-    )
-
-
-def _needed(columns: Sequence[AnyColumn], heading: str) -> list[AnyColumn]:
-    """A column and all that it is computed from."""
-    column = _headed(columns, heading)
-    return [*(one for part in sorted(read_by(column)) for one in _needed(columns, part)), column]
+            return Compared("pairs", sides[0]["mean"], sides[1]["mean"], found)
+    pairs = list(paired(ours, theirs, *fixed).values())
+    means = (sides[0]["mean"], sides[1]["mean"])
+    return _over("seeds" if len(pairs) > 1 else "", pairs or [means], claim, significance)
 
 
 def _headed(columns: Iterable[AnyColumn], heading: str) -> AnyColumn:
@@ -359,9 +277,9 @@ def _behind(columns: Sequence[AnyColumn], heading: str) -> list[Column]:
     return [one for one in (_headed(columns, part) for part in parts) if isinstance(one, Column)]
 
 
-def _averages(columns: Sequence[AnyColumn], sides: Iterable[Cell]) -> bool:
+def _averages(columns: Sequence[AnyColumn], sides: Iterable[Row]) -> bool:
     """Whether both sides are a score or a mean of scores."""
-    return all(isinstance(_headed(columns, cell.heading), Column | MeanColumn) for cell in sides)
+    return all(isinstance(_headed(columns, row["heading"]), Column | MeanColumn) for row in sides)
 
 
 class _Resampled(NamedTuple):

@@ -16,7 +16,8 @@ from workflow_scripts.graph.runs import paper_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting import coverage
-from workflow_scripts.reporting.coverage import Ledger, Line, PrintedCell, Target
+from workflow_scripts.reporting.coverage import Ledger, Line, Target
+from workflow_scripts.reporting.published import Printed, read_printed
 
 PUBLISHED = ROOT / "resources/published"
 LEDGER = ROOT / "resources/ledger"
@@ -24,10 +25,10 @@ LABORATORY = ROOT / "resources/laboratory"
 PAPER_SCALE = Path("results/paper")
 
 
-def cells() -> list[PrintedCell]:
+def cells() -> list[Printed]:
     """Every number that the papers print."""
     files = sorted(PUBLISHED.glob("*.csv"))
-    found = [cell for file in files for cell in coverage.read_cells(file.read_text("utf-8"), file.stem)]
+    found = [cell for file in files for cell in read_printed(file.read_bytes(), file.as_posix())]
     return [cell for cell in found if paper_of(cell.table) in coverage.PAPERS]
 
 

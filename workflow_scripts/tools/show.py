@@ -12,7 +12,6 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,54 +31,23 @@ from workflow_scripts.provenance.artefacts import (
     read_table,
     verify_checksum,
 )
-from workflow_scripts.reporting.headings import headings_of
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import Cell, Sheet, lay_out
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.reporting.score_list import scores_csv, scores_shown
 from workflow_scripts.reporting.terminal import Printed, footnotes
-from workflow_scripts.settings.experiment import Experiment
+from workflow_scripts.reporting.views import View, view_of
 
 SYSTEMS = "systems.yaml"
 """In a folder of kept tables: name of a system to its table, run and cost."""
 _WHAT = "Give a study, or files of its tables or scores."
 
 
-class Loaded(NamedTuple):
-    """A table with its grid and level of significance, from its record."""
-
-    name: str
-    table: pa.Table
-    times: pa.Table
-    """Measured columns, of the same columns of Parquet; empty where there are none."""
-    experiment: Experiment
-    alpha: float
-    shown: Mapping[str, str]
-    """Rows and columns under another name."""
-
-    @property
-    def sheet(self) -> Sheet:
-        """The table as readers see it, with its measured columns."""
-        both = pa.concat_tables([self.table, self.times])
-        return lay_out(both, self.experiment, self.alpha, self.shown)
-
-
-def load(path: Path) -> Loaded:
-    """Read a table and its record.
-
-    Raises:
-        DataError: if the file is not a table.
-    """
-    table, found = read_table(path, TABLE), headings_of(path)
-    times = times_of(path)
-    measured = read_table(times, TABLE) if times.exists() else TABLE.empty_table()
-    return Loaded(found.name, table, measured, found.experiment, found.alpha, found.shown)
-
-
-def times_of(path: Path) -> Path:
-    """Where the measured columns of the table at results/<study>/tables/<name>.parquet are, if it has any."""
+def times_of(path: Path) -> Path | None:
+    """Where the measured columns of the table at results/<study>/tables/<name>.parquet are; None if it has none."""
     study = path.absolute().parent.parent
-    return study.parent.parent / "benchmarks" / study.name / "tabulate_times" / path.name
+    times = study.parent.parent / "benchmarks" / study.name / "tabulate_times" / path.name
+    return times if times.exists() else None
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
@@ -120,7 +88,7 @@ def holds_scores(path: Path) -> bool:
     return bool(found == SCORES)
 
 
-def as_csv(tables: Sequence[Loaded], scores: Sequence[Path]) -> str:
+def as_csv(tables: Sequence[View], scores: Sequence[Path]) -> str:
     """All tables, or all scores, as one CSV.
 
     Raises:
@@ -130,7 +98,7 @@ def as_csv(tables: Sequence[Loaded], scores: Sequence[Path]) -> str:
         raise DataError(f"--csv: {scores[0]} holds scores and the others are tables. Ask for one at a time.")
     if scores:
         return scores_csv([read_table(path, SCORES) for path in scores])
-    return to_csv((one.name, one.table, one.experiment) for one in tables)
+    return to_csv(tables)
 
 
 def cells_of(sheet: Sheet) -> list[Row]:
@@ -195,19 +163,19 @@ def answer(args: argparse.Namespace) -> Answer:
         return Answer(parts=[markdown_of(rows).rstrip() if args.markdown else Rows("systems", rows)])
     files = files_of(args.paths)
     scores = [path for path in files if holds_scores(path)]
-    tables = [load(path) for path in files if path not in scores]
+    found = [path for path in files if path not in scores]
+    tables = [view_of(path) for path in found]
     if args.csv:
         return Answer(parts=[as_csv(tables, scores).rstrip("\n")])
     if (args.markdown or args.latex) and scores:
         raise DataError(f"{scores[0]}: scores have no cells. Use --csv.")
-    data = {one.name: one.table.to_pylist() for one in tables}
+    data = {one.name: list(one.rows) for one in tables}
     data |= {path.as_posix(): read_table(path, SCORES).to_pylist() for path in scores}
+    sheets = [lay_out(view_of(path, times_of(path))) for path in found]
     if args.markdown or args.latex:
         form, mark = (markdown_of, "\n- ") if args.markdown else (latex_of, "\n% ")
-        return Answer(
-            parts=[_document(one.sheet, form(cells_of(one.sheet)), mark) for one in tables], data=data
-        )
-    parts: list[RenderableType] = [Printed(one.sheet) for one in tables]
+        return Answer(parts=[_document(sheet, form(cells_of(sheet)), mark) for sheet in sheets], data=data)
+    parts: list[RenderableType] = [Printed(sheet) for sheet in sheets]
     return Answer(parts=parts + (_scores(scores) if scores else []), data=data)
 
 

@@ -13,7 +13,7 @@ from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.claim_checks import FOLDER, claim_findings
 from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.extraction_rows import definable_rows, model_and_measure, tables_of
+from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.reporting.extraction_tables import places
@@ -116,39 +116,17 @@ def test_a_study_is_enlarged_by_no_claim(study):
     }
     drawn = study.shown_extraction["figures"]
     scores |= {f"<results>/{file}" for name in drawn for file in files_of_figure(study.config, name)}
-    assert claims.scores() and set(claims.scores()) <= scores
     figures = {f"<results>/figures/extraction/{name}.parquet" for name in drawn}
     assert set(claims.tables()) <= {*reporting.tables(), *extraction.tables, *figures}
     assert {file.replace(".pairs.parquet", ".parquet") for file in claims.pairs()} <= scores
     assert all("/scores/sts/" in file for file in claims.pairs())
 
 
-def test_only_scores_behind_the_compared_cells_are_read():
-    study = study_in(ROOT, [ROOT / DEMO])
-    read = Claims(study).scores()
-    runs = {file.split("/")[-2] for file in read if "/extraction/" not in file}
-    assert runs == {
-        f"{method}.minilm_mlm.wiki_extract"
-        for method in ("simcse", "simcse_s2sent", "simcse_layerattpooler", "simcse_3r")
-    } | {"jtcse.demo_twin.wiki_extract"}
-    geometry = {file.split("/")[-2] for file in read if "/geometry/" in file}
-    assert geometry == {
-        "simcse.minilm_mlm.wiki_extract",
-        "simcse_layerattpooler.minilm_mlm.wiki_extract",
-        "simcse_3r.minilm_mlm.wiki_extract",
-        "jtcse.demo_twin.wiki_extract",
-    }
-    assert [file for file in read if "/extraction/" in file] == [
-        "<results>/extraction/scores/sts/random/lee.parquet",
-        "<results>/extraction/scores/sts/plain/lee.parquet",
-    ]
-
-
 def test_a_study_without_papers_is_held_to_nothing():
     study = study_in(ROOT, [ROOT / DEMO])
     config = study.config | {"claims": study.config["claims"] | {"papers": []}}
     bare = Claims(type(study)(config, study.grids, study.runs, study.root))
-    assert bare.verdicts == [] and bare.tables() == [] and bare.scores() == []
+    assert bare.verdicts == [] and bare.tables() == []
 
 
 @pytest.mark.parametrize(
@@ -165,8 +143,6 @@ def test_rows_of_the_extraction_study_are_named_as_its_tables_name_them(table):
     for place in shown:
         row = f"{place.group}: {place.row}" if several else place.row
         assert row in rows and place.column in headings
-        model, measure = model_and_measure(extraction, table, row, place.column)
-        assert (model, measure) == (place.model, extraction["measures"][place.measure])
 
 
 # Mistakes

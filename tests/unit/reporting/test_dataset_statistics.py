@@ -6,6 +6,7 @@ import pytest
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.dataset_statistics import build, describe, end_ratio
+from workflow_scripts.reporting.published import Printed
 from workflow_scripts.settings.extraction.statistics import DIGITS, Statistics
 
 
@@ -63,7 +64,10 @@ def test_rows_take_their_split_their_printed_numbers_and_say_why_they_are_empty(
         {"name": "Gone", "split": "", "dataset": "gone", "graded": True, "words": "whitespace"},
     ]
     table = Statistics.parse({"title": "t", "source": "s", "rows": rows}, "statistics")
-    printed = {("train", "Set", "N"): (4.0, "Table 3"), ("test", "Set", "N"): (1.0, "Table 3")}
+    printed = {
+        (split, "Set", "N"): Printed("t", split, "Set", "N", value, "", "", "", "Table 3")
+        for split, value in (("train", 4.0), ("test", 1.0))
+    }
     cells = build(table, {"set": TEXTS, "gone": LABELLED.empty_table()}, halves, ["stands in"], printed)
     found = {(cell["run"], cell["heading"]): cell for cell in cells.to_pylist()}
     assert len(found) == 2 * len(DIGITS)

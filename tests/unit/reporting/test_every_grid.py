@@ -18,7 +18,7 @@ from workflow_scripts.graph.names import called_runs
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.graph.suites import suite_class
 from workflow_scripts.reporting.called import Called
-from workflow_scripts.reporting.published import read_published
+from workflow_scripts.reporting.published import of_cells
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import ScoreFile, build
 from workflow_scripts.settings.significance import Config as Significance
@@ -90,7 +90,7 @@ def test_a_grid_makes_its_table_and_figures(name):
         table: (ROOT / f"resources/published/{table}.csv").read_bytes() for table in experiment.published
     }
     significance = Significance.parse(config["significance"], "significance")
-    published = read_published(contents, experiment.cells(), name)
+    published = of_cells(contents, experiment.cells(), name)
     files = [file for _, file in made]
     histories = made_up_histories(grid)
     tables = {

@@ -9,8 +9,10 @@ from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.reporting.extraction_cells import Scores, Variant
-from workflow_scripts.reporting.extraction_tables import build, read_printed, shown
+from workflow_scripts.reporting.extraction_tables import Material, build, shown
 from workflow_scripts.reporting.layout import lay_out
+from workflow_scripts.reporting.published import Printed, as_printed
+from workflow_scripts.reporting.views import View
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 
@@ -107,7 +109,21 @@ def table(**changes):
     )  # fmt: skip
 
 
-PRINTED = {("STS", "avg.", "BERT"): (61.3, "Table 4"), ("", "idf^T + zscore", "BERT"): (70.0, "Table 4")}
+def number(value, source="Table 4"):
+    return Printed("t", "", "", "", value, "", "", "", source)
+
+
+PRINTED = {("STS", "avg.", "BERT"): number(61.3), ("", "idf^T + zscore", "BERT"): number(70.0)}
+
+
+def made(table, names, scores, printed=None, of_tasks=None, **labels):
+    return build(table, names, Material(scores, labels), printed or {}, of_tasks or {})
+
+
+def laid_out(built, shown=None):
+    rows = built.to_pylist()
+    headings = list(dict.fromkeys(row["heading"] for row in rows))
+    return lay_out(View("t", "A table", "a test", 0.05, "", rows, headings, shown or {}))
 
 
 def cells(built):
@@ -115,7 +131,7 @@ def cells(built):
 
 
 def test_a_cell_is_the_mean_over_tasks_and_a_deviation_over_draws(scores):
-    built = cells(build(table(), NAMES, scores, PRINTED, {}, {"plain": {"a stand-in"}}))
+    built = cells(made(table(), NAMES, scores, PRINTED, plain={"a stand-in"}))
     assert len(built) == 12
     assert built["avg.", "BERT"]["mean"] == pytest.approx(60)
     assert built["idf^T + zscore", "BERT"]["mean"] == pytest.approx(75)
@@ -123,10 +139,12 @@ def test_a_cell_is_the_mean_over_tasks_and_a_deviation_over_draws(scores):
     assert built["avg.", "RE"]["sd"] == pytest.approx(2**0.5)
     assert built["avg.", "BERT"]["labels"] == ["a stand-in"]
     assert built["avg.", "BERT"]["n"] == 20
+    assert built["avg.", "BERT"]["of_tasks"] == pytest.approx([50, 70])
+    assert built["avg.", "RE"]["values"] == pytest.approx([30, 32])
 
 
 def test_the_papers_number_finds_its_cell(scores):
-    built = cells(build(table(), NAMES, scores, PRINTED, {}, {}))
+    built = cells(made(table(), NAMES, scores, PRINTED))
     assert (built["avg.", "BERT"]["published"], built["avg.", "BERT"]["published_source"]) == (
         61.3,
         "Table 4",
@@ -142,17 +160,20 @@ def test_fewer_tasks_are_compared_with_the_papers_mean_of_the_same_ones(scores):
         }
     )
     of_tasks = {
-        "sts12": {("", "avg.", "BERT"): (40.0, "Table 6")},
-        "sts13": {("", "avg.", "BERT"): (50.0, "Table 7"), ("", "idf^T", "BERT"): (60.0, "Table 7")},
+        "sts12": {("", "avg.", "BERT"): number(40.0, "Table 6")},
+        "sts13": {
+            ("", "avg.", "BERT"): number(50.0, "Table 7"),
+            ("", "idf^T", "BERT"): number(60.0, "Table 7"),
+        },
     }
-    built = cells(build(table(), names, scores, PRINTED, of_tasks, {}))
+    built = cells(made(table(), names, scores, PRINTED, of_tasks))
     assert built["avg.", "BERT"]["published"] == pytest.approx(45)
     assert built["idf^T", "BERT"]["published"] is None  # one of its tasks has no number
     assert built["idf^T + zscore", "BERT"]["published"] is None
 
 
 def test_what_is_not_there_says_why(scores):
-    built = cells(build(table(), NAMES, scores, {}, {}, {}))
+    built = cells(made(table(), NAMES, scores))
     assert built["avg.", "B2S"]["mean"] is None
     assert built["avg.", "B2S"]["note"] == "sts12: no source; sts13: no source"
     other = scores.cell(NAMES.models["BERT"], Variant("avg", "whiten"), NAMES.measures["STS"])
@@ -163,7 +184,7 @@ def test_tasks_without_a_draw_in_common_are_a_gap_that_says_so():
     drawn = [row("random", task, 0.5, draw=draw, layers="static") for draw, task in enumerate(TASKS)]
     apart = Scores([pa.Table.from_pylist(drawn, schema=EXTRACTION)], NAMES.measures.values())
     cell = apart.cell(NAMES.models["RE"], Variant("avg", "none"), NAMES.measures["STS"])
-    assert (cell.by_draw, cell.n, cell.notes) == ({}, 0, ("no draw has all of its tasks",))
+    assert (cell.by_seed, cell.n, cell.notes) == ({}, 0, ("no draw has all of its tasks",))
 
 
 def test_a_score_keeps_its_note_where_it_is_that_of_one_task():
@@ -181,10 +202,10 @@ def test_rows_may_be_models_and_columns_measures(scores):
         models=["BERT", "RE"],
         variants=[{"weightings": ["avg"], "postprocessings": ["none"]}],
     )
-    built = cells(build(turned, NAMES, scores, {("", "BERT", "STS12"): (48.0, "Table 1")}, {}, {}))
+    built = cells(made(turned, NAMES, scores, {("", "BERT", "STS12"): number(48.0)}))
     assert built["BERT", "STS12"]["mean"] == pytest.approx(50)
     assert built["BERT", "STS12"]["published"] == 48
-    sheet = lay_out(build(turned, NAMES, scores, {}, {}, {}), turned.described(NAMES), 0.05)
+    sheet = laid_out(made(turned, NAMES, scores))
     assert [head.text for head in sheet.heads] == ["STS", "STS12"]
     assert sheet.lines[0].cells[0].score == "60.0"
 
@@ -192,19 +213,19 @@ def test_rows_may_be_models_and_columns_measures(scores):
 def test_what_a_column_holds_is_said_of_all_of_its_rows(scores):
     """Rows may be other measures, whose scores are of other tasks, or other datasets."""
     several = table(measures=["STS", "IsoScore"], models=["BERT"])
-    (head,) = lay_out(build(several, NAMES, scores, {}, {}, {}), several.described(NAMES), 0.05).heads
+    (head,) = laid_out(made(several, NAMES, scores)).heads
     assert head.measure == (
         "spearman of sts12, sts13 (all), n 20; isoscore of wikitext, n 10"  # whose scales differ
     )
     of_each = pa.Table.from_pylist(
         [
             {"run": name, "heading": "BERT", "task": name, "aggregation": "", "metric": "N", "mean": 1.0}
-            | {"n": n, "labels": []}
+            | {"n": n, "labels": [], "digits": 0}
             for name, n in (("one", 5), ("two", 3))
         ],
         schema=TABLE,
     )
-    (head,) = lay_out(of_each, several.described(NAMES), 0.05).heads
+    (head,) = laid_out(of_each).heads
     assert head.measure == "N of one, two, n 3 or 5"
 
 
@@ -212,8 +233,8 @@ def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_
     models = NAMES.models | {"BERT": NAMES.models["BERT"].model_copy(update={"name": "{encoder} + x"})}
     names = NAMES.model_copy(update={"models": models})
     asked = table(models=["BERT", "RE"])
-    built = build(asked, names, scores, {}, {}, {"plain": ["a stand-in"], "random": []})
-    sheet = lay_out(built, asked.described(names), 0.05, shown(asked, names))
+    built = made(asked, names, scores, plain={"a stand-in"}, random=set())
+    sheet = laid_out(built, shown(asked, names))
     assert [sheet.named(head.text) for head in sheet.heads] == ["MiniLM + x", "RE"]
     assert [head.marks for head in sheet.heads] == [("a",), ()]
     assert {line.marks for line in sheet.lines} == {()}
@@ -223,19 +244,20 @@ def test_no_column_has_the_name_of_another_encoder_and_a_substitution_marks_the_
 
 def test_a_file_with_one_group_answers_whatever_the_group_is_called():
     content = b'group,row,column,value,grid,run,heading,source,note\n"x, y",T0,STS,63.4,,,,Table 1,\n'
-    assert read_printed(content, "a file") == {("", "T0", "STS"): (63.4, "Table 1")}
+    ((cell, found),) = as_printed(content, "a file").items()
+    assert cell == ("", "T0", "STS") and (found.value, found.source) == (63.4, "Table 1")
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("x,T0,STS,63.4,a\nx,T0,STS,36.4,a\n", "x, T0, STS: occurs twice"),
-        ("x,T0,STS,,a\n", "x, T0, STS: has no value"),
+        ("x,T0,STS,63.4,,,,a\nx,T0,STS,36.4,,,,a\n", "x, T0, STS: occurs twice"),
+        ("x,T0,STS,,,,,a\n", "x, T0, STS: has no value"),
     ],
 )
 def test_a_printed_number_is_there_once_and_has_a_value(lines, message):
     with pytest.raises(DataError, match=rf"a\.csv: {message}\. Correct the row"):
-        read_printed(f"group,row,column,value,source\n{lines}".encode(), "a.csv")
+        as_printed(f"group,row,column,value,grid,run,heading,source\n{lines}".encode(), "a.csv")
 
 
 def test_layers_are_in_their_order(scores):

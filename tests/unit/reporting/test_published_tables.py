@@ -11,7 +11,7 @@ from tests.published_means import Cell, checks_of, read_printed
 from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.published import read_published
+from workflow_scripts.reporting.published import of_cells
 from workflow_scripts.settings.study import Grid
 
 PUBLISHED = ROOT / "resources/published"
@@ -101,7 +101,7 @@ def test_every_named_cell_of_a_grid_prints_the_number():
     for path in (ROOT / "config/experiments").glob("*.yaml"):
         grid = Grid.parse(one_column_a_task(read_yaml(path)), path.stem)
         contents = {name: (PUBLISHED / f"{name}.csv").read_bytes() for name in grid.published}
-        for cell, number in read_published(contents, grid.cells(), path.stem).items():
+        for cell, number in of_cells(contents, grid.cells(), path.stem).items():
             shown[path.stem, *cell] = number.value
         listed[path.stem] = grid.published
     assert shown

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from rich.console import Console
 
@@ -24,33 +23,28 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import lay_out, number, p_text, score_text
 from workflow_scripts.reporting.terminal import Printed
-from workflow_scripts.settings.experiment import Experiment
-from workflow_scripts.tools.show import holds_scores, load
+from workflow_scripts.reporting.views import View, view_of
+from workflow_scripts.tools.show import holds_scores
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 RUNS = ("frozen_cls.mini", "simcse.mini.wiki")
 
 
-def sheet(rows=None, headings=("A",), alpha=0.05):
-    experiment = Experiment(
-        title="A title",
-        source="A paper",
-        seeds=[1, 2],
-        baseline=RUNS[0],
-        suites={"sts": ["sts"]},
-        runs=[{"method": "frozen_cls", "encoder": "mini"}],
-        columns=[COLUMN | {"heading": heading} for heading in headings],
-    )
-    table = pa.Table.from_pylist(rows or [row(run, name) for run in RUNS for name in headings], schema=TABLE)
-    return lay_out(table, experiment, alpha), table, experiment
+def view(rows=None, headings=("A",), alpha=0.05):
+    rows = rows or [row(run, name) for run in RUNS for name in headings]
+    return View("lab", "A title", "A paper", alpha, "lab.yaml", rows, headings, {})
+
+
+def sheet(*arguments, **named):
+    return lay_out(view(*arguments, **named))
 
 
 def row(run, heading="A", **changes):
     tested = {"baseline": RUNS[0], "difference": 8.125, "p_value": 0.0421, "detectable": 9.5}
     trained = tested if run != RUNS[0] else {}
     values = {"run": run, "heading": heading, "mean": 58.1049, "sd": 0.14, "seeds": 2, "n": 1225}
-    return values | {"labels": []} | COLUMN | trained | changes
+    return dict.fromkeys(TABLE.names) | values | {"labels": []} | COLUMN | trained | changes
 
 
 def as_printed(sheet, width=100):
@@ -81,7 +75,7 @@ def test_scores_and_p_values_are_printed_as_papers_do():
 
 
 def test_a_cell_shows_score_star_difference_p_and_the_number_of_seeds():
-    text = as_printed(sheet()[0])
+    text = as_printed(sheet())
     assert "58.10 ± 0.14*" in text
     assert "+8.12, p = .042" in text
     assert "* p < .05, two-sided" in text
@@ -96,7 +90,7 @@ def test_rows_with_different_baselines_name_theirs_by_letter():
         row(others[0], **dict.fromkeys(["baseline", "difference", "p_value"])),
     ]
     rows.append(row(others[1], baseline=others[0], difference=-1.0))
-    found = sheet(rows)[0]
+    found = sheet(rows)
     text = as_printed(found)
     assert f"base: A is {RUNS[0]}, B is {others[0]}" in text
     assert "below it the difference to the run that column base names" in text
@@ -105,12 +99,12 @@ def test_rows_with_different_baselines_name_theirs_by_letter():
 
 
 def test_one_baseline_of_all_rows_takes_no_column():
-    text = as_printed(sheet()[0])
+    text = as_printed(sheet())
     assert f"below it the difference to {RUNS[0]}" in text and "base" not in text
 
 
 def test_the_star_follows_alpha():
-    text = as_printed(sheet(alpha=0.01)[0])
+    text = as_printed(sheet(alpha=0.01))
     assert "58.10 ± 0.14" in text
     assert "*" not in text
 
@@ -120,21 +114,21 @@ def test_a_gap_is_a_word_with_a_footnote_and_not_a_number():
         row(RUNS[0]),
         row(RUNS[1], mean=None, sd=None, seeds=0, note="STS16 is not there", difference=None),
     ]
-    text = as_printed(sheet(rows)[0])
+    text = as_printed(sheet(rows))
     assert "gap [1]" in text
     assert "[1] STS16 is not there" in text
     assert "None" not in text and "nan" not in text
 
 
 def test_a_note_that_a_whole_column_shares_stands_at_its_heading():
-    shared = sheet([row(run, note="lee, score > 4") for run in RUNS])[0]
+    shared = sheet([row(run, note="lee, score > 4") for run in RUNS])
     assert shared.heads[0].notes == (1,)
     assert all(cell.notes == () for line in shared.lines for cell in line.cells)
 
 
 def test_every_substitution_is_printed_and_marked_on_the_runs_it_reached():
     rows = [row(RUNS[0], labels=["MiniLM for BERT"]), row(RUNS[1], labels=["MiniLM for BERT", "a surrogate"])]
-    text = as_printed(sheet(rows)[0])
+    text = as_printed(sheet(rows))
     assert "frozen_cls.mini (a) " in text
     assert "simcse.mini.wiki (a,b)" in text
     assert "(a) substitution: MiniLM for BERT" in text
@@ -145,7 +139,7 @@ def test_a_missing_dataset_is_printed_as_a_gap_and_not_as_a_substitution():
     rows = [
         row(run, labels=["MiniLM for BERT", "gap: datasets.sts16: no source is available"]) for run in RUNS
     ]
-    text = as_printed(sheet(rows)[0])
+    text = as_printed(sheet(rows))
     assert "\ngap: datasets.sts16: no source is available" in text
     assert "(a) substitution: MiniLM for BERT" in text
     assert text.count("substitution") == 1 and "(b)" not in text
@@ -154,7 +148,7 @@ def test_a_missing_dataset_is_printed_as_a_gap_and_not_as_a_substitution():
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_no_column_is_cut_however_narrow_the_terminal(width):
     headings = [f"heading{index}" for index in range(9)]
-    text = as_printed(sheet(headings=headings)[0], width)
+    text = as_printed(sheet(headings=headings), width)
     assert all(text.count(heading) == 1 for heading in headings)
     assert text.count("58.10 ± 0.14") == 2 * len(headings)
     assert "…" not in text
@@ -162,25 +156,23 @@ def test_no_column_is_cut_however_narrow_the_terminal(width):
 
 def test_text_from_data_is_no_markup_for_the_terminal():
     hostile = "[red]not red[/red] :smile: [/]"
-    text = as_printed(sheet([row(run, hostile, labels=[hostile]) for run in RUNS], [hostile])[0])
+    text = as_printed(sheet([row(run, hostile, labels=[hostile]) for run in RUNS], [hostile]))
     assert text.count(hostile) == 2
 
 
 def test_the_csv_is_rounded_to_the_printed_digits_and_the_same_every_time():
-    _, table, experiment = sheet()
-    text = to_csv([("lab", table, experiment)])
+    text = to_csv([view()])
     found = list(csv.DictReader(io.StringIO(text)))
     assert (found[1]["experiment"], found[1]["mean"], found[1]["difference"]) == ("lab", "58.1", "8.12")
     assert (found[1]["p_value"], found[1]["seeds"], found[0]["difference"]) == ("0.042", "2", "")
     assert [one["baseline"] for one in found] == ["", RUNS[0]]  # other rows may be compared with another run
-    noise = table.set_column(6, "mean", pa.array([58.1049 + 1e-9, 58.1049 - 1e-9]))
-    assert to_csv([("lab", noise, experiment)]) == text
+    noise = [row(run, mean=58.1049 + change) for run, change in zip(RUNS, (1e-9, -1e-9), strict=True)]
+    assert to_csv([view(noise)]) == text
 
 
 def test_a_spreadsheet_computes_nothing_from_the_csv():
     rows = [row(run, note="=cmd()", labels=["@SUM(A1)"], mean=-1.5) for run in RUNS]
-    _, table, experiment = sheet(rows)
-    found = next(csv.DictReader(io.StringIO(to_csv([("lab", table, experiment)]))))
+    found = next(csv.DictReader(io.StringIO(to_csv([view(rows)]))))
     assert (found["note"], found["labels"], found["mean"]) == ("'=cmd()", "'@SUM(A1)", "-1.5")
 
 
@@ -262,11 +254,6 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
     assert [row["heading"] for row in kept] == ["A"]
 
 
-def test_a_file_that_is_no_table_is_refused(finished):
-    with pytest.raises(DataError, match=r"learning_curves.parquet: columns .* expected run string"):
-        load(finished / "figures/lab/learning_curves.parquet")
-
-
 @pytest.fixture
 def score_files(tmp_path):
     """Scores of two runs, the first with a gap and a label."""
@@ -345,7 +332,7 @@ def test_a_name_that_is_mistyped_is_told_the_nearest(finished, tmp_path):
 def test_a_lock_has_the_numbers_with_their_printed_digits(finished):
     table = finished / "tables/lab.parquet"
     numbers = printed_numbers(table)
-    rows = {f"{row['run']}, {row['heading']}": row["mean"] for row in load(table).table.to_pylist()}
+    rows = {f"{row['run']}, {row['heading']}": row["mean"] for row in view_of(table).rows}
     assert numbers.keys() == {name for name, mean in rows.items() if mean is not None}
     assert len(numbers) > 10 and numbers == {
         name: f"{rows[name]:.{len(text.partition('.')[2])}f}".replace("-", MINUS)

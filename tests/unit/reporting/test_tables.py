@@ -9,7 +9,7 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.scores import Score, gap, score_table
-from workflow_scripts.reporting.published import Published, read_published
+from workflow_scripts.reporting.published import Printed, of_cells
 from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import ScoreFile, build
 from workflow_scripts.settings.experiment import Experiment
@@ -67,6 +67,8 @@ def test_a_cell_is_mean_and_sample_sd_over_seeds_times_the_scale():
     assert found["mean"] == pytest.approx(100 * (0.70 + 0.73 + 0.72) / 3)
     assert found["sd"] == pytest.approx(100 * np.std([0.70, 0.73, 0.72], ddof=1))
     assert (found["seeds"], found["n"], found["note"]) == (3, 100, None)
+    assert (found["repeats"], found["values"]) == ([1, 2, 3], pytest.approx([70, 73, 72]))
+    assert (found["scale"], found["digits"], found["labels"]) == (100, 2, [f"label of {OURS}"])
 
 
 def test_rows_come_in_the_order_of_the_grid_whatever_the_order_of_the_files():
@@ -242,19 +244,6 @@ def test_a_ratio_or_gain_of_a_mean_is_that_of_the_mean():
     assert cell(table, OURS, "g")["mean"] == pytest.approx(0.75 * (10 + 13 + 12) / 3)
 
 
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        ({"heading": "r", "ratio_of": ["A", "C"], "digits": 2}, "ratio_of: C is not defined"),
-        ({"heading": "g", "gain_of": "C", "digits": 2}, "gain_of: C is not defined"),
-        ({"heading": "r", "ratio_of": ["A"], "digits": 2}, "ratio_of"),
-    ],
-)
-def test_a_computed_column_of_nothing_is_refused(column, message):
-    with pytest.raises(ConfigError, match=message):
-        with_columns(column)
-
-
 def test_a_path_shows_a_metric_of_training_at_one_step():
     def history(run, seed, value):
         rows = [
@@ -273,10 +262,6 @@ def test_a_path_shows_a_metric_of_training_at_one_step():
     for run, heading, step in ((OURS, "c 4", 4), (OTHER, "c 2", 2)):
         gap_of = cell(table, run, heading)
         assert (gap_of["mean"], gap_of["note"]) == (None, f"its training has no threshold of step {step}")
-
-
-def test_labels_stay_with_the_runs_they_reached():
-    assert cell(built(), OURS)["labels"] == [f"label of {OURS}"]
 
 
 def test_an_aggregation_that_a_source_cannot_give_is_a_gap_that_says_so():
@@ -319,19 +304,6 @@ def test_measured_columns_are_a_table_of_their_own_and_say_so():
     assert built(experiment.part(measured=False)).equals(built())
 
 
-def test_figures_are_coloured_by_no_measured_column():
-    columns = [column.model_dump() for column in grid().columns]
-    with pytest.raises(ConfigError, match="headline: ms is not defined"):
-        grid(columns=[*columns, MEASURED], headline="ms")
-
-
-def test_a_mean_takes_no_measured_column():
-    columns = [column.model_dump() for column in grid().columns]
-    mean = {"heading": "mean", "mean_of": ["A", "ms"], "digits": 2}
-    with pytest.raises(ConfigError, match=r"\(mean\)\.mean_of: ms is not defined"):
-        grid(columns=[*columns, MEASURED, mean])
-
-
 def blocks(**ours):
     trained = {"encoder": "mini", "corpus": "wiki"}
     return [
@@ -348,26 +320,9 @@ def test_each_row_is_tested_against_the_baseline_of_its_block():
     assert cell(table, OURS) == cell(built(), OURS)
 
 
-def test_axes_in_a_baseline_are_those_of_the_run_that_is_compared():
-    table = built(grid(runs=blocks(), baseline="simcse.{encoder}.wiki"))
-    assert [cell(table, run)["baseline"] for run in (BASE, OURS, OTHER)] == [OURS, None, OURS]
-
-
-def test_a_baseline_with_an_axis_that_is_none_is_an_error():
-    with pytest.raises(
-        ConfigError, match=r"T: baseline simcse\.\{size\}: 'size' is no axis; there are method"
-    ):
-        built(grid(runs=blocks(baseline="simcse.{size}")))
-
-
 def test_a_baseline_outside_the_grid_is_an_error():
     with pytest.raises(ConfigError, match=r"experiments\.t\.baseline: simcse\.large is no run of the grid"):
         built(grid(baseline="simcse.large"))
-
-
-def test_a_run_without_scores_is_an_error():
-    with pytest.raises(DataError, match=f"no scores of run {OTHER} on sts"):
-        built(given=files({run: VALUES[run] for run in (BASE, OURS)}))
 
 
 def test_seeds_scored_on_different_data_are_refused():
@@ -384,36 +339,14 @@ def test_two_values_for_one_seed_are_refused():
         built(given=[*files(), files()[-1]])
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (
-            [{"heading": "Avg.", "mean_of": ["A", "C"], "digits": 2}],
-            "mean_of: A is not defined",
-        ),
-        ([grid().columns[0].model_dump()] * 2, "heading: another column has that heading"),
-    ],
-)
-def test_headings_of_a_grid_are_checked(columns, message):
-    with pytest.raises(ConfigError, match=message):
-        grid(columns=columns)
-
-
-def test_a_headline_must_be_a_heading():
-    assert grid(headline="B").headline_column().heading == "B"
-    assert grid().headline_column().heading == "A"
-    with pytest.raises(ConfigError, match="headline: C is not defined"):
-        grid(headline="C")
-
-
 def test_published_numbers_stand_in_their_cells():
     content = (
         "source,heading,row,run,value,grid\n"
         f"Table 1,A,BERT,{OURS},76.25,t\nTable 1,,BERT large,,78.00,\nTable 1,A,BERT,{OURS},75.00,another\n"
         f"Table 1,figure: sweep,BERT,{OURS},75.00,t\n"
     )
-    numbers = read_published({"published/t.csv": content.encode()}, grid().cells(), "t")
-    assert numbers == {(OURS, "A"): Published(76.25, "Table 1")}
+    numbers = of_cells({"published/t.csv": content.encode()}, grid().cells(), "t")
+    assert numbers == {(OURS, "A"): Printed("t", "", "BERT", "", 76.25, "t", OURS, "A", "Table 1")}
     table = built(published=numbers)
     assert (cell(table, OURS)["published"], cell(table, OURS)["published_source"]) == (76.25, "Table 1")
     assert table["published"].null_count == len(table) - 1
@@ -435,14 +368,32 @@ def test_published_numbers_stand_in_their_cells():
 def test_published_files_that_do_not_fit_are_refused(content, message):
     content = content if isinstance(content, bytes) else content.encode()
     with pytest.raises(DataError, match=f"published/t.csv: .*{message}".replace("?", r"\?")):
-        read_published({"published/t.csv": content}, grid().cells(), "t")
+        of_cells({"published/t.csv": content}, grid().cells(), "t")
 
 
 def test_two_numbers_for_one_cell_are_refused_unless_they_agree():
     first, second = (f"grid,run,heading,value,source\nt,{OURS},A,{value},x\n".encode() for value in (1, 2))
     with pytest.raises(DataError, match=r"second\.csv: .*has two values"):
-        read_published({"first.csv": first, "second.csv": second}, grid().cells(), "t")
-    numbers = read_published(
-        {"first.csv": first, "second.csv": first.replace(b",x", b",y")}, grid().cells(), "t"
-    )
-    assert numbers == {(OURS, "A"): Published(1, "x")}
+        of_cells({"first.csv": first, "second.csv": second}, grid().cells(), "t")
+    numbers = of_cells({"first.csv": first, "second.csv": first.replace(b",x", b",y")}, grid().cells(), "t")
+    assert numbers[OURS, "A"][4:] == (1, "t", OURS, "A", "x")
+
+
+@pytest.mark.parametrize(
+    ("more", "changes", "message"),
+    [
+        ([{"heading": "r", "ratio_of": ["A", "C"], "digits": 2}], {}, "ratio_of: C is not defined"),
+        ([{"heading": "g", "gain_of": "C", "digits": 2}], {}, "gain_of: C is not defined"),
+        ([MEASURED, {"heading": "m", "mean_of": ["A", "ms"], "digits": 2}], {}, "mean_of: ms is not defined"),
+        ([MEASURED], {"headline": "ms"}, "headline: ms is not defined"),
+        ([grid().columns[0].model_dump()], {}, "heading: another column has that heading"),
+    ],
+)
+def test_columns_of_a_grid_are_checked(more, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        with_columns(*more, **changes)
+
+
+def test_a_run_without_scores_is_an_error():
+    with pytest.raises(DataError, match=f"no scores of run {OTHER} on sts"):
+        built(given=files({run: VALUES[run] for run in (BASE, OURS)}))

@@ -1,22 +1,16 @@
 """Claims against a small study whose scores are known."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from workflow_scripts.columns.claims import CLAIMS
-from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.evaluation.significance import observed
-from workflow_scripts.provenance.artefacts import job_record, write_table
-from workflow_scripts.provenance.job import Job
-from workflow_scripts.reporting.tables import ScoreFile
-from workflow_scripts.reporting.verdicts import Material, _compare, _material, judged, number
+from workflow_scripts.provenance.artefacts import job_record
+from workflow_scripts.reporting.verdicts import Material, Table, compare, judged, number
 from workflow_scripts.settings.claims import HeldClaim
 from workflow_scripts.settings.significance import Config
 
@@ -48,29 +42,6 @@ SEEDS = {
     "alike.minilm.wiki": [0.701, 0.702, 0.701],
     "unsteady.minilm.wiki": [0.690, 0.760, 0.700],
 }
-NAMES = {
-    "models": {
-        "BERT": {"representation": "plain", "mixing_weight": 0, "layers": "last"},
-        "RE": {"representation": "random", "mixing_weight": 0, "layers": "static"},
-    },
-    "measures": {
-        name: {"kind": "sts", "tasks": tasks, "aggregation": "all", "metrics": ["spearman"], "scale": 100,
-               "paper_tasks": None}
-        for name, tasks in (("STS", None), ("STS a", ["a"]))
-    },
-    "weightings": {"avg": "avg.", "idf": "idf^T"},
-    "encoder": "MiniLM",
-    "postprocessings": {"none": ""},
-}  # fmt: skip
-SHOWN = {
-    "title": "Toy", "source": "made up", "columns": "models", "models": ["BERT", "RE"], "measures": ["STS"],
-    "variants": [{"weightings": ["avg", "idf"], "postprocessings": ["none"]}], "digits": 1,
-}  # fmt: skip
-
-
-PLOT = {"kind": "variant_scatter", "x": "STS", "y": "STS a", "note": None, "correlation": False} | {
-    key: SHOWN[key] for key in ("title", "models", "variants")
-}
 
 
 def claim(ours, theirs, expects="higher", heading="A", table="toy", **changes):
@@ -89,32 +60,19 @@ def claim(ours, theirs, expects="higher", heading="A", table="toy", **changes):
     )
 
 
-def cells(rows):
-    """A table in which every cell has a value, but for one gap."""
-    return pa.Table.from_pylist(
-        [{"run": run, "heading": heading, "mean": mean, "note": note, "labels": [f"of {run}"]}
-         for run, heading, mean, note in rows],
-        schema=TABLE,
-    )  # fmt: skip
+def row(run, heading, values, labels=(), repeats=None, note=None, **more):
+    found = {"run": run, "heading": heading, "values": values, "repeats": repeats or [*range(len(values))]}
+    found |= {"mean": float(np.mean(values)) if values else None, "seeds": len(values), "note": note}
+    return dict.fromkeys(TABLE.names) | found | {"of_tasks": [], "labels": [f"of {run}", *labels]} | more
 
 
-def written(path, table, rule, settings, **wildcards):
-    record = job_record(rule, settings=settings, inputs={}, outputs=[path], wildcards=wildcards)
-    write_table(path, table, record)
-    return path
-
-
-def drawn(representation, weighting, task, value, draw=0, layers="last"):
-    return {
-        "representation": representation, "mixing_weight": 0.0, "draw": draw, "layers": layers,
-        "weighting": weighting, "postprocess": "none", "kind": "sts", "task": task, "aggregation": "all",
-        "metric": "spearman", "value": value, "n": 10, "note": None,
-    }  # fmt: skip
+def table(rule, rows, settings=None):
+    record = job_record(rule, settings=settings or {}, inputs={}, outputs=[])
+    return Table(record, {(one["run"], one["heading"]): one for one in rows})
 
 
 @pytest.fixture
-def material(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def material():
     random = np.random.default_rng(0)
     gold = random.uniform(0, 5, 120)
     cosine = {"frozen_cls.minilm": gold + random.normal(0, 3, 120), "frozen_avg.minilm": gold / 5}
@@ -122,49 +80,32 @@ def material(tmp_path, monkeypatch):
         (run, "sts"): pa.table([["a"] * 120, [""] * 120, gold, values], schema=SIMILARITIES)
         for run, values in cosine.items()
     }
-    files = {
-        run: [ScoreFile(scored(run, seed, value), ()) for seed, value in enumerate(values, 1)]
-        for run, values in SEEDS.items()
-    }
-    files |= {
-        run: [ScoreFile(scored(run, 0, value), ())] for run, value in zip(cosine, (0.4, 0.9), strict=True)
-    }
-    table = cells([(run, heading, 70.0, None) for run in files for heading in ("A", "mean", "A over B")]
-                  + [("simcse.minilm.wiki", "B", None, "no source of b")])  # fmt: skip
-    rows = [drawn("plain", weighting, task, 0.5 + 0.01 * shift + bonus)
-            for weighting, bonus in (("avg", 0.0), ("idf", 0.1))
-            for shift, task in enumerate("abcd")]  # fmt: skip
-    rows += [
-        drawn("random", "avg", task, 0.3 + 0.001 * draw, draw, "static")
-        for draw in range(5)
-        for task in "abcd"
+    seeds = {run: (values, [1, 2, 3]) for run, values in SEEDS.items()}
+    seeds |= {"frozen_cls.minilm": ([0.4], [0]), "frozen_avg.minilm": ([0.9], [0])}
+    shares = {"A": 100, "mean": 75, "A over B": 0}
+    rows = [
+        row(run, heading, [share * value or 2.0 for value in values], repeats=repeats)
+        for run, (values, repeats) in seeds.items()
+        for heading, share in shares.items()
     ]
-    shown = cells([(run, model, 1.0, None) for run in ("avg.", "idf^T") for model in ("BERT", "RE")])
+    rows.append(row("simcse.minilm.wiki", "B", [], note="no source of b"))
+    parts = [[50.0 + shift + bonus for shift in range(4)] for bonus in (0, 10)]
+    drawn = [
+        row(run, "BERT", [float(np.mean(part))], of_tasks=part, task="a, b, c, d")
+        for run, part in zip(("avg.", "idf^T"), parts, strict=True)
+    ]
+    drawn.append(row("avg.", "RE", [30 + 0.1 * draw for draw in range(5)], task="a, b, c, d"))
     return Material(
         tables={
-            "toy": written(tmp_path / "toy.parquet", table, "make_table", {"experiment": GRID}),
-            "drawn": written(
-                tmp_path / "drawn.parquet", shown, "tabulate_extraction", {"table": SHOWN, "names": NAMES}
-            ),
-            "scatter": written(
-                tmp_path / "scatter.parquet", shown, "draw_figure", {"config": PLOT, "names": NAMES}
-            ),
+            "toy": table("make_table", rows, {"experiment": GRID}),
+            "drawn": table("tabulate_extraction", drawn),
         },
-        scores=files,
         pairs=pairs,
-        extraction=[pa.Table.from_pylist(rows, schema=EXTRACTION)],
-        labels={"plain": {"of plain"}, "random": {"of random"}},
-        indexed={},
-    )  # fmt: skip
-
-
-def scored(run, seed, value):
-    scores = [Score("a", "all", "spearman", value, 120), Score("b", "all", "spearman", value / 2, 120)]
-    return score_table(scores, run=run, seed=str(seed), suite="sts")
+    )
 
 
 def judge(material, *claims):
-    found = [_compare(one, material, SIGNIFICANCE) for one in claims]
+    found = [compare(one, material, SIGNIFICANCE) for one in claims]
     return judged(claims, found, SIGNIFICANCE).to_pylist()
 
 
@@ -248,22 +189,14 @@ def test_one_value_on_each_side_is_subtracted_and_not_tested(material):
     assert row["reason"] == "equal; one value on each side, so that nothing is tested"
 
 
-def test_seeds_of_the_run_that_another_experiment_asks_for_are_left_out(material):
-    """Seed 4 is in no cell of the table, whose seeds are 1 to 3."""
-    more = [*material.scores[B], ScoreFile(scored(B, 4, 0.99), ())]
-    (row,) = judge(material, claim(B, S))
-    assert judge(material._replace(scores={**material.scores, B: more}), claim(B, S)) == [row]
-    (alone,) = judge(material._replace(scores={**material.scores, B: more}), claim(B, "frozen_cls.minilm"))
-    assert alone["ours"] == pytest.approx((73.0 + 73.3 + 73.0) / 3)
-
-
 def test_sides_are_shown_over_the_seeds_that_were_compared(material):
     """Seed 1 alone is common: 73.0 against 67.0, though the means of three are others."""
     worse = "worse.minilm.wiki"
-    alone = material._replace(scores={**material.scores, worse: material.scores[worse][:1]})
-    (row,) = judge(alone, claim(B, worse))
-    assert (row["ours"], row["theirs"], row["difference"]) == pytest.approx((73.0, 67.0, 6.0))
-    assert row["over"] == "" and row["p_value"] is None
+    toy = material.tables["toy"]
+    alone = toy._replace(cells={**toy.cells, (worse, "A"): row(worse, "A", [67.0], repeats=[1])})
+    (found,) = judge(material._replace(tables={"toy": alone}), claim(B, worse))
+    assert (found["ours"], found["theirs"], found["difference"]) == pytest.approx((73.0, 67.0, 6.0))
+    assert found["over"] == "" and found["p_value"] is None
 
 
 @pytest.mark.parametrize(
@@ -276,17 +209,6 @@ def test_untrained_vectors_are_compared_over_draws_or_else_tasks(material, ours,
     (row,) = judge(material, claim("x", "y", compared=compared))
     assert (row["verdict"], row["over"], row["n"]) == ("supported", over, n)
     assert row["reason"].endswith("; four toy tasks")
-
-
-def test_a_figure_of_variants_is_read_as_the_table_behind_it(material):
-    sides = {"ours": {"run": "idf^T", "heading": "BERT"}, "theirs": {"run": "avg.", "heading": "RE"}}
-    (row,) = judge(material, claim("x", "y", compared={"table": "scatter"} | sides))
-    assert row["reason"] == "scatter of this study has no cell idf^T, BERT"  # of which measure?
-    grouped = {side: cell | {"run": f"STS: {cell['run']}"} for side, cell in sides.items()}
-    (row,) = judge(material, claim("x", "y", compared={"table": "scatter"} | grouped))
-    assert (row["verdict"], row["over"], row["n"]) == ("supported", "draws", 5)
-    assert row["ours"] == pytest.approx(61.5) and row["theirs"] == pytest.approx(30.2)
-    assert row["labels"] == ["of plain", "of random"]
 
 
 @pytest.mark.parametrize(
@@ -309,21 +231,3 @@ def test_what_is_not_compared_has_a_reason_and_no_numbers(material, one, reason)
 def test_what_is_not_compared_does_not_count_among_the_tests(material):
     tested, _ = judge(material, claim(B, S), claim(S, B, table="another"))
     assert tested["p_value"] == tested["corrected_p"]
-
-
-def test_scores_of_the_extraction_study_are_told_from_those_of_runs_whatever_rule_made_them(
-    tmp_path, monkeypatch
-):
-    """The isotropy of Wikitext is measured where its statistics are fitted."""
-    monkeypatch.chdir(tmp_path)
-    cell = pa.Table.from_pylist([drawn("plain", "avg", "wikitext", 0.5)], schema=EXTRACTION)
-    files = [
-        written(Path("run.parquet"), scored(S, 1, 0.5), "evaluate_sts", {}, run=S, suite="sts", seed="1"),
-        written(
-            Path("sts.parquet"), cell, "extract_scores", {}, representation="plain", kind="sts", task="a"
-        ),
-        written(Path("isotropy.parquet"), cell, "fit_wikitext", {}, representation="plain"),
-    ]
-    start = job_record("judge_claims", settings={}, inputs={}, outputs=[])
-    found = _material(Job(start, {f"scores/{file}": file for file in files}, {}, {}))
-    assert list(found.scores) == [S] and len(found.extraction) == 2 and list(found.labels) == ["plain"]

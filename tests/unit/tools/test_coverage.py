@@ -79,7 +79,7 @@ def is_there(cell, targets, study):
     value = study.settings(cell.run) if cell.run in study.runs_of(cell.grid) else None
     for key in cell.heading.removeprefix("setting: ").split("."):
         value = value and value[key]
-    return value is not None and Fraction(str(value)) == Fraction(cell.value)
+    return value is not None and Fraction(str(value)) == Fraction(str(cell.value))
 
 
 def test_what_the_ledger_names_is_there(study, targets, ledgers):

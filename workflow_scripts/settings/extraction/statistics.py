@@ -5,7 +5,6 @@ from typing import Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.settings.experiment import Column, Experiment, RunBlock
 from workflow_scripts.settings.names import AnyDataset
 
 DIGITS = {
@@ -33,14 +32,3 @@ class Statistics(Settings):
     title: str
     source: str
     rows: list[Row] = Field(min_length=1)
-
-    def described(self) -> Experiment:
-        """The description from which a table is formatted."""
-        columns = [
-            Column(heading=name, suite="", task="", aggregation="", metric="", scale=1, digits=digits)
-            for name, digits in DIGITS.items()
-        ]
-        return Experiment(
-            title=self.title, source=self.source, seeds=[0], baseline=None, suites={},
-            runs=[RunBlock(method="frozen", encoder="frozen")], columns=columns,
-        )  # fmt: skip
