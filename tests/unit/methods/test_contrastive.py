@@ -122,17 +122,6 @@ def test_all_views_go_through_the_encoder_in_one_call(tiny_bert, monkeypatch, mo
     assert sizes == [sentences]
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
-@pytest.mark.parametrize("pooler", ["cls", "avg_first_last"])
-def test_every_parameter_learns_but_the_unused_pooler(tiny_models, kind, pooler):
-    objective = make(tiny_models[kind], "simcse", pooler=pooler)
-    objective.loss(1).backward()
-    named = objective.module.named_parameters()
-    without = {name for name, p in named if p.grad is None or not p.grad.any()}
-    pooler_of_bert = {"backbone.pooler.dense.weight", "backbone.pooler.dense.bias"}
-    assert without == (set() if kind == "modernbert" else pooler_of_bert)
-
-
 def test_a_head_goes_with_cls_alone_and_is_left_out_at_test_unless_asked_for(tiny_bert):
     for pooler in LAYERS:
         for asked in (False, True):

@@ -4,7 +4,6 @@ import torch
 from transformers import AutoModel, LlamaConfig, LlamaModel
 
 from tests import tiny
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import llm2vec, three_r
 from workflow_scripts.models.encoder import SentenceEncoder, hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
@@ -74,15 +73,6 @@ def changed_first_state(encoder, tokenizer):
 def test_tokens_attend_to_those_after_them_if_asked(decoder, bidirectional):
     encoder = make(decoder, bidirectional=bidirectional).module
     assert changed_first_state(encoder, load_tokenizer(decoder)) == bidirectional
-
-
-def test_padding_does_not_change_the_embedding(decoder):
-    encoder, tokenizer = make(decoder).module.eval(), load_tokenizer(decoder)
-    alone = encode(encoder, tokenizer, ["The town."], 24)
-    among = encode(
-        encoder, tokenizer, ["The town.", "The town by the river and the old king of the city."], 24
-    )
-    np.testing.assert_allclose(alone[0], among[0], atol=1e-5)
 
 
 def test_the_adapters_alone_are_trained_and_at_first_change_nothing(decoder):
@@ -162,8 +152,3 @@ def test_3r_reduces_the_vectors_of_a_decoder(decoder):
     objective.loss(1).backward()
     assert objective.metrics()[1] == 32
     assert any(p.grad is not None and p.grad.any() for p in encoder.parameters())
-
-
-def test_settings_that_make_no_sense_are_refused():
-    with pytest.raises(ConfigError, match=r"methods\.lora_rank"):
-        llm2vec.Config.parse(block(lora_rank=0), "methods")

@@ -6,7 +6,6 @@ import torch
 import yaml
 
 from tests import tiny
-from tests.checkpointing import write_checkpoints_by_steps
 from tests.planning import merged_config
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import read_grids
@@ -210,18 +209,6 @@ def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert
     torch.testing.assert_close(objective._redundant(None, 1), expected.mean(dim=0))
 
 
-def test_variants_identify_different_dimensions(tiny_bert):
-    found = {}
-    for name in ("3R", "static identification", "both views", "overall subtraction"):
-        objective = make(tiny_bert, start=middle(tiny_bert), **VARIANTS[name])
-        torch.manual_seed(1)
-        objective.loss(1)
-        found[name] = objective.metrics()[1]
-    assert found["overall subtraction"] == tiny.WIDTH
-    assert 0 < found["3R"] < tiny.WIDTH
-    assert found["static identification"] != found["3R"]
-
-
 @pytest.mark.parametrize(("identify", "factor"), [("words_each_step", 1.1), ("words_at_start", 1.0)])
 def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(tiny_bert, identify, factor):
     """Deviations of the words' own vectors (a tenth larger after the encoder's change), whatever the batch."""
@@ -344,23 +331,6 @@ def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
     assert 0.002 < moves[14_062:15_625].sum() < 0.012 < moves[15_625:17_187].sum()
 
 
-def test_the_end_of_the_path_is_its_travel_under_every_schedule(tmp_path):
-    for number, changes in enumerate(
-        ({}, {"schedule": "constant"}, {"warmup_steps": 7}, {"rate_at_end": 0.9}, {"learning_rate": 1e-6})
-    ):
-        falling = Falling(0.4)
-        train(
-            falling,
-            tiny.training(checkpoint_minutes=99, **changes),
-            20,
-            seed=2,
-            development=None,
-            checkpoints=tmp_path / str(number),
-            fingerprint="toy",
-        )
-        assert falling.module["c"].item() == pytest.approx(0.6, abs=1e-5)
-
-
 TURNED, FALLEN = [1.0, 0.6, 0.3] + [0.27, 0.28] * 5, list(np.linspace(1, 0.3, 13))
 SOME = [5.0] * 13
 
@@ -398,45 +368,6 @@ def trained(folder, place, **changes):
     return objective, train(
         objective, tiny.training(), 10, seed=2, development=None, checkpoints=place, fingerprint="toy"
     )
-
-
-def test_a_training_writes_the_path_of_its_threshold(tiny_bert, tmp_path, torch_settings):
-    _, outcome = trained(tiny_bert, tmp_path)
-    table = outcome.metrics.to_pandas()
-    path = table[table["metric"] == "threshold"]
-    assert path["step"].tolist() == list(range(1, 11))
-    assert path["value"].iloc[0] == pytest.approx(0.3)
-    assert path["value"].nunique() == 10
-    assert (path["value"] >= 0).all()
-    members = table[table["metric"] == "reduced_dimensions"]["value"]
-    assert members.between(0, tiny.WIDTH).all()
-
-
-def test_a_frozen_threshold_stays(tiny_bert, tmp_path, torch_settings):
-    """3R, Table 8."""
-    objective, outcome = trained(tiny_bert, tmp_path, surrogate="frozen")
-    table = outcome.metrics.to_pandas()
-    assert table[table["metric"] == "threshold"]["value"].tolist() == [pytest.approx(0.3)] * 10
-    assert not objective._threshold.c.requires_grad
-
-
-def test_a_training_that_was_stopped_takes_the_same_path(tiny_bert, tmp_path, torch_settings, monkeypatch):
-    write_checkpoints_by_steps(monkeypatch.setattr)
-    whole, expected = trained(tiny_bert, tmp_path / "whole")
-    stopped = make(tiny_bert)
-    loss = stopped.loss
-    monkeypatch.setattr(stopped, "loss", lambda step: loss(step) if step < 7 else 1 / 0)
-    arguments = {"seed": 2, "development": None, "checkpoints": tmp_path / "stopped", "fingerprint": "toy"}
-    with pytest.raises(ZeroDivisionError):
-        train(stopped, tiny.training(), 10, **arguments)
-    resumed = make(tiny_bert)
-    torch.manual_seed(77)
-    outcome = train(resumed, tiny.training(), 10, **arguments)
-    assert set(outcome.seconds) == set(range(5, 11))
-    assert outcome.metrics.equals(expected.metrics)
-    assert outcome.history.equals(expected.history)
-    for name, tensor in whole.module.state_dict().items():
-        assert torch.equal(tensor, resumed.module.state_dict()[name]), name
 
 
 def test_nothing_is_reduced_at_test(tiny_bert):

@@ -68,19 +68,8 @@ def test_dropout_is_off_while_encoding_and_back_on_after(encoder, tokenizer):
     assert not encoder.training
 
 
-def test_encoding_leaves_no_gradient(encoder, tokenizer):
-    encode(encoder, tokenizer, TEXTS, 32)
-    assert all(parameter.grad is None for parameter in encoder.parameters())
-
-
 def test_no_sentences_are_no_vectors(encoder, tokenizer):
     assert encode(encoder, tokenizer, [], 32).shape == (0, tiny.WIDTH)
-
-
-def test_a_long_sentence_is_cut(encoder, tokenizer):
-    long, cut = "the town of the king and the old river", "the town of the king and"
-    vectors = encode(encoder, tokenizer, [long, cut], 8)
-    np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
@@ -92,15 +81,6 @@ def test_more_tokens_than_the_encoder_has_positions_for_are_an_error(tiny_models
     assert np.isfinite(encode(encoder, tokenizer, [long], 64)).all()
     with pytest.raises(ConfigError, match=r"65 tokens.*takes 64"):
         encode(encoder, tokenizer, [long], 65)
-
-
-def test_rotary_positions_have_no_such_limit(tiny_models):
-    pooling = pooling_readout.Config(kind="pooling", pooler="avg", layers=None)
-    encoder = SentenceEncoder(
-        load_backbone(tiny_models["modernbert"]), pooling, head=False, head_at_test=False
-    )
-    tokenizer = load_tokenizer(tiny_models["modernbert"])
-    assert np.isfinite(encode(encoder, tokenizer, ["the town " * 40], 80)).all()
 
 
 @given(lengths=st.lists(st.integers(1, 60), min_size=1, max_size=80), budget=st.integers(1, 200))

@@ -21,7 +21,7 @@ from mteb.abstasks import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 from transformers import AutoModel, LlamaConfig, LlamaModel
 
-from tests import docs, jobs, tiny
+from tests import jobs, tiny
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.audit.export import export_model
 from workflow_scripts.columns.corpora import EXEMPLARS, PAIRS, TRIPLES, WORD_COUNTS
@@ -466,33 +466,6 @@ def test_a_model_without_a_card_is_exported_with_how_to_load_it_and_a_changed_on
     (tmp_path / "changed/model/modules.json").write_text("[]")
     with pytest.raises(DataError, match=r"modules\.json: changed since it was written"):
         export_model(tmp_path / "changed", tmp_path / "second")
-
-
-def test_the_page_about_using_a_model_gives_what_it_says(models, tmp_path, monkeypatch):
-    """tests/e2e follows it on the demo; here its scripts' results are looked at."""
-    page = (ROOT / "docs/using_a_model.md").read_text()
-    scripts = [step.text for step in docs.steps(page) if step.use == "script"]
-    runs = Path.cwd()
-    for name in {*re.findall(r"results/demo/runs/(\S+?)/seed1", page)}:
-        shutil.copytree(runs / f"{name.split('.')[0]}-default", tmp_path / f"results/demo/runs/{name}/seed1")
-    monkeypatch.chdir(tmp_path)
-    encoded, cut, trusted, ours, searched, scored = [run_script(text) for text in scripts]
-    assert encoded["vectors"].shape == (3, tiny.WIDTH)
-    assert cut["model"].max_seq_length == 256
-    np.testing.assert_allclose(
-        ours["vectors"], trusted["twin"].encode(["The river rose after the rain."]), atol=1e-5
-    )
-    assert searched["rows"].shape == (1, 2)
-    vectors = scored["model"].encode(scored["sentences"])
-    expected = spearman(np.array([1.0, 5.0, 1.5]), cosine(vectors, vectors[::-1]))
-    assert scored["result"].task_results[0].get_score() == pytest.approx(expected, abs=1e-6)
-
-
-def run_script(text):
-    """The names that a script leaves."""
-    names = {}
-    exec(text, names)
-    return names
 
 
 def test_the_page_names_the_kinds_that_run_code_of_their_own(models):

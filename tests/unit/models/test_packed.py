@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from tests import tiny
-from workflow_scripts.models.dropout import Masks, keyed
+from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.packed import PackedEncoder, packs
 from workflow_scripts.models.tokens import TokenBatch, tokenise
@@ -169,15 +169,6 @@ def test_what_is_not_packed(tiny_models):
     assert not packs(bert)
 
 
-def test_bfloat16_on_request_stays_close(folder, batch):
-    backbone = load_backbone(folder)
-    with torch.inference_mode():
-        exact = hidden_states(backbone, batch, "first")[0]
-        with torch.autocast("cpu", torch.bfloat16):
-            rounded = hidden_states(backbone, batch, "first")[0]
-    assert torch.cosine_similarity(exact[:, 0], rounded[:, 0].float()).min() > 0.999
-
-
 def test_weights_that_are_asked_for_are_the_stock_models(tiny_bert):
     backbone = load_backbone(tiny_bert, attn_implementation="eager")
     batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch(range(len(TEXTS)))
@@ -189,18 +180,3 @@ def test_weights_that_are_asked_for_are_the_stock_models(tiny_bert):
         ).attentions[0]
     query_BQ = batch.mask_BT.bool()
     torch.testing.assert_close(found.transpose(1, 2)[query_BQ], stock.transpose(1, 2)[query_BQ])
-
-
-@pytest.mark.parametrize("reads", READS)
-def test_every_place_of_a_pass_drops_on_its_own(tiny_bert, monkeypatch, reads):
-    """The embeddings, and of each layer attention, what follows it, and the feed-forward part."""
-    backbone, tokenizer = load_backbone(tiny_bert, dropout=0.1).train(), load_tokenizer(tiny_bert)
-    places, factors = [], Masks._factors
-
-    def noted(masks, start, place, p, size):
-        places.append(place)
-        return factors(masks, start, place, p, size)
-
-    monkeypatch.setattr(Masks, "_factors", noted)
-    hidden_states(backbone, tokenise(tokenizer, TEXTS, 32).batch(range(len(TEXTS))), reads)
-    assert len(places) == len(set(places)) == 1 + 3 * tiny.DEPTH

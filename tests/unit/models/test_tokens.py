@@ -3,7 +3,6 @@ import pytest
 import torch
 
 from tests import tiny
-from workflow_scripts.models import tokens
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
@@ -27,22 +26,6 @@ def test_a_sentence_is_cut_with_its_special_tokens_counted(tiny_bert):
     assert text.lengths.tolist() == [5, 5, 3, 2]
     ids = text.batch([1]).ids_BT[0].tolist()
     assert [tokenizer.decode([number]) for number in ids] == ["[CLS]", "a", "river", "in", "[SEP]"]
-
-
-def test_slices_of_the_corpus_leave_no_seam(tiny_bert, monkeypatch):
-    tokenizer = load_tokenizer(tiny_bert)
-    texts = tiny.sentences(25)
-    whole = tokenise(tokenizer, texts, 12)
-    monkeypatch.setattr(tokens, "_SLICE", 4)
-    pieces = tokenise(tokenizer, texts, 12)
-    assert len(whole) == len(pieces) == 25
-    for row in range(25):
-        assert torch.equal(whole.batch([row]).ids_BT, pieces.batch([row]).ids_BT)
-
-
-def test_a_token_takes_four_bytes(tiny_bert):
-    text = tokenise(load_tokenizer(tiny_bert), tiny.sentences(50), 32)
-    assert text.ids.nbytes == 4 * text.lengths.sum()
 
 
 def test_no_sentences_are_no_tokens(tiny_bert):

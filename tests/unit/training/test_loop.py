@@ -100,22 +100,6 @@ def test_the_gradient_norm_is_the_one_before_clipping(tmp_path):
     assert norm > 1e-6
 
 
-def test_one_step_is_adamw_written_out(tmp_path):
-    """Clip, then Adam's first step (the sign of the gradient times the rate), weights decayed first."""
-    toy, before = Toy(), Toy().weights()
-    run(toy, tmp_path, steps=1, learning_rate=0.01, weight_decay=0.1)
-    reference = Toy()
-    reference.module.train()
-    with keyed(SEED, 1):
-        reference.loss(1).backward()
-    for name, parameter in reference.module.named_parameters():
-        if parameter.grad is None:
-            assert torch.equal(toy.weights()[name], before[name])  # not even decayed
-            continue
-        moved = before[name] * (1 - 0.01 * 0.1) - 0.01 * parameter.grad.sign() * (parameter.grad != 0)
-        torch.testing.assert_close(toy.weights()[name], moved, rtol=1e-4, atol=1e-6)
-
-
 def test_several_steps_are_adamw_on_gradients_cut_to_their_largest_norm(tmp_path):
     """Written out: a first step alone does not tell how long its gradient was."""
 
@@ -178,11 +162,6 @@ def test_frozen_parameters_stay(tmp_path):
     run(toy, tmp_path)
     assert torch.equal(toy.weights()["0.weight"], before["0.weight"])
     assert not torch.equal(toy.weights()["2.weight"], before["2.weight"])
-
-
-def test_only_one_checkpoint_is_left(tmp_path):
-    run(Toy(), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["step00000008"]
 
 
 @pytest.mark.parametrize("at_once", [3, 100])
@@ -262,25 +241,6 @@ def test_a_request_to_stop_ends_the_step_saves_and_says_so(tmp_path, number):
     assert list(outcome.seconds) == [7, 8, 9, 10]
     assert same(again.weights(), whole.weights())
     assert outcome.history == expected.history
-
-
-def test_a_request_to_stop_in_the_last_step_comes_too_late(tmp_path):
-    def ask(step, loss):
-        if step == STEPS:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return loss
-
-    toy = Toy(ask)
-    run(toy, tmp_path)
-    assert toy.asked[-1] == STEPS
-
-
-def test_checkpoints_of_other_settings_are_not_used(tmp_path):
-    with pytest.raises(KilledError):
-        run(Toy(kill_at(6)), tmp_path, fingerprint="one")
-    toy = Toy()
-    run(toy, tmp_path, fingerprint="another")
-    assert toy.asked[0] == 1
 
 
 def test_checkpoints_of_another_kind_of_device_are_not_used(tmp_path, monkeypatch):

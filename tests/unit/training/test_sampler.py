@@ -86,19 +86,6 @@ def test_a_batch_is_a_function_of_seed_and_step_alone(last_batch):
     assert asked_in_order == backwards[::-1]
 
 
-def test_epochs_and_seeds_have_orders_of_their_own():
-    orders = {
-        tuple(Sampler(64, 64, seed).rows_of(step).tolist()) for seed in range(4) for step in range(1, 5)
-    }
-    assert len(orders) == 16
-
-
-def test_every_row_comes_first_about_as_often():
-    """A shuffle, not a rotation: of 6,000 seeds each row comes first in 1,000, within five deviations."""
-    counts = np.bincount([Sampler(6, 2, seed).rows_of(1)[0] for seed in range(6000)], minlength=6)
-    assert np.abs(counts - 1000).max() < 5 * np.sqrt(6000 * (1 / 6) * (5 / 6))
-
-
 def test_the_first_batches_are_frozen():
     """Another order would change every result: old runs could not be repeated."""
     sampler = Sampler(10, 4, seed=7)

@@ -30,29 +30,6 @@ def test_a_schedule_begins_again_with_its_warm_up():
     assert rates(5, restart_every=3, warmup_steps=2) == pytest.approx([0.4, 0.8, 0.8, 0.4, 0.8])
 
 
-def test_constant_stays():
-    assert rates(3, schedule="constant") == [0.8] * 3
-
-
-def test_a_warm_up_longer_than_the_training_never_reaches_the_peak():
-    assert rates(3, warmup_steps=8) == pytest.approx([0.1, 0.2, 0.3])
-    assert rates(3, warmup_steps=3)[-1] == pytest.approx(0.8)
-
-
-def test_without_warm_up_it_is_the_schedule_of_transformers():
-    import torch
-    from transformers import get_linear_schedule_with_warmup
-
-    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.8)
-    schedule = get_linear_schedule_with_warmup(optimiser, 0, 7)
-    theirs = []
-    for _ in range(7):
-        theirs.append(optimiser.param_groups[0]["lr"])
-        optimiser.step()
-        schedule.step()
-    assert rates(7) == pytest.approx(theirs)
-
-
 def test_steps_count_the_last_batch_if_it_is_kept():
     """The official script takes 539 steps an epoch over NLI's 275,601 triples, LLM2Vec's 23,439 in three of a million."""
 

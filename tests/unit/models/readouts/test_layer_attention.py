@@ -6,8 +6,7 @@ from torch import nn
 from transformers import BertConfig
 
 from tests import tiny
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
 from workflow_scripts.models.readouts import build_readout
 from workflow_scripts.models.readouts.layer_attention import POOLINGS
 from workflow_scripts.models.tokens import TokenBatch
@@ -198,33 +197,3 @@ def test_the_nine_poolings_of_table_2():
     for name, (asking, answering) in {"attention_cls": (cls, cls), "attention_avg": (avg, avg)}.items():
         readout = make(pooling=name)
         torch.testing.assert_close(readout.read(hidden, *BATCH[:2]), readout.attended(asking, answering))
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("changes", [{}, {"projection": "rrelu_per_query"}, {"weights": "ratio"}], ids=str)
-def test_a_gradient_reaches_every_parameter(pooling, changes):
-    readout = make(pooling=pooling, **changes).train()
-    hidden = [state.requires_grad_() for state in states()]
-    readout.read(hidden, *BATCH[:2]).square().sum().backward()
-    assert len(list(readout.parameters())) == (3 if pooling in ATTENTIVE else 0)
-    for name, parameter in readout.named_parameters():
-        assert parameter.grad.any(), name
-    read = [state.grad is not None and bool(state.grad.any()) for state in hidden]
-    assert all(read) == (pooling in ATTENTIVE)
-
-
-@pytest.mark.parametrize("kind", tiny.KINDS)
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_neither_padding_nor_the_batch_reach_a_vector(tiny_models, kind, pooling):
-    """O-22."""
-    torch.manual_seed(0)
-    config = layer_attention.Config.parse(BLOCK | {"pooling": pooling}, "readout")
-    encoder = SentenceEncoder(load_backbone(tiny_models[kind]), config, head=True, head_at_test=True).eval()
-    tokenizer, texts = load_tokenizer(tiny_models[kind]), tiny.sentences(6)
-    alone = torch.from_numpy(encode(encoder, tokenizer, texts[:1], 32))
-    together = torch.from_numpy(encode(encoder, tokenizer, texts, 32)[:1])
-    tokens = tokenizer(texts[:1], padding="max_length", max_length=40, return_tensors="pt")
-    with torch.inference_mode():
-        padded = encoder(tokens.input_ids, tokens.attention_mask)
-    assert (alone - together).abs().max() < 1e-5
-    assert (alone - padded).abs().max() < 1e-5

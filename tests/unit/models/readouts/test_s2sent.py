@@ -7,12 +7,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from transformers import BertConfig
 
-from tests import tiny
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.config import ConfigError
 from workflow_scripts.methods import promptbert, simcse
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import build_readout, set_mask_token
 from workflow_scripts.models.readouts.s2sent import (
     FREQUENCIES,
@@ -31,10 +29,6 @@ BLOCK = {
     "kind": "s2sent", "blocks": 3, "last_block": True, "form": "stack", "pooling": "avg", "squeeze": "dct",
     "frequencies": 4, "frequency_set": "figure", "dct": "mean", "reduction": 4, "activation": "relu",
     "bias": False, "batch_norm": False, "gate": "softmax",
-}  # fmt: skip
-CODE = {
-    "last_block": False, "frequency_set": "fcanet", "dct": "grid", "activation": "tanh", "bias": True,
-    "batch_norm": True, "gate": "batch",
 }  # fmt: skip
 
 METHODS = merged_config(ROOT, DEMO)["methods"]
@@ -375,23 +369,6 @@ def test_parameters_at_the_width_of_bert(blocks, plain):
     assert (official == 203_584) == (blocks == 3)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{}, {"squeeze": "none"}, {"squeeze": "gap"}, {"gate": "linear"}, {"pooling": "cls"}, {"dct": "sum"}, {"frequencies": 16},
-     CODE, {"gate": "batch", "form": "average"}, {"gate": "linear", "squeeze": "none"}],
-    ids=str,
-)  # fmt: skip
-def test_a_gradient_reaches_every_parameter_and_every_block_that_is_read(changes):
-    readout = make(**changes).train()
-    hidden = [state.requires_grad_() for state in states(sentences=4)]
-    readout.read(hidden, *batch_of(5, 4, 3, 5)[:2]).square().sum().backward()
-    for name, parameter in readout.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.any(), name
-    read = [state.grad is not None and bool(state.grad.any()) for state in hidden]
-    assert read == ([False, True, True, True, False] if changes == CODE else [False, False, True, True, True])
-
-
 # In an encoder
 
 
@@ -399,39 +376,6 @@ def encoder_of(folder, **changes):
     torch.manual_seed(0)
     config = s2sent.Config.parse(BLOCK | {"blocks": 2} | changes, "readout")
     return SentenceEncoder(load_backbone(folder), config, head=False, head_at_test=False).eval()
-
-
-@pytest.mark.parametrize("kind", tiny.KINDS)
-@pytest.mark.parametrize(
-    "changes", [{}, {"squeeze": "none"}, {"dct": "sum"}, {"gate": "linear"}, {"frequencies": 16}], ids=str
-)
-def test_neither_padding_nor_the_batch_reach_a_vector(tiny_models, kind, changes):
-    """O-22: alone, in a batch, and padded by twenty places."""
-    encoder = encoder_of(tiny_models[kind], **changes)
-    assert not s2sent.Config.parse(BLOCK | changes, "readout").labels
-    assert difference_by_batch(encoder, load_tokenizer(tiny_models[kind])) < 1e-5
-
-
-@pytest.mark.parametrize("changes", [{"dct": "grid"}, {"gate": "batch"}, CODE], ids=["dct", "gate", "all"])
-def test_the_readings_of_the_code_let_the_batch_in_and_say_so(tiny_bert, changes):
-    """O-22 must fail for them."""
-    encoder = encoder_of(tiny_bert, **changes)
-    assert any("batch" in label for label in encoder.readout_settings.labels)
-    if changes != {"gate": "batch"}:  # whose direction does not change, see O-33
-        assert difference_by_batch(encoder, load_tokenizer(tiny_bert), normalised=True) > 1e-5
-    assert difference_by_batch(encoder, load_tokenizer(tiny_bert)) > 1e-5
-
-
-def difference_by_batch(encoder, tokenizer, *, normalised=False):
-    texts = tiny.sentences(6)
-    alone = torch.from_numpy(encode(encoder, tokenizer, texts[:1], 32))
-    together = torch.from_numpy(encode(encoder, tokenizer, texts, 32)[:1])
-    tokens = tokenizer(texts[:1], padding="max_length", max_length=40, return_tensors="pt")
-    with torch.inference_mode():
-        padded = encoder(tokens.input_ids, tokens.attention_mask)
-    if normalised:
-        alone, together, padded = map(F.normalize, (alone, together, padded))
-    return max((alone - together).abs().max().item(), (alone - padded).abs().max().item())
 
 
 @pytest.mark.parametrize(
@@ -497,15 +441,3 @@ def test_mask_tokens_can_be_read_in_place_of_the_average():
     readout.expand.weight.data.zero_()
     average = torch.stack(hidden[-3:]).mean(dim=0)
     torch.testing.assert_close(readout.read(hidden, *batch[:2]), torch.stack([average[0, 4], average[1, 1]]))
-
-
-@pytest.mark.parametrize("changes", [{}, {"squeeze": "none"}, CODE])
-def test_gates_are_told_apart_where_an_encoders_products_are_in_bfloat16(changes):
-    """They start within a thousandth of 1/2, around which bfloat16 has steps of two and four thousandths."""
-    selector = fresh(**changes).float()
-    mask_BL = torch.ones(2, 5, dtype=torch.long)
-    given = tuple(state.float() for state in states())
-    exact_BD = selector.read(given, mask_BL, mask_BL)
-    with torch.autocast("cpu", torch.bfloat16):
-        read_BD = selector.read(given, mask_BL, mask_BL)
-    assert read_BD.dtype == torch.float32 and torch.equal(read_BD, exact_BD)
