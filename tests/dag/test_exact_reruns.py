@@ -9,6 +9,7 @@ import base64
 import copy
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -372,7 +373,8 @@ def source_leaves() -> dict[str, Any]:
 def plan_with(folder: Path, overlay: dict[str, Any], tmp_path: Path) -> dict[str, int]:
     """What the demo would rerun with ``overlay`` laid over its configuration."""
     file = tmp_path / "overlay.yaml"
-    file.write_text(yaml.safe_dump(overlay))
+    text = yaml.safe_dump(overlay)
+    file.write_text(re.sub(r"'([\d.]+e[-+]?\d+)'", r"\1", text))  # numbers that PyYAML takes for text
     return planned_jobs(folder, str(file))
 
 
