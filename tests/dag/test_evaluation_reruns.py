@@ -90,10 +90,3 @@ def test_a_changed_evaluation_reruns_what_reads_it(finished, tmp_path, change, r
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text(yaml.safe_dump(change))
     assert plan(finished, str(overlay)) == reruns
-
-
-def test_a_suite_that_names_no_dataset_ends_in_one_line(finished, tmp_path):
-    overlay = tmp_path / "overlay.yaml"
-    overlay.write_text(yaml.safe_dump({"suites": {"clustering": {"short_texts": {"datasets": ["agnew"]}}}}))
-    with pytest.raises(AssertionError, match=r"agnew is not defined\. Did you mean agnews\?"):
-        plan(finished, str(overlay))

@@ -7,10 +7,10 @@ import copy
 import functools
 import hashlib
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.planning import DEMO, ROOT, copy_tree, merged_config, snakemake
 from workflow_scripts.data.hub import snapshot
@@ -18,7 +18,6 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
 from workflow_scripts.graph.needs import Needed, need_findings
 from workflow_scripts.graph.resources import published_findings
-from workflow_scripts.graph.targets import target_findings
 from workflow_scripts.graph.yaml_files import read_yaml
 
 STEPS = {"training": {"epochs": None}}
@@ -116,6 +115,8 @@ def twin(*runs, method="jtcse", **settings):
 
 SIMCSE = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
 OTHER = SIMCSE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}
+
+TRIP = study()[0]["corpora"]["wiki_spa"]["round_trip"]
 
 MISTAKES = {
     # claims; what is wrong with their files is in tests/unit/graph/test_claims.py
@@ -933,7 +934,57 @@ MISTAKES = {
         put("datasets/lee/sources/0/options", {"form": "pairs"}),
         "datasets.lee.sources.0.options.form: unknown key. Known: none.",
     ),
+    "a kind of source that is none": (
+        put("datasets/lee/sources", [{"kind": "ftp"}]),
+        "datasets.lee.sources.0.kind: 'ftp' is none of",
+    ),
+    # corpora and pools of translators and language models
+    "a corpus of pairs": (
+        put("corpora/wiki1m/dataset", "lee"),
+        "lee has the form pairs; sentences or triples are read there",
+    ),
+    "a corpus of a dataset that is not there": (
+        put("corpora/wiki_extract/dataset", "wiki_extrac"),
+        "corpora.wiki_extract.dataset: wiki_extrac is not defined. Did you mean wiki_extract?",
+    ),
+    "a round trip of triples": (
+        put("corpora/wiki_spa/round_trip/corpus", "nli"),
+        "corpora.wiki_spa.round_trip.corpus: nli holds triples",
+    ),
+    "a round trip of a round trip": (
+        both(
+            put("corpora/wiki_spa/round_trip/form", "corpus"),
+            put("corpora/twice", {"label": "x", "round_trip": TRIP | {"corpus": "wiki_spa"}}),
+        ),
+        "wiki_spa is a round trip itself",
+    ),
+    "a translator that is not there": (
+        put("corpora/wiki_spa/round_trip/translator", "apertum"),
+        "Did you mean apertium?",
+    ),
+    "a language model that is not there": (
+        put("exemplars/wiki1m_300/llm", "deepseek"),
+        "Did you mean deepseek_v3?",
+    ),
+    "a pool that is asked for and not there": (
+        put("exemplar_pools", ["tooy"]),
+        "exemplar_pools: tooy is not defined.",
+    ),
     # bad values
+    "a name outside the results": (put("name", "../../etc"), "does not match"),
+    "a batch in words": (
+        put("training/batch_size", "many"),
+        "training.batch_size: 'many' is not a whole number",
+    ),
+    "a misspelt key of a section": (
+        put("training/batch_siz", 3),
+        "training.batch_siz: unknown key. Did you mean batch_size?",
+    ),
+    "a misspelt section": (put("trainin", {}), "trainin: unknown key. Did you mean training?"),
+    "a pooler that is none": (
+        put("methods/simcse/readout/pooler", "max"),
+        "readout.pooler: 'max' is none of",
+    ),
     "a number that is none": (
         put("training/weight_decay", float("nan")),
         "training.weight_decay: nan is no number to compute with (Weight decay of AdamW",
@@ -1264,29 +1315,122 @@ def tree(tmp_path_factory):
     return copy_tree(tmp_path_factory.mktemp("mistakes"))
 
 
-def plan(tree, *arguments, overlay=None):
-    if overlay is not None:
-        (tree / "config/overlay.yaml").write_text(yaml.safe_dump(overlay))
-    files = ["--configfile", DEMO, *(["config/overlay.yaml"] if overlay is not None else [])]
-    return snakemake(tree, "-n", "--quiet", "all", *files, *arguments)
-
-
-def plan_with(tree, name, text, *arguments):
-    """What a plan says where a file holds ``text``; afterwards it holds what it held before."""
-    file = tree / name
-    before = file.read_text()
-    file.write_text(text)
+@contextmanager
+def holding(file, text):
+    """A file with some text, or gone, as long as it lasts."""
+    before = file.read_text() if file.exists() else None
+    file.unlink(missing_ok=True) if text is None else file.write_text(text)
     try:
-        return plan(tree, *arguments)
+        yield
     finally:
-        file.write_text(before)
+        file.unlink(missing_ok=True) if before is None else file.write_text(before)
 
 
-def test_snakemake_stops_with_all_mistakes_before_the_graph(tree):
-    code, printed = plan(tree, overlay={"extraction": {"bias_list": "brt"}, "answers": "/x"})
+def plan(tree, *arguments):
+    files = [DEMO, *(["config/overlay.yaml"] if (tree / "config/overlay.yaml").exists() else [])]
+    return snakemake(tree, "-n", "--quiet", "all", "--configfile", *files, *arguments)
+
+
+OVERLAY, GRID, RATES = "config/overlay.yaml", "config/experiments/demo.yaml", "config/rates.yaml"
+SOUND_GRID = (ROOT / GRID).read_text("utf-8")
+FILES = {
+    "two mistakes": (
+        (OVERLAY, "extraction: {bias_list: brt}\nanswers: /x\n"),
+        [
+            "ConfigError: answers: /x is outside the study's folder.",
+            "\nextraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?",
+        ],
+    ),
+    "a list that is not there to be added to": (
+        (OVERLAY, "suites: {sts: {leee: {datasets+: [mine]}}}\n"),
+        [
+            "/config/overlay.yaml: suites.sts.leee.datasets+: no file below",
+            "Did you mean suites.sts.lee.datasets?",
+        ],
+    ),
+    "a key twice": (
+        (OVERLAY, "training:\n  batch_size: 8\n  batch_size: 16\n"),
+        ["/config/overlay.yaml:3: key 'batch_size' occurs twice"],
+    ),
+    "a grid that is not there": (
+        (OVERLAY, "experiments: [dmo]\n"),
+        ["ConfigError: experiments: no file dmo.yaml in config/experiments. Did you mean demo?"],
+    ),
+    "a grid that is no YAML": ((GRID, "a: 1\nb: [1,\n"), ["experiments/demo.yaml:3: "]),
+    "an empty grid": (
+        (GRID, ""),
+        ["ConfigError: experiments/demo.yaml: configuration: None is not a block of settings"],
+    ),
+    "empty rates": ((RATES, ""), ["rates.yaml: Input should be a valid dictionary"]),
+    "rates that are no YAML": ((RATES, "step: [1,\n"), ["config/rates.yaml:2: "]),
+    "rates that lack something": ((RATES, "speed: {}\n"), ["rates.yaml.gpu_tflops: Field required"]),
+    "a part of the configuration that is no YAML": (
+        ("config/methods.yaml", "methods: !new {}\n"),
+        ["config/methods.yaml:1: could not determine a constructor for the tag '!new'"],
+    ),
+    "a partition file that the plugin cannot read": (
+        ("slurm/partitions.yaml", "partitions:\n  main {max_runtime: 1440}\n", "--profile", "slurm"),
+        ["ConfigError: slurm/partitions.yaml: ", "must be a mapping, not str. Write "],
+    ),
+    "a caption that is not there": (
+        ("resources/captions/cosine_density.rst", None),
+        ["figure cosine_density: no file resources/captions/cosine_density.rst."],
+    ),
+    "a grid with the name of the extraction study": (
+        ("config/experiments/extraction.yaml", SOUND_GRID),
+        ["ConfigError: experiments/extraction.yaml: that name is the extraction study's. Rename"],
+    ),
+    "a grid with the name of a rule": (
+        (
+            "config/experiments/model_cards_table1.yaml",
+            SOUND_GRID,
+            "--config",
+            "experiments=[model_cards_table1]",
+        ),
+        [
+            "ConfigError: experiments/model_cards_table1.yaml: its tables and figures are made by the name model_cards, "
+        ],
+    ),
+    "a grid with the name of a table": (
+        ("config/experiments/extraction_demo.yaml", SOUND_GRID, "--config", "experiments=[extraction_demo]"),
+        ["experiments/extraction_demo.yaml: a table of the extraction study has that name. Rename the file."],
+    ),
+}
+
+
+@pytest.mark.parametrize(("written", "messages"), FILES.values(), ids=FILES)
+def test_snakemake_stops_before_the_graph_and_names_the_file(tree, written, messages):
+    file, text, *arguments = written
+    with holding(tree / file, text):
+        code, printed = plan(tree, *arguments)
     assert code == 1 and "Building DAG" not in printed and "Traceback" not in printed
-    assert "ConfigError: answers: /x is outside the study's folder." in printed
-    assert "\nextraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?" in printed
+    assert [message for message in messages if message not in printed] == []
+
+
+SCORES_OF = "results/demo/scores/sts/{}/frozen_cls.minilm_mlm/seed{}.parquet"
+ARGUMENTS = {
+    "dmo": "ConfigError: dmo: no rule makes it. Did you mean demo?",
+    "results/demo/tables/dem.parquet": "makes it. Did you mean results/demo/tables/demo.parquet?",
+    "README.md": "ConfigError: README.md: no rule makes it.",
+    SCORES_OF.format("leee", 0): "frozen_cls.minilm_mlm/seed0.parquet: no rule makes it.",
+    SCORES_OF.format("lee_space", 1): "seed1.parquet: lee_space is no suite of sts. Known: ",
+    "results/demo/figures/demo/attention_maps.svg": "attention_maps.svg: no rule makes it.",
+}
+
+
+@pytest.mark.parametrize(("target", "message"), ARGUMENTS.items())
+def test_an_unknown_target_is_refused_though_such_a_file_may_be_there(tree, target, message):
+    code, printed = plan(tree, "--", target)
+    assert code == 1 and message in printed
+
+
+def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wildcards(tree):
+    numbers = ["offline=true", "training={max_steps: 7, learning_rate: 1.0e-4}", "data_root=null"]
+    words = ["names={methods: {simcse: 'loss {L}'}}", "report={page: {shows: 'the set {a, b}'}}"]
+    code, printed = plan(tree, "--config", *numbers, *words, "--", "./results/demo/report.html")
+    assert code == 0, printed
+    code, printed = plan(tree, "--config", "training={max_steps: seven}")
+    assert code == 1 and "ConfigError: training.max_steps: 'seven' is not a whole number or null" in printed
 
 
 def test_files_in_the_wrong_order_are_told_which_study_they_plan(tree):
@@ -1294,137 +1438,5 @@ def test_files_in_the_wrong_order_are_told_which_study_they_plan(tree):
     for first, last in (("mine", "demo"), ("demo", "mine")):
         files = [f"config/{name}.yaml" for name in (first, last)]
         _code, printed = snakemake(tree, "-n", "--quiet", "all", "--configfile", *files)
-        assert (
-            f"Study {last}, in results/{last}; config/{first}.yaml names {first}, which is overruled\n"
-            in printed
-        )
-
-
-def test_a_list_that_is_not_there_to_be_added_to_stops_snakemake_with_its_file_and_key(tree):
-    code, printed = plan(tree, overlay={"suites": {"sts": {"leee": {"datasets+": ["mine"]}}}})
-    assert code == 1 and "Traceback" not in printed
-    assert f"ConfigError: {tree}/config/overlay.yaml: suites.sts.leee.datasets+: no file below" in printed
-    assert "Did you mean suites.sts.lee.datasets?" in printed
-
-
-def test_a_grid_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):
-    before = (tree / "config/experiments/demo.yaml").read_text()
-    code, printed = plan_with(tree, "config/experiments/demo.yaml", before + "tail: [1,\n")
-    assert code == 1 and f"experiments/demo.yaml:{len(before.splitlines()) + 2}: " in printed
-
-
-def test_an_empty_grid_stops_snakemake_with_its_file(tree):
-    code, printed = plan_with(tree, "config/experiments/demo.yaml", "")
-    assert code == 1 and "Traceback" not in printed
-    assert "ConfigError: experiments/demo.yaml: configuration: None is not a block of settings" in printed
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "rates.yaml: Input should be a valid dictionary"),
-        ("step: [1,\n", "config/rates.yaml:2: "),
-        ("speed: {}\n", "rates.yaml.gpu_tflops: Field required"),
-    ],
-)
-def test_mistakes_in_the_rates_stop_snakemake_with_their_file(tree, content, message):
-    code, printed = plan_with(tree, "config/rates.yaml", content)
-    assert code == 1 and "Traceback" not in printed and message in printed
-
-
-def test_a_part_of_the_configuration_that_is_no_yaml_stops_snakemake_with_file_and_line(tree):
-    code, printed = plan_with(tree, "config/methods.yaml", "methods: !new {}\n")
-    assert (
-        code == 1 and "config/methods.yaml:1: could not determine a constructor for the tag '!new'" in printed
-    )
-
-
-def test_a_partition_file_that_the_plugin_cannot_read_stops_snakemake_with_a_line(tree):
-    content = "partitions:\n  main {max_runtime: 1440}\n"
-    code, printed = plan_with(tree, "slurm/partitions.yaml", content, "--profile", "slurm")
-    assert code == 1 and "Traceback" not in printed
-    assert (
-        "ConfigError: slurm/partitions.yaml: " in printed and "must be a mapping, not str. Write " in printed
-    )
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("dmo", "ConfigError: dmo: no rule makes it. Did you mean demo?"),
-        (
-            "results/demo/tables/dem.parquet",
-            "no rule makes it. Did you mean results/demo/tables/demo.parquet?",
-        ),
-        ("README.md", "ConfigError: README.md: no rule makes it."),
-        ("results/demo/datasets/leee.parquet", "results/demo/datasets/leee.parquet: no rule makes it."),
-        (
-            "results/demo/scores/sts/leee/frozen_cls.minilm_mlm/seed0.parquet",
-            "frozen_cls.minilm_mlm/seed0.parquet: no rule makes it.",
-        ),
-        (
-            "results/demo/scores/sts/lee_space/frozen_cls.minilm_mlm/seed1.parquet",
-            "seed1.parquet: lee_space is no suite of sts. Known: ",
-        ),
-        ("results/demo/figures/demo/attention_maps.svg", "attention_maps.svg: no rule makes it."),
-        ("results/demo/figures/demo/extraction_figure4.svg", "extraction_figure4.svg: no rule makes it."),
-    ],
-)
-def test_an_unknown_target_is_refused_though_such_a_file_may_be_there(tree, target, message):
-    code, printed = plan(tree, "--", target)
-    assert code == 1 and message in printed
-
-
-def test_a_target_may_be_written_as_a_shell_completes_it(tree):
-    code, printed = plan(tree, "--", "./results/demo/report.html")
-    assert code == 0, printed
-
-
-def test_words_and_nested_numbers_on_the_command_line_are_what_they_are_in_a_file(tree):
-    given = ["--config", "offline=true", "training={max_steps: 7, learning_rate: 1.0e-4}", "data_root=null"]
-    code, printed = plan(tree, *given)
-    assert code == 0, printed
-    code, printed = plan(tree, "--config", "training={max_steps: seven}")
-    assert code == 1 and "ConfigError: training.max_steps: 'seven' is not a whole number or null" in printed
-
-
-def test_braces_in_what_readers_see_are_no_wildcards(tree):
-    given = ["--config", "names={methods: {simcse: 'loss {L}'}}", "report={page: {shows: 'the set {a, b}'}}"]
-    code, printed = plan(tree, *given)
-    assert code == 0, printed
-
-
-def test_a_folder_in_place_of_a_file_is_one_line(tmp_path):
-    with pytest.raises(ConfigError, match=r"Is a directory\. Name a file that can be read"):
-        read_yaml(tmp_path)
-
-
-def test_a_caption_that_is_not_there_is_missed_before_the_graph(tree):
-    caption = tree / "resources/captions/cosine_density.rst"
-    before = caption.read_text()
-    caption.unlink()
-    code, printed = plan(tree)
-    caption.write_text(before)
-    assert code == 1 and "Traceback" not in printed
-    assert "figure cosine_density: no file resources/captions/cosine_density.rst." in printed
-
-
-def test_targets_are_rules_or_what_rules_make():
-    class Rule:
-        name, input = "all", ["<results>/report.html"]
-
-        def is_producer(self, target):
-            return target == "results/demo/report.html"
-
-        def has_wildcards(self):
-            return False
-
-    assert list(target_findings(["all", "results/demo/report.html"], [Rule()], "results/demo")) == []
-    (found,) = target_findings(["results/demo/raport.html"], [Rule()], "results/demo")
-    assert found.endswith("Did you mean results/demo/report.html?")
-    (found,) = target_findings(
-        ["results/demo/scores/sts/lee/another/seed0.parquet"], [Rule()], "results/demo"
-    )
-    assert found.endswith(
-        "no rule makes it. A grid of the study (config/experiments) must list the run, its seed and the suite, under its full name."
-    )
+        told = f"Study {last}, in results/{last}; config/{first}.yaml names {first}, which is overruled\n"
+        assert told in printed

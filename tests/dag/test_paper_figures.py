@@ -11,6 +11,7 @@ from workflow_scripts.graph.call import CALLS
 
 ROW = re.compile(r"^\| ([^|]+) \| (?:`(\w+)`)? ?\| `([\w.]+)` \| `([\w./]+)` \| `(\w+)` \|$", re.MULTILINE)
 LISTED = ROW.findall((ROOT / "config/experiments/README.md").read_text("utf-8"))
+assert len(LISTED) == 30
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +28,6 @@ def planned(tmp_path_factory):
         outputs = json.loads(text)["files"]["outputs"]
         made |= {outputs[role]: rule for role in ("table", "svg") if role in outputs}
     return made
-
-
-def test_the_list_of_figures_is_read():
-    assert len(LISTED) == 30
-    assert {"3R, Figure 4", "JTCSE, Figure 10", "S2Sent, Figure 8"} <= {row[0] for row in LISTED}
 
 
 @pytest.mark.parametrize(("paper", "grid", "key", "file", "rule"), LISTED, ids=[row[0] for row in LISTED])

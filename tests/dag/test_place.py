@@ -48,22 +48,12 @@ def test_the_graph_is_the_same_from_elsewhere(at_home, tmp_path, call):
         (at_home / "kept").rename(at_home / "results")
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_a_job_makes_the_same_elsewhere_whatever_lies_there(at_home, tmp_path, call):
-    place = tmp_path / "elsewhere" if "--directory" in CALLS[call] else tmp_path
-    place.mkdir(exist_ok=True)
+def test_a_job_makes_the_same_elsewhere_whatever_lies_there(at_home, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
     for module in ("safetensors", "statistics"):
-        (place / f"{module}.py").write_text("raise SystemExit('a file of the working folder')")
-    code, printed = snakemake(
-        tmp_path,
-        "--cores",
-        "1",
-        *CALLS[call],
-        "--configfile",
-        str(ROOT / DEMO),
-        "--",
-        f"results/demo/{FETCHED}",
-    )
+        (tmp_path / f"elsewhere/{module}.py").write_text("raise SystemExit('a file of the working folder')")
+    asked = ["--configfile", str(ROOT / DEMO), "--", f"results/demo/{FETCHED}"]
+    code, printed = snakemake(tmp_path, "--cores", "1", *CALLS["--directory"], *asked)
     assert code == 0, printed
     (made,) = tmp_path.rglob(FETCHED)
     made, other = (
@@ -79,64 +69,38 @@ def test_a_run_leaves_word_of_its_configuration(at_home):
     assert noted == {"configfiles": [DEMO], "config": {}}
 
 
-def test_a_file_of_the_clone_is_an_input_by_its_own_name(tmp_path):
-    """Records name it, so that they are the same wherever a study is made; what is there already stays."""
-    (tmp_path / "resources/prompts").mkdir(parents=True)
-    code, printed = snakemake(
-        tmp_path,
-        "-n",
-        "-s",
-        str(ROOT / "Snakefile"),
-        "--configfile",
-        str(ROOT / DEMO),
-        "--",
-        "results/demo/report.html",
-    )
-    assert code == 0, printed
-    assert (tmp_path / "resources/report/report.html.j2").samefile(ROOT / "resources/report/report.html.j2")
-    assert not (tmp_path / "resources/prompts").is_symlink()
-
-
-def keep_environment(monkeypatch):
-    """Put back after a test what ``open_place`` sets for jobs."""
-    for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
-        monkeypatch.setenv(name, "")
-
-
-def test_another_clones_files_take_the_place_of_the_first_ones(tmp_path, monkeypatch):
+def test_files_of_a_clone_are_inputs_by_their_own_names_and_a_users_own_stay(tmp_path, monkeypatch):
+    """Records name them, so that they are the same wherever a study is made."""
     monkeypatch.chdir(tmp_path)
-    keep_environment(monkeypatch)
+    for name in ("PYTHONPATH", "PYTHONSAFEPATH"):  # which are set for jobs
+        monkeypatch.setenv(name, "")
+    (tmp_path / "mine").mkdir()
     for clone in ("first", "second"):
-        (tmp_path / clone / "resources/prompts").mkdir(parents=True)
+        for part in ("prompts", "tokens"):
+            (tmp_path / clone / "resources" / part).mkdir(parents=True)
         (tmp_path / clone / "Snakefile").touch()
         open_place(tmp_path / clone)
         assert Path("resources/prompts").samefile(tmp_path / clone / "resources/prompts")
+        Path("resources/tokens").unlink()
+        Path("resources/tokens").symlink_to(tmp_path / "mine")
+    assert Path("resources/tokens").samefile("mine")
 
 
-def test_a_link_of_the_users_own_stays(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    keep_environment(monkeypatch)
-    for folder in ("mine", "clone/resources/prompts", "resources"):
-        (tmp_path / folder).mkdir(parents=True)
-    Path("resources/prompts").symlink_to(tmp_path / "mine")
-    open_place(tmp_path / "clone")
-    assert Path("resources/prompts").samefile("mine")
-
-
-def test_tools_plan_where_the_results_are(tmp_path):
-    said = run(tmp_path, "-m", "workflow_scripts", "plan", "--configfile", str(ROOT / DEMO), "--json",
-               PYTHONPATH=str(ROOT))  # fmt: skip
-    assert said.returncode == 0, said.stderr
-    assert any(row["rule"] == "continue_mlm" for row in json.loads(said.stdout)["by rule"])
-
-
-def test_the_audit_plans_where_the_results_are(tmp_path):
+def test_verbs_plan_where_the_results_are(tmp_path):
+    """An audit that finds nothing made, a plan, and a file that is no configuration."""
     (tmp_path / "list.yaml").write_text("[1, 2]")
-    asked = ("-m", "workflow_scripts", "stale", "--configfile")
-    said = run(tmp_path, *asked, str(ROOT / DEMO), PYTHONPATH=str(ROOT))
-    assert "missing: results/demo/report.html" in said.stdout, said.stderr
-    said = run(tmp_path, *asked, "list.yaml", PYTHONPATH=str(ROOT))
-    assert "WorkflowError: Config file must be given as JSON or YAML with keys at top level." in said.stderr
+
+    def ask(verb, file, *more):
+        verbs = ("-m", "workflow_scripts", verb, "--configfile", file, *more)
+        return run(tmp_path, *verbs, PYTHONPATH=str(ROOT))
+
+    planned = ask("plan", str(ROOT / DEMO), "--json")
+    assert any(row["rule"] == "continue_mlm" for row in json.loads(planned.stdout)["by rule"])
+    assert "missing: results/demo/report.html" in ask("stale", str(ROOT / DEMO)).stdout
+    assert (
+        "Config file must be given as JSON or YAML with keys at top level."
+        in ask("stale", "list.yaml").stderr
+    )
 
 
 @pytest.fixture
@@ -155,9 +119,8 @@ def test_a_workflow_uses_this_one_as_a_module(around, at_home):
     made = run(around, "-m", "snakemake", "--cores", "1", f"results/mine/{FETCHED}")
     assert made.returncode == 0, made.stderr
     weights = "encoders/minilm/model.safetensors"
-    assert (around / "results/mine" / weights).read_bytes() == (
-        at_home / "results/demo" / weights
-    ).read_bytes()
+    here, there = (folder / weights for folder in (around / "results/mine", at_home / "results/demo"))
+    assert here.read_bytes() == there.read_bytes()
 
 
 def test_a_mistake_in_a_modules_configuration_is_a_line(around):

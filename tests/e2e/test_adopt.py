@@ -43,6 +43,7 @@ def test_a_copied_study_is_up_to_date(restored):
     assert plan(restored) == {}
 
 
+@pytest.mark.slow
 def test_a_setting_that_was_changed_meanwhile_is_planned(restored):
     file = restored / "overlay.yaml"
     file.write_text(yaml.safe_dump(WARMER))
@@ -56,6 +57,7 @@ def test_a_setting_that_was_changed_meanwhile_is_planned(restored):
     assert audit(restored, "adopt", "overlay.yaml")["taken_away"] == []
 
 
+@pytest.mark.slow
 def test_an_input_that_was_edited_under_its_old_date_is_planned(smoke_copy):
     template = smoke_copy / TEMPLATE
     date = (smoke_copy / "results/demo/report.html").stat().st_mtime - 60

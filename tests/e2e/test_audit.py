@@ -127,6 +127,7 @@ ACCEPTED = {
 """Recommendations that crates of this pipeline do not follow, by the names of the validator's checks."""
 
 
+@pytest.mark.slow
 @needs_tools
 def test_an_independent_validator_finds_nothing_required_missing(crate, tmp_path):
     """Offline; and it does find fault where a crate lacks something."""
@@ -150,6 +151,7 @@ def test_an_independent_validator_finds_nothing_required_missing(crate, tmp_path
     assert "REQUIRED" in {severity for severity, _ in issues("REQUIRED")}
 
 
+@pytest.mark.slow
 @needs_tools
 def test_a_second_reader_lists_every_job(crate):
     """Runcrate's report names each action with its tool, times, what went in and what came out."""
@@ -179,6 +181,7 @@ print(len(read["@graph"]))
 """
 
 
+@pytest.mark.slow
 @needs_tools
 def test_the_library_for_crates_reads_them_and_would_write_the_same(crate):
     """Every entity and property passes through rocrate unchanged."""

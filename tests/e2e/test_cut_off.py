@@ -43,13 +43,14 @@ def count_again(folder: Path, *arguments: str) -> None:
     assert finished.returncode == 0, finished.stderr[-3000:]
 
 
-@pytest.mark.parametrize("change", ["", "# nothing that Python runs", "EDITED = True"])
+@pytest.mark.parametrize(
+    "change", [pytest.param("# nothing that Python runs", marks=pytest.mark.slow), "EDITED = True"]
+)
 def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_copy, change):
-    """After an empty commit, a comment, and an edit that is other code and counts as before."""
+    """After a comment, and an edit that is other code and counts as before."""
     before, was = artefacts(smoke_copy), identity(smoke_copy / COUNTS)
-    if change:
-        script = smoke_copy / SCRIPT
-        script.write_text(f"{script.read_text()}\n{change}\n")
+    script = smoke_copy / SCRIPT
+    script.write_text(f"{script.read_text()}\n{change}\n")
     commit(smoke_copy, f"change: {change}")
     planned = planned_jobs(smoke_copy, CONFIGS[1], "--forcerun", "count_words", configfile=CONFIGS[0])
     assert READERS.items() <= planned.items()
@@ -65,6 +66,7 @@ def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_
     assert plan(smoke_copy) == {}
 
 
+@pytest.mark.slow
 def test_exemplars_are_picked_anew_from_other_counts(smoke_copy):
     """Else the test above could pass on a job that is always put back."""
     before = artefacts(smoke_copy)
@@ -74,6 +76,7 @@ def test_exemplars_are_picked_anew_from_other_counts(smoke_copy):
     assert {EXEMPLARS, COUNTS.as_posix()} <= changed and "results/demo/report.html" not in changed
 
 
+@pytest.mark.slow
 def test_a_file_of_the_working_folder_with_the_name_of_a_module_changes_no_number(smoke_copy):
     """The table's cells are means, and the file's adds 7 to each."""
     table = smoke_copy / "results/demo/tables/extraction_demo.parquet"

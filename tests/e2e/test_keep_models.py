@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.e2e.test_whole_graph import CONFIGS
@@ -17,6 +18,7 @@ def weights(folder):
     )
 
 
+@pytest.mark.slow
 def test_weights_go_when_all_is_made_and_come_back_byte_for_byte(smoke_copy):
     (smoke_copy / "config/keep.yaml").write_text(yaml.safe_dump({"keep_models": "none"}))
     files = [*CONFIGS, "config/keep.yaml"]

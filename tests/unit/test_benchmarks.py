@@ -176,6 +176,7 @@ def test_every_benchmark_names_files_that_are_there():
         assert [path for path in code if not (ROOT / path).exists()] == [], name
 
 
+@pytest.mark.slow
 def test_every_benchmark_runs():
     """In its small form; one that needs what is not here says so."""
     run = subprocess.run(

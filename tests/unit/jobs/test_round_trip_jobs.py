@@ -374,6 +374,7 @@ def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path)
     assert rows[0].equals(rows[1])
 
 
+@pytest.mark.slow
 def test_ten_kills_at_random_lose_nothing_and_cost_what_was_under_way(tmp_path):
     shop, draw = Workshop(tmp_path, tiny.sentences(600)), random.Random(7)
     with FaultServer(cipher) as server:
@@ -452,6 +453,7 @@ def test_a_server_that_is_one_answer_behind_ends_the_job_and_leaves_nothing_usab
     assert Counter((row.status, row.reason) for row in rows) == {("rejected", "of another sentence"): 128}
 
 
+@pytest.mark.slow
 @needs_apertium
 def test_apertium_makes_hundreds_of_pairs_of_wikipedia(tmp_path):
     """The real engine: every row accounted for, few unchanged, positives that share words with their anchor."""
