@@ -1,11 +1,15 @@
-"""A checkpoint that a full disk cuts short leaves the one before."""
+"""Checkpoints on a full disk, and a training that is crashed at every file that it writes."""
 
 import resource
 import signal
+import subprocess
+import sys
 
 import pytest
 import torch
 
+from tests.jobs import MODEL, make_inputs
+from tests.planning import ROOT
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 
@@ -33,3 +37,17 @@ def test_a_disk_that_is_full_is_one_line_and_keeps_the_checkpoint_before(tmp_pat
     kept = load_checkpoint(tmp_path, OURS)
     assert kept.step == 4 and torch.equal(kept.groups["model"]["weight"], torch.arange(10.0))
     assert [path for path in tmp_path.rglob("*") if path.suffix == ".tmp"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("modes", ["before,torn", "term"])
+def test_a_training_that_is_crashed_at_any_write_ends_in_the_same_bytes(tmp_path, modes):
+    """By another tool, ckpt-chaos, which kills, tears files, and asks to stop before it kills."""
+    make_inputs(tmp_path / "inputs")
+    training = [sys.executable, "-m", "tests.faults.training", str(tmp_path / "inputs"), "{out}"]
+    options = ["--modes", modes, "--max-points", "8", "--result-file", f"{{out}}/{MODEL}/model.safetensors"]
+    crashed = subprocess.run(
+        [sys.executable, "-m", "ckpt_chaos", "run", *options, "--work", str(tmp_path / "work"), "--", *training],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert crashed.returncode == 0 and crashed.stdout.count("PASS") > 4, crashed.stdout
