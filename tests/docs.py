@@ -1,21 +1,18 @@
 """Doing what the documentation says: its fenced blocks, in their order, in a folder where the demo has run.
 
-Besides what ``tests.recipes`` knows (files to write, text to append, ``sh`` to run), a block may be ``python``, which is
-run as a script, ``sh dry``, whose long commands are only planned, or ``sh untried: REASON``, which no test can run. Text,
-tables and the like are there to be read.
+A block's info string says what it is: ``python title=PATH`` (any language) is a file to write, ``yaml append=PATH`` text to
+add at the end of one, ``sh`` commands to run, ``sh dry`` commands to plan, ``sh untried: REASON`` what no test can run,
+``python`` a script. Text, tables and the like are there to be read.
 """
 
-import json
 import os
 import re
 import shlex
 import subprocess
 import sys
-from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tests import recipes
 from tests.planning import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -81,12 +78,8 @@ def follow(page: Path, folder: Path) -> list[Step]:
         AssertionError: if a command fails, with what it printed.
     """
     found = steps(page.read_text("utf-8"))
-    for use, group in groupby(found, key=lambda step: step.use):
-        if use == "script":
-            _run_scripts([step.text for step in group], folder)
-            continue
-        for step in group:
-            _do(step, page, folder)
+    for step in found:
+        _do(step, page, folder)
     return found
 
 
@@ -96,39 +89,28 @@ def _do(step: Step, page: Path, folder: Path) -> None:
         (folder / step.note).parent.mkdir(parents=True, exist_ok=True)
         (folder / step.note).write_text(step.text, "utf-8")
     elif step.use == "append":
+        assert (folder / step.note).exists(), f"{page}: no {step.note} to add to"
         with (folder / step.note).open("a") as file:
             file.write(step.text)
     elif step.use in ("run", "plan"):
-        recipes.run(planned(step.text) if step.use == "plan" else step.text, folder)
+        run(planned(step.text) if step.use == "plan" else step.text, folder)
+    elif step.use == "script":
+        run(f"{shlex.quote(sys.executable)} -c {shlex.quote(step.text)}", folder)
 
 
-_FORKS = """
-import json, os, sys, traceback
-import sentence_transformers  # which each script would wait for; nothing may compute before they part
-for text in json.load(sys.stdin):
-    child = os.fork()
-    if not child:
-        try:
-            exec(compile(text, "script", "exec"), {"__name__": "__main__"})
-        except BaseException:
-            print(text, traceback.format_exc())
-            os._exit(1)
-        os._exit(0)
-    if os.waitpid(child, 0)[1]:
-        sys.exit(1)
-"""
+def run(commands: str, folder: Path) -> None:
+    """Run shell commands in ``folder`` with this Python's programs first.
 
-
-def _run_scripts(texts: list[str], folder: Path) -> None:
-    """Run each script in a process of its own, forked from one that has loaded what several have in common."""
-    if len(texts) == 1:
-        recipes.run(f"{shlex.quote(sys.executable)} -c {shlex.quote(texts[0])}", folder)
-        return
+    Raises:
+        AssertionError: if one of them fails, with all that was printed.
+    """
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [sys.executable, "-u", "-c", _FORKS], cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)},
-        input=json.dumps(texts), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        ["bash", "-euo", "pipefail", "-c", commands],
+        cwd=folder, env=os.environ | {"PATH": programs, "PYTHONPATH": str(folder)},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, f"{commands}\n{done.stdout}"
 
 
 def prose(page: str) -> str:

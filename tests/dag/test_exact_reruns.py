@@ -320,6 +320,8 @@ def another(path: str, value: Any) -> Any:
         return next(other for other in ALTERNATIVES[key] if other != value)
     if path.endswith("readout.pooling"):
         return "cls" if value == "avg" else "attention_avg"
+    if key == "threshold":
+        return value / 4  # within half the range of scores
     if key == "score_range":
         return [value[0], value[1] * 0.75]
     match value:
@@ -330,7 +332,7 @@ def another(path: str, value: Any) -> Any:
         case int():
             return value + 1
         case float():
-            return value / (4 if key == "threshold" else 2) if value else 0.01
+            return value / 2 if value else 0.01
         case str() if len(value) == 64:
             return value[::-1]
         case str():

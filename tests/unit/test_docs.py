@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -59,29 +60,6 @@ def test_no_command_escapes_the_tests(page):
     assert docs.prose(text).count("```") == 0
 
 
-def test_every_block_that_no_test_runs_says_why():
-    untried = [
-        (page.name, step.note)
-        for page in docs.PAGES
-        for step in docs.steps(page.read_text())
-        if step.use == "untried"
-    ]
-    assert all(len(reason.split()) > 2 for _, reason in untried)
-    assert [page for page, _ in untried] == ["cluster.md", "laboratory.md", "laboratory.md"]
-
-
-def test_a_dry_run_that_a_page_shows_lists_its_jobs():
-    """By `--quiet` alone Snakemake counts them."""
-    shown = [
-        line
-        for page in docs.PAGES
-        for step in docs.steps(page.read_text())
-        for line in step.text.splitlines()
-    ]
-    dry = [line for line in shown if line.startswith("snakemake --dry-run")]
-    assert dry and not [line for line in dry if re.search(r"--quiet(?= --| *$)", line)]
-
-
 def test_a_run_that_a_page_shows_says_on_how_many_cores():
     """Snakemake refuses one that names neither cores nor a profile, which no dry run tells."""
     texts = {page: page.read_text() for page in docs.PAGES}
@@ -103,17 +81,23 @@ def test_commands_that_take_long_are_planned():
     assert docs.planned("python -m some.tool --long") == "python -m some.tool --help"
 
 
-def test_steps_are_told_from_each_other_by_what_follows_the_language():
-    page = "".join(
-        f"```{info}\nx\n```\n"
-        for info in ("sh", "sh dry", "sh untried: no cluster here", "python", "yaml title=a.yaml", "text")
-    )
-    found = [(step.use, step.note) for step in docs.steps(page)]
-    assert found == [
-        ("run", ""), ("plan", ""), ("untried", "no cluster here"), ("script", ""), ("write", "a.yaml"), ("read", ""),
-    ]  # fmt: skip
-    with pytest.raises(AssertionError, match="neither dry"):
-        docs.steps("```sh slow\nx\n```\n")
+@pytest.mark.parametrize(
+    ("page", "complaint"),
+    [
+        ("```sh\necho said so\nfalse\n```\n", "said so"),
+        ("```python\nraise ValueError('no')\n```\n", "ValueError: no"),
+        ("```yaml append=missing.yaml\na: 1\n```\n", "no missing.yaml"),
+        ("```text title=page.md\nhere\n```\n", "there already"),
+        (
+            "```yaml title=a/b.yaml\na: 1\n```\n```yaml append=a/b.yaml\nc: 2\n```\n```sh\ngrep -c 2 a/b.yaml\n```\n",
+            None,
+        ),
+    ],
+)
+def test_a_page_that_does_not_work_as_written_is_noticed(tmp_path, page, complaint):
+    (tmp_path / "page.md").write_text(page)
+    with pytest.raises(AssertionError, match=complaint) if complaint else nullcontext():
+        docs.follow(tmp_path / "page.md", tmp_path)
 
 
 def test_checks_that_tests_cite_are_listed():
@@ -125,6 +109,13 @@ def test_checks_that_tests_cite_are_listed():
     cited = {int(number) for number in re.findall(r"\bO-(\d\d)\b", sources)}
     assert len(cited) > 70
     assert cited - numbers == set()
+
+
+def test_every_test_that_the_table_of_guarantees_names_is_there():
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (ROOT / "tests/README.md").read_text())
+    assert len(named) > 10
+    missing = [one for one in named if f"def {one[1] or 'test_'}" not in (ROOT / one[0]).read_text()]
+    assert missing == []
 
 
 def has_key(block: dict, path: str) -> bool:
