@@ -43,11 +43,3 @@ def test_quick_work_is_one_line_or_none_where_it_is_brief(clock, capsys):
                 clock(0.01)
                 shown.update()
         assert len(capsys.readouterr().err.splitlines()) == lines
-
-
-def test_work_that_is_hidden_or_was_done_before_says_nothing(clock, capsys):
-    with Progress(5, "train", "step", hidden=True) as shown:
-        shown.update(5)
-    with Progress(5, "train", "step", done=5):
-        pass
-    assert capsys.readouterr().err == ""
