@@ -1,20 +1,17 @@
 """write_exemplars and pick_exemplars as their rules start them, on the words of real text and MiniLM's tokeniser."""
 
-import os
 import random
 import re
 import shutil
 import signal
 import time
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.material import minilm, wikipedia_sentences
-from tests import fault_server
-from tests.fault_server import HANG, FaultServer, fault, patience
-from tests.jobs import Started, call_of
+from tests import fault_server, workshop
+from tests.fault_server import FaultServer, fault
+from tests.workshop import CALLS, finish, one_line
 from workflow_scripts.columns.corpora import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
 from workflow_scripts.data.words import count_words, spoken, top_words
 from workflow_scripts.models.encoder import load_tokenizer
@@ -38,10 +35,6 @@ LLM_POOL = POOL | {
     "generator": "llm", "llm": "toy", "prompt": "toy", "words_per_call": 50, "sentences_per_call": 5, "max_calls": 120,
     "seed": 0, "label": None,
 }  # fmt: skip
-CALLS = {
-    "timeout_seconds": 30, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
-    "per_second": None, "per_day": None,
-}  # fmt: skip
 PROMPT = (ROOT / "resources/prompts/three_r_exemplars.txt").read_text()
 
 
@@ -54,31 +47,21 @@ def obedient(asked):
     return "\n".join(["Here are 5 sentences:", *lines, "6. Wholly unrelated vocabulary everywhere."])
 
 
-class Workshop:
+class Workshop(workshop.Workshop):
     """A folder with words, text and a tokeniser, in which both jobs are started."""
 
     def __init__(self, folder):
-        self.folder = folder
+        super().__init__(folder, "TOY_KEY", KEY)
         record = job_record("split_corpus", settings={}, inputs={}, outputs=[])
         texts = wikipedia_sentences(4000)
-        columns = [texts, range(len(texts)), [0] * len(texts)]
-        sentences = pa.table(
-            [pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], schema=SENTENCES
-        )
-        write_table(folder / "train.parquet", sentences, record)
+        self.write_sentences("train.parquet", texts)
         write_table(folder / "words.parquet", count_words(texts, Words(peak_window=20)), record)
         with writing_model_folder(folder / "encoder", record) as encoder:
             for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
                 shutil.copy(minilm() / name, encoder / name)
         (folder / "prompt.txt").write_text(PROMPT)
-        self.environment = os.environ | {
-            "PYTHONPATH": str(ROOT),
-            "SEMBLANCE_ANSWERS": str(folder / "answers/answers.sqlite"),
-            "TOY_KEY": KEY,
-            "GIT_DIR": os.devnull,
-        }
 
-    def start(self, server, llm=(), **pool):
+    def write(self, server, llm=(), **pool):
         block = {
             "base_url": f"{server.url}v1", "model": "deepseek-chat", "answers_as": ["deepseek-chat"], "key_variable": "TOY_KEY",
             "temperature": 1.0, "seed": None, "max_completion_tokens": 512, "tokens_parameter": "max_tokens", "calls": CALLS,
@@ -87,15 +70,8 @@ class Workshop:
         block |= dict(llm)
         deciding = ("model", "answers_as", "temperature", "seed", "max_completion_tokens")
         settings = {"pool": LLM_POOL | pool, "llm": {name: block[name] for name in deciding}}
-        service = {"llm": block}
-        return self._job(
-            "write_exemplars",
-            settings,
-            service=service,
-            words="words.parquet",
-            prompt="prompt.txt",
-            usage="usage.parquet",
-        )
+        files = {"words": "words.parquet", "prompt": "prompt.txt", "usage": "usage.parquet"}
+        return self._job("write_exemplars", settings, service={"llm": block}, **files)
 
     def pick(self, **pool):
         settings = {"pool": POOL | {"generator": "extractive", "max_candidates": 5000} | pool}
@@ -103,30 +79,12 @@ class Workshop:
 
     def _job(self, rule, settings, **files):
         files |= {"encoder": "encoder/record.json", "exemplars": "pool.parquet", "dropped": "dropped.parquet"}
-        return Started(rule, call_of(rule, settings, pool="toy", **files), self.folder, self.environment)
+        return self.start(rule, settings, pool="toy", **files)
 
-    def holds(self, text):
-        """Files below the folder that hold ``text``, compressed tables read as text."""
-        files = sorted(path for path in self.folder.rglob("*") if path.is_file())
-        content = {
-            p: p.read_bytes()
-            + (str(pq.read_table(p).to_pylist()).encode() if p.suffix == ".parquet" else b"")
-            for p in files
-        }
-        return [path.name for path, held in content.items() if text.encode() in held]
-
-
-def finish(process):
-    printed, _ = process.communicate()
-    return process.returncode, printed
-
-
-def one_line(code, printed):
-    assert code == 1
-    assert "Traceback" not in printed
-    errors = [line for line in printed.replace("\r", "\n").splitlines() if "Error:" in line]
-    assert len(errors) == 1
-    return errors[0]
+    def dropped(self):
+        """What did not become sentences, with its count."""
+        rows = read_table(self.folder / "dropped.parquet", DROPPED).to_pylist()
+        return {row["reason"]: row["count"] for row in rows}
 
 
 @pytest.fixture(scope="module")
@@ -166,16 +124,13 @@ def assert_covers(folder, list_words, share=0.5):
 
 def test_a_model_writes_a_pool_that_covers_its_list(shop):
     with FaultServer(fault_server.chat(obedient)) as server:
-        code, printed = finish(shop.start(server))
+        code, printed = finish(shop.write(server))
         assert code == 0, printed
         calls = len(server.requests)
         assert 13 <= calls < 120
         pool = assert_covers(shop.folder, 300)
         assert set(pool["source"].to_pylist()) == {"deepseek-chat"}
-        dropped = {
-            row["reason"]: row["count"]
-            for row in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
-        }
+        dropped = shop.dropped()
         assert dropped["more than asked for"] == calls
         (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
         assert usage["calls"] == calls
@@ -185,73 +140,64 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
             name: verify_checksum(shop.folder / name)
             for name in ("pool.parquet", "dropped.parquet", "usage.parquet")
         }
-        finish(shop.start(server))
+        finish(shop.write(server))
         assert len(server.requests) == calls  # all answers were there
     shop.environment["SEMBLANCE_OFFLINE"] = "1"
     del shop.environment["TOY_KEY"]
-    assert finish(shop.start(server))[0] == 0
+    assert finish(shop.write(server))[0] == 0
     assert {name: verify_checksum(shop.folder / name) for name in first} == first
     (shop.folder / "prompt.txt").write_text(f"Be brief. {PROMPT}")
-    assert "answers are not in the ledger, and the study is offline" in one_line(*finish(shop.start(server)))
+    assert "answers are not in the ledger, and the study is offline" in one_line(*finish(shop.write(server)))
 
 
 def test_kill_9_costs_at_most_the_call_in_flight(shop):
     with FaultServer(fault_server.chat(obedient)) as server:
-        finish(shop.start(server))
+        finish(shop.write(server))
         whole, calls = (shop.folder / "pool.parquet").read_bytes(), len(server.requests)
         (shop.folder / "pool.parquet").unlink()
         shutil.rmtree(shop.folder / "answers")
         server.requests.clear()
-        process = shop.start(server)
+        process = shop.write(server)
         while len(server.requests) < 8:
             assert process.poll() is None
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert not (shop.folder / "pool.parquet").exists()
-        assert finish(shop.start(server))[0] == 0
+        assert finish(shop.write(server))[0] == 0
         assert len(server.requests) <= calls + 1
     assert (shop.folder / "pool.parquet").read_bytes() == whole
     assert shop.holds(KEY) == []
 
 
 @pytest.mark.parametrize(
-    ("script", "message"),
+    ("step", "message"),
     [
         (
-            [fault(401, f'{{"error": {{"message": "Incorrect API key provided: {KEY}"}}}}')],
+            fault(401, f'{{"error": {{"message": "Incorrect API key provided: {KEY}"}}}}'),
             "key is wrong or missing",
         ),
-        ([fault(429, '{"error": {"code": "insufficient_quota", "message": "no"}}')], "quota is used up"),
-        ([fault(500)] * 3, "HTTP 500, 3 attempts in a row"),
-        ([HANG] * 3, "APITimeoutError, 3 attempts in a row"),
-        ([fault(200, "<html>Log in.</html>")] * 99, "5 of them in a row; the last was failed, garbled"),
-        ([fault(200, '{"choices": [{"mess')] * 99, "5 of them in a row; the last was rejected, garbled"),
-        (
-            [fault(200, '{"choices": ["text"]}')] * 99,
-            "5 of them in a row; the last was rejected, no completion",
-        ),
+        (fault(200, '{"choices": [{"mess'), "5 of them in a row; the last was rejected, garbled"),
     ],
-    ids=["key", "quota", "500", "hang", "portal", "cut", "text for a choice"],
+    ids=["key", "cut"],
 )
-def test_a_fault_is_one_line_calls_are_kept_and_the_key_is_nowhere(shop, script, message):
-    with FaultServer(fault_server.chat(obedient), [None] * 4 + script) as server:
-        calls = CALLS | patience(script[-1])
-        code, printed = finish(shop.start(server, {"calls": calls}))
+def test_a_fault_is_one_line_calls_are_kept_and_the_key_is_nowhere(shop, step, message):
+    with FaultServer(fault_server.chat(obedient), [None] * 4 + [step] * 99) as server:
+        code, printed = finish(shop.write(server))
         assert message in one_line(code, printed)
         assert KEY not in printed
         assert shop.holds(KEY) == []
         assert list(shop.folder.glob("*pool*")) == []
         before = len(server.requests)
         server.script.clear()
-        assert finish(shop.start(server))[0] == 0
+        assert finish(shop.write(server))[0] == 0
         calls = read_table(shop.folder / "usage.parquet", USAGE)["calls"][0].as_py()
         assert len(server.requests) - before == calls - 4
 
 
 def test_a_model_that_is_not_up_to_it_ends_with_a_clear_count(shop):
     with FaultServer(fault_server.chat()) as server:  # the same sentence over and over
-        message = one_line(*finish(shop.start(server, max_calls=8)))
+        message = one_line(*finish(shop.write(server, max_calls=8)))
         assert len(server.requests) == 8
     assert re.search(
         r"exemplars\.toy: after 8 calls with 0 usable sentences, 0 of 64 sentences use 0 of 2\d\d words 2 times",
@@ -264,12 +210,9 @@ def test_empty_refused_and_cut_completions_are_counted_and_never_become_sentence
     bad = [fault_server.chat(lambda asked: "", finish="stop")(None), fault_server.chat(lambda asked: None, finish="content_filter")(None),
            fault_server.chat(lambda asked: "1. The old town is", finish="length")(None)]  # fmt: skip
     with FaultServer(fault_server.chat(obedient), [fault(200, body) for body in bad]) as server:
-        assert finish(shop.start(server))[0] == 0
+        assert finish(shop.write(server))[0] == 0
     assert_covers(shop.folder, 300)
-    dropped = {
-        row["reason"]: row["count"]
-        for row in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
-    }
+    dropped = shop.dropped()
     assert (
         dropped["completion rejected: empty"]
         == dropped["completion rejected: content filter"]
@@ -282,13 +225,7 @@ def test_empty_refused_and_cut_completions_are_counted_and_never_become_sentence
 
 DRESSED = {
     "bold numbers": (lambda line, n: f"**Sentence {n}:** {line}", ""),
-    "numbers twice": (lambda line, n: f"{n}. **Sentence {n}:** *{line}*", ""),
     "thinking": (lambda line, n: line, "<think>\nthe new and the old of the year are in it\n</think>\n"),
-    "chatter": (lambda line, n: f"- {line}", "Sure! Here are the sentences for you:\n"),
-    "chatter among plain lines": (
-        lambda line, n: line,
-        "Here are 5 sentences that use the words of the list:\n",
-    ),
     "no full stop": (lambda line, n: f"{n}) {line.rstrip('.')}", ""),
     "a fence": (lambda line, n: f"> {line}", "```text\n"),
 }
@@ -301,7 +238,7 @@ def test_what_a_model_puts_around_its_sentences_enters_no_pool(shop, dress, befo
         return before + "\n".join(dress(line, n) for n, line in enumerate(lines, start=1))
 
     with FaultServer(fault_server.chat(dressed)) as server:
-        code, printed = finish(shop.start(server))
+        code, printed = finish(shop.write(server))
         assert code == 0, printed
     pool = assert_covers(shop.folder, 300)["sentence"].to_pylist()
     assert not [s for s in pool if re.search(r"[*`#>]|^\W*\d|[Ss]entence \d|Sure|Here are|think", s)]
@@ -314,10 +251,8 @@ def test_another_language_or_a_cut_end_enters_no_pool(shop):
         return f"{three}\n{german}\n5. the new and the old of the year are,"
 
     with FaultServer(fault_server.chat(mixed)) as server:
-        assert finish(shop.start(server, listed_share=0.0))[0] == 0
-    dropped = {
-        r["reason"]: r["count"] for r in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
-    }
+        assert finish(shop.write(server, listed_share=0.0))[0] == 0
+    dropped = shop.dropped()
     assert dropped["not in en"] >= 1 and dropped["cut end"] >= 1
     assert not [
         s for s in read_table(shop.folder / "pool.parquet", EXEMPLARS)["sentence"].to_pylist() if "Fluss" in s
@@ -330,14 +265,12 @@ CANNED = "The new and the old of the year are in the first of the two for the ti
 @pytest.mark.parametrize(
     ("place", "said", "reason"),
     [
-        (6, "Of the time that was for the new year, your credit is at the end.", "more than asked for"),
         (6, CANNED, "more than asked for"),
         (
             2,
             "The time of your trial is over, and after the year the new plan was first.",
             "a service's sentence",
         ),
-        (2, "I would rather not write of the war and of the time that was before it.", "refusal"),
         (2, CANNED, "in several answers"),
     ],
 )
@@ -350,30 +283,21 @@ def test_a_line_of_the_service_enters_no_pool(shop, place, said, reason):
         return "\n".join(f"{n}. {line}" for n, line in enumerate(lines, start=1))
 
     with FaultServer(fault_server.chat(with_line)) as server:
-        code, printed = finish(shop.start(server))
+        code, printed = finish(shop.write(server))
         assert code == 0, printed
     assert said not in assert_covers(shop.folder, 300)["sentence"].to_pylist()
-    dropped = {
-        r["reason"]: r["count"] for r in read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
-    }
+    dropped = shop.dropped()
     assert dropped[reason] >= 1
     assert dropped.get("under 50% listed words", 0) == 0
 
 
 def test_cost_is_unknown_where_the_server_does_not_count(shop):
     with FaultServer(fault_server.chat(obedient, usage=False)) as server:
-        assert finish(shop.start(server, label="a toy stands in for DeepSeek-V3"))[0] == 0
+        assert finish(shop.write(server, label="a toy stands in for DeepSeek-V3"))[0] == 0
     (usage,) = read_table(shop.folder / "usage.parquet", USAGE).to_pylist()
     assert usage["cost_usd"] is usage["prompt_tokens"] is None
     assert "cost unknown" in usage["note"]
     assert read_record(shop.folder / "pool.parquet").labels == ["a toy stands in for DeepSeek-V3"]
-
-
-def test_without_a_key_nothing_is_asked(shop):
-    del shop.environment["TOY_KEY"]
-    with FaultServer(fault_server.chat(obedient)) as server:
-        assert "environment variable TOY_KEY is not set" in one_line(*finish(shop.start(server)))
-        assert server.requests == []
 
 
 def test_a_corpus_gives_a_pool_of_its_own_sentences_that_says_so(shop):

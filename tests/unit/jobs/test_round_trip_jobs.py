@@ -1,33 +1,26 @@
 """translate_shard and gather_round_trips as their rules start them, against a scripted server and the real Apertium."""
 
 import json
-import os
 import random
 import shutil
 import signal
 import time
 from collections import Counter
 
-import pyarrow as pa
 import pytest
 
 from benchmarks.material import wikipedia_sentences
-from tests import tiny
-from tests.fault_server import HANG, RESET, FaultServer, fault, patience, translations
-from tests.jobs import Started, call_of
+from tests import tiny, workshop
+from tests.fault_server import FaultServer, fault, translations
+from tests.workshop import CALLS, finish, one_line
 from workflow_scripts.apis.door import of_another
 from workflow_scripts.apis.ledger import Ledger
-from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES, TRIPLES
-from workflow_scripts.provenance.artefacts import job_record, read_record, read_table, write_table
-from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, TRIPLES
+from workflow_scripts.provenance.artefacts import read_record, read_table
 
 KEY = "canary-77f0aa12bc"
 LABEL = "a toy stands in for Google"
 LIMITS = {"shards": 2, "untranslated_share": 0.8, "shortened_ratio": 0.5, "refused_share": 0.05}
-CALLS = {
-    "timeout_seconds": 30, "attempts": 3, "first_wait_seconds": 0.001, "longest_wait_seconds": 1, "workers": 1,
-    "per_second": None, "per_day": None,
-}  # fmt: skip
 needs_apertium = pytest.mark.skipif(
     shutil.which("apertium") is None, reason="no command apertium (apt-get install apertium apertium-eng-spa)"
 )
@@ -43,26 +36,12 @@ def back_to_front(text, target):
     return words.replace("town", "city") if target == "en" else words
 
 
-class Workshop:
+class Workshop(workshop.Workshop):
     """A folder with a corpus, in which both jobs are started."""
 
     def __init__(self, folder, sentences):
-        self.folder = folder
-        self.write_base(sentences)
-        self.environment = os.environ | {
-            "PYTHONPATH": str(ROOT),
-            "SEMBLANCE_ANSWERS": str(folder / "answers/answers.sqlite"),
-            "LIBRE_KEY": KEY,
-            "GIT_DIR": os.devnull,
-        }
-
-    def write_base(self, sentences):
-        columns = [sentences, list(range(len(sentences))), [0] * len(sentences)]
-        table = pa.table(
-            [pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], schema=SENTENCES
-        )
-        base = self.folder / "base.parquet"
-        write_table(base, table, job_record("split_corpus", settings={}, inputs={}, outputs=[base]))
+        super().__init__(folder, "LIBRE_KEY", KEY)
+        self.write_sentences("base.parquet", sentences)
 
     def settings(self, server_url, service=None, **translation):
         """What decides a translation, and how it is asked for; the language "xx" is not one that a detector knows."""
@@ -78,26 +57,19 @@ class Workshop:
             languages = {"source": "en", "via": "xx"}
         base = {"corpus": "toy", "translator": "libre", "max_sentences": None}
         deciding = {name: value for name, value in LIMITS.items() if name != "refused_share"}
-        asked = {
-            "translation": base | languages | translation,
-            "translator": {"engine": engine},
-            "limits": deciding,
-        }
+        asked = {"translation": base | languages | translation, "translator": {"engine": engine}}
+        asked["limits"] = deciding
         return asked, {"translator": {"engine": engine} | how, "limits": LIMITS}
 
-    def start(self, rule, settings, service=None, **files):
-        asks = {"service": service} if service else {}
-        return Started(rule, call_of(rule, settings, **asks, **files), self.folder, self.environment)
-
     def translate(self, settings, item="1-of-1", trips=None):
+        asked, service = settings
         return self.start(
-            "translate_shard", *settings, corpus="toy", scatteritem=item, sentences="base.parquet", trips=f"trips/{trips or item + '.parquet'}"
+            "translate_shard", asked, service=service, corpus="toy", scatteritem=item, sentences="base.parquet",
+            trips=f"trips/{trips or item + '.parquet'}",
         )  # fmt: skip
 
     def translated(self, settings, item="1-of-1"):
-        process = self.translate(settings, item)
-        printed, _ = process.communicate()
-        return process.returncode, printed
+        return finish(self.translate(settings, item))
 
     def gather(self, items, form="pairs", unchanged="drop", max_sentences=None):
         settings = {
@@ -110,32 +82,12 @@ class Workshop:
             "gather_round_trips", settings, corpus="toy_es", sentences="base.parquet", trips=files,
             train="train.parquet", dropped="dropped.parquet",
         )  # fmt: skip
-        printed, _ = process.communicate()
-        return process.returncode, printed
-
-    def holds(self, text):
-        """Files below the folder that hold ``text``, compressed tables read as text."""
-        found = []
-        for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
-            content = path.read_bytes()
-            if path.suffix == ".parquet":
-                content += str(pa.parquet.read_table(path).to_pylist()).encode()
-            if text.encode() in content:
-                found.append(path.name)
-        return found
+        return finish(process)
 
 
 @pytest.fixture
 def shop(tmp_path):
     return Workshop(tmp_path, tiny.sentences(40))
-
-
-def one_line(code, printed):
-    assert code == 1
-    assert "Traceback" not in printed
-    errors = [line for line in printed.replace("\r", "\n").splitlines() if "Error:" in line]
-    assert len(errors) == 1
-    return errors[0]
 
 
 def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
@@ -181,7 +133,7 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
     shop = Workshop(tmp_path, tiny.sentences(500))
     with FaultServer(cipher) as server:
         settings = shop.settings(server.url)
-        for stop_at in (100, 300, 700):
+        for stop_at in (300, 700):
             process = shop.translate(settings)
             while len(server.requests) < stop_at:
                 assert process.poll() is None
@@ -190,7 +142,7 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
             process.communicate()
         assert not (tmp_path / "trips").exists() or list((tmp_path / "trips").glob("*.parquet")) == []
         assert shop.translated(settings)[0] == 0
-        assert 2 * 500 <= len(server.requests) <= 2 * 500 + 3  # one a kill
+        assert 2 * 500 <= len(server.requests) <= 2 * 500 + 2  # one a kill
     assert len(read_table(tmp_path / "trips/1-of-1.parquet", ROUND_TRIPS)) == 500
     assert shop.holds(KEY) == []
 
@@ -199,21 +151,16 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
     ("script", "message"),
     [
         ([None] * 9 + [fault(401, f"bad key {KEY}")] * 9, "key is wrong or missing"),
-        ([None] * 9 + [fault(429, "quota exceeded")] * 9, "quota is used up"),
-        ([None] * 9 + [fault(503)] * 9, "HTTP 503, 3 attempts in a row"),
-        ([None] * 9 + [HANG] * 3, "ReadTimeout, 3 attempts in a row"),
-        ([None] * 9 + [RESET] * 9, "ConnectionError, 3 attempts in a row"),
         (
             [None] * 9 + [fault(200, "<html>Log in.</html>")] * 99,
             "3 of them in a row; the last was failed, no JSON: 'Log in.'",
         ),
     ],
-    ids=["key", "quota", "503", "hang", "reset", "portal"],
+    ids=["key", "portal"],
 )
 def test_a_fault_is_one_line_rows_are_kept_and_the_key_is_nowhere(shop, script, message):
     with FaultServer(cipher, script) as server:
-        calls = CALLS | patience(script[-1])
-        code, printed = shop.translated(shop.settings(server.url, {"calls": calls}))
+        code, printed = shop.translated(shop.settings(server.url))
         assert message in one_line(code, printed)
         assert KEY not in printed
         assert shop.holds(KEY) == []
@@ -224,85 +171,36 @@ def test_a_fault_is_one_line_rows_are_kept_and_the_key_is_nowhere(shop, script, 
         assert len(server.requests) - before == 80 - 9
 
 
-def test_without_a_key_nothing_is_asked(shop):
-    del shop.environment["LIBRE_KEY"]
-    with FaultServer(cipher) as server:
-        assert "environment variable LIBRE_KEY is not set" in one_line(
-            *shop.translated(shop.settings(server.url))
-        )
-        assert server.requests == []
-
-
-def halved(text, target):
-    words = text.split()
-    return " ".join(word[::-1] for word in (words if target == "xx" else words[: (len(words) - 1) // 2]))
-
-
-MODES = {
-    "most words left as they are": (lambda text, target: f"{text} too", "untranslated"),
-    "half": (halved, "shortened"),
-    "three times": (lambda text, target: " ".join(w[::-1] for w in (text.split() * (3 if target == "xx" else 1))), "lengthened"),
-    "back as it was": (lambda text, target: " ".join(w[::-1] for w in text.split()), "unchanged"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("translate", "outcome"), MODES.values(), ids=MODES)
-def test_what_is_no_paraphrase_is_never_a_pair(shop, translate, outcome):
-    shop.write_base([text for text in wikipedia_sentences(200) if len(text) > 80][:40])
-    with FaultServer(translations(translate)) as server:
-        code, printed = shop.translated(shop.settings(server.url))
-        assert code == 0, printed
-    trips = read_table(shop.folder / "trips/1-of-1.parquet", ROUND_TRIPS)
-    assert set(trips["outcome"].to_pylist()) == {outcome}
-    message = one_line(*shop.gather(["1-of-1"]))
-    assert "no round trip may be trained on" in message
-    assert f"'{outcome}': 40" in message
-    assert not (shop.folder / "train.parquet").exists()
-
-
 # What a back leg may say, once every n-th time: each was a positive of 0.1.0.
 
 BACK_LEG = {
-    "too many requests": "Too many requests",
     "a page": "<html><body>Please log in to the network.</body></html>",
     "German": "Der alte Fluss liegt im Norden der Stadt und die Kinder lesen dort ein Buch.",
     "one word 400 times": "river " * 400,
-    "null": None,
-    "Google's": "Error 500 (Server Error)!!1500.That\u2019s an error.That\u2019s all we know.",
     "one message that nobody knows": "Sorry, this function is not available for the moment in your country.",
 }
 
 
 @pytest.mark.parametrize("said", BACK_LEG.values(), ids=BACK_LEG)
-@pytest.mark.parametrize("every", [1, 10])
-def test_a_wrong_back_leg_is_never_a_positive(shop, said, every):
-    shop.write_base(tiny.sentences(60))
+def test_a_wrong_back_leg_is_never_a_positive(shop, said):
+    shop.write_sentences("base.parquet", tiny.sentences(60))
     count = [0]
 
     def sick(text, target):
         count[0] += target == "en"
-        return said if target == "en" and count[0] % every == 0 else back_to_front(text, target)
+        return said if target == "en" and count[0] % 10 == 0 else back_to_front(text, target)
 
     with FaultServer(translations(sick)) as server:
         settings = shop.settings(server.url)
         settings[1]["limits"] = LIMITS | {"refused_share": 0.2}
         code, printed = shop.translated(settings)
-        if every == 1:
-            assert code == 1 and "Usable answers are kept" in one_line(code, printed)
-            assert list(shop.folder.glob("trips/*")) == []
-            return
-        assert code == 0, printed
-        assert shop.gather(["1-of-1"])[0] == 0
+    assert code == 0, printed
+    assert shop.gather(["1-of-1"])[0] == 0
     pairs = read_table(shop.folder / "train.parquet", TRIPLES).to_pylist()
     assert len(pairs) > 5
     assert all(pair["positive"] == pair["anchor"].replace("town", "city") for pair in pairs)
     dropped = read_table(shop.folder / "dropped.parquet", DROPPED).to_pylist()
     assert len(pairs) + sum(row["count"] for row in dropped) == 60
-    if said in (
-        BACK_LEG["German"],
-        BACK_LEG["one message that nobody knows"],
-    ):  # the others pass when asked again
-        assert any(row["reason"].startswith("rejected: ") and row["count"] == 6 for row in dropped)
 
 
 def test_how_a_service_is_asked_changes_no_byte(shop):
@@ -324,7 +222,7 @@ def test_how_a_service_is_asked_changes_no_byte(shop):
 
 def test_one_message_in_every_shard_is_never_a_positive(shop):
     """One of twenty sentences in each of two parts, which a part may have."""
-    shop.write_base(sentences := tiny.sentences(40))
+    shop.write_sentences("base.parquet", sentences := tiny.sentences(40))
     wrong = {sentences[place] for place in (3, 31)}
 
     def sick(text, target):
@@ -400,10 +298,9 @@ def moved(asked, away):
     return json.dumps({"translatedText": found[away:] + found[:away]})
 
 
-@pytest.mark.parametrize("leg", ["xx", "en"])
-@pytest.mark.parametrize("away", [1, 3])
+@pytest.mark.parametrize(("leg", "away"), [("xx", 1), ("en", 3)])
 def test_a_list_that_comes_in_another_order_is_refused_whole_and_no_other(shop, leg, away):
-    shop.write_base(sentences := tiny.sentences(64))
+    shop.write_sentences("base.parquet", sentences := tiny.sentences(64))
     lists = {"xx": 0, "en": 0}
 
     def once(asked):
@@ -431,11 +328,10 @@ def test_a_list_that_comes_in_another_order_is_refused_whole_and_no_other(shop, 
     assert "8 of 64 sentences came back as others; both translations, perhaps paid, are not used" in printed
 
 
-@pytest.mark.parametrize("leg", ["xx", "en"])
-@pytest.mark.parametrize("batch", [1, 16])
+@pytest.mark.parametrize(("leg", "batch"), [("xx", 16), ("en", 1)])
 def test_a_server_that_is_one_answer_behind_ends_the_job_and_leaves_nothing_usable(shop, leg, batch):
     *sentences, before = tiny.sentences(65)
-    shop.write_base(sentences)
+    shop.write_sentences("base.parquet", sentences)
     said = [back_to_front(before, leg)]
 
     def behind(text, target):
