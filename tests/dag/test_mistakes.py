@@ -949,14 +949,14 @@ MISTAKES = {
     ),
     "a round trip of triples": (
         put("corpora/wiki_spa/round_trip/corpus", "nli"),
-        "corpora.wiki_spa.round_trip.corpus: nli holds triples",
+        "corpora.wiki_spa.round_trip.corpus: nli has the form triples",
     ),
     "a round trip of a round trip": (
         both(
             put("corpora/wiki_spa/round_trip/form", "corpus"),
             put("corpora/twice", {"label": "x", "round_trip": TRIP | {"corpus": "wiki_spa"}}),
         ),
-        "wiki_spa is a round trip itself",
+        "corpora.twice.round_trip.corpus: wiki_spa has the form round trips",
     ),
     "a translator that is not there": (
         put("corpora/wiki_spa/round_trip/translator", "apertum"),
