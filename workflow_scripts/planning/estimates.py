@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.planning.graph import Graph, Job
-from workflow_scripts.planning.rates import EncoderSize, Rates
+from workflow_scripts.planning.rates import EncoderSize, Rate, Rates
 
 TRAINED_PASS = 3
 """The cost of a forward and a backward pass, in forward passes."""
@@ -103,34 +103,21 @@ class Estimator:
         """GPU hours of a job; 0 for one that requests no GPU."""
         if not job.queued.get("gpu"):
             return 0.0
-        speed, flops = self._rates.gpu_tflops, None
-        if job.rule.startswith("evaluate_"):
-            speed, flops = self._rates.gpu_encoding_tflops, self._evaluation_flops(job)
-        elif job.rule == "train_encoder":
-            flops = self._training_flops(job)
-        elif job.rule == "encode_teacher":
-            flops = self._teacher_flops(job)
-        return None if flops is None else flops / (speed.value * 1e12) / _SECONDS_PER_HOUR
+        if job.rule == "train_encoder":
+            return _hours(self._training_flops(job), self._rates.gpu_tflops)
+        if job.rule == "evaluate_mteb":
+            return _hours(self._mteb_flops(job), self._rates.gpu_encoding_tflops)
+        rate = self._rates.hours.get(job.rule)
+        return rate.value if rate else None
 
-    def _evaluation_flops(self, job: Job) -> float | None:
+    def _mteb_flops(self, job: Job) -> float | None:
         """Encoding alone: a GPU that waits while vectors are compared is lent for no other reason."""
-        suite, sizes = job.settings["suite"], self._sizes(self.encoders(job))
-        tokens = [
-            self._rates.list_tokens[name].value
-            for name in suite.get("lists", [])
-            if name in self._rates.list_tokens
-        ]
-        makers = filter(None, map(self._graph.maker, job.inputs))
-        tokens += [self._tokens(one, suite) for one in makers if one.rule == "read_dataset"]
-        return sum(tokens) * sum(size.forward_flops(1) for size in sizes) if any(tokens) and sizes else None
-
-    def _tokens(self, dataset: Job, suite: Mapping[str, Any]) -> float:
-        """Tokens of a dataset that a suite encodes; what has no number counts as nothing."""
-        rates, name = self._rates.row_tokens, dataset.wildcards["dataset"]
-        rate = rates.get(name) or rates.get(dataset.settings["dataset"]["form"])
-        most = suite.get("max_pairs") or suite.get("max_texts") or math.inf
-        rows = min(self.rows(dataset.outputs[0]) or 0.0, most)
-        return rows * min(rate.value, 2 * suite["max_tokens"]) if rate else 0.0
+        lists, sizes = (
+            map(self._rates.list_tokens.get, job.settings["suite"]["lists"]),
+            self._sizes(self.encoders(job)),
+        )
+        tokens = sum(rate.value for rate in lists if rate)
+        return tokens * sum(size.forward_flops(1) for size in sizes) if tokens and sizes else None
 
     def _training_flops(self, job: Job) -> float | None:
         training, sizes = job.settings["training"], self._sizes(self.encoders(job)[:1])
@@ -143,11 +130,6 @@ class Estimator:
         looks: float = 2 * pairs * (steps // job.settings["development"]["every"])
         trained = float(steps * training["batch_size"] * VIEWS * TRAINED_PASS * cost)
         return (trained + looks) * sentence
-
-    def _teacher_flops(self, job: Job) -> float | None:
-        sizes, rows = self._sizes(self.encoders(job)), self._input_rows(job, "corpora")
-        tokens = job.settings["teacher"]["max_tokens"]
-        return rows * sum(size.forward_flops(tokens) for size in sizes) if sizes and rows else None
 
     def step_cost(self, method: Mapping[str, Any]) -> float | None:
         """Cost of a method's step in SimCSE steps; for a method that wraps another, the factors are multiplied."""
@@ -191,3 +173,7 @@ class Estimator:
         most = translation["max_sentences"] or math.inf
         sent = None if rows is None else 2 * min(rows, most) / job.settings["limits"]["shards"] / at_once
         return Requests(f"translators.{translation['translator']}", sent, sent)  # there and back
+
+
+def _hours(flops: float | None, speed: Rate) -> float | None:
+    return None if flops is None else flops / (speed.value * 1e12) / _SECONDS_PER_HOUR

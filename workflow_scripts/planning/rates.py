@@ -48,9 +48,7 @@ class Rates(Settings):
         description="Sustained speed of one GPU in training, in 10^12 operations per second."
     )
     gpu_encoding_tflops: Rate = Field(description="The same where runs are evaluated, in float32.")
-    row_tokens: dict[str, Rate] = Field(
-        description="Tokens of a row of a dataset, by its name or else its form, all its texts together."
-    )
+    hours: dict[str, Rate] = Field(description="By rule: GPU hours of a job, where they are few.")
     list_tokens: dict[str, Rate] = Field(description="Tokens of all texts, by list of config/mteb.yaml.")
     encoders: dict[str, EncoderSize]
     rows: dict[str, Rate] = Field(

@@ -6,7 +6,7 @@ import yaml
 from workflow_scripts.planning.estimates import Amount, Estimator, by
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.planning.plan import by_rule, read_from, requests, row_of
-from workflow_scripts.planning.rates import EncoderSize, Rates
+from workflow_scripts.planning.rates import Rates
 from workflow_scripts.provenance.closure import ROOT
 
 
@@ -18,7 +18,7 @@ RATES = Rates.parse(
     {
         "gpu_tflops": rate(1, "assumed"),
         "gpu_encoding_tflops": rate(0.5, "assumed"),
-        "row_tokens": {"pairs": rate(20), "labelled": rate(10)},
+        "hours": {"encode_teacher": rate(0.25)},
         "list_tokens": {"mine": rate(1000)},
         "encoders": {
             "toy": {
@@ -87,23 +87,17 @@ def estimator(*jobs):
     return Estimator(Graph([*SOURCES, *jobs]), RATES)
 
 
-def test_a_forward_pass_is_two_operations_a_multiply_accumulate():
-    size = EncoderSize(layers=2, width=10, feed_forward=800, parameters_millions=1, source="here")
-    assert size.forward_flops(10) == FORWARD
-
-
 def test_hours_of_a_training_are_views_and_passes_over_the_speed_of_the_gpu():
-    """6,400 sentences, two views, a forward pass and twice its work backwards, at 10^12 operations a second."""
+    """6,400 sentences, two views, a forward pass and twice its work backwards, at 10^12 operations a second.
+
+    Of the development set, 2 x 6,400 sentences are encoded every fifty of 100 steps.
+    """
     run = training("simcse", WIKI)
-    hours = estimator(run).gpu_hours(run)
-    assert hours == pytest.approx(6400 * 2 * 3 * FORWARD / 1e12 / 3600)
-
-
-def test_looking_at_the_development_set_counts_too():
-    run = training("simcse", [*WIKI, "r/datasets/text.parquet"])
-    looks = run._replace(settings=run.settings | {"development": {"every": 50}})  # 2 looks in 100 steps
-    plain, looking = (estimator(one).gpu_hours(one) for one in (run, looks))
-    assert looking - plain == pytest.approx(2 * 2 * 6400 * FORWARD / 1e12 / 3600)
+    assert estimator(run).gpu_hours(run) == pytest.approx(6400 * 2 * 3 * FORWARD / 1e12 / 3600)
+    looking = training("simcse", [*WIKI, TEXT])
+    looking.settings["development"]["every"] = 50
+    hours = (6400 * 2 * 3 + 2 * 2 * 6400) * FORWARD / 1e12 / 3600
+    assert estimator(looking).gpu_hours(looking) == pytest.approx(hours)
 
 
 def test_a_method_that_wraps_another_costs_the_product():
@@ -126,10 +120,6 @@ def test_what_nobody_knows_is_unknown_and_not_nothing():
     together = by([*runs, known], found.gpu_hours)
     assert together.unknown == 4
     assert together.value == found.gpu_hours(known)
-
-
-def test_a_job_without_a_gpu_takes_no_gpu_hours():
-    assert estimator().gpu_hours(SOURCES[0]) == 0.0
 
 
 def test_a_twin_is_saved_as_two_encoders_and_its_student_as_one():
@@ -172,36 +162,21 @@ def test_translations_go_there_and_back_and_shards_share_them(changed, service, 
     assert (row["service"], row["jobs"], row["most"]) == ("translators.google", 8, requests_of_all)
 
 
-def test_what_is_added_to_a_corpus_is_not_cut():
-    sources = ["r/datasets/text.parquet", "r/datasets/text.parquet"]
-    added = job(
-        "split_corpus",
-        ["r/corpora/cut/train.parquet"],
-        sources,
-        {"corpus": {"max_sentences": 1000}},
-        corpus="cut",
-    )
-    whole = estimator(added).rows("r/datasets/text.parquet")
-    assert estimator(added).rows("r/corpora/cut/train.parquet") == 1000 + whole > 2000
+TEXT, SHARD = "r/datasets/text.parquet", "r/corpora/fr/round_trip/1-of-1.parquet"
 
 
-def test_a_corpus_has_no_more_rows_than_it_takes():
-    for number, settings in enumerate(({"corpus": {"max_sentences": 1000}}, {"max_sentences": 1000})):
-        cut = job(
-            "split_corpus",
-            ["r/corpora/cut/train.parquet"],
-            ["r/datasets/text.parquet"],
-            settings,
-            corpus="cut",
-        )
-        assert estimator(cut).rows("r/corpora/cut/train.parquet") == 1000, number
-
-
-@pytest.mark.parametrize(("form", "rows"), [("pairs", 1000), ("corpus", 1000), ("expanded", 2000)])
-def test_round_trips_are_as_many_as_sentences_or_come_on_top_of_them(form, rows):
-    settings = {"shape": {"form": form, "unchanged": "keep"}, "max_sentences": 1000}
-    inputs = ["r/datasets/text.parquet", "r/corpora/fr/round_trip/1-of-1.parquet"]
-    made = job("gather_round_trips", ["r/corpora/fr/train.parquet"], inputs, settings, corpus="fr")
+@pytest.mark.parametrize(
+    ("rule", "inputs", "settings", "rows"),
+    [
+        ("split_corpus", [TEXT], {"corpus": {"max_sentences": 1000}}, 1000),
+        ("split_corpus", [TEXT, TEXT], {"corpus": {"max_sentences": 1000}}, 1000 + 6400),
+        ("split_corpus", [TEXT], {"max_sentences": 1000}, 1000),
+        ("gather_round_trips", [TEXT, SHARD], {"shape": {"form": "pairs"}, "max_sentences": 1000}, 1000),
+        ("gather_round_trips", [TEXT, SHARD], {"shape": {"form": "expanded"}, "max_sentences": 1000}, 2000),
+    ],
+)
+def test_a_corpus_is_cut_before_it_is_added_to_and_round_trips_may_come_on_top(rule, inputs, settings, rows):
+    made = job(rule, ["r/corpora/fr/train.parquet"], inputs, settings, corpus="fr")
     assert estimator(made).rows("r/corpora/fr/train.parquet") == rows
 
 
@@ -232,32 +207,25 @@ def test_a_plan_says_what_is_read_from_where(monkeypatch):
     ]
 
 
-def test_every_encoder_that_is_fetched_has_a_size():
-    rates = yaml.safe_load((ROOT / "config/rates.yaml").read_text())
-    blocks = yaml.safe_load((ROOT / "config/encoders.yaml").read_text())["encoders"]
-    assert {name for name, block in blocks.items() if "fetch" in block} <= set(rates["encoders"])
+def test_every_encoder_and_readout_of_the_configuration_has_a_rate():
+    rates, encoders, methods = (
+        yaml.safe_load((ROOT / f"config/{name}.yaml").read_text())
+        for name in ("rates", "encoders", "methods")
+    )
+    fetched = {name for name, block in encoders["encoders"].items() if "fetch" in block}
+    kinds = {block["readout"]["kind"] for block in methods["methods"].values() if "readout" in block}
+    assert len(fetched) > 9 and fetched <= set(rates["encoders"])
+    assert {"pooling", "s2sent"} <= kinds <= set(rates["readout_cost"])
 
 
-def test_every_readout_of_the_configuration_has_a_rate():
-    rates = yaml.safe_load((ROOT / "config/rates.yaml").read_text())
-    methods = yaml.safe_load((ROOT / "config/methods.yaml").read_text())["methods"]
-    kinds = {block["readout"]["kind"] for block in methods.values() if "readout" in block}
-    assert {"pooling", "s2sent", "layer_attention"} <= kinds
-    assert kinds <= rates["readout_cost"].keys()
-
-
-def test_an_evaluation_on_a_gpu_takes_the_time_of_encoding():
-    """100 rows of 20 tokens, of 4,880 operations each, at half a teraflop."""
-    blocks = {"dataset": {"form": "pairs", "contract": {"rows": 100}}}
-    made = [
-        job("read_dataset", ["r/datasets/stsb.parquet"], settings=blocks, dataset="stsb"),
-        training("simcse.toy", WIKI),
-    ]
-    read = ["r/runs/simcse.toy/seed1/model/record.json", "r/datasets/stsb.parquet"]
-    suite = {"suite": {"datasets": ["stsb"], "max_tokens": 64}}
-    evaluation = job("evaluate_sts", ["r/scores/sts/one.parquet"], read, suite, gpus=1)
-    found = estimator(*made, evaluation).gpu_hours(evaluation)
-    assert found == pytest.approx(100 * 20 * 2 * 2 * (400 + 800 + 20) / 0.5e12 / 3600)
-    unknown = job("evaluate_mteb", [], read[:1], {"suite": {"lists": ["not_counted"]}}, gpus=1)
-    assert estimator(*made, unknown).gpu_hours(unknown) is None
-    assert estimator(*made, evaluation).gpu_hours(evaluation._replace(queued={})) == 0.0
+def test_an_evaluation_by_mteb_takes_the_time_of_encoding():
+    """1,000 tokens of 4,880 operations each, at half a teraflop; other jobs take what their rule says."""
+    made, read = training("simcse.toy", WIKI), ["r/runs/simcse.toy/seed1/model/record.json"]
+    counted, other = (
+        job("evaluate_mteb", ["r/a"], read, {"suite": {"lists": lists}}, gpus=1)
+        for lists in (["mine", "not_counted"], ["not_counted"])
+    )
+    found = estimator(made, counted, other)
+    assert found.gpu_hours(counted) == pytest.approx(1000 * 2 * 2 * (400 + 800 + 20) / 0.5e12 / 3600)
+    assert found.gpu_hours(other) is None and found.gpu_hours(other._replace(queued={})) == 0.0
+    assert found.gpu_hours(job("encode_teacher", ["r/b"], gpus=1)) == 0.25
