@@ -7,7 +7,7 @@ import sentence_transformers as st
 
 from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import minilm, wikipedia_sentences
-from workflow_scripts.evaluation.embeddings import embed
+from workflow_scripts.evaluation.embeddings import SharedTexts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.settings.readouts import pooling as pooling_readout
@@ -27,7 +27,8 @@ def measure(timing: Timing) -> Iterator[Measured]:
     peer.max_seq_length = MAX_TOKENS
 
     def ours(texts: list[str]) -> np.ndarray:
-        return embed(lambda asked: encode(encoder, tokenizer, asked, MAX_TOKENS), texts)[texts]
+        shared = SharedTexts(lambda asked: encode(encoder, tokenizer, asked, MAX_TOKENS), {"task": [texts]})
+        return shared.of("task")[0]
 
     def theirs(texts: list[str]) -> np.ndarray:
         return peer.encode(texts, batch_size=32, show_progress_bar=False)

@@ -13,11 +13,11 @@ import pyarrow as pa
 from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.columns.corpora import PAIRS
+from workflow_scripts.evaluation import sts
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.forward import passes
 from workflow_scripts.extraction.representations import EncoderVectors
-from workflow_scripts.extraction.scoring.sts import load as load_task
-from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan
+from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan, texts_of
 from workflow_scripts.extraction.weighting import count_documents, read_vocabulary
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 
@@ -86,16 +86,12 @@ def measure(timing: Timing) -> Iterator[Measured]:
         {"subset": "", "sentence1": one, "sentence2": two, "score": float(number % 6)}
         for number, (one, two) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))
     ]
-    task = load_task(
-        "wiki",
-        pa.Table.from_pylist(rows, schema=PAIRS),
-        {"datasets": ["wiki"], "max_tokens": 128},
-        by_group=False,
-    )
+    config = sts.Config(datasets=["wiki"], max_tokens=128)
+    task = sts.load("wiki", pa.Table.from_pylist(rows, schema=PAIRS), config)
     backbone, tokenizer = load_backbone(minilm()), load_tokenizer(minilm())
     vectors = EncoderVectors(backbone, tokenizer, None, None, "float32")
     vocabulary = read_vocabulary(tokenizer, ["the", "of", "a"], [".", ","])
-    text = vectors.tokens(task.texts, 128).filled
+    text = vectors.tokens(texts_of(task, by_group=False).distinct, 128).filled
     counts = count_documents(text, len(vocabulary.tokens))
     opened = Opened(vectors, vocabulary, counts, depth=backbone.config.num_hidden_layers)
     draw = np.random.default_rng(0).normal(size=(2000, backbone.config.hidden_size)).astype(np.float32)

@@ -23,6 +23,7 @@ from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import minilm
 from workflow_scripts.data.sources import load
 from workflow_scripts.evaluation import sts
+from workflow_scripts.evaluation.embeddings import SharedTexts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.provenance.closure import ROOT
@@ -58,7 +59,10 @@ def measure(timing: Timing) -> Iterator[Measured]:
     vectors_of = partial(encode, encoder, load_tokenizer(minilm()), max_tokens=MAX_TOKENS)
 
     def ours() -> dict[str, float]:
-        scores, _ = sts.evaluate(tables, vectors_of)
+        config = sts.Config(datasets=list(tables), max_tokens=MAX_TOKENS)
+        tasks = {name: sts.load(name, table, config) for name, table in tables.items()}
+        texts = SharedTexts(vectors_of, {name: task.columns for name, task in tasks.items()})
+        scores = [score for name, task in tasks.items() for score in task.score(*texts.of(name))]
         return {s.task: s.value for s in scores if (s.aggregation, s.metric) == ("all", "spearman")}
 
     ways = {

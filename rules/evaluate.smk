@@ -12,7 +12,7 @@ are written below <benchmarks>, like Snakemake's own.
 
 
 rule evaluate_sts:
-    """Correlation of cosines with human judgements: Spearman and Pearson, `all`, `wmean` and `mean`."""
+    """Correlation of cosines with human judgements, and geometry: alignment, uniformity, isotropy, modulus."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=EVALUATION.datasets("sts"),
@@ -34,33 +34,8 @@ rule evaluate_sts:
         command("evaluate_sts")
 
 
-rule evaluate_geometry:
-    """Alignment, uniformity, isotropy, modulus and mean cosine."""
-    input:
-        model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=EVALUATION.datasets("geometry"),
-        code=EVALUATION.code("jobs.evaluate_geometry"),
-    output:
-        scores="<results>/scores/geometry/{suite}/{run}/seed{seed}.parquet",
-    log:
-        "<logs>/evaluate_geometry/{suite}/{run}/seed{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluate_geometry/{suite}/{run}/seed{seed}.tsv"
-    resources:
-        gpu=EVALUATION.gpus("geometry"),
-        mem=REQUESTS.memory(8, "run"),
-        runtime=REQUESTS.minutes(60, "run"),
-    params:
-        **call(
-            EVALUATION.settings("geometry"),
-            EVALUATION.versions("jobs.evaluate_geometry"),
-        ),
-    shell:
-        command("evaluate_geometry")
-
-
 rule evaluate_suite:
-    """Suites of every kind that has an evaluator and no rule of its own: clustering, transfer."""
+    """Suites of every other kind that scores vectors: clustering, transfer, search."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda wildcards: EVALUATION.datasets(wildcards.kind)(wildcards),
@@ -72,7 +47,7 @@ rule evaluate_suite:
     benchmark:
         "<benchmarks>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        kind=one_of(evaluators()),
+        kind=one_of(kind for kind in evaluators() if kind != "sts"),
     resources:
         gpu=lambda wildcards: EVALUATION.gpus(wildcards.kind),
         mem=REQUESTS.memory(16, "run"),
@@ -81,29 +56,6 @@ rule evaluate_suite:
         **call(config_slice(config, suite="suites.{kind}.{suite}"), EVALUATION.suite_versions),
     shell:
         command("evaluate_suite")
-
-
-rule evaluate_search:
-    """Duplicate questions found by cosine, exactly and through an inverted file."""
-    input:
-        model="<results>/runs/{run}/seed{seed}/model/record.json",
-        datasets=EVALUATION.datasets("search"),
-        code=EVALUATION.code("jobs.evaluate_search"),
-    output:
-        scores="<results>/scores/search/{suite}/{run}/seed{seed}.parquet",
-        times="<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.times.parquet",
-    log:
-        "<logs>/evaluate_search/{suite}/{run}/seed{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluate_search/{suite}/{run}/seed{seed}.tsv"
-    resources:
-        gpu=EVALUATION.gpus("search"),
-        mem=REQUESTS.memory(12, "run"),
-        runtime=REQUESTS.minutes(60, "run"),
-    params:
-        **call(EVALUATION.settings("search"), EVALUATION.versions("jobs.evaluate_search")),
-    shell:
-        command("evaluate_search")
 
 
 rule evaluate_cost:

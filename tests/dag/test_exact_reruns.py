@@ -40,7 +40,7 @@ DRAWN = PLANE | DENSITY | CURVES | LAYERS | {"draw_figure:extraction_figure4": 1
 
 def evaluated(runs: int) -> dict[str, int]:
     """Jobs that score pairs and measure the space of so many runs and seeds."""
-    return {"evaluate_sts": runs, "evaluate_geometry": runs}
+    return {"evaluate_sts": runs}
 
 
 ALL_EVALUATED = evaluated(13) | SCORED
@@ -102,7 +102,8 @@ READERS: dict[str, dict[str, int]] = {
     "encoders.minilm.fetch.licence": NOTHING,
     "evaluation.on_gpu": NOTHING,
     "suites.sts.lee": {"evaluate_sts": 13} | SCORED | SCORED_AGAIN,
-    "suites.geometry.lee_space": {"evaluate_geometry": 13} | PLANE | TABLE | REPORT,
+    "suites.sts.lee.positives": {"evaluate_sts": 13} | SCORED,  # which the extraction study does not read
+    "suites.sts.lee.samples": {"evaluate_sts": 13} | SCORED,
     "encoders.minilm.fetch": {"fetch_encoder": 1, "pick_exemplars": 1} | EVERY_ENCODER | FROM_TEXT,
     "encoders.minilm_mlm.adapt.label": ADAPTED,
     "corpora.wiki_extract": FROM_CORPUS,
@@ -176,10 +177,8 @@ STRUCTURE = {  # keys that name other blocks, or the study: changing one asks fo
     "exemplars.wiki_extract_extractive.encoder",
     "exemplar_pools",
     "report.cosine_density.task",
-    "report.alignment_uniformity.suite",
-    "report.alignment_uniformity.task",
-    "suites.geometry.lee_space.positives.lee.dataset",
-    "suites.geometry.lee_space.samples.documents.dataset",
+    "suites.sts.lee.positives.lee_space.dataset",
+    "suites.sts.lee.samples.documents.dataset",
     "suites.sts.lee.datasets",
     "extraction.encoder",
     "extraction.bias_list",
@@ -291,7 +290,7 @@ OTHER_VALUES: dict[str, Any] = {
     "unseen": "zero",
     "text": "templated",
     "sources": None,
-    "on_gpu": ["sts", "geometry"],
+    "on_gpu": ["sts"],
 }
 
 
@@ -579,7 +578,6 @@ DOWNSTREAM = {
     "read_dataset": {
         "split_corpus",
         "evaluate_sts",
-        "evaluate_geometry",
         "count_tokens",
         "average_tokens",
         "fit_wikitext",
@@ -606,8 +604,7 @@ DOWNSTREAM = {
     "continue_mlm": {"pool_encoder", "train_encoder"},
     "pool_encoder": {*evaluated(1)},
     "train_encoder": {*evaluated(1), *CURVES, *LAYERS},
-    "evaluate_sts": {"make_table", "judge_claims", *DENSITY},
-    "evaluate_geometry": {"make_table", "judge_claims", *PLANE},
+    "evaluate_sts": {"make_table", "judge_claims", *DENSITY, *PLANE},
     "make_table": {"judge_claims", *PLANE, "write_report"},
     "judge_claims": {"write_report"},
 } | {figure: {"write_report"} for figure in DRAWN}
@@ -621,7 +618,7 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "models.readouts.pooling": set(POOLED | PLAIN),
     "data.readers.lee": set(JUDGEMENTS | SCORED_AGAIN),
     "data.readers.wikipedia_xml": set(TEXT | FROM_TEXT),
-    "extraction.scoring.sts": set(SCORED_AGAIN),
+    "evaluation.sts": {"evaluate_sts", *SCORED, *SCORED_AGAIN},
     "figures.layer_lines": {"draw_figure:extraction_figure4", "write_report"},
 } | {
     f"figures.{drawn.partition(':')[2]}": {drawn, "write_report"}

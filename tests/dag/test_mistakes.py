@@ -316,11 +316,11 @@ MISTAKES = {
     ),
     "a GPU for what is measured on processors": (
         put("evaluation/on_gpu", ["cost"]),
-        "evaluation.on_gpu.0: 'cost' is none of clustering, geometry, mteb, search, sts, transfer, extraction.",
+        "evaluation.on_gpu.0: 'cost' is none of clustering, mteb, search, sts, transfer, extraction.",
     ),
     "a GPU for a kind of suites that there is not": (
         put("evaluation/on_gpu", ["tranfer"]),
-        "evaluation.on_gpu.0: 'tranfer' is none of clustering, geometry, mteb, search, sts, transfer, extraction. Did you "
+        "evaluation.on_gpu.0: 'tranfer' is none of clustering, mteb, search, sts, transfer, extraction. Did you "
         "mean transfer?",
     ),
     "GPUs for evaluations in words": (
@@ -545,8 +545,8 @@ MISTAKES = {
         'columns.5 (wrong).aggregation: suite lee has no "al" of spearman. Known: "all", "mean"',
     ),
     "a metric of another measure": (
-        column(suite="lee_space", aggregation="", metric="isoscore"),
-        "suite lee_space writes no isoscore of lee. Known: alignment, uniformity.",
+        column(task="lee_space", aggregation="", metric="isoscore"),
+        "suite lee writes no isoscore of lee_space. Known: alignment, uniformity.",
     ),
     "a suite that the grid does not ask for": (
         column(suite="sts"),
@@ -647,21 +647,17 @@ MISTAKES = {
         both(run("simcse"), training_of("simcse", max_steps=3)),
         "two runs are named simcse.minilm_mlm.wiki_extract.wrong. Give one of them a tag.",
     ),
-    "a plane of a suite that is not there": (
-        put("report/alignment_uniformity/suite", "lee_spaces"),
-        "report.alignment_uniformity.suite: lee_spaces is not defined. Did you mean lee_space?",
-    ),
     "a plane of a task without positive pairs": (
-        put("report/alignment_uniformity/task", "documents"),
-        "report.alignment_uniformity.task: documents is not defined. Known: lee.",
+        put("grid/alignment_uniformity/task", "documents"),
+        "alignment_uniformity.task: documents is not defined. Known: lee_space.",
     ),
     "positive pairs above every score": (
-        put("suites/geometry/lee_space/positives/lee/threshold", 4),
-        "suites.geometry.lee_space.positives.lee.threshold: at_least 4; scores of lee reach from 0 to 1. Choose one",
+        put("suites/sts/lee/positives/lee_space/threshold", 4),
+        "suites.sts.lee.positives.lee_space.threshold: at_least 4; scores of lee reach from 0 to 1. Choose one",
     ),
     "positive pairs above the highest score": (
         put(
-            "suites/geometry/lee_space/positives/lee",
+            "suites/sts/lee/positives/lee_space",
             {
                 "dataset": "lee",
                 "comparison": "above",
@@ -669,7 +665,7 @@ MISTAKES = {
                 "normalise": True,
             },
         ),
-        "suites.geometry.lee_space.positives.lee.threshold: above 1; scores of lee reach from 0 to 1. Choose one",
+        "suites.sts.lee.positives.lee_space.threshold: above 1; scores of lee reach from 0 to 1. Choose one",
     ),
     "densities of a task that is not there": (
         put("report/cosine_density/task", "leee"),
@@ -801,12 +797,12 @@ MISTAKES = {
         "development.dataset: mr has the form labelled; pairs are read there. Name another.",
     ),
     "an alignment of sentences": (
-        put("suites/geometry/lee_space/positives/lee/dataset", "wiki_extract"),
-        "suites.geometry.lee_space.positives.lee.dataset: wiki_extract has the form sentences; pairs are read there.",
+        put("suites/sts/lee/positives/lee_space/dataset", "wiki_extract"),
+        "suites.sts.lee.positives.lee_space.dataset: wiki_extract has the form sentences; pairs are read there.",
     ),
     "an isotropy of texts with classes": (
-        put("suites/geometry/lee_space/samples/documents/dataset", "mr"),
-        "suites.geometry.lee_space.samples.documents.dataset: mr has the form labelled; sentences or pairs are read",
+        put("suites/sts/lee/samples/documents/dataset", "mr"),
+        "suites.sts.lee.samples.documents.dataset: mr has the form labelled; sentences or pairs are read",
     ),
     "an energy of texts with classes": (
         put("suites/attention/attention/energy/dataset", "mr"),
@@ -1052,7 +1048,7 @@ MINE = SIMCSE | {"encoder": "mine"}
 OF_A_FOLDER = {
     "a suite of longer sentences than an encoder takes": (
         MPNET | {"max_position_embeddings": 130},
-        both(put("suites/geometry/lee_space/max_tokens", 128), run("frozen_cls", encoder="mine", corpus=None)),
+        run("frozen_cls", encoder="mine", corpus=None),
         "experiments/demo.yaml: suites.sts.lee.max_tokens: 256; mine takes 128. Lower it.",
     ),
     "an extraction study of longer sentences than its encoder takes": (
@@ -1413,7 +1409,7 @@ ARGUMENTS = {
     "results/demo/tables/dem.parquet": "makes it. Did you mean results/demo/tables/demo.parquet?",
     "README.md": "ConfigError: README.md: no rule makes it.",
     SCORES_OF.format("leee", 0): "frozen_cls.minilm_mlm/seed0.parquet: no rule makes it.",
-    SCORES_OF.format("lee_space", 1): "seed1.parquet: lee_space is no suite of sts. Known: ",
+    SCORES_OF.format("cost", 1): "seed1.parquet: cost is no suite of sts. Known: ",
     "results/demo/figures/demo/attention_maps.svg": "attention_maps.svg: no rule makes it.",
 }
 

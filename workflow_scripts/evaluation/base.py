@@ -1,18 +1,41 @@
-"""The contract of an evaluator: a file of this folder that rule evaluate_suite runs for the suites of its name.
+"""The contract of an evaluator: a file of this folder with ``Config`` and ``load``, which scores vectors of texts.
 
 A suite is a block of settings below ``suites.<kind>`` in the configuration, and ``<kind>.py`` evaluates it. Kinds
-whose jobs read or write more than datasets and scores (``sts``, ``geometry``, ``search``, ``cost``, ``attention``,
-``mteb``) have rules of their own, and their settings are no ``SuiteConfig``.
+whose jobs need more than vectors (``cost``, ``attention``, ``mteb``) have rules of their own, and their settings are
+no ``SuiteConfig``. The study of vectors without training scores its own vectors with the same tasks.
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from workflow_scripts.evaluation.embeddings import Encode
-from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.columns.scores import SIMILARITIES
+from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.settings.suites import SuiteConfig
+
+
+def _no_pairs(*_: Any) -> pa.Table:
+    return SIMILARITIES.empty_table()
+
+
+class Task(NamedTuple):
+    """One task: its texts, and what their vectors are scored with."""
+
+    columns: Sequence[Sequence[str]]
+    """Texts column by column, as often as they occur; each distinct one is encoded once."""
+    score: Callable[..., list[Score]]
+    """From the vectors (N, D) of each column, which are not to be changed, to finite numbers, the same to the bit for
+    the same vectors; ``evaluation.scores.gap`` for what cannot be scored."""
+    pairs: Callable[..., pa.Table] = _no_pairs
+    """From the same to columns of ``columns.scores.SIMILARITIES``, of scored pairs."""
+    groups: Sequence[str] | None = None
+    """The group (subset) of every row of the columns; None where there are none."""
+
+
+def not_scored(task: str, reason: str) -> Task:
+    """A task that asks for nothing, and is a gap."""
+    return Task([], lambda: [gap(task, reason)])
 
 
 class Evaluator(Protocol):
@@ -22,16 +45,14 @@ class Evaluator(Protocol):
     def Config(self) -> type[SuiteConfig]:  # noqa: N802
         """The class of its settings, which is in ``settings/suites`` and names the form of the datasets."""
 
-    def evaluate(self, datasets: Mapping[str, pa.Table], encode: Encode, config: Any) -> list[Score]:
-        """Score an encoder; a job hands over its tasks one by one (``evaluation.task_by_task``).
+    def load(self, task: str, table: pa.Table, config: Any) -> Task:
+        """One task of a suite.
 
         Args:
-            datasets: Task name to a table with the columns of that form; none is empty.
-            encode: Texts to vectors (N, D), not normalised and not to be changed; a text that was asked for before
-                costs nothing. What a task asks for first, all of it at once, is shared with other tasks.
-            config: Of the suite, without what is about other tasks (``SuiteConfig.of_task``).
+            task: Its name, one of ``config.tasks``.
+            table: Its dataset; not empty.
+            config: Of the suite; what is about other tasks is not to be looked at (``SuiteConfig.of_task``).
 
-        Returns:
-            Finite numbers, the same to the bit for the same vectors; ``evaluation.scores.gap`` for a task
-            that cannot be scored.
+        Raises:
+            DataError: if the dataset cannot be scored at all; other tasks are.
         """

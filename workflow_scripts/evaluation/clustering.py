@@ -17,17 +17,15 @@ vectors (384 wide), with ten starts per seed, three seeds, on one core:
     googlets            152    4824 |  4914    71.7 | 71.8    12.4 |  3.6
 
 They agree within the spread over seeds, but with many classes faiss stops at a worse optimum than a single start of
-scikit-learn (4848, in 1.3 s), so that its speed is no advantage; parallel ``jobs`` are.
+scikit-learn (4848, in 1.3 s), so that its speed is no advantage.
 
 Shape suffixes: N texts, D width, C clusters or classes.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
@@ -35,37 +33,31 @@ from sklearn.metrics import normalized_mutual_info_score, v_measure_score
 from threadpoolctl import threadpool_limits
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
-from workflow_scripts.evaluation.scores import Score, gap
-from workflow_scripts.settings.suites.clustering import Config
+from workflow_scripts.evaluation.base import Task
+from workflow_scripts.evaluation.embeddings import Vectors
+from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.settings.suites.clustering import Config as Config
 
 Labels = NDArray[np.intp]
 METRICS = ("accuracy", "nmi", "v_measure")
 
 
-def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config, jobs: int = 1) -> list[Score]:
-    """Score an encoder on every task from one forward pass over their distinct texts.
+def load(task: str, table: pa.Table, config: Config) -> Task:
+    """Texts and their classes; mean and sd of each metric over the seeds, ``n`` counts texts.
 
-    Args:
-        datasets: Task name to a table with the columns of ``columns.corpora.LABELLED``; an empty one is a gap.
-        encode: Texts to vectors.
-        config: Seeds and starts.
-        jobs: Number of processes over the seeds; the scores do not depend on it.
-
-    Returns:
-        Mean and sd of each metric per task; ``n`` counts texts.
+    Raises:
+        DataError: if every clustering would be perfect: of one class, or of a class for each text.
     """
-    datasets = {task: drawn(table, config.max_texts) for task, table in datasets.items()}
-    embeddings = embed(encode, *(table["text1"].to_pylist() for table in datasets.values()))
-    scores = []
-    for task, table in datasets.items():
-        if not len(table):
-            scores.append(gap(task, "no source of the dataset is available"))
-            continue
-        classes_N = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
-        vectors_ND = embeddings[table["text1"].to_pylist()]
-        scores += summaries(task, agreements(vectors_ND, classes_N, config, jobs), len(table))
-    return scores
+    table = drawn(table, config.max_texts)
+    classes, classes_N = np.unique(table["label"].to_pylist(), return_inverse=True)
+    if len(classes) in (1, len(table)):
+        raise DataError(f"{len(table)} texts of {len(classes)} classes. Check the column of labels.")
+
+    def score(vectors_ND: Vectors) -> list[Score]:
+        clusterings = (cluster(vectors_ND, len(classes), seed, config.n_init) for seed in range(config.seeds))
+        return summaries(task, [agreement(classes_N, clusters_N) for clusters_N in clusterings], len(table))
+
+    return Task([table["text1"].to_pylist()], score)
 
 
 def drawn(table: pa.Table, max_texts: int | None) -> pa.Table:
@@ -73,23 +65,6 @@ def drawn(table: pa.Table, max_texts: int | None) -> pa.Table:
     if max_texts is None or len(table) <= max_texts:
         return table
     return table.take(np.sort(np.random.default_rng(0).permutation(len(table))[:max_texts]))
-
-
-def agreements(
-    vectors_ND: Vectors, classes_N: Labels, config: Config, jobs: int = 1
-) -> list[dict[str, float]]:
-    """The metrics of k-means under each seed, in order of the seeds.
-
-    Raises:
-        DataError: if every clustering would be perfect: of one class, or of a class for each text.
-    """
-    count = len(np.unique(classes_N))
-    if count in (1, len(classes_N)):
-        raise DataError(f"{len(classes_N)} texts of {count} classes. Check the column of labels.")
-    clusterings = Parallel(n_jobs=jobs)(
-        delayed(cluster)(vectors_ND, count, seed, config.n_init) for seed in range(config.seeds)
-    )
-    return [agreement(classes_N, clusters_N) for clusters_N in clusterings]
 
 
 def cluster(vectors_ND: Vectors, count: int, seed: int, n_init: int) -> Labels:

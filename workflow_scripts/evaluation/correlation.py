@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_scripts.evaluation.embeddings import Vectors
-
+Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]
 
 

@@ -15,17 +15,16 @@ Shape suffixes: N sentences, P pairs, D width, B rows of a block.
 """
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from workflow_scripts.evaluation.embeddings import Encode, Vectors, embed
-from workflow_scripts.evaluation.scores import Score, gap
-from workflow_scripts.settings.suites.geometry import Config as Config
-from workflow_scripts.settings.suites.geometry import Positives as Positives
-from workflow_scripts.settings.suites.geometry import Sample
+from workflow_scripts.evaluation.base import Task, not_scored
+from workflow_scripts.evaluation.embeddings import Vectors, distinct
+from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.settings.suites.sts import Measure, Positives, Sample
 
 Floats = NDArray[np.float64]
 
@@ -38,57 +37,48 @@ _COMPARISONS: dict[str, Callable[[Floats, float], NDArray[np.bool_]]] = {
 }
 
 
-def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config) -> list[Score]:
-    """Measure one encoder; a measure whose dataset is not in ``datasets`` is a gap.
-
-    Args:
-        datasets: Name to a table with the columns of ``columns.corpora.PAIRS`` or ``columns.corpora.SENTENCES``.
-        encode: Sentences to vectors.
-        config: What to measure.
-    """
-    scores: list[Score] = []
-    for name, measure in config.measures.items():
-        if measure.dataset not in datasets:
-            scores.append(gap(name, f"dataset {measure.dataset} is not there"))
-        elif isinstance(measure, Positives):
-            scores += _align_and_spread(name, measure, datasets[measure.dataset], encode)
-        else:
-            scores += _measure_sample(name, measure, datasets[measure.dataset], encode)
-    return scores
+def load(task: str, table: pa.Table, measure: Measure) -> Task:
+    """The sentences of pairs (``columns.corpora.PAIRS``), or a sample of any text; what is measured of them."""
+    if isinstance(measure, Positives):
+        return _pairs(task, table, measure)
+    return _sample(task, table, measure)
 
 
-def _align_and_spread(name: str, positives: Positives, table: pa.Table, encode: Encode) -> list[Score]:
-    texts = [table[side].to_pylist() for side in ("sentence1", "sentence2")]
-    embeddings = embed(encode, *texts)
-    left, right = (embeddings[side].astype(np.float64) for side in texts)
-    if positives.normalise:
-        left, right = _normalised(left), _normalised(right)
+def _pairs(task: str, table: pa.Table, positives: Positives) -> Task:
     chosen = _COMPARISONS[positives.comparison](table["score"].to_numpy(), positives.threshold)
     note = positives.describe()
     if not chosen.any():
-        return [gap(name, f"no pair of {note}")]
-    everything = np.concatenate([left, right])
-    return [
-        Score(name, "", "alignment", alignment(left[chosen], right[chosen]), int(chosen.sum()), note),
-        Score(name, "", "uniformity", uniformity(everything), len(everything), note),
-    ]
+        return not_scored(task, f"no pair of {note}")
 
-
-def _measure_sample(name: str, sample: Sample, table: pa.Table, encode: Encode) -> list[Score]:
-    columns = [column for column in ("sentence", "sentence1", "sentence2") if column in table.column_names]
-    distinct = dict.fromkeys(text for column in columns for text in table[column].to_pylist())
-    texts = [text for text in distinct if len(text) >= sample.min_characters][: sample.max_sentences]
-    if len(texts) < 2:
+    def score(*sides_PD: Vectors) -> list[Score]:
+        left, right = (side_PD.astype(np.float64) for side_PD in sides_PD)
+        if positives.normalise:
+            left, right = _normalised(left), _normalised(right)
+        everything = np.concatenate([left, right])
         return [
-            gap(
-                name,
-                f"{sample.dataset}: {len(texts)} sentences of {sample.min_characters} characters or more",
-            )
+            Score(task, "", "alignment", alignment(left[chosen], right[chosen]), int(chosen.sum()), note),
+            Score(task, "", "uniformity", uniformity(everything), len(everything), note),
         ]
-    vectors = embed(encode, texts)[texts]
+
+    return Task([table[side].to_pylist() for side in ("sentence1", "sentence2")], score)
+
+
+def _sample(task: str, table: pa.Table, sample: Sample) -> Task:
+    columns = [column for column in ("sentence", "sentence1", "sentence2") if column in table.column_names]
+    every = distinct([table[column].to_pylist() for column in columns])
+    texts = [text for text in every if len(text) >= sample.min_characters][: sample.max_sentences]
+    if len(texts) < 2:
+        found = f"{len(texts)} sentences of {sample.min_characters} characters or more"
+        return not_scored(task, f"{sample.dataset}: {found}")
     measures = {"isoscore": isoscore, "mean_modulus": mean_modulus, "mean_cosine": mean_cosine}
-    values = {metric: measure(vectors) for metric, measure in measures.items()}
-    return [Score(name, "", metric, value, len(texts), sample.dataset) for metric, value in values.items()]
+
+    def score(vectors_ND: Vectors) -> list[Score]:
+        values = {metric: measure(vectors_ND) for metric, measure in measures.items()}
+        return [
+            Score(task, "", metric, value, len(texts), sample.dataset) for metric, value in values.items()
+        ]
+
+    return Task([texts], score)
 
 
 def alignment(left_PD: Vectors | Floats, right_PD: Vectors | Floats) -> float:

@@ -7,43 +7,36 @@ and never relevant; queries without a relevant text are ignored. A search reques
 that are not the query itself.
 
 The setting is that of LayerAttPooler (Table 3), which refers to the search script of BERT-whitening-pytorch. The
-script reads the first 100,000 pairs of Quora's file (0.25 GB of vectors 768 wide), searches each question1 among all
-question2 in an inverted file with 1,024 lists, of which it probes 5, and times one batch of all queries. This module
-departs from the script in three points: questions are identified by text rather than id, pairs count in either order,
-and a query is not among its own hits.
+script reads the first 100,000 pairs of Quora's file (0.25 GB of vectors 768 wide) and searches each question1 among all
+question2 in an inverted file with 1,024 lists, of which it probes 5. This module departs from the script in four
+points: every text is searched, questions are identified by text rather than id, pairs count in either order, and a
+query is not among its own hits.
 
-FAISS uses one thread, so that a time is the work of one query, and no rank depends on how a machine divides the work.
 With ``readout``, the encoder is used with this readout only, as in LayerAttPooler, without what was trained on top of
-it. ``flat`` is exact; ``ivf`` is the inverted file, which is built only if the corpus has 39 texts per list, as
-FAISS requires.
+it. Every search is exact: what an approximate index loses or saves is a property of the index, not of the encoder.
 
 Shape suffixes: Q queries, K hits, N corpus texts, D width.
 """
 
-import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import faiss
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from workflow_scripts.evaluation.embeddings import Embeddings, Encode, Vectors, embed
-from workflow_scripts.evaluation.scores import Score, gap
+from workflow_scripts.evaluation.base import Task, not_scored
+from workflow_scripts.evaluation.embeddings import Vectors
+from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.settings.suites.search import Config as Config
 
 HITS = 10
-TEXTS_PER_LIST = 39
-"""FAISS warns below this number of training points per list (``ClusteringParameters.min_points_per_centroid``)."""
-
-_FLOAT_BYTES, _ID_BYTES = 4, 8
-_TRAINING_SEED = 0
 
 
-class Task(NamedTuple):
+class Questions(NamedTuple):
     """Queries, the corpus that is searched, and the relevant texts."""
 
     queries: list[str]
@@ -55,40 +48,22 @@ class Task(NamedTuple):
     """For each query, its own position in the corpus; -1 if it is not in the corpus."""
 
 
-def evaluate(
-    datasets: Mapping[str, pa.Table], encode: Encode, config: Config
-) -> tuple[list[Score], list[Score]]:
-    """Score an encoder on every task from one forward pass over their distinct questions.
+def load(task: str, table: pa.Table, config: Config) -> Task:
+    """Queries and the corpus that is searched; ``mrr@10``, ``recall@1`` and ``recall@10``, ``n`` counts queries."""
+    asked = questions_of(table, config.corpus, config.max_pairs)
+    if not asked.queries:
+        return not_scored(task, "no pair is marked as duplicates")
 
-    Args:
-        datasets: Task name to a table with the columns of ``columns.corpora.LABELLED``; an empty one is a gap.
-        encode: Texts to vectors.
-        config: What is searched, and how.
+    def score(queries_QD: Vectors, corpus_ND: Vectors) -> list[Score]:
+        hits_QK = nearest(queries_QD, corpus_ND, HITS + 1)
+        values = quality(without_own(hits_QK, asked.own), asked.relevant)
+        return [Score(task, "", metric, value, len(asked.queries)) for metric, value in values.items()]
 
-    Returns:
-        Scores that are the same on every run, per index (``flat``, ``ivf``) as aggregation: ``mrr@10``,
-        ``recall@1``, ``recall@10`` with ``n`` queries, and ``index_bytes`` with ``n`` texts. And times, which
-        are not: ``retrieval_ms``, the mean over queries. An index that cannot be made is a gap in both.
-    """
-    tasks = {name: pairs_to_task(table, config.corpus, config.max_pairs) for name, table in datasets.items()}
-    embeddings = embed(encode, *(texts for task in tasks.values() for texts in (task.queries, task.corpus)))
-    scores: list[Score] = []
-    times: list[Score] = []
-    for name, task in tasks.items():
-        if not task.queries:
-            missing = gap(name, "no duplicates: no source of the dataset is available")
-            scores.append(missing)
-            times.append(missing)
-            continue
-        for kind in ("flat", "ivf"):
-            found, taken = _search(name, kind, task, embeddings, config)
-            scores += found
-            times += taken
-    return scores, times
+    return Task([asked.queries, asked.corpus], score)
 
 
-def pairs_to_task(pairs: pa.Table, corpus: Literal["question2", "all"], max_pairs: int | None) -> Task:
-    """Make a search task from labelled pairs, with texts in order of first appearance.
+def questions_of(pairs: pa.Table, corpus: Literal["question2", "all"], max_pairs: int | None) -> Questions:
+    """What labelled pairs ask, with texts in order of first appearance.
 
     Args:
         pairs: Columns of ``columns.corpora.LABELLED``; label ``1`` marks a duplicate.
@@ -110,74 +85,25 @@ def pairs_to_task(pairs: pa.Table, corpus: Literal["question2", "all"], max_pair
         for query in queries
     }
     kept = [query for query in queries if wanted[query]]
-    return Task(kept, texts, [wanted[query] for query in kept], [place.get(query, -1) for query in kept])
+    return Questions(kept, texts, [wanted[query] for query in kept], [place.get(query, -1) for query in kept])
 
 
-def _search(
-    name: str, kind: Literal["flat", "ivf"], task: Task, embeddings: Embeddings, config: Config
-) -> tuple[list[Score], list[Score]]:
-    needed = TEXTS_PER_LIST * config.nlist
-    if kind == "ivf" and len(task.corpus) < needed:
-        reason = f"{len(task.corpus)} texts; {config.nlist} lists of FAISS need {needed}"
-        missing = Score(name, kind, "", None, 0, reason)
-        return [missing], [missing]
-    queries_QD, corpus_ND = (unit_length(embeddings[texts]) for texts in (task.queries, task.corpus))
-    with _one_thread():
-        index = (
-            flat_index(corpus_ND) if kind == "flat" else inverted_file(corpus_ND, config.nlist, config.nprobe)
-        )
-        index.search(queries_QD[:HITS], HITS + 1)  # warm-up: the first search of a process also loads code
-        start = time.perf_counter()
-        _, hits_QK = index.search(queries_QD, HITS + 1)
-        milliseconds = (time.perf_counter() - start) * 1000
-    count = len(task.queries)
-    values = quality(without_own(hits_QK, task.own), task.relevant)
-    scores = [Score(name, kind, metric, value, count) for metric, value in values.items()]
-    scores.append(Score(name, kind, "index_bytes", float(index_bytes(index)), len(task.corpus)))
-    return scores, [Score(name, kind, "retrieval_ms", milliseconds / count, count)]
+def nearest(queries_QD: Vectors, corpus_ND: Vectors, hits: int) -> NDArray[np.int64]:
+    """Places of the texts with the largest cosines, best first, shape (Q, K); -1 where there are no more texts.
+
+    A zero vector has the cosine 0 with all.
+    """
+    index = faiss.IndexFlatIP(corpus_ND.shape[1])
+    index.add(_unit_length(corpus_ND))
+    with threadpool_limits(limits=1, user_api="openmp"):  # no rank depends on how a machine divides the work
+        places_QK: NDArray[np.int64] = index.search(_unit_length(queries_QD), hits)[1]
+    return places_QK
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)
-
-
-def unit_length(vectors_ND: Vectors) -> Vectors:
-    """Scale every vector to length 1, so that inner products are cosines; a zero vector stays zero."""
-    scaled_ND = np.ascontiguousarray(vectors_ND, dtype=np.float32)
+def _unit_length(vectors_ND: Vectors) -> Vectors:
+    scaled_ND = np.array(vectors_ND, dtype=np.float32, order="C")
     faiss.normalize_L2(scaled_ND)
     return scaled_ND
-
-
-def flat_index(corpus_ND: Vectors) -> faiss.Index:
-    """An exact index for inner products."""
-    index = faiss.IndexFlatIP(corpus_ND.shape[1])
-    index.add(corpus_ND)
-    return index
-
-
-def inverted_file(corpus_ND: Vectors, nlist: int, nprobe: int) -> faiss.Index:
-    """An inverted file for inner products, whose lists are trained on the corpus itself."""
-    width = corpus_ND.shape[1]
-    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, nlist, faiss.METRIC_INNER_PRODUCT)
-    index.cp.seed = _TRAINING_SEED
-    index.train(corpus_ND)
-    index.add(corpus_ND)
-    index.nprobe = nprobe
-    return index
-
-
-def index_bytes(index: faiss.Index) -> int:
-    """Memory used by the vectors of an index, and by the ids and list centres of an inverted file."""
-    vector = index.d * _FLOAT_BYTES
-    if isinstance(index, faiss.IndexIVFFlat):
-        return int(index.ntotal * (vector + _ID_BYTES) + index.nlist * vector)
-    return int(index.ntotal * vector)
 
 
 def without_own(hits_QK: NDArray[np.int64], own: Sequence[int]) -> list[list[int]]:

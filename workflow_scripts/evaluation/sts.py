@@ -6,7 +6,6 @@ their average weighted by the number of pairs.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -14,53 +13,45 @@ from numpy.typing import NDArray
 
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.correlation import cosine, pearson, ranks
-from workflow_scripts.evaluation.embeddings import Embeddings, Encode, embed
+from workflow_scripts.evaluation import geometry
+from workflow_scripts.evaluation.base import Task
+from workflow_scripts.evaluation.correlation import Vectors, cosine, pearson, ranks
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.evaluation.senteval_text import as_fed
+from workflow_scripts.settings.suites.sts import Config as Config
+
+SIDES = ("sentence1", "sentence2")
 
 
-def in_text(task: str, table: pa.Table, text: str) -> pa.Table:
-    """A task's pairs with their sentences as ``Config.text`` says; SentEval lower-cases all sets but SICK."""
-    if text == "release":
+def load(task: str, table: pa.Table, config: Config) -> Task:
+    """Both sides of scored pairs, or the sentences whose geometry is measured."""
+    table = in_text(config.tasks[task], table, config.text)
+    if task in config.measures:
+        return geometry.load(task, table, config.measures[task])
+    judged = Judged(task, table["subset"].to_numpy(), table["score"].to_numpy())
+
+    def score(left_PD: Vectors, right_PD: Vectors) -> list[Score]:
+        return judged.scores(cosine(left_PD, right_PD))
+
+    def pairs(left_PD: Vectors, right_PD: Vectors) -> pa.Table:
+        similarity = pa.array(cosine(left_PD, right_PD))
+        columns = [pa.array([task] * len(table)), table["subset"], table["score"], similarity]
+        return pa.table(columns, schema=SIMILARITIES)
+
+    groups = [subset or "" for subset in table["subset"].to_pylist()]
+    return Task([table[side].to_pylist() for side in SIDES], score, pairs, groups)
+
+
+def in_text(dataset: str, table: pa.Table, text: str) -> pa.Table:
+    """Pairs with their sentences as ``Config.text`` says; SentEval lower-cases all sets but SICK."""
+    if text == "release" or SIDES[0] not in table.column_names:
         return table
-    lower = not task.startswith("sick")
-    for side in ("sentence1", "sentence2"):
+    lower = not dataset.startswith("sick")
+    for side in SIDES:
         sentences = [as_fed(sentence, lower=lower) for sentence in table[side].to_pylist()]
-        table = table.set_column(
-            table.schema.get_field_index(side), table.schema.field(side), pa.array(sentences)
-        )
+        place = table.schema.get_field_index(side)
+        table = table.set_column(place, table.schema.field(side), pa.array(sentences))
     return table
-
-
-def evaluate(datasets: Mapping[str, pa.Table], encode: Encode) -> tuple[list[Score], pa.Table]:
-    """Score an encoder on every task from one forward pass over their unique sentences.
-
-    Args:
-        datasets: Task name to a table with the columns of ``columns.corpora.PAIRS``.
-        encode: Sentences to vectors.
-
-    Returns:
-        The scores, and the cosine and judgement of every pair (``columns.scores.SIMILARITIES``).
-    """
-    columns = [table[side].to_pylist() for table in datasets.values() for side in ("sentence1", "sentence2")]
-    embeddings = embed(encode, *columns)
-    parts = [_similarities(task, table, embeddings) for task, table in datasets.items()]
-    pairs = pa.concat_tables([SIMILARITIES.empty_table(), *parts])
-    return list(chain.from_iterable(correlations(pairs, task) for task in datasets)), pairs
-
-
-def _similarities(task: str, table: pa.Table, embeddings: Embeddings) -> pa.Table:
-    left, right = (embeddings[table[side].to_pylist()] for side in ("sentence1", "sentence2"))
-    columns = [pa.array([task] * len(table)), table["subset"], table["score"], pa.array(cosine(left, right))]
-    return pa.table(columns, schema=SIMILARITIES)
-
-
-def correlations(pairs: pa.Table, task: str) -> list[Score]:
-    """What ``Judged`` scores of one task, whose pairs have the columns of ``columns.scores.SIMILARITIES``."""
-    rows = pairs.filter(pa.compute.equal(pairs["task"], task))
-    subset, gold, predicted = (rows[name].to_numpy() for name in ("subset", "gold", "cosine"))
-    return Judged(task, subset, gold).scores(predicted)
 
 
 class Judged:

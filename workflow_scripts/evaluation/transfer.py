@@ -29,7 +29,6 @@ Shape suffixes: N rows, D features, C classes, P problems, S penalties.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -41,10 +40,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import logistic, senteval_classifier
+from workflow_scripts.evaluation.base import Task, not_scored
 from workflow_scripts.evaluation.correlation import pearson, spearman
-from workflow_scripts.evaluation.embeddings import Encode, embed
-from workflow_scripts.evaluation.scores import Score, gap
-from workflow_scripts.settings.suites.transfer import Config
+from workflow_scripts.evaluation.scores import Score
+from workflow_scripts.settings.suites.transfer import Config as Config
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
@@ -67,48 +66,52 @@ Fit = Callable[[Features, Integers, Sequence[Problem]], list[torch.Tensor]]
 """From features, labels and problems to weights of shape (S, C, D + 1) per problem, with the constant's last."""
 
 
-def evaluate(datasets: Mapping[str, pa.Table], encode: Encode, config: Config) -> list[Score]:
-    """Score an encoder on every task.
+def load(task: str, table: pa.Table, config: Config) -> Task:
+    """One or both texts of every row.
 
-    Args:
-        datasets: Task name to a table with the columns of ``columns.corpora.LABELLED``.
-        encode: Sentences to vectors.
-        config: Tasks and protocol.
+    Scored by ``accuracy`` (and ``f1`` for two-class pairs), or ``spearman`` and ``pearson`` for a graded task, and by
+    the score on the rows that chose the penalty (``dev_accuracy``, ``dev_pearson``).
 
-    Returns:
-        For each task, ``accuracy`` (and ``f1`` for two-class pairs), or ``spearman`` and ``pearson`` for a graded
-        task, and the score on the rows that chose the penalty (``dev_accuracy``, ``dev_pearson``).
+    Raises:
+        DataError: if a score is no number, or there are too few rows of a class for the folds.
     """
-    tasks = (_evaluate_task(config, task, table, encode) for task, table in datasets.items())
-    return list(chain.from_iterable(tasks))
-
-
-def _evaluate_task(config: Config, task: str, table: pa.Table, encode: Encode) -> list[Score]:
     graded = task in config.graded
-    scores = _scores_of(task, table) if graded else None
-    order = _senteval_order(table, scores)
+    grades = _grades(task, table) if graded else None
+    order = _senteval_order(table, grades)
     table = table.take(order)
     split = np.array(table["split"].to_pylist())
     rows = {name: np.flatnonzero(split == name) for name in dict.fromkeys(split.tolist())}
     if set(rows) not in ({""}, {"train", "test"}, {"train", "dev", "test"}):
-        return [gap(task, f"splits {sorted(rows)}; known: none; train, test; train, dev, test")]
+        return not_scored(task, f"splits {sorted(rows)}; known: none; train, test; train, dev, test")
     if graded and "dev" not in rows:
-        return [gap(task, "a graded task needs a dev split")]
-    features = _features(table, encode)
-    if config.standardise:
-        features = _standardised(features, np.flatnonzero(split != "test"))
-    if scores is not None:
-        return _graded(config, task, features, scores[order], rows)
+        return not_scored(task, "a graded task needs a dev split")
+    labels = None if graded else _classes(config, task, table)
+    sides = ["text1"] if table["text2"].null_count else ["text1", "text2"]
+
+    def score(*sides_ND: Features) -> list[Score]:
+        features = _features(*sides_ND)
+        if config.standardise:
+            features = _standardised(features, np.flatnonzero(split != "test"))
+        if grades is not None:
+            return _graded(config, task, features, grades[order], rows)
+        assert labels is not None
+        if "" in rows:
+            return _nested(config, task, features, labels)
+        two_class_pairs = labels.max() == 1 and len(sides) == 2
+        return _tested(config, task, features, labels, rows, with_f1=two_class_pairs)
+
+    return Task([table[side].to_pylist() for side in sides], score)
+
+
+def _classes(config: Config, task: str, table: pa.Table) -> Integers:
+    """Numbers of the classes of all rows."""
     classes, labels = np.unique(np.array(table["label"].to_pylist()), return_inverse=True)
     most = int(np.bincount(labels).max())
     if len(classes) == 1 or most < config.folds:
         found = f"{len(labels)} rows of {len(classes)} classes, the largest of {most}"
         need = f"{config.folds} folds need two classes and as many rows of one"
         raise DataError(f"{task}: {found}; {need}. Check the column of labels.")
-    if "" in rows:
-        return _nested(config, task, features, labels)
-    two_class_pairs = len(classes) == 2 and table["text2"].null_count == 0
-    return _tested(config, task, features, labels, rows, with_f1=two_class_pairs)
+    return labels
 
 
 def _senteval_order(table: pa.Table, scores_N: Floats | None) -> list[int]:
@@ -122,13 +125,11 @@ def _senteval_order(table: pa.Table, scores_N: Floats | None) -> list[int]:
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-def _features(table: pa.Table, encode: Encode) -> Features:
-    sides = [table[side].to_pylist() for side in ("text1", "text2")]
-    if table["text2"].null_count:
-        return embed(encode, sides[0])[sides[0]]
-    embeddings = embed(encode, *sides)
-    left, right = embeddings[sides[0]], embeddings[sides[1]]
-    return np.concatenate([np.abs(left - right), left * right], axis=1)
+def _features(first: Features, *second: Features) -> Features:
+    """Those of single texts, or of pairs."""
+    if not second:
+        return first
+    return np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1)
 
 
 def _standardised(features_ND: Features, rows: Integers) -> Features:
@@ -225,7 +226,7 @@ def _graded(
     ]
 
 
-def _scores_of(task: str, table: pa.Table) -> Floats:
+def _grades(task: str, table: pa.Table) -> Floats:
     try:
         return np.array([float(label) for label in table["label"].to_pylist()])
     except ValueError as error:

@@ -80,25 +80,28 @@ def representations_of(extraction: Mapping[str, Any], kind: str) -> list[str]:
     return [name for name in extraction["representations"] if blocks_of(extraction, kind, name)]
 
 
+def evaluator_of(kind: str) -> str:
+    """The kind of suite that a kind of score is of: geometry is measured by suites of scored pairs."""
+    return "sts" if kind == "geometry" else kind
+
+
 def suite_of(config: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The suite of one kind of evaluation; empty where the study leaves the kind out."""
-    name = config["extraction"]["suites"][kind]
-    suite: dict[str, Any] = config["suites"][kind][name] if name else {}
+    """The suite of one kind of score; empty where the study leaves the kind out."""
+    name = config["extraction"]["suites"].get(evaluator_of(kind))
+    suite: dict[str, Any] = config["suites"][evaluator_of(kind)][name] if name else {}
     return suite
 
 
-def tasks_of(suite: Mapping[str, Any]) -> dict[str, str]:
-    """Each task of a suite and its dataset: a measurement of pairs and the set it uses, or a dataset by itself."""
-    measures = {name: measure["dataset"] for name, measure in suite.get("positives", {}).items()}
-    return measures | {name: name for name in suite.get("datasets", [])}
+def tasks_in(suite: Mapping[str, Any], kind: str) -> dict[str, str]:
+    """Tasks of a suite that give one kind of score, with their datasets."""
+    if kind == "geometry":
+        return {name: measure["dataset"] for name, measure in suite.get("positives", {}).items()}
+    return {name: name for name in suite.get("datasets", [])}
 
 
-def only_task(suite: Mapping[str, Any], task: str) -> dict[str, Any]:
-    """Those of a suite's settings that one of its tasks reads."""
-    kept = {"datasets": [task], "graded": [name for name in suite.get("graded", []) if name == task]}
-    measures = {"positives": {name: one for name, one in suite.get("positives", {}).items() if name == task}}
-    own = kept | measures | {"samples": {}}
-    return {key: own.get(key, value) for key, value in suite.items()}
+def tasks_of(config: Mapping[str, Any], kind: str) -> dict[str, str]:
+    """Tasks that the study scores of one kind, with their datasets."""
+    return tasks_in(suite_of(config, kind), kind)
 
 
 def score_files(
@@ -117,7 +120,7 @@ def score_files(
         for kind, chosen in tasks.items()
         for name in representations_of(config["extraction"], kind)
         if name in wanted
-        for task in (["wikitext"] if kind == "isotropy" else tasks_of(suite_of(config, kind)))
+        for task in (["wikitext"] if kind == "isotropy" else tasks_of(config, kind))
         if chosen is None or task in chosen
     ]
 
@@ -189,12 +192,10 @@ def _representation(config: Mapping[str, Any], name: str) -> str:
 
 def _called(config: Mapping[str, Any], measures: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Names in words of the data of some measures; the isotropy of Wikitext's sentences has no task."""
-    words, extraction = config["names"].get("datasets", {}), config["extraction"]
+    words = config["names"].get("datasets", {})
     found: dict[str, str] = {}
     for measure in measures:
-        of_kind = (
-            tasks_of(suite_of(config, measure["kind"])) if extraction["suites"].get(measure["kind"]) else {}
-        )
+        of_kind = tasks_of(config, measure["kind"])
         asked = measure["tasks"] or list(of_kind)
         found |= {task: words[of_kind[task]] for task in asked if task in of_kind and of_kind[task] in words}
     return found
@@ -222,5 +223,5 @@ def datasets_of(config: Mapping[str, Any]) -> list[str]:
     if not asked:
         return sorted(described)
     kinds = {file.split("/")[2] for file in asked} - {"isotropy"}
-    found = {dataset for kind in kinds for dataset in tasks_of(suite_of(config, kind)).values()}
+    found = {dataset for kind in kinds for dataset in tasks_of(config, kind).values()}
     return sorted(found | described | {extraction[part]["dataset"] for part in ("wikitext", "averages")})

@@ -5,7 +5,7 @@ Every post-processing is fitted once for each key (mixing weight, draw, layers, 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import product, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from workflow_scripts.columns.extraction import EXTRACTION, FITTED
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.evaluation.base import Task
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.layers import every_layer
 from workflow_scripts.extraction.possible import impossible
 from workflow_scripts.extraction.postprocess import Fit, Sample
 from workflow_scripts.extraction.representations import EncoderVectors, Key, Made, TableVectors, Tokens
-from workflow_scripts.extraction.scoring import Task
 from workflow_scripts.extraction.weighting import (
     Counts,
     Vocabulary,
@@ -42,6 +42,7 @@ Fits = Mapping[tuple[Key, str], Fit]
 
 
 _SHORT = 16  # tokens
+_NO_KEY = Key(0.0, 0, "", "")
 
 
 class JobBlock(Settings):
@@ -61,6 +62,25 @@ class JobSettings(Settings):
     blocks: list[JobBlock]
     weightings: dict[str, Weighting]
     postprocessings: dict[str, Postprocessing]
+
+
+class Texts(NamedTuple):
+    """The texts of a task.
+
+    Shape suffixes: U distinct texts, N texts with repetitions.
+    """
+
+    distinct: Sequence[str]
+    """The U distinct texts; with groups, distinct within their group."""
+    groups_U: Integers
+    """Number of each text's group (subset), from 0."""
+    columns: Sequence[Integers]
+    """The task's columns, as indices into ``distinct``."""
+
+    @property
+    def occurrences_N(self) -> Integers:  # noqa: N802
+        """Every text of the task in order: post-processings are fitted on these."""
+        return np.concatenate(self.columns)
 
 
 class Opened(NamedTuple):
@@ -97,16 +117,27 @@ def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
     return cells
 
 
+def texts_of(task: Task, *, by_group: bool) -> Texts:
+    """The texts of a task; by group, a text that occurs in two groups counts in both."""
+    groups = task.groups if by_group and task.groups else repeat("")
+    numbers: dict[tuple[str, str], int] = {}
+    columns = [
+        np.array(
+            [numbers.setdefault(key, len(numbers)) for key in zip(groups, column, strict=False)], np.int64
+        )
+        for column in task.columns
+    ]
+    groups_U = np.unique([group for group, _ in numbers], return_inverse=True)[1].astype(np.int64)
+    return Texts([text for _, text in numbers], groups_U, columns)
+
+
 def token_weights(
-    settings: Iterable[tuple[str, Weighting]],
-    tokens: Tokens,
-    task: Task,
-    opened: Opened,
+    settings: Iterable[tuple[str, Weighting]], tokens: Tokens, texts: Texts, opened: Opened
 ) -> dict[str, Weights]:
     """Weights of every token under every weighting."""
     size = len(opened.vocabulary.tokens)
-    groups_U = task.groups_U
-    times_U = np.bincount(task.occurrences_N, minlength=len(task.texts))
+    groups_U = texts.groups_U
+    times_U = np.bincount(texts.occurrences_N, minlength=len(texts.distinct))
     weights = {}
     for name, weighting in settings:
         counted: list[Counts] = []
@@ -114,7 +145,7 @@ def token_weights(
             text = tokens.raw if weighting.text == "raw" else tokens.filled
             numbers = groups_U if weighting.documents == "subset" else np.zeros_like(groups_U)
             parts = [np.flatnonzero(numbers == number) for number in range(int(numbers.max(initial=0)) + 1)]
-            times = times_U if weighting.repeated == "each" else _once(task.texts, numbers)
+            times = times_U if weighting.repeated == "each" else _once(texts.distinct, numbers)
             counted = [count_documents(text.subset(rows), size, times[rows]) for rows in parts]
         tables_GV = weight_tables(weighting, opened.vocabulary, opened.wikitext, counted)
         weights[name] = weigh(tokens.filled, tables_GV, groups_U)
@@ -132,15 +163,15 @@ def _once(texts: Sequence[str], numbers_U: Integers) -> Integers:
 
 
 def sentence_vectors(
-    settings: JobSettings, cells: Mapping[Key, Sequence[str]], task: Task, max_tokens: int, opened: Opened
+    settings: JobSettings, cells: Mapping[Key, Sequence[str]], texts: Texts, max_tokens: int, opened: Opened
 ) -> Iterator[Made]:
-    """Vectors of a task's texts for every key, from one forward pass.
+    """Vectors of a task's distinct texts for every key, from one forward pass.
 
     Raises:
         DataError: if vectors are not finite: the encoder is broken.
     """
-    tokens = opened.vectors.tokens(task.texts, max_tokens)
-    weights = token_weights(settings.weightings.items(), tokens, task, opened)
+    tokens = opened.vectors.tokens(texts.distinct, max_tokens)
+    weights = token_weights(settings.weightings.items(), tokens, texts, opened)
     for made in opened.vectors.make(tokens.filled, weights, list(cells)):
         if not np.isfinite(made.vectors_UD).all():
             raise DataError(
@@ -170,9 +201,13 @@ def evaluate(
     fits: Fits,
 ) -> Iterator[tuple[Key, str, Score]]:
     """Every score of every key and post-processing on one task."""
-    for made in sentence_vectors(settings, cells, task, max_tokens, opened):
-        for name, vectors_UD in postprocessed(settings, made, task.occurrences_N, cells[made.key], fits):
-            for score in task.score(vectors_UD):
+    if not task.columns:
+        yield from ((_NO_KEY, "", score) for score in task.score())
+        return
+    texts = texts_of(task, by_group=_uses_groups(settings))
+    for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
+        for name, vectors_UD in postprocessed(settings, made, texts.occurrences_N, cells[made.key], fits):
+            for score in task.score(*(vectors_UD[rows] for rows in texts.columns)):
                 note = "; ".join(filter(None, [score.note, made.note])) or None
                 yield made.key, name, score._replace(note=note)
 
@@ -194,7 +229,8 @@ def learn(
 ) -> Learnt:
     """Fit the post-processings in ``cells`` to Wikitext's vectors, keep the fits that tasks use, score ``measured``."""
     learnt = Learnt([], [])
-    for made in sentence_vectors(settings, cells, wikitext, max_tokens, opened):
+    texts = texts_of(wikitext, by_group=False)
+    for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
         sample = Sample(made.vectors_UD)
         for name in cells[made.key]:
             postprocessing = settings.postprocessings[name]
@@ -211,12 +247,10 @@ def learn(
 
 def absent(task: str) -> list[tuple[Key, str, Score]]:
     """The single row of a task whose dataset or word vectors are missing."""
-    return [
-        (Key(0.0, 0, "", ""), "", gap(task, "no source of the dataset or of the word vectors is available"))
-    ]
+    return [(_NO_KEY, "", gap(task, "no source of the dataset or of the word vectors is available"))]
 
 
-def uses_groups(settings: JobSettings) -> bool:
+def _uses_groups(settings: JobSettings) -> bool:
     """Whether a weighting counts documents separately in each subset of a task."""
     return any(isinstance(one, Idf) and one.documents == "subset" for one in settings.weightings.values())
 

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from workflow_scripts.columns.extraction import TOKEN_DOCUMENTS
+from workflow_scripts.evaluation.base import Task
+from workflow_scripts.evaluation.embeddings import Vectors
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.evaluation.scores import Score
-from workflow_scripts.extraction.scoring import Task, Vectors
 from workflow_scripts.extraction.weighting import Counts
 from workflow_scripts.settings.extraction.wikitext import Wikitext
 
@@ -28,8 +29,7 @@ def isotropy(name: str, sentences: Sequence[str]) -> Task:
     def score(vectors_UD: Vectors) -> list[Score]:
         return [Score(name, "", "isoscore", isoscore(vectors_UD), len(vectors_UD))]
 
-    rows = np.arange(len(sentences))
-    return Task(sentences, np.zeros_like(rows), rows, score)
+    return Task([sentences], score)
 
 
 def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:

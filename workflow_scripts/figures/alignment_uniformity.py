@@ -1,7 +1,7 @@
 """The alignment-uniformity plane: a point per run, lower left is better.
 
 Wang and Isola, ICML 2020. What counts as a positive pair, on which dataset, and whether vectors are
-normalised differs between papers; it is the task of a geometry suite, and its note goes into the figure.
+normalised differs between papers; it is a task of its suite, and its note goes into the figure.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -93,12 +93,11 @@ def plane(scores: Iterable[pa.Table], headline: Headline, config: Config) -> pa.
     of_run: dict[str, list[Row]] = {}
     for table in scores:
         for row in table.to_pylist():
-            if (row["suite"], row["task"]) == (config.suite, config.task):
+            if row["task"] == config.task:
                 of_run.setdefault(row["run"], []).append(row)
     if not of_run:
         raise ConfigError(
-            f"report.alignment_uniformity: no scores of task {config.task} in suite {config.suite}. "
-            "Add the suite to the grid, or correct the name."
+            f"alignment_uniformity: no scores of {config.task}. Add its suite to the grid, or correct the name."
         )
     return pa.Table.from_pylist(
         [_point(run, rows) | {"score": headline.means[run]} for run, rows in of_run.items()],

@@ -3,13 +3,13 @@
 from typing import Any
 
 from workflow_scripts.extraction.blocks import (
+    evaluator_of,
     files_of_table,
     job_settings,
     names,
     needs_averages,
     needs_documents,
     needs_fitted,
-    only_task,
     single_tables,
     suite_of,
     tasks_of,
@@ -19,6 +19,7 @@ from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
+from workflow_scripts.graph.suites import suite_class
 
 
 class Extraction:
@@ -92,21 +93,22 @@ class Extraction:
 
     def dataset(self, wildcards: Wildcards) -> str:
         """The dataset of one task."""
-        suite = suite_of(self._config, wildcards.kind)
-        return f"<results>/datasets/{tasks_of(suite)[wildcards.task]}.parquet"
+        return f"<results>/datasets/{tasks_of(self._config, wildcards.kind)[wildcards.task]}.parquet"
 
     def task_settings(self, wildcards: Wildcards) -> str:
         """Settings of one job: its representations, and the suite without its other tasks."""
-        suite = only_task(suite_of(self._config, wildcards.kind), wildcards.task)
-        return as_json({"job": self._settings(wildcards), "suite": suite})
+        scored: Any = suite_class(evaluator_of(wildcards.kind))
+        suite = scored.parse(suite_of(self._config, wildcards.kind), "suites")
+        alone = suite.of_task(wildcards.task).model_dump(mode="json")
+        return as_json({"job": self._settings(wildcards), "suite": alone})
 
     def code(self, wildcards: Wildcards) -> str:
         """Code that scores one kind of task."""
-        return code_of("jobs.extract_scores", f"extraction.scoring.{wildcards.kind}")
+        return code_of("jobs.extract_scores", f"evaluation.{evaluator_of(wildcards.kind)}")
 
     def versions(self, wildcards: Wildcards) -> str:
         """Versions of the packages behind it."""
-        return versions("jobs.extract_scores", f"extraction.scoring.{wildcards.kind}")
+        return versions("jobs.extract_scores", f"evaluation.{evaluator_of(wildcards.kind)}")
 
     def table_scores(self, wildcards: Wildcards) -> list[str]:
         """Score files of one table."""

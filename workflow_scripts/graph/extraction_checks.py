@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from workflow_scripts.extraction.blocks import settings_of, tasks_of
+from workflow_scripts.extraction.blocks import evaluator_of, settings_of, tasks_in
 from workflow_scripts.extraction.possible import impossible
 from workflow_scripts.graph.findings import unknown
 from workflow_scripts.graph.suites import suite_class
@@ -44,14 +44,13 @@ def _of_measure(config: Mapping[str, Any], measure: Mapping[str, Any], place: st
     kind, aggregation, metrics = (measure[key] for key in ("kind", "aggregation", "metrics"))
     cells = ISOTROPY
     if kind != "isotropy":
-        suites = config["suites"][kind].values()
-        tasks = {task for suite in suites for task in tasks_of(suite)}
-        form = suite_class(kind).form
-        tasks |= {name for name, block in config["datasets"].items() if block["form"] == form}
+        suites, scored = config["suites"][evaluator_of(kind)].values(), suite_class(evaluator_of(kind))
+        tasks = {task for suite in suites for task in tasks_in(suite, kind)}
+        each = (scored.parse(suite, "suites").written(config["mteb"]["lists"]) for suite in suites)
+        cells = frozenset(cell for suite in each for task in tasks & suite.keys() for cell in suite[task])
+        if kind != "geometry":
+            tasks |= {name for name, block in config["datasets"].items() if block["form"] == scored.form}
         yield from _each(measure["tasks"] or [], tasks, f"{place}.tasks")
-        found = (suite_class(kind).parse(suite, f"suites.{kind}") for suite in suites)
-        each = (suite.written(config["mteb"]["lists"]) for suite in found)
-        cells = frozenset(cell for suite in each for of_task in suite.values() for cell in of_task)
     yield from _each(metrics, {name for _, name in cells}, f"{place}.metrics")
     patterns = sorted({pattern for pattern, metric in cells if metric in metrics})
     if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):

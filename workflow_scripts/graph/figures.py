@@ -18,7 +18,7 @@ from workflow_scripts.extraction.blocks import names as extraction_names
 from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.names import called, called_runs
-from workflow_scripts.graph.references import base_of, datasets_in
+from workflow_scripts.graph.references import base_of, tasks_in
 from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at, one_of
@@ -174,7 +174,9 @@ class Figures:
         runs = self._runs(experiment, needs) if read else {}
         shown: Config = {"runs": called_runs(names, runs)}
         if "/tables/" in read or "/scores/" in read:
-            shown["datasets"] = called(names, "datasets", self._study.datasets_of(experiment))
+            tasks = self._study.tasks_of(experiment)
+            words = called(names, "datasets", tasks.values())
+            shown["datasets"] = {task: words[name] for task, name in tasks.items() if name in words}
         if "/history." in read:
             chosen_by = [self._study.config["development"]["dataset"]]
             shown["datasets"] = called(names, "datasets", filter(None, chosen_by))
@@ -213,14 +215,10 @@ class Figures:
     def _suites(self, experiment: str, kind: str, needs: Needs) -> list[str]:
         """Suites of one kind that an experiment evaluates on and a figure reads."""
         suites: list[str] = self._study.grids[experiment]["suites"].get(kind, [])
-        if needs.suite:
-            suites = [suite for suite in suites if suite == self._setting(needs.suite, experiment)]
-        if needs.task:
-            task = self._setting(needs.task, experiment)
-            suites = [
-                suite for suite in suites if task in datasets_in(self._study.config["suites"][kind][suite])
-            ]
-        return suites
+        if not needs.task:
+            return suites
+        task, blocks = self._setting(needs.task, experiment), self._study.config["suites"][kind]
+        return [suite for suite in suites if task in tasks_in(blocks[suite])]
 
     def _runs(self, experiment: str, needs: Needs) -> dict[str, Run]:
         """Runs of an experiment that a figure reads."""

@@ -37,11 +37,17 @@ def columns_of(config: Mapping[str, Any], corpus: str) -> tuple[str, ...]:
     return ("anchor", "positive", *negatives)
 
 
+def tasks_in(suite: Mapping[str, Any]) -> dict[str, str]:
+    """Tasks of a suite of any kind, each with the dataset that it reads."""
+    tasks = {name: name for name in suite.get("datasets", [])}
+    for measures in ("positives", "samples"):
+        tasks |= {name: measure["dataset"] for name, measure in suite.get(measures, {}).items()}
+    return tasks | ({suite["energy"]["dataset"]: suite["energy"]["dataset"]} if "energy" in suite else {})
+
+
 def datasets_in(suite: Mapping[str, Any]) -> list[str]:
     """Names of the datasets that a suite of any kind reads, each once."""
-    measures = [*suite.get("positives", {}).values(), *suite.get("samples", {}).values()]
-    measures += [suite["energy"]] if "energy" in suite else []
-    return list(dict.fromkeys([*suite.get("datasets", []), *(measure["dataset"] for measure in measures)]))
+    return list(dict.fromkeys(tasks_in(suite).values()))
 
 
 def encoders_behind(encoders: Mapping[str, Any], name: str) -> set[str]:
@@ -170,13 +176,9 @@ def _of_threshold(config: Mapping[str, Any], measure: Mapping[str, Any], place: 
 
 def _of_report(config: Mapping[str, Any]) -> Iterator[str]:
     report = config.get("report", {})
-    if plane := report.get("alignment_uniformity"):
-        place, suites = "report.alignment_uniformity", config["suites"]["geometry"]
-        if plane["suite"] in suites:
-            yield from unknown(plane["task"], suites[plane["suite"]]["positives"], f"{place}.task")
     if density := report.get("cosine_density"):
         task, place = density["task"], "report.cosine_density.task"
-        evaluated = [one for suite in config["suites"]["sts"].values() for one in datasets_in(suite)]
+        evaluated = [one for suite in config["suites"]["sts"].values() for one in suite.get("datasets", [])]
         if task in config["datasets"] and task not in evaluated:
             yield f"{place}: no suite of suites.sts has {task}, so nothing would be drawn. Name one that they have."
         contract = config["datasets"].get(task, {}).get("contract", {})
@@ -219,12 +221,16 @@ def _names_in(
     defined = {suite for suites in config["suites"].values() for suite in suites}
     headings = [column["heading"] for _, column in numbered_columns(grid) if not column.get("measured")]
     swept = {setting for block in grid["runs"] for key in ("sweep", "at") for setting in block.get(key, {})}
-    # A column may be of the suite that is misspelt above it.
+    among = (
+        asked if asked <= defined else asked | defined
+    )  # a column may be of the suite that is misspelt above it
+    scored = (suite for name, suite in config["suites"]["sts"].items() if name in among)
     return {
         "runs": runs,
-        "suites": asked if asked <= defined else asked | defined,
+        "suites": among,
         "headings": headings,
         "swept": swept,
+        "positives": [task for suite in scored for task in suite.get("positives", {})],
     }
 
 

@@ -13,7 +13,7 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.checks import checked, study_findings
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.grid_columns import one_column_a_task
-from workflow_scripts.graph.references import base_of, datasets_in, encoders_reached
+from workflow_scripts.graph.references import base_of, encoders_reached, tasks_in
 from workflow_scripts.graph.runs import (
     EXTRACTION,
     Run,
@@ -190,17 +190,17 @@ class Study:
     @cached_property
     def evaluation_sets(self) -> list[str]:
         """Datasets that the study evaluates on, the development set among them."""
-        evaluated = {name for experiment in self.grids for name in self.datasets_of(experiment)}
+        evaluated = {name for experiment in self.grids for name in self.tasks_of(experiment).values()}
         development = {self.config["development"]["dataset"]} if self.trained else set()
         return sorted(evaluated | (development - {None}))
 
-    def datasets_of(self, experiment: str) -> set[str]:
-        """Datasets that an experiment evaluates on."""
+    def tasks_of(self, experiment: str) -> dict[str, str]:
+        """Tasks that an experiment evaluates on, each with the dataset that it reads."""
         return {
-            name
+            task: dataset
             for kind, suites in self.grids[experiment]["suites"].items()
             for suite in suites
-            for name in datasets_in(self.config["suites"][kind][suite])
+            for task, dataset in tasks_in(self.config["suites"][kind][suite]).items()
         }
 
     def dev_part(self, corpus: str) -> str:

@@ -27,7 +27,7 @@ def kinds() -> dict[str, type[Suite]]:
 
 
 def evaluators() -> list[str]:
-    """Kinds of suites that rule evaluate_suite runs (``evaluation.base``)."""
+    """Kinds of suites that score vectors (``evaluation.base``)."""
     return [kind for kind, found in kinds().items() if issubclass(found, SuiteConfig)]
 
 

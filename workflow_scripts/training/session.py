@@ -13,7 +13,6 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError
 from workflow_scripts.evaluation.correlation import cosine, spearman
-from workflow_scripts.evaluation.embeddings import Embeddings
 from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.templates import tokenise_in
@@ -51,12 +50,13 @@ def development_score(
         found = f"all {len(gold)} judgements are {gold[0]:g}, by which no checkpoint can be chosen"
         raise DataError(f"development set: {found}. Name another dataset in `development`.")
     left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
-    unique = list(dict.fromkeys(left + right))
-    text = tokenise_in(encoder.template, tokenizer, unique, max_tokens)
+    row = {text: number for number, text in enumerate(dict.fromkeys(left + right))}
+    left_P, right_P = ([row[text] for text in side] for side in (left, right))
+    text = tokenise_in(encoder.template, tokenizer, list(row), max_tokens)
 
     def score() -> float:
-        embeddings = Embeddings(unique, encode_tokens(encoder, text))
-        return spearman(gold, cosine(embeddings[left], embeddings[right]))
+        vectors_UD = encode_tokens(encoder, text)
+        return spearman(gold, cosine(vectors_UD[left_P], vectors_UD[right_P]))
 
     return score
 

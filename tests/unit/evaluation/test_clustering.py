@@ -2,9 +2,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.unit.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.clustering import agreement, cluster, drawn, evaluate, hungarian_accuracy
+from workflow_scripts.evaluation import clustering
+from workflow_scripts.evaluation.clustering import agreement, cluster, drawn, hungarian_accuracy
 from workflow_scripts.settings.suites.clustering import Config
 
 CONFIG = Config(datasets=["toy"], max_tokens=64, seeds=3, n_init=2, label=None)
@@ -62,7 +64,7 @@ def test_nmi_is_v_measure_and_does_not_depend_on_names():
 
 def test_classes_that_lie_apart_are_found_by_every_seed(blobs):
     table, vectors = blobs
-    scores = evaluate({"toy": table}, encoder(vectors), CONFIG)
+    scores = evaluate(clustering, {"toy": table}, encoder(vectors), CONFIG)
     assert {(s.aggregation, s.metric): s.value for s in scores} == {
         (aggregation, metric): pytest.approx(value)
         for aggregation, value in {"mean": 1.0, "sd": 0.0}.items()
@@ -75,22 +77,16 @@ def test_mean_and_sd_are_those_of_the_seeds(blobs):
     table, _ = blobs
     random = np.random.default_rng(0)
     noise = {text: random.normal(size=8) for text in table["text1"].to_pylist()}
-    scores = {(s.aggregation, s.metric): s.value for s in evaluate({"toy": table}, encoder(noise), CONFIG)}
+    scores = {
+        (s.aggregation, s.metric): s.value
+        for s in evaluate(clustering, {"toy": table}, encoder(noise), CONFIG)
+    }
     classes = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
     vectors = encoder(noise)(table["text1"].to_pylist())
     seeds = [hungarian_accuracy(classes, cluster(vectors, 3, seed, n_init=2)) for seed in range(3)]
     assert len(set(seeds)) > 1
     assert scores["mean", "accuracy"] == pytest.approx(np.mean(seeds))
     assert scores["sd", "accuracy"] == pytest.approx(np.std(seeds, ddof=1))
-
-
-def test_the_number_of_processes_changes_nothing(blobs):
-    table, _ = blobs
-    random = np.random.default_rng(0)
-    noise = {text: random.normal(size=8) for text in table["text1"].to_pylist()}
-    assert evaluate({"toy": table}, encoder(noise), CONFIG, jobs=2) == evaluate(
-        {"toy": table}, encoder(noise), CONFIG
-    )
 
 
 def test_a_seed_gives_the_same_clusters_again():
@@ -112,15 +108,6 @@ def test_of_several_starts_the_one_with_the_least_sum_of_squares_counts():
     assert scatter(10) < 0.999 * scatter(1)
 
 
-def test_a_dataset_that_is_not_there_is_a_gap(blobs):
-    table, vectors = blobs
-    scores = evaluate({"lost": LABELLED.empty_table(), "toy": table}, encoder(vectors), CONFIG)
-    assert [(s.value, s.n, s.note) for s in scores if s.task == "lost"] == [
-        (None, 0, "no source of the dataset is available")
-    ]
-    assert len([s for s in scores if s.task == "toy"]) == 6
-
-
 @pytest.mark.parametrize(
     ("column", "found"), [("one", "60 texts of 1 classes"), ("own", "60 texts of 60 classes")]
 )
@@ -132,7 +119,7 @@ def test_labels_that_any_clustering_would_find_are_refused(blobs, column, found)
         table.schema.get_field_index("label"), table.schema.field("label"), pa.array(names)
     )
     with pytest.raises(DataError, match=f"{found}. Check the column of labels"):
-        evaluate({"toy": wrong}, encoder(vectors), CONFIG)
+        evaluate(clustering, {"toy": wrong}, encoder(vectors), CONFIG)
 
 
 def test_one_seed_has_no_spread_and_is_refused():

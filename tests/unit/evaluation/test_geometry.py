@@ -4,17 +4,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.unit.evaluation.scored import scores_of
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.geometry import (
     alignment,
-    evaluate,
     isoscore,
     mean_cosine,
     mean_modulus,
     uniformity,
 )
-from workflow_scripts.settings.suites.geometry import Config, Positives, Sample
+from workflow_scripts.settings.suites.sts import Config, Positives, Sample
 
 
 @pytest.fixture
@@ -143,8 +144,8 @@ def encode(sentences):
 
 def measured(comparison, threshold, normalise):
     positives = Positives(dataset="sts", comparison=comparison, threshold=threshold, normalise=normalise)
-    config = Config(positives={"measure": positives}, samples={}, max_tokens=64)
-    return evaluate({"sts": PAIRS_TABLE}, encode, config)
+    config = Config(positives={"measure": positives}, max_tokens=64)
+    return scores_of(sts.load("measure", PAIRS_TABLE, config), encode)
 
 
 @pytest.mark.parametrize(
@@ -175,21 +176,23 @@ def test_no_positive_pair_is_a_gap_with_a_reason():
 def test_a_cloud_takes_distinct_long_enough_sentences():
     rows = {"sentence": ["a", "aa", "aa", "bb", "cc"], "document": [0] * 5, "position": range(5)}
     sample = Sample(dataset="wiki", min_characters=2, max_sentences=2)
-    config = Config(positives={}, samples={"wiki_first": sample}, max_tokens=64)
-    scores = evaluate({"wiki": pa.table(rows, schema=SENTENCES)}, encode, config)
+    config = Config(samples={"wiki_first": sample}, max_tokens=64)
+    scores = scores_of(sts.load("wiki_first", pa.table(rows, schema=SENTENCES), config), encode)
     assert [score.metric for score in scores] == ["isoscore", "mean_modulus", "mean_cosine"]
     assert {score.n for score in scores} == {2}
     assert scores[1].value == pytest.approx(2.5)
 
 
-def test_a_missing_dataset_is_a_gap():
-    sample = Sample(dataset="gone", min_characters=0, max_sentences=9)
-    config = Config(positives={}, samples={"x": sample}, max_tokens=64)
-    (found,) = evaluate({}, encode, config)
-    assert found.value is None
-    assert "gone" in found.note
+def test_names_of_tasks_are_told_apart_and_there_is_one():
+    near = {"dataset": "a", "comparison": "above", "threshold": 4, "normalise": True}
+    for given, message in [
+        ({}, "datasets: none"),
+        ({"datasets": ["near"], "positives": {"near": near}}, "positives.near: another task"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            Config.parse(given | {"max_tokens": 64}, "suites.sts.toy")
 
 
 def test_a_comparison_has_to_be_one_of_two():
     with pytest.raises(ConfigError, match="comparison"):
-        Positives.parse({"dataset": "x", "comparison": ">", "threshold": 4, "normalise": True}, "geometry")
+        Positives.parse({"dataset": "x", "comparison": ">", "threshold": 4, "normalise": True}, "sts")

@@ -25,6 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score, v_measure_score
 
 from tests.datasets import dataset
+from tests.unit.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.evaluation import clustering, geometry, significance, sts, transfer
 
@@ -124,7 +125,7 @@ def by_mteb(model, task, split="test"):
 
 def test_sts_is_what_sentence_transformers_says(model):
     pairs = scored_pairs()
-    scores, _ = sts.evaluate({"local": pairs}, encoder(model))
+    scores = evaluate(sts, {"local": pairs}, encoder(model), sts.Config(datasets=["local"], max_tokens=64))
     assert of_metric(scores) == pytest.approx(by_sentence_transformers(model, pairs), abs=1e-4)
     assert 0 < abs(of_metric(scores)["spearman"]) < 1
 
@@ -132,7 +133,7 @@ def test_sts_is_what_sentence_transformers_says(model):
 def test_sts_is_what_mteb_says(model):
     pairs = scored_pairs()
     found = by_mteb(model, LocalSTS(test=pairs.select(["sentence1", "sentence2", "score"]).to_pydict()))
-    scores, _ = sts.evaluate({"local": pairs}, encoder(model))
+    scores = evaluate(sts, {"local": pairs}, encoder(model), sts.Config(datasets=["local"], max_tokens=64))
     theirs = {"spearman": found["cosine_spearman"], "pearson": found["cosine_pearson"]}
     assert of_metric(scores) == pytest.approx(theirs, abs=1e-4)
 
@@ -140,7 +141,7 @@ def test_sts_is_what_mteb_says(model):
 @needs_data
 def test_sts_of_real_pairs_is_what_sentence_transformers_and_mteb_say(minilm):
     pairs = dataset("stsb_test").slice(0, 200)
-    scores, _ = sts.evaluate({"stsb": pairs}, encoder(minilm))
+    scores = evaluate(sts, {"stsb": pairs}, encoder(minilm), sts.Config(datasets=["stsb"], max_tokens=64))
     assert of_metric(scores) == pytest.approx(by_sentence_transformers(minilm, pairs), abs=1e-4)
     found = by_mteb(minilm, LocalSTS(test=pairs.select(["sentence1", "sentence2", "score"]).to_pydict()))
     assert of_metric(scores)["spearman"] == pytest.approx(found["cosine_spearman"], abs=1e-4)
@@ -158,7 +159,7 @@ def test_clustering_is_what_mteb_says_with_whole_k_means(minilm, monkeypatch):
         TOPICS[place if place % 5 else place - 20] for place in range(len(TOPICS))
     ]  # not quite what they are about
     config = clustering.Config(datasets=["local"], max_tokens=64, seeds=2, n_init=10, label=None)
-    scores = clustering.evaluate({"local": in_classes(TEXTS, labels)}, encoder(minilm), config)
+    scores = evaluate(clustering, {"local": in_classes(TEXTS, labels)}, encoder(minilm), config)
     task = LocalClustering(test={"sentences": [TEXTS], "labels": [labels]})
     in_batches = by_mteb(minilm, task)["v_measure"]
     monkeypatch.setattr("sklearn.cluster.MiniBatchKMeans", whole_k_means)
@@ -225,7 +226,7 @@ def test_transfer_with_a_dev_split_is_what_mteb_says_with_our_choice_of_the_pena
         datasets=["local"], max_tokens=64, graded=[], grades=(1, 5), classifier="exact", folds=5, seed=1, standardise=False
     )  # fmt: skip
     found = {
-        score.metric: score.value for score in transfer.evaluate({"local": table}, encoder(model), config)
+        score.metric: score.value for score in evaluate(transfer, {"local": table}, encoder(model), config)
     }
     assert found["dev_accuracy"] == pytest.approx(max(chosen), abs=1e-4)
     assert found["accuracy"] == pytest.approx(tested[int(np.argmax(chosen))], abs=1e-4)
@@ -274,7 +275,6 @@ def test_the_detectable_difference_is_that_of_the_noncentral_t():
 def test_pearson_and_spearman_are_those_of_scipy_with_ties():
     random = np.random.default_rng(2)
     gold, cosine = random.integers(0, 4, 50).astype(float), random.random(50).round(1)
-    table = pa.table({"task": ["t"] * 50, "subset": [""] * 50, "gold": gold, "cosine": cosine})
-    found = of_metric(sts.correlations(table, "t"))
+    found = of_metric(sts.Judged("t", np.array([""] * 50, dtype=object), gold).scores(cosine))
     assert found["spearman"] == pytest.approx(stats.spearmanr(gold, cosine).statistic, abs=1e-12)
     assert found["pearson"] == pytest.approx(stats.pearsonr(gold, cosine).statistic, abs=1e-12)

@@ -1,25 +1,20 @@
-import faiss
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.unit.evaluation.scored import scores_of
 from workflow_scripts.columns.corpora import LABELLED
+from workflow_scripts.evaluation import search
 from workflow_scripts.evaluation.search import (
-    evaluate,
-    flat_index,
-    index_bytes,
-    inverted_file,
     mean_reciprocal_rank,
-    pairs_to_task,
+    nearest,
     quality,
-    unit_length,
+    questions_of,
     without_own,
 )
 from workflow_scripts.settings.suites.search import Config
 
-CONFIG = Config(
-    datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None, nlist=1, nprobe=1, readout=None
-)
+CONFIG = Config(datasets=["toy"], max_tokens=64, corpus="all", max_pairs=None)
 
 
 def pairs(*rows):
@@ -43,8 +38,10 @@ def encoder(vectors):
     return lambda texts: np.array([vectors[text] for text in texts], dtype=np.float32)
 
 
-def named(scores):
-    return {(s.aggregation, s.metric): s.value for s in scores}
+def named(table, vectors):
+    scores = scores_of(search.load("toy", table, CONFIG), encoder(vectors))
+    assert {score.n for score in scores} == {20}
+    return {score.metric: score.value for score in scores}
 
 
 def test_mrr_counts_the_first_hit_within_ten():
@@ -66,96 +63,59 @@ def test_the_query_itself_is_taken_out_of_its_hits():
 
 def test_a_task_searches_every_question2_or_every_question():
     table = pairs(("a", "b", "1"), ("a", "c", "0"), ("d", "a", "1"), ("e", "f", "0"))
-    narrow = pairs_to_task(table, "question2", None)
+    narrow = questions_of(table, "question2", None)
     assert narrow.queries == ["a", "d"]
     assert narrow.corpus == ["b", "c", "a", "f"]
     assert narrow.relevant == [{0}, {2}]
     assert narrow.own == [2, -1]
-    wide = pairs_to_task(table, "all", None)
+    wide = questions_of(table, "all", None)
     assert wide.corpus == ["a", "d", "e", "b", "c", "f"]
     assert wide.relevant == [{3, 1}, {0}]
     assert wide.own == [0, 1]
 
 
 def test_a_question_paired_with_itself_is_no_duplicate_to_find():
-    task = pairs_to_task(pairs(("a", "a", "1"), ("b", "c", "1")), "question2", None)
+    task = questions_of(pairs(("a", "a", "1"), ("b", "c", "1")), "question2", None)
     assert task.queries == ["b"]
     assert task.corpus == ["a", "c"]
 
 
 def test_only_the_first_pairs_are_read_where_that_is_asked_for():
-    task = pairs_to_task(pairs(("a", "b", "1"), ("c", "d", "1")), "all", 1)
+    task = questions_of(pairs(("a", "b", "1"), ("c", "d", "1")), "all", 1)
     assert (task.queries, task.corpus) == (["a"], ["a", "b"])
 
 
-def test_near_duplicates_are_found_first_by_both_indexes(questions):
-    table, vectors = questions
-    scores, times = evaluate({"toy": table}, encoder(vectors), CONFIG)
-    assert named(scores) == {
-        (kind, metric): value
-        for kind, size in {"flat": 80 * 16 * 4, "ivf": 80 * (16 * 4 + 8) + 16 * 4}.items()
-        for metric, value in {"mrr@10": 1.0, "recall@1": 1.0, "recall@10": 1.0, "index_bytes": size}.items()
-    }
-    assert {s.metric: s.n for s in scores} == {
-        "mrr@10": 20,
-        "recall@1": 20,
-        "recall@10": 20,
-        "index_bytes": 80,
-    }
-    assert {(s.aggregation, s.metric) for s in times} == {("flat", "retrieval_ms"), ("ivf", "retrieval_ms")}
-    assert all(s.value > 0 for s in times)
-
-
-def test_the_cosine_decides_and_not_the_length(questions):
+def test_near_duplicates_are_found_first_and_the_length_of_vectors_decides_nothing(questions):
     table, vectors = questions
     lengths = np.random.default_rng(2).uniform(0.01, 100, len(vectors))
     stretched = {
         text: length * vector for (text, vector), length in zip(vectors.items(), lengths, strict=True)
     }
-    assert named(evaluate({"toy": table}, encoder(stretched), CONFIG)[0])["flat", "mrr@10"] == 1.0
+    for given in (vectors, stretched):
+        assert named(table, given) == {"mrr@10": 1.0, "recall@1": 1.0, "recall@10": 1.0}
 
 
 def test_scores_do_not_change_from_run_to_run(questions):
     table, vectors = questions
     random = np.random.default_rng(1)
     noisy = {text: vector + random.normal(size=16) for text, vector in vectors.items()}
-    first, second = (evaluate({"toy": table}, encoder(noisy), CONFIG)[0] for _ in range(2))
-    assert first == second
-    assert named(first)["flat", "mrr@10"] < 1
+    assert named(table, noisy) == named(table, noisy)
+    assert named(table, noisy)["mrr@10"] < 1
 
 
-def test_a_corpus_too_small_for_its_lists_is_a_gap_for_the_inverted_file_only(questions):
-    table, vectors = questions
-    scores, times = evaluate({"toy": table}, encoder(vectors), CONFIG.model_copy(update={"nlist": 3}))
-    for found in (scores, times):
-        notes = [s.note for s in found if s.aggregation == "ivf"]
-        assert notes == ["80 texts; 3 lists of FAISS need 117"]
-    assert named(scores)["flat", "mrr@10"] == 1.0
+def test_a_dataset_without_duplicates_is_a_gap():
+    (score,) = scores_of(search.load("toy", pairs(("a", "b", "0")), CONFIG), encoder({}))
+    assert (score.value, score.note) == (None, "no pair is marked as duplicates")
 
 
-def test_a_dataset_without_duplicates_is_a_gap(questions):
-    scores, times = evaluate(
-        {"lost": LABELLED.empty_table(), "toy": questions[0]}, encoder(questions[1]), CONFIG
-    )
-    for found in (scores, times):
-        assert [(s.value, s.n) for s in found if s.task == "lost"] == [(None, 0)]
-
-
-@pytest.mark.parametrize("probes", [1, 8])
-def test_an_inverted_file_that_looks_into_every_list_is_exact(probes):
-    vectors = unit_length(np.random.default_rng(0).normal(size=(400, 12)))
-    exact = flat_index(vectors).search(vectors[:50], 10)[1]
-    found = inverted_file(vectors, nlist=8, nprobe=probes).search(vectors[:50], 10)[1]
-    assert np.array_equal(found, exact) == (probes == 8)
-
-
-@pytest.mark.parametrize("make", [flat_index, lambda vectors: inverted_file(vectors, nlist=8, nprobe=1)])
-def test_the_bytes_of_an_index_are_those_that_faiss_would_write(make):
-    index = make(unit_length(np.random.default_rng(0).normal(size=(400, 12))))
-    assert index_bytes(index) == pytest.approx(len(faiss.serialize_index(index)), abs=400)
-
-
-def test_a_zero_vector_stays_zero():
+def test_the_nearest_have_the_largest_cosines_and_a_zero_vector_is_far_from_all():
+    """As a search by sorting every cosine."""
+    vectors = np.random.default_rng(0).normal(size=(400, 12)).astype(np.float32)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[7] = unit[7] = 0
+    before = vectors.copy()
     assert np.array_equal(
-        unit_length(np.array([[0, 0], [3, 4]])), np.array([[0, 0], [0.6, 0.8]], dtype=np.float32)
+        nearest(vectors[20:70], vectors, 10), (-unit[20:70] @ unit.T).argsort(axis=1)[:, :10]
     )
+    assert np.array_equal(vectors, before)
+    assert nearest(vectors[:1], vectors[:2], 4).tolist() == [[0, 1, -1, -1]]

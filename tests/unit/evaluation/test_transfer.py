@@ -5,9 +5,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
+from tests.unit.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import LABELLED
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.transfer import _best, _senteval_order, evaluate, soft_classes
+from workflow_scripts.evaluation import transfer
+from workflow_scripts.evaluation.transfer import _best, _senteval_order, soft_classes
 from workflow_scripts.settings.suites.transfer import Config
 
 WIDTH = 8
@@ -97,7 +99,7 @@ def test_nested_cross_validation_equals_a_loop_over_scikit_learn(random):
         strength, best = chosen_by_folds(features[kept], labels[kept], strengths)
         tested.append(fitted(features[kept], labels[kept], strength).score(features[left], labels[left]))
         dev.append(best)
-    found = values(evaluate({"MR": table}, encode, settings()))
+    found = values(evaluate(transfer, {"MR": table}, encode, settings()))
     assert found["accuracy"] == pytest.approx(np.mean(tested))
     assert found["dev_accuracy"] == pytest.approx(np.mean(dev), abs=1e-4)
     assert 0.6 < found["accuracy"] < 0.99
@@ -118,7 +120,7 @@ def test_a_task_with_train_and_test_chooses_by_folds_of_train(random):
     train, test = split == "train", split == "test"
     strength, dev = chosen_by_folds(features[train], labels[train], [2.0**power for power in range(-1, 6)])
     predicted = fitted(features[train], labels[train], strength).predict(features[test].astype(float))
-    found = evaluate({"MRPC": table}, encode, settings())
+    found = evaluate(transfer, {"MRPC": table}, encode, settings())
     assert values(found) == {
         "accuracy": pytest.approx((predicted == labels[test]).mean()),
         "dev_accuracy": pytest.approx(dev, abs=1e-4),
@@ -133,7 +135,7 @@ def test_a_task_with_dev_chooses_there_and_does_not_train_on_it(random):
     models = [fitted(features[train], labels[train], 2.0**power) for power in range(-2, 4)]
     accuracies = [model.score(features[dev], labels[dev]) for model in models]
     best = models[int(np.argmax(np.round(accuracies, 4)))]
-    found = values(evaluate({"SST5": table}, encode, settings()))
+    found = values(evaluate(transfer, {"SST5": table}, encode, settings()))
     assert found == {
         "accuracy": pytest.approx(best.score(features[test], labels[test])),
         "dev_accuracy": pytest.approx(max(accuracies)),
@@ -142,7 +144,10 @@ def test_a_task_with_dev_chooses_there_and_does_not_train_on_it(random):
 
 def test_three_class_pairs_have_no_f1(random):
     table, *_ = task(random, {"train": 90, "dev": 30, "test": 30}, classes=3, pairs=True)
-    assert set(values(evaluate({"SICK-E": table}, encode, settings()))) == {"accuracy", "dev_accuracy"}
+    assert set(values(evaluate(transfer, {"SICK-E": table}, encode, settings()))) == {
+        "accuracy",
+        "dev_accuracy",
+    }
 
 
 def test_a_soft_class_of_3_6_lies_between_3_and_4():
@@ -167,11 +172,11 @@ def graded_task(random):
 
 def test_a_graded_task_predicts_expected_classes(random):
     table = graded_task(random)
-    found = evaluate({"SICK-R": table}, encode, settings(graded=["SICK-R"]))
+    found = evaluate(transfer, {"SICK-R": table}, encode, settings(graded=["SICK-R"]))
     assert [score.metric for score in found] == ["spearman", "pearson", "dev_pearson"]
     assert all(0.9 < score.value <= 1 for score in found)
     assert found[0].n == 100
-    as_classes = evaluate({"SICK-R": table}, encode, settings())
+    as_classes = evaluate(transfer, {"SICK-R": table}, encode, settings())
     assert {score.metric for score in as_classes} == {"accuracy", "dev_accuracy"}
 
 
@@ -184,12 +189,14 @@ def test_rows_are_sorted_by_words_before_folds_are_drawn(random):
     def cut(texts):
         return encode([" ".join(text.split()[:WIDTH]) for text in texts])
 
-    assert evaluate({"CR": longer}, cut, settings()) != evaluate({"CR": table}, cut, settings())
+    assert evaluate(transfer, {"CR": longer}, cut, settings()) != evaluate(
+        transfer, {"CR": table}, cut, settings()
+    )
 
 
 def test_the_seed_draws_other_folds(random):
     table, *_ = task(random, {"": 120}, noise=4)
-    first, second = (evaluate({"CR": table}, encode, settings(seed=seed)) for seed in (1, 2))
+    first, second = (evaluate(transfer, {"CR": table}, encode, settings(seed=seed)) for seed in (1, 2))
     assert first != second
 
 
@@ -202,7 +209,8 @@ def test_standardised_features_forgive_scale_and_plain_ones_do_not(random):
 
     for standardise, same in [(True, True), (False, False)]:
         plain, stretched = (
-            evaluate({"SST5": table}, coder, settings(standardise=standardise)) for coder in (encode, scaled)
+            evaluate(transfer, {"SST5": table}, coder, settings(standardise=standardise))
+            for coder in (encode, scaled)
         )
         assert (plain == stretched) is same
 
@@ -210,15 +218,15 @@ def test_standardised_features_forgive_scale_and_plain_ones_do_not(random):
 @pytest.mark.parametrize("classifier", ["senteval", "senteval_fast"])
 def test_sentevals_own_classifier_comes_close_to_the_exact_one(classifier, random):
     table, *_ = task(random, {"train": 1500, "dev": 200, "test": 200}, classes=3)
-    exact = values(evaluate({"TREC": table}, encode, settings()))["accuracy"]
-    theirs = values(evaluate({"TREC": table}, encode, settings(classifier=classifier)))["accuracy"]
+    exact = values(evaluate(transfer, {"TREC": table}, encode, settings()))["accuracy"]
+    theirs = values(evaluate(transfer, {"TREC": table}, encode, settings(classifier=classifier)))["accuracy"]
     assert theirs == pytest.approx(exact, abs=0.06)
     assert theirs > 0.6
 
 
 def test_sentevals_classifier_runs_nested_folds(random):
     table, *_ = task(random, {"": 100})
-    found = values(evaluate({"MPQA": table}, encode, settings(classifier="senteval_fast", folds=2)))
+    found = values(evaluate(transfer, {"MPQA": table}, encode, settings(classifier="senteval_fast", folds=2)))
     assert found["accuracy"] > 0.6
 
 
@@ -234,12 +242,12 @@ def test_labels_that_teach_nothing_are_refused(random, classes, found):
     names = pa.array([str(number % classes) for number in range(40)])
     wrong = table.set_column(table.schema.get_field_index("label"), table.schema.field("label"), names)
     with pytest.raises(DataError, match=f"toy: {found}"):
-        evaluate({"toy": wrong}, encode, settings(folds=4))
+        evaluate(transfer, {"toy": wrong}, encode, settings(folds=4))
 
 
 def test_unknown_splits_are_a_gap(random):
     table, *_ = task(random, {"train": 20, "dev": 20})
-    (found,) = evaluate({"SICK-E": table}, encode, settings())
+    (found,) = evaluate(transfer, {"SICK-E": table}, encode, settings())
     assert found.value is None
     assert "splits ['dev', 'train']" in found.note
 
@@ -248,12 +256,12 @@ def test_a_graded_task_with_names_for_labels_is_refused(random):
     table, *_ = task(random, {"train": 20, "dev": 20, "test": 20})
     named = table.set_column(3, "label", pa.array(["ENTAILMENT"] * 60))
     with pytest.raises(DataError, match=r"ENTAILMENT.*transfer.graded"):
-        evaluate({"SICK-E": named}, encode, settings(graded=["SICK-E"]))
+        evaluate(transfer, {"SICK-E": named}, encode, settings(graded=["SICK-E"]))
 
 
 def test_a_graded_task_without_a_dev_split_is_a_gap(random):
     table, *_ = task(random, {"train": 20, "test": 10}, pairs=True)
-    (found,) = evaluate({"task": table}, encode, settings(graded=["task"]))
+    (found,) = evaluate(transfer, {"task": table}, encode, settings(graded=["task"]))
     assert (found.value, found.note) == (None, "a graded task needs a dev split")
 
 

@@ -9,9 +9,7 @@ from workflow_scripts.extraction.blocks import (
     needs_averages,
     needs_documents,
     needs_fitted,
-    only_task,
     score_files,
-    suite_of,
     tasks_of,
     wikitext_settings,
 )
@@ -74,25 +72,12 @@ def test_a_job_needs_only_what_its_blocks_name():
     assert not needs_averages(job_settings(EXTRACTION, "sts", "t4"))
 
 
-def test_only_one_task_of_a_suite_reaches_its_job():
-    suite = {"datasets": ["a", "b"], "graded": ["b"], "folds": 10}
-    assert only_task(suite, "a") == {"datasets": ["a"], "graded": [], "folds": 10}
-    measured = {
-        "positives": {"x": {"dataset": "d"}, "y": {"dataset": "e"}},
-        "samples": {"z": {}},
-        "max_tokens": 5,
-    }
-    assert tasks_of(measured) == {"x": "d", "y": "e"}
-    assert only_task(measured, "y") == {"positives": {"y": {"dataset": "e"}}, "samples": {}, "max_tokens": 5}
-
-
 def test_the_paper_scale_scores_every_task():
     config = merged_config(ROOT, "config/config.yaml")
-    tasks = {kind: len(tasks_of(suite_of(config, kind))) for kind in EXTRACTION["suites"]}
+    tasks = {kind: len(tasks_of(config, kind)) for kind in ("sts", "clustering", "transfer", "geometry")}
     assert tasks == {"sts": 8, "clustering": 6, "transfer": 12, "geometry": 1}
-    files = score_files(
-        config, dict.fromkeys([*EXTRACTION["suites"], "isotropy"]), EXTRACTION["representations"]
-    )
+    assert tasks_of(config, "geometry") == {"stsb_train_space": "stsb_train"}
+    files = score_files(config, dict.fromkeys([*tasks, "isotropy"]), EXTRACTION["representations"])
     assert len(files) == len(set(files))
     assert "extraction/scores/transfer/t3/stsb_graded.parquet" in files
     assert "extraction/scores/isotropy/plain/wikitext.parquet" in files

@@ -20,18 +20,19 @@ from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.extraction import EXTRACTION, TOKEN_AVERAGES
 from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.evaluation import sts
+from workflow_scripts.evaluation.base import Task
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
 from workflow_scripts.extraction.opening import read_biases
 from workflow_scripts.extraction.representations import TableVectors, Tokens, random_tables
-from workflow_scripts.extraction.scoring import Task, load_scoring
-from workflow_scripts.extraction.scoring.sts import load as load_sts
 from workflow_scripts.extraction.study import (
     JobSettings,
     Opened,
     evaluate,
     plan,
     sentence_vectors,
+    texts_of,
     token_weights,
 )
 from workflow_scripts.extraction.weighting import read_vocabulary
@@ -54,6 +55,12 @@ PAPER = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extractio
 BIASES = ROOT / "resources/tokens/bert.json"
 TEXTS = tiny.sentences(60, seed=3)
 SUITE = {"datasets": ["toy"], "max_tokens": 32}
+
+
+def load_sts(name, pairs):
+    return sts.load(name, pairs, sts.Config(**SUITE | {"datasets": [name]}))
+
+
 ALL_KINDS = ["sts", "clustering", "transfer", "geometry", "isotropy"]
 
 
@@ -176,7 +183,7 @@ def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path):
             classes,
             "accuracy",
         ),
-        "geometry": ({"positives": {"toy": measure}, "samples": {}, "max_tokens": 32}, pairs, "alignment"),
+        "geometry": ({"positives": {"toy": measure}, "max_tokens": 32}, pairs, "alignment"),
     }
     for kind, (suite, dataset, metric) in suites.items():
         rows = extract(place, kind, suite, dataset, tmp_path / f"{kind}.parquet")
@@ -285,7 +292,7 @@ def opened_random(settings):
 def real_task(name):
     block = yaml.safe_load((ROOT / "config/datasets.yaml").read_text())["datasets"][name]
     parsed, _ = load(name, DatasetBlock.parse(block, name), Path(DATA))
-    return load_sts(name, parsed.table, SUITE, by_group=False)
+    return load_sts(name, parsed.table)
 
 
 def spearman_of(name, *weightings):
@@ -349,8 +356,8 @@ def test_every_draw_has_vectors_of_its_own():
     rows = [
         {"subset": "", "sentence1": "a town", "sentence2": "a city", "score": score} for score in (1.0, 2.0)
     ]
-    task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), SUITE, by_group=False)
-    found = list(sentence_vectors(settings, plan(settings, 0), task, 32, opened_random(settings)))
+    texts = texts_of(load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS)), by_group=False)
+    found = list(sentence_vectors(settings, plan(settings, 0), texts, 32, opened_random(settings)))
     assert [one.key.draw for one in found] == [0, 1, 2]
     assert not np.allclose(found[0].vectors_UD, found[1].vectors_UD)
 
@@ -367,7 +374,7 @@ def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
         places = (rankdata(fitted_on, axis=0) - 1) / (len(fitted_on) - 1)
         places[fitted_on == fitted_on.max(axis=0)] = 1
         places[fitted_on == fitted_on.min(axis=0)] = 0
-        return places[[list(task.occurrences_N).index(number) for number in range(len(vectors))]]
+        return places[[list(texts.occurrences_N).index(number) for number in range(len(vectors))]]
 
     shapes = {
         "none": lambda fitted_on, vectors: vectors,
@@ -380,19 +387,20 @@ def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
 
     settings = random_study(["avg", "unbiased"], 2, shapes, width=12)  # fewer than texts: all directions vary
     pairs = pa.Table.from_pylist([*PAIR_ROWS, *PAIR_ROWS[:5]], schema=PAIRS)
-    task = load_sts("toy", pairs, SUITE, by_group=False)
+    task = load_sts("toy", pairs)
+    texts = texts_of(task, by_group=False)
     opened = opened_random(settings)
     cells = plan(settings, 0)
-    made = {one.key: one.vectors_UD for one in sentence_vectors(settings, cells, task, 32, opened)}
+    made = {one.key: one.vectors_UD for one in sentence_vectors(settings, cells, texts, 32, opened)}
     found = list(evaluate(settings, cells, task, 32, opened, {}))
     subset, gold = pairs["subset"].to_numpy(), pairs["score"].to_numpy()
-    left, right = np.split(task.occurrences_N, 2)
+    left, right = texts.columns
     parts = {"all": slice(None)} | {f"subset:{name}": subset == name for name in "ab"}
     seen = 0
     for key, name, score in found:
         if score.aggregation in parts:
             vectors = made[key].astype(np.float64)
-            unit = normalize(shapes[name](vectors[task.occurrences_N], vectors))
+            unit = normalize(shapes[name](vectors[texts.occurrences_N], vectors))
             part = parts[score.aggregation]
             cosines = (unit[left] * unit[right]).sum(axis=1)[part]
             peer = {"spearman": spearmanr, "pearson": pearsonr}[score.metric](gold[part], cosines).statistic
@@ -407,29 +415,18 @@ def test_texts_in_two_subsets_count_in_both_where_subsets_matter():
         for subset, other in (("x", "a city"), ("y", "a river"))
     ]
     pairs = pa.Table.from_pylist(rows, schema=PAIRS)
-    together, apart = (load_scoring("sts").load("toy", pairs, SUITE, by_group=flag) for flag in (False, True))
-    assert (len(together.texts), len(apart.texts)) == (3, 4)
+    together, apart = (texts_of(load_sts("toy", pairs), by_group=flag) for flag in (False, True))
+    assert (len(together.distinct), len(apart.distinct)) == (3, 4)
     assert apart.groups_U.tolist() == [0, 1, 0, 1]
     assert len(together.occurrences_N) == len(apart.occurrences_N) == 4
 
 
-def test_pairs_are_read_as_the_suite_has_their_text_and_cased_tokenisers_are_labelled():
-    pairs = pa.Table.from_pylist(
-        [
-            {"subset": "x", "sentence1": "A Man's dog.", "sentence2": "It, is.", "score": score}
-            for score in (1.0, 2.0)
-        ],
-        schema=PAIRS,
-    )
-    for text, read, label in (
-        ("release", ["A Man's dog.", "It, is."], [RELEASED]),
-        ("senteval", ["a man ' s dog .", "it , is ."], []),
-    ):
-        suite = {"datasets": ["sts12"], "max_tokens": 32, "text": text}
-        task = load_scoring("sts").load("sts12", pairs, suite, by_group=False)
-        assert list(task.texts) == read
-        assert list(task.labels(list)) == label
-        assert list(task.labels(str.lower)) == []
+def test_a_task_that_cannot_be_scored_is_one_gap(place, tmp_path):
+    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
+    measure = {"dataset": "toy", "comparison": "above", "threshold": 5, "normalise": False}
+    suite = {"positives": {"toy": measure}, "max_tokens": 32}
+    (row,) = extract(place, "geometry", suite, pairs, tmp_path / "space.parquet")
+    assert (row["value"], row["note"]) == (None, "no pair of toy, score > 5, not normalised")
 
 
 def test_scores_of_a_cased_tokeniser_on_released_text_carry_the_label(place, tmp_path, monkeypatch):
@@ -445,11 +442,11 @@ def test_a_repeated_text_counts_as_often_as_it_occurs_in_a_fit():
     """F13"""
     rows = [{"subset": "", "sentence1": "a town", "sentence2": "a town", "score": 1.0}] * 3
     rows += [{"subset": "", "sentence1": "a city", "sentence2": "a town", "score": 2.0}]
-    task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), SUITE, by_group=False)
+    texts = texts_of(load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS)), by_group=False)
     vectors = np.float32([[0.0], [8.0]])
     fitted = postprocess.fit(
         settings_of(study(["t0"], postprocessings=["zscore"]), "t0").postprocessings["zscore"],
-        postprocess.Sample(vectors, task.occurrences_N),
+        postprocess.Sample(vectors, texts.occurrences_N),
     )
     assert fitted["mean_D"] == pytest.approx([1.0])
 
@@ -477,13 +474,14 @@ def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, ch
     texts = ["river king town", "king town", "town"]
     prompted = [f"the {text} {tokenizer.mask_token}" for text in texts]
     tokens = Tokens(tokenise(tokenizer, texts, 16), tokenise(tokenizer, prompted, 16))
-    task = Task(texts, np.array([0, 0, 1]), np.array([0, 1, 1, 1, 2]), lambda vectors: [])
+    occurring = [texts[number] for number in (0, 1, 1, 1, 2)]
+    numbered = texts_of(Task([occurring], lambda _: [], groups=[*"aaaab"]), by_group=True)
     block = {
         "kind": "idf", "label": "", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max",
         "repeated": "once",
     }  # fmt: skip
     opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
-    found = token_weights([("idf", Idf(**block | changes))], tokens, task, opened)["idf"]
+    found = token_weights([("idf", Idf(**block | changes))], tokens, numbered, opened)["idf"]
     np.testing.assert_allclose(found.weights_F[:7], np.array(expected) / sum(expected), rtol=1e-6)
 
 
@@ -499,11 +497,11 @@ def test_a_text_of_two_subsets_is_the_same_documents_of_the_task(tiny_bert, repe
     opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
     weights = {}
     for by_group in (False, True):
-        task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS), SUITE, by_group=by_group)
-        text = tokenise(tokenizer, task.texts, 16)
-        (one,) = token_weights([("idf", weighting)], Tokens(text, text), task, opened).values()
+        texts = texts_of(load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS)), by_group=by_group)
+        text = tokenise(tokenizer, texts.distinct, 16)
+        (one,) = token_weights([("idf", weighting)], Tokens(text, text), texts, opened).values()
         shown = np.split(one.weights_F, text.starts[1:-1])
-        weights[by_group] = {name: shown[row] for row, name in enumerate(task.texts)}
+        weights[by_group] = {name: shown[row] for row, name in enumerate(texts.distinct)}
     for name, expected in weights[False].items():
         np.testing.assert_array_equal(weights[True][name], expected)
     assert len(weights[False]) == 3

@@ -63,12 +63,12 @@ def test_a_figure_has_a_caption(name):
 
 
 def test_files_find_their_roles_by_their_paths():
-    scores = "<results>/scores/geometry/{suite}/{run}/seed{seed}.parquet"
+    scores = "<results>/scores/sts/{suite}/{run}/seed{seed}.parquet"
     paths = [
         Path("results/demo/tables/demo.parquet"),
-        Path("results/demo/scores/geometry/space/simcse.a.b/seed1.parquet"),
-        Path("results/demo/scores/geometry/space/simcse.a.b/seed1.pairs.parquet"),
         Path("results/demo/scores/sts/space/simcse.a.b/seed1.parquet"),
+        Path("results/demo/scores/sts/space/simcse.a.b/seed1.pairs.parquet"),
+        Path("results/demo/scores/cost/space/simcse.a.b/seed1.parquet"),
     ]
     assert of_pattern(scores, paths) == [paths[1]]
     assert of_pattern("<results>/tables/{experiment}.parquet", paths) == [paths[0]]

@@ -28,7 +28,7 @@ FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
 STYLE = FigureStyle(width_inches=7.3)
 CURVES = Request(learning_curves.Config(loss_blocks=10))
 DENSITY = cosine_density.Config(task="lee", edges=[0, 1, 2], bandwidth=0.05)
-PLANE = alignment_uniformity.Config(suite="geometry", task="lee")
+PLANE = alignment_uniformity.Config(task="lee")
 HOSTILE = '</svg><script>alert("x")</script> $\\frac{1$ & <b>'
 
 
@@ -229,7 +229,7 @@ def test_gaps_everywhere_give_a_figure_that_says_so():
 
 
 def test_a_measurement_that_is_not_there_is_an_error():
-    with pytest.raises(ConfigError, match="no scores of task stsb in suite geometry"):
+    with pytest.raises(ConfigError, match="no scores of stsb"):
         plane([geometry("a.mini", 1, 0.1, -1)], Headline("A", {}), PLANE.model_copy(update={"task": "stsb"}))
 
 

@@ -60,8 +60,8 @@ def test_a_block_in_a_grid_asks_for_its_figure(study):
 
 
 def test_a_figure_whose_suite_or_runs_are_not_there_is_not_drawn(study):
-    assert asking(study, suites={"sts": ["lee"]}).of("demo") == OF_DEMO[1:]
-    assert asking(study, suites={"geometry": ["lee_space"]}).of("demo") == [OF_DEMO[0], *OF_DEMO[2:]]
+    assert asking(study, alignment_uniformity=None).of("demo") == OF_DEMO[1:]
+    assert asking(study, suites={}).of("demo") == OF_DEMO[2:]
     frozen = asking(study, runs=study.grids["demo"]["runs"][:2], token_similarity=None)
     assert frozen.of("demo") == ["alignment_uniformity", "cosine_density"]
 
@@ -103,7 +103,7 @@ def test_files_of_runs_are_in_the_order_of_the_grid(figures):
     read = figures.inputs(job("alignment_uniformity"))
     assert read[:2] == [
         "<results>/tables/demo.parquet",
-        "<results>/scores/geometry/lee_space/frozen_avg.minilm/seed0.parquet",
+        "<results>/scores/sts/lee/frozen_avg.minilm/seed0.parquet",
     ]
     assert len(read) == 1 + 13 and len(figures.inputs(job("cosine_density"))) == 13
 
@@ -183,7 +183,7 @@ def test_every_figure_has_a_caption_that_names_what_it_is_of(figures):
 
 def test_a_table_reads_a_grid_without_the_blocks_of_figures(study):
     grid = study.grids["demo"]
-    assert {*grid} - {*without_figures(grid)} == {"token_similarity"}
+    assert {*grid} - {*without_figures(grid)} == {"alignment_uniformity", "token_similarity"}
 
 
 def test_the_graph_loads_nothing_that_draws_or_computes():

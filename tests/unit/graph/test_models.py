@@ -39,11 +39,7 @@ def test_every_run_loses_weights_or_none_does(models):
 
 def test_a_run_waits_for_its_scores_its_figures_and_the_runs_that_start_from_it(models):
     lookups = models()
-    scores = [
-        f"<results>/scores/{kind}/{suite}/{SIMCSE}/seed{seed}.parquet"
-        for kind, suite in (("geometry", "lee_space"), ("sts", "lee"))
-        for seed in (1, 2)
-    ]
+    scores = [f"<results>/scores/sts/lee/{SIMCSE}/seed{seed}.parquet" for seed in (1, 2)]
     twins = [f"<results>/runs/{JTCSE}/seed{seed}/model/record.json" for seed in (1, 2)]
     figure = "<results>/figures/demo/token_similarity.svg"
     assert lookups.readers(run(SIMCSE)) == sorted([*scores, *twins, figure])

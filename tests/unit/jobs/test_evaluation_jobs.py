@@ -34,9 +34,12 @@ def dataset(folder, name, schema, rows=()):
     return path
 
 
-def classes(folder):
-    rows = [{"split": "", "text1": text, "text2": None, "label": f"{n % 2}"} for n, text in enumerate(TEXTS)]
-    return dataset(folder, "classes", LABELLED, rows)
+def classes(folder, name="classes", *, paired=False):
+    rows = [
+        {"split": "", "text1": one, "text2": two if paired else None, "label": f"{n % 2}"}
+        for n, (one, two) in enumerate(zip(TEXTS, reversed(TEXTS), strict=True))
+    ]
+    return dataset(folder, name, LABELLED, rows)
 
 
 def run(rule, settings, wildcards=WILDCARDS, **files):
@@ -54,95 +57,59 @@ def gaps_of(rows):
     return {row["task"]: row["note"] for row in rows if row["value"] is None}
 
 
-CLUSTERING = {"datasets": ["classes", "gone"], "max_tokens": 32, "seeds": 2, "n_init": 1, "label": None}
-
-
-def test_clustering_scores_what_is_there_and_lists_what_is_not(model, tmp_path):
-    datasets = [classes(tmp_path), dataset(tmp_path, "gone", LABELLED)]
-    scores = tmp_path / "scores.parquet"
-    run(
-        "evaluate_suite",
-        {"suite": CLUSTERING},
-        WILDCARDS | {"kind": "clustering"},
-        model=model,
-        datasets=datasets,
-        scores=scores,
-    )
-    rows = scores_in(scores)
-    assert gaps_of(rows) == {"gone": GONE}
-    assert {row["metric"] for row in rows if row["task"] == "classes"} == {"accuracy", "nmi", "v_measure"}
-
-
-def test_clustering_of_nothing_at_all_is_gaps(model, tmp_path):
-    scores = tmp_path / "scores.parquet"
-    absent = dataset(tmp_path, "gone", LABELLED)
-    run(
-        "evaluate_suite",
-        {"suite": CLUSTERING},
-        WILDCARDS | {"kind": "clustering"},
-        model=model,
-        datasets=[absent],
-        scores=scores,
-    )
-    assert gaps_of(scores_in(scores)) == {"gone": GONE}
-
-
+CLUSTERING = {"seeds": 2, "n_init": 1, "label": "two runs stand in for ten"}
 TRANSFER = {
-    "datasets": ["classes", "gone"],
     "graded": [],
     "grades": [1, 5],
     "classifier": "exact",
     "folds": 2,
     "seed": 1,
     "standardise": False,
-    "max_tokens": 32,
+}
+SEARCH = {"corpus": "question2", "max_pairs": None}
+SUITES = {
+    "clustering": (CLUSTERING, {"accuracy", "nmi", "v_measure"}),
+    "transfer": (TRANSFER, {"accuracy", "dev_accuracy"}),
+    "search": (SEARCH, {"mrr@10", "recall@1", "recall@10"}),
 }
 
 
-def test_transfer_scores_what_is_there_and_lists_what_is_not(model, tmp_path):
-    datasets = [classes(tmp_path), dataset(tmp_path, "gone", LABELLED)]
-    scores = tmp_path / "scores.parquet"
+def evaluated(kind, model, scores, datasets):
+    suite = SUITES[kind][0] | {"datasets": [path.stem for path in datasets], "max_tokens": 32}
+    wildcards = WILDCARDS | {"kind": kind}
+    run("evaluate_suite", {"suite": suite}, wildcards, model=model, datasets=datasets, scores=scores)
+    return scores_in(scores)
+
+
+@pytest.mark.parametrize("kind", SUITES)
+def test_a_suite_scores_what_is_there_and_lists_what_is_not(kind, model, tmp_path):
+    there = classes(tmp_path, paired=kind == "search")
+    rows = evaluated(kind, model, tmp_path / "scores.parquet", [there, dataset(tmp_path, "gone", LABELLED)])
+    assert gaps_of(rows) == {"gone": GONE}
+    assert {row["metric"] for row in rows if row["task"] == "classes"} == SUITES[kind][1]
+    label = SUITES[kind][0].get("label")
+    assert read_record(tmp_path / "scores.parquet").labels == ([label] if label else [])
+
+
+def test_a_suite_of_nothing_at_all_is_gaps(model, tmp_path):
+    rows = evaluated("clustering", model, tmp_path / "scores.parquet", [dataset(tmp_path, "gone", LABELLED)])
+    assert gaps_of(rows) == {"gone": GONE}
+
+
+def test_a_readout_of_the_suite_takes_the_place_of_the_runs_own(model, tmp_path):
+    """Of [CLS] in place of the mean."""
+    there, readout = classes(tmp_path), {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None}
+    own = evaluated("clustering", model, tmp_path / "own.parquet", [there])
+    suite = CLUSTERING | {"datasets": ["classes"], "max_tokens": 32, "readout": readout}
     run(
         "evaluate_suite",
-        {"suite": TRANSFER},
-        WILDCARDS | {"kind": "transfer"},
+        {"suite": suite},
+        WILDCARDS | {"kind": "clustering"},
         model=model,
-        datasets=datasets,
-        scores=scores,
+        datasets=[there],
+        scores=tmp_path / "cls.parquet",
     )
-    rows = scores_in(scores)
-    assert gaps_of(rows) == {"gone": GONE}
-    assert {row["metric"] for row in rows if row["task"] == "classes"} == {"accuracy", "dev_accuracy"}
-
-
-SEARCH = {
-    "datasets": ["questions", "gone"],
-    "max_tokens": 32,
-    "corpus": "question2",
-    "max_pairs": None,
-    "nlist": 1,
-    "nprobe": 1,
-    "readout": None,
-}
-
-
-def test_search_keeps_times_out_of_the_scores_with_a_record_of_their_own(model, tmp_path):
-    rows = [
-        {"split": "", "text1": one, "text2": two, "label": f"{n % 2}"}
-        for n, (one, two) in enumerate(zip(TEXTS, reversed(TEXTS), strict=True))
-    ]
-    datasets = [dataset(tmp_path, "questions", LABELLED, rows), dataset(tmp_path, "gone", LABELLED)]
-    scores, times = tmp_path / "scores.parquet", tmp_path / "bench" / "times.parquet"
-    run("evaluate_search", {"suite": SEARCH}, model=model, datasets=datasets, scores=scores, times=times)
-    found = scores_in(scores)
-    assert set(gaps_of(found)) == {"gone"}
-    assert {"mrr@10", "index_bytes"} <= {row["metric"] for row in found}
-    assert not [row for row in found if row["metric"].endswith("_ms")]
-    assert {row["metric"] for row in pq.read_table(times).to_pylist() if row["value"]} == {"retrieval_ms"}
-    assert verify_checksum(times)
-    assert read_record(times).outputs == [str(times)]
-    assert read_record(scores).outputs == [str(scores)]
-    assert read_record(times).inputs == read_record(scores).inputs
+    assert scores_in(tmp_path / "cls.parquet") != own
 
 
 COST = {"tokens": 8, "batch_sizes": [2], "repeats": 2, "warmup": 0}
@@ -160,6 +127,10 @@ def test_costs_stand_beside_those_of_the_base_encoder(model, tiny_bert, tmp_path
     rows = scores_in(scores)
     count = {row["aggregation"]: row["value"] for row in rows if row["metric"] == "gmac_linear"}
     assert count[""] > 1.5 * count["base"]  # two layers against one
+    assert verify_checksum(times)
+    assert read_record(times).outputs == [str(times)]
+    assert read_record(scores).outputs == [str(scores)]
+    assert read_record(times).inputs == read_record(scores).inputs
     assert {row["metric"] for row in rows} == {
         "parameters",
         "gmac_linear",
@@ -367,14 +338,6 @@ def test_contamination_reads_every_form_and_absent_data(tmp_path):
 
 
 def test_a_dataset_of_another_form_stops_the_job(model, tmp_path):
-    wrong = dataset(tmp_path, "classes", PAIRS)
     with pytest.raises(DataError, match=r"classes\.parquet: columns .* expected"):
-        run(
-            "evaluate_suite",
-            {"suite": CLUSTERING},
-            WILDCARDS | {"kind": "clustering"},
-            model=model,
-            datasets=[wrong],
-            scores=tmp_path / "scores.parquet",
-        )
+        evaluated("clustering", model, tmp_path / "scores.parquet", [dataset(tmp_path, "classes", PAIRS)])
     assert not Path(tmp_path / "scores.parquet").exists()

@@ -16,11 +16,11 @@ import pytest
 
 from tests import tiny
 from tests.unit.jobs.test_evaluation_jobs import dataset, run, scores_in
-from workflow_scripts.columns.corpora import LABELLED, PAIRS
+from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation import opened, search, sts, transfer
-from workflow_scripts.evaluation.embeddings import SharedTexts, texts_asked_for
+from workflow_scripts.evaluation import opened, sts, transfer
+from workflow_scripts.evaluation.embeddings import SharedTexts
 from workflow_scripts.models import encoding
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import job, kept
@@ -56,23 +56,23 @@ class Suite:
             unregister=lambda gone: self.at_end.__setitem__(slice(None), []),
         )
         monkeypatch.setattr(job, "atexit", register)
-        monkeypatch.setattr(sts, "evaluate", partial(self._evaluate, sts.evaluate))
+        monkeypatch.setattr(sts, "load", partial(self._load, sts.load))
         monkeypatch.setattr(opened, "encode", self._encode)
 
     def _encode(self, *given, **named):
         self.encoded += given[2]
         return encoding.encode(*given, **named)
 
-    def _evaluate(self, evaluate, datasets, encode):
-        def noted(sentences):
-            vectors = encode(sentences)  # ends the call that only asks for texts
+    def _load(self, load, name, table, config):
+        task = load(name, table, config)
+
+        def score(*vectors):
             self.computed.append(name)
             if name in self.broken:
                 raise self.broken[name]
-            return vectors
+            return task.score(*vectors)
 
-        (name,) = datasets
-        return evaluate(datasets, noted)
+        return task._replace(score=score)
 
     def run(self, names=NAMES, **settings):
         """One job; what it computed, and the bytes that it made."""
@@ -139,6 +139,14 @@ def test_a_task_that_raises_costs_its_cell_and_is_tried_again(suite, error, capf
     assert kept.folder_of([suite.scores, suite.pairs]).exists()
 
 
+def test_a_task_that_cannot_be_loaded_costs_its_cell(suite):
+    rows = [{"subset": None, "sentence1": "a town", "sentence2": "a city", "score": 1.0}] * 2
+    suite.paths["two"] = dataset(suite.folder, "two", PAIRS, rows)
+    assert suite.run()[0] == ["one", "three"]
+    (note,) = [row["note"] for row in scores_in(suite.scores) if row["task"] == "two"]
+    assert note.startswith("failed: DataError: two: all 2 judgements are 1")
+
+
 def test_the_label_of_a_failed_task_is_a_gap_on_the_page_and_below_tables(suite):
     from workflow_scripts.reporting.labels import split_labels
 
@@ -174,11 +182,14 @@ def test_a_task_alone_scores_as_in_its_suite_and_each_text_is_encoded_once(suite
     )
     together = suite.values()
     encoder, tokenizer = load_encoder(model.parent)
-    tables = {name: read_table(path, PAIRS) for name, path in suite.paths.items()}
-    at_once = sts.evaluate.args[0](tables, partial(encoding.encode, encoder, tokenizer, max_tokens=32))[0]
-    assert {(s.task, s.aggregation, s.metric) for s in at_once} == together.keys()
-    for score in at_once:
-        assert together[score.task, score.aggregation, score.metric] == pytest.approx(score.value, abs=1e-6)
+    config = sts.Config(datasets=NAMES, max_tokens=32)
+    for name, path in suite.paths.items():
+        task = sts.load.args[0](name, read_table(path, PAIRS), config)
+        sides = (encoding.encode(encoder, tokenizer, texts, max_tokens=32) for texts in task.columns)
+        alone = {(s.task, s.aggregation, s.metric): s.value for s in task.score(*sides)}
+        assert {cell: pytest.approx(value, abs=1e-6) for cell, value in alone.items()} == {
+            cell: value for cell, value in together.items() if cell[0] == name
+        }
     for name in NAMES:
         shutil.rmtree(suite.checkpoints)
         suite.run([name])
@@ -273,38 +284,6 @@ def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_
     assert again.run() == (["two", "three"], whole)
 
 
-def questions(folder, name):
-    texts = TEXTS[name]
-    rows = [
-        {"split": "", "text1": one, "text2": two, "label": f"{number % 2}"}
-        for number, (one, two) in enumerate(zip(texts, reversed(texts), strict=True))
-    ]
-    return dataset(folder, name, LABELLED, rows)
-
-
-SEARCH = {
-    "max_tokens": 32,
-    "corpus": "question2",
-    "max_pairs": None,
-    "nlist": 1,
-    "nprobe": 1,
-    "readout": None,
-}
-
-
-def test_search_keeps_times_with_its_finished_tasks(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(job, "atexit", SimpleNamespace(register=lambda *_: None, unregister=lambda *_: None))
-    files = {"model": model, "scores": tmp_path / "scores.parquet", "times": tmp_path / "times.parquet"}
-    paths = [questions(tmp_path, name) for name in ("one", "two")]
-    run("evaluate_search", {"suite": SEARCH | {"datasets": ["one"]}}, datasets=paths[:1], **files)
-    monkeypatch.setattr(search, "_search", lambda *_: 1 / 0)
-    run("evaluate_search", {"suite": SEARCH | {"datasets": ["one", "two"]}}, datasets=paths, **files)
-    for file in (files["scores"], files["times"]):
-        found = {(row["task"], row["aggregation"]): row["value"] for row in scores_in(file)}
-        assert found["one", "flat"] > 0 and found["two", ""] is None
-    assert "ZeroDivisionError" in read_record(files["scores"]).labels[0]
-
-
 TRANSFER = {
     "grades": [1, 5],
     "classifier": "exact",
@@ -334,38 +313,51 @@ def counted(asked):
 
 
 def test_units_are_the_same_whichever_task_is_left_to_do():
-    texts = {"first": ["a", "b", "c"], "second": ["b", "d"], "third": ["b", "c"]}
+    columns = {"first": [["a", "b"], ["c", "a"]], "second": [["d", "b", "b"]], "third": [["b", "c"]]}
     asked = []
-    shared = SharedTexts(counted(asked), texts)
-    assert shared.of("second")(["d", "b", "b"])[:, 1].tolist() == [100, 98, 98]
-    assert asked == [["d"], ["b"]]
-    shared.of("first")(["a", "b", "c"])
-    shared.of("third")(["b", "c"])
-    assert asked == [["d"], ["b"], ["a"], ["c"]]
+    shared = SharedTexts(counted(asked), columns)
+    assert shared.of("second")[0][:, 1].tolist() == [100, 98, 98]
+    assert asked == [["b"], ["d"]]
+    assert [side[:, 1].tolist() for side in shared.of("first")] == [[97, 98], [99, 97]]
+    shared.of("third")
+    assert asked == [["b"], ["d"], ["a"], ["c"]]
 
 
 def test_vectors_are_let_go_of_behind_the_last_task_that_asks_for_them():
     asked = []
-    shared = SharedTexts(counted(asked), {"first": ["a", "b"], "second": ["b"]})
-    shared.of("first")(["a", "b"])
+    shared = SharedTexts(counted(asked), {"first": [["a", "b"]], "second": [["b"]]})
+    shared.of("first")
     shared.forget("first")
-    assert [unit.texts for unit in shared._units if unit.vectors is not None] == [["b"]]
-    shared.of("second")(["b"])
+    shared.of("second")
+    assert asked == [["a"], ["b"]]
     shared.forget("second")
-    assert [unit for unit in shared._units if unit.vectors is not None] == []
-    assert asked == [["a"], ["b"]]
+    shared.of("first")
+    assert asked == [["a"], ["b"], ["a"], ["b"]]
 
 
-def test_a_task_may_ask_for_more_than_at_first_and_for_nothing():
-    asked = []
-    shared = SharedTexts(counted(asked), {"first": ["a"], "second": ["b"]})
-    first = shared.of("first")
-    assert first(["a", "b"])[:, 1].tolist() == first(["b", "a"])[::-1, 1].tolist() == [97, 98]
-    assert asked == [["a"], ["b"]]
-    assert len(first([])) == 0
+def test_a_task_without_texts_asks_for_nothing():
+    assert SharedTexts(lambda _: 1 / 0, {"gap": [], "other": [["a"]]}).of("gap") == []
 
 
-def test_what_a_task_asks_for_is_found_without_computing_it():
-    assert texts_asked_for(lambda encode: encode(["b", "a", "b"])) == ["b", "a"]
-    assert texts_asked_for(lambda encode: None) == []
-    assert texts_asked_for(lambda encode: 1 / 0) == []
+# Geometry, from the vectors of scored pairs
+
+SPACE = {
+    "positives": {"near": {"dataset": "one", "comparison": "at_least", "threshold": 4, "normalise": True}},
+    "samples": {"sentences": {"dataset": "two", "min_characters": 0, "max_sentences": 30}},
+}
+
+
+def test_geometry_is_measured_on_vectors_that_are_there_and_finished_like_any_task(suite):
+    suite.run()
+    pairs_alone, encoded = suite.values(), sorted(suite.encoded)
+    shutil.rmtree(suite.checkpoints)
+    _, whole = suite.run(**SPACE)
+    assert sorted(suite.encoded) == encoded
+    values = suite.values()
+    assert {task for task, *_ in values} == {*NAMES, "near", "sentences"}
+    for cell, value in pairs_alone.items():
+        assert values[cell] == pytest.approx(value, abs=1e-6)
+    assert set(read_table(suite.pairs, SIMILARITIES)["task"].to_pylist()) == set(NAMES)
+    assert suite.run(**SPACE) == ([], whole)
+    other = SPACE | {"positives": {"near": SPACE["positives"]["near"] | {"threshold": 3}}}
+    assert suite.run(**other)[0] == ["near"]

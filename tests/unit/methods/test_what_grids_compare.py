@@ -241,7 +241,7 @@ def test_an_ensemble_of_diffcse_is_two_that_were_trained_on_text_expanded_by_rou
 def test_moduli_of_figure_8_are_those_of_a_hundred_sentences_of_wikipedia(paper):
     config, grids = paper
     (column,) = [one for one in grids["jtcse_figure8"]["columns"] if one.get("heading") == "modulus"]
-    sample = config["suites"]["geometry"][column["suite"]]["samples"][column["task"]]
+    sample = config["suites"]["sts"][column["suite"]]["samples"][column["task"]]
     assert sample == {"dataset": "wiki1m", "min_characters": 0, "max_sentences": 100}
 
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -333,7 +332,8 @@ def test_mteb_gives_the_number_of_the_pipelines_own_evaluation(models, tmp_path,
         [pa.array(row, field.type) for row, field in zip(rows, PAIRS, strict=True)], schema=PAIRS
     )
     encoder, tokenizer = load_encoder(Path(run, "model"))
-    scores, _pairs = sts.evaluate({"tiny": table}, partial(encode, encoder, tokenizer, max_tokens=max_tokens))
+    task = sts.load("tiny", table, sts.Config(datasets=["tiny"], max_tokens=max_tokens))
+    scores = task.score(*(encode(encoder, tokenizer, texts, max_tokens) for texts in task.columns))
     own = next(s for s in scores if (s.metric, s.aggregation) == ("spearman", "all"))
     assert f"{100 * found[0].value:.2f}" == f"{100 * own.value:.2f}"
 

@@ -31,7 +31,7 @@ REPORT = {
     "figure": {"width_inches": 7.3},
     "learning_curves": {"loss_blocks": 40},
     "cosine_density": {"task": "stsb_test", "edges": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "bandwidth": 0.03},
-    "alignment_uniformity": {"suite": "geometry", "task": "stsb_dev"},
+    "alignment_uniformity": {"task": "space"},
     "page": {"top_words": 4, "shows": "That it runs.", "cannot_show": "Which method is better."},
 }
 STS = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -40,7 +40,7 @@ GRID = {
     "source": "Gao et al. 2021, Table 5",
     "seeds": [1, 2, 3],
     "baseline": "frozen_cls.minilm_mlm",
-    "suites": {"sts": ["sts"], "geometry": ["geometry"]},
+    "suites": {"sts": ["sts"]},
     "runs": [
         {"method": ["frozen_cls", "frozen_avg"], "encoder": "minilm_mlm"},
         {"method": ["simcse", "s2sent"], "encoder": "minilm_mlm", "corpus": "wiki_extract"},
@@ -97,26 +97,21 @@ class Study:
         return file
 
     def scores(self) -> list[Path]:
-        """Two suites per run and seed; STS16 is a gap."""
+        """A suite per run and seed; STS16 is a gap."""
         files = []
         for name, seed in self.runs:
             quality = QUALITY[name.split(".")[0]] + 0.004 * np.sin(7 * seed + len(name))
             note = "stsb_dev, score > 4, normalised"
-            suites = {
-                "sts": [
-                    Score("sts12", "all", "spearman", quality - 0.03, 3108),
-                    gap("sts16", self.gap_reason),
-                    Score("stsb_test", "all", "spearman", quality, 1379),
-                ],
-                "geometry": [
-                    Score("stsb_dev", "", "alignment", 0.9 - quality + 0.01 * seed, 300, note),
-                    Score("stsb_dev", "", "uniformity", 0.6 - 4 * quality + 0.03 * seed, 3000, note),
-                ],
-            }
-            for suite, found in suites.items():
-                wildcards = {"run": name, "seed": str(seed), "suite": suite}
-                path = f"scores/{suite}/{suite}/{name}/seed{seed}.parquet"
-                files.append(self.write(path, score_table(found, **wildcards), **wildcards))
+            found = [
+                Score("sts12", "all", "spearman", quality - 0.03, 3108),
+                gap("sts16", self.gap_reason),
+                Score("stsb_test", "all", "spearman", quality, 1379),
+                Score("space", "", "alignment", 0.9 - quality + 0.01 * seed, 300, note),
+                Score("space", "", "uniformity", 0.6 - 4 * quality + 0.03 * seed, 3000, note),
+            ]
+            wildcards = {"run": name, "seed": str(seed), "suite": "sts"}
+            path = f"scores/sts/sts/{name}/seed{seed}.parquet"
+            files.append(self.write(path, score_table(found, **wildcards), **wildcards))
         return files
 
     def histories(self, corpus: Mapping[str, Path]) -> list[Path]:
@@ -245,7 +240,7 @@ class Study:
         corpus = self.corpus()
         histories = self.histories(corpus)
         sources = {"learning_curves": histories, "cosine_density": self.similarities()}
-        sources["alignment_uniformity"] = [table, *(file for file in scores if "/geometry/" in str(file))]
+        sources["alignment_uniformity"] = [table, *scores]
         jobs = [
             command(
                 "make_table",

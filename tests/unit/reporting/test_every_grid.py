@@ -126,11 +126,10 @@ def draw_figures(config, experiment, table, made):
         points = scatter.both_scores(table, experiment.scatter)
         assert len(points) == len({row["run"] for row in table})
         assert scatter.draw(points, Request(experiment.scatter, called=called), style, experiment.title, [])
-    plane = alignment_uniformity.Config.parse(config["report"]["alignment_uniformity"], "plane")
-    if plane.suite in experiment.suites.get("geometry", []):
+    if plane := experiment.alignment_uniformity:
         heading = experiment.headline_column().heading
         means = {row["run"]: row["mean"] for row in table if row["heading"] == heading}
-        scores = [file.scores for suite, file in made if suite == plane.suite]
+        scores = [file.scores for _, file in made]
         headline = alignment_uniformity.Headline(heading, means)
         points = alignment_uniformity.plane(scores, headline, plane)
         assert len(points) == len(means)

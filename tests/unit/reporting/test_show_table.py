@@ -239,7 +239,7 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
         outputs = {"table": "results/s/tables/t.parquet", "times": "benchmarks/s/tabulate_times/t.parquet"}
         for part, rule in (("table", "make_table"), ("times", "tabulate_times")):
             file = Path(f"{part}.parquet")
-            made = job_record("evaluate_search", settings={}, inputs={}, outputs=[file])
+            made = job_record("evaluate_cost", settings={}, inputs={}, outputs=[file])
             write_table(file, score_table([scores[part]], run=RUNS[0], seed="0", suite="sts"), made)
             Path(outputs[part]).parent.mkdir(parents=True)
             line = command(rule, settings, experiment="t", scores=[file], published=[], table=outputs[part])

@@ -30,12 +30,11 @@ AnyDrawing: Any = Annotated[
 
 
 class SuiteNames(Settings):
-    """The suite of each kind; null where a study leaves a kind out."""
+    """The suite of each kind; null where a study leaves a kind out. Geometry is measured by that of scored pairs."""
 
     sts: Annotated[Name, Refers("suites.sts")] | None
     clustering: Annotated[Name, Refers("suites.clustering")] | None
     transfer: Annotated[Name, Refers("suites.transfer")] | None
-    geometry: Annotated[Name, Refers("suites.geometry")] | None
 
 
 class Show(Settings):

@@ -26,10 +26,8 @@ class Needs(NamedTuple):
     """Setting of a run's method to a shell pattern of its value; runs with another value are left out."""
     runs: str | None = None
     """Path of a list of runs; others are left out."""
-    suite: str | None = None
-    """Path of the name of a suite; others are left out."""
     task: str | None = None
-    """Path of the name of a dataset; suites without it are left out."""
+    """Path of the name of a task; suites without it are left out."""
 
     @property
     def of_extraction(self) -> bool:

@@ -11,15 +11,16 @@ from workflow_scripts.settings.names import Refers
 NEEDS = Needs(
     inputs={
         "table": "<results>/tables/{experiment}.parquet",
-        "scores": "<results>/scores/geometry/{suite}/{run}/seed{seed}.parquet",
+        "scores": "<results>/scores/sts/{suite}/{run}/seed{seed}.parquet",
     },
-    config="report.alignment_uniformity",
-    suite="report.alignment_uniformity.suite",
+    config="grids.{experiment}.alignment_uniformity",
+    task="grids.{experiment}.alignment_uniformity.task",
 )
 
 
 class Config(Settings):
     """Which measurement is drawn."""
 
-    suite: Annotated[str, Refers("suites.geometry")] = Field(description="Suite of the kind geometry.")
-    task: str = Field(description="Name of a measurement of that suite, with alignment and uniformity.")
+    task: Annotated[str, Refers("grid.positives")] = Field(
+        description="One of the ``positives`` of the experiment's suites of scored pairs."
+    )

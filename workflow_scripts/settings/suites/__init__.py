@@ -1,12 +1,13 @@
 """Settings of suites, and what their files hold: a module a kind, imported by the name in the configuration."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.settings.readouts.pooling import Config as Pooling
 
 Cells = frozenset[tuple[str, str]]
 """Aggregations, which may end in ``*``, with the metrics that each has."""
@@ -41,17 +42,32 @@ class Suite(Settings):
 
 
 class SuiteConfig(Suite):
-    """Settings of a suite of rule evaluate_suite (``evaluation.base``)."""
+    """Settings of a suite whose tasks are scored from vectors of their texts (``evaluation.base``)."""
 
     form: ClassVar[str]
 
     datasets: list[str] = Field(min_length=1, description="Datasets, one task each.")
     max_tokens: int = Field(gt=2, description="Longer texts are cut; [CLS] and [SEP] count.")
+    label: str | None = Field(
+        default=None, description="Substitution to print, where something stands in for what a paper has."
+    )
+    readout: Pooling | None = Field(
+        default=None,
+        description="Readout to use with every run's backbone, without its own readout and head; null for its own.",
+    )
 
     @property
-    def labels(self) -> Sequence[str]:
-        """Substitutions to print with the scores."""
-        return ()
+    def tasks(self) -> Mapping[str, str]:
+        """Its tasks, each with the dataset that it reads."""
+        return {name: name for name in self.datasets}
+
+    def labels(self, _pieces: Callable[[str], object]) -> Sequence[str]:
+        """Substitutions to print with the scores.
+
+        Args:
+            _pieces: Cuts a text into an encoder's tokens.
+        """
+        return [self.label] if self.label else []
 
     def of_task(self, task: str) -> Self:
         """What decides the scores of one task: all but what is about others."""

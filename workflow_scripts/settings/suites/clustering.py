@@ -1,6 +1,5 @@
 """Suites of clustering."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -21,11 +20,3 @@ class Config(SuiteConfig):
         gt=0,
         description="Number of texts drawn from a larger set, the same for all runs; omit for all texts.",
     )
-    label: str | None = Field(
-        description="Substitution to print, where fewer runs or texts stand in for a paper's."
-    )
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """That of the settings, if there is one."""
-        return [self.label] if self.label else []

@@ -1,0 +1,16 @@
+"""Scores of tasks, with one encoding for each."""
+
+from workflow_scripts.evaluation.embeddings import SharedTexts
+
+
+def scores_of(task, encode):
+    return task.score(*SharedTexts(encode, {"": task.columns}).of(""))
+
+
+def evaluate(evaluator, datasets, encode, config):
+    """Scores of every dataset by the task of its name."""
+    return [
+        score
+        for name, table in datasets.items()
+        for score in scores_of(evaluator.load(name, table, config), encode)
+    ]
