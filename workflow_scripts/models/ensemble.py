@@ -17,7 +17,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_tokenizer, own_tokenizers
 from workflow_scripts.models.folders import SUM_FILE
 from workflow_scripts.models.packing import Packing
-from workflow_scripts.models.readouts.bypass import bypass_layernorms
+from workflow_scripts.models.readouts.base import bypass_layernorms
 from workflow_scripts.settings.readouts import ReadoutConfig
 
 

@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from workflow_scripts.columns.training import HISTORY, METRICS
 from workflow_scripts.errors import TrainingError
 from workflow_scripts.methods.base import Metrics, Objective
+from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.dropout import keyed
-from workflow_scripts.models.precision import mixed_precision
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks

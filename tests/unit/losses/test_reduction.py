@@ -1,11 +1,8 @@
 import pytest
 import torch
 
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import Threshold, deviation, reduce
 from workflow_scripts.settings.methods.three_r import ThresholdConfig
-
-SURROGATES = ("straight_through", "soft", "frozen")
 
 
 def threshold(c, surrogate="straight_through"):
@@ -96,12 +93,6 @@ def test_the_straight_through_gradient_is_that_of_the_sigmoid_by_finite_differen
     assert module.c.grad.item() == pytest.approx(((high - low) / 2e-6).item(), rel=1e-4)
 
 
-@pytest.mark.parametrize("surrogate", ["straight_through", "frozen"])
-def test_membership_is_none_or_whole(surrogate):
-    member_D = threshold(0.3, surrogate)(torch.linspace(0, 1, 50))
-    assert set(member_D.tolist()) == {0.0, 1.0}
-
-
 def test_the_encoder_learns_through_the_deviations_of_the_soft_gate_alone():
     for surrogate, learns in (("straight_through", False), ("soft", True)):
         rows_BD = rows().requires_grad_()
@@ -114,10 +105,3 @@ def test_a_threshold_below_zero_goes_back_to_it():
     module.clamp()
     assert module.c.item() == 0.0
     assert module.c.requires_grad
-
-
-@pytest.mark.parametrize(("surrogate", "travel"), [("frozen", 0.75), ("soft", 0.0)])
-def test_a_threshold_is_frozen_or_goes_somewhere(surrogate, travel):
-    block = {"surrogate": surrogate, "start": 0.5, "temperature": 0.05, "travel": travel}
-    with pytest.raises(ConfigError, match="A frozen threshold has 0"):
-        ThresholdConfig.parse(block, "threshold")

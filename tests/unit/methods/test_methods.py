@@ -17,7 +17,6 @@ from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.readouts import pooling
-from workflow_scripts.settings.readouts.pooling import LAYERS
 
 BLOCKS = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
 
@@ -60,11 +59,6 @@ def test_every_method_keeps_the_contract(name):
     assert bool(method.Objective.metric_names) == (method.Objective.metrics is not base.Objective.metrics)
 
 
-def test_the_contract_itself_is_no_method():
-    assert "base" not in names_in("workflow_scripts.settings.methods")
-    assert {"simcse", "jtcse", "frozen"} <= set(names_in("workflow_scripts.settings.methods"))
-
-
 def test_labels_of_a_readout_reach_every_method_that_has_one():
     """The code's S2Sent, whose vectors depend on their batch."""
     named = {name: settings(name) for name in BLOCKS if "readout" in BLOCKS[name]}
@@ -97,14 +91,6 @@ def test_a_method_whose_own_import_fails_is_not_called_missing(tmp_path, monkeyp
 def frozen(folder, readout, **others):
     config = Config.parse({"module": "frozen", "readout": readout} | others, "methods")
     return build(config, load_backbone(folder)).eval()
-
-
-@pytest.mark.parametrize("pooler", [name for name in LAYERS if name != "cls"])
-def test_a_frozen_encoder_has_no_head(tiny_bert, pooler):
-    encoder = frozen(tiny_bert, {"kind": "pooling", "pooler": pooler, "layers": None})
-    assert encoder.head is None
-    assert encoder.readout_settings.pooler == pooler
-    assert encoder.backbone.config.hidden_size == tiny.WIDTH
 
 
 CLS = {"kind": "pooling", "pooler": "cls", "layers": None}

@@ -13,8 +13,7 @@ from workflow_scripts.graph.runs import run_settings, runs_of
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import three_r
 from workflow_scripts.methods.base import Objective
-from workflow_scripts.models.encoder import hidden_states, load_backbone, load_tokenizer
-from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
@@ -368,15 +367,6 @@ def trained(folder, place, **changes):
     return objective, train(
         objective, tiny.training(), 10, seed=2, development=None, checkpoints=place, fingerprint="toy"
     )
-
-
-def test_nothing_is_reduced_at_test(tiny_bert):
-    objective = make(tiny_bert, start=5.0)
-    encoder = objective._base.encoder.eval()
-    ids_BT, mask_BT, _ = material(tiny_bert).tokenised("anchor").batch(np.arange(4))
-    states = hidden_states(encoder.backbone, TokenBatch(ids_BT, mask_BT), encoder.readout.reads)
-    plain = encoder.readout.read(states, ids_BT, mask_BT)
-    assert torch.equal(encoder(ids_BT, mask_BT), plain)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import load_encoder, save_encoder
 from workflow_scripts.models.readouts import set_mask_token
-from workflow_scripts.models.readouts.bypass import bypass_layernorms
+from workflow_scripts.models.readouts.base import bypass_layernorms
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings import readouts as readout_settings
 from workflow_scripts.settings.readouts import parse_readout

@@ -111,6 +111,17 @@ def weighted_mean(states: Tensor, weight_BT: Tensor) -> Tensor:
         return torch.einsum("...td,...t->...d", states, weight / weight.sum(dim=-1, keepdim=True))
 
 
+def bypass_layernorms(backbone: Any, last: int) -> None:
+    """Let the states of an encoder's ``last`` layers through unnormalised (JTCSE, section VI-A and Fig. 8).
+
+    The weights of the LayerNorms stay where they are, unused, so that a saved encoder is a stock encoder.
+    """
+    layers = list(backbone.encoder.layer)
+    for layer in layers[len(layers) - last :]:
+        for norm in (layer.attention.output.LayerNorm, layer.output.LayerNorm):
+            norm.register_forward_hook(lambda _module, inputs, _output: inputs[0])
+
+
 def write_own_code(module: object, folder: str | Path) -> None:
     """Copy the file of the class of ``module``, and those that it imports relatively, into ``folder``."""
     file = str(sys.modules[type(module).__module__].__file__)

@@ -7,8 +7,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules.input_module import InputModule
 from torch import nn
 
-from .base import OF_HUB, write_own_code
-from .bypass import bypass_layernorms
+from .base import OF_HUB, bypass_layernorms, write_own_code
 
 
 class EncoderSum(InputModule):
