@@ -38,8 +38,9 @@ VERBS = {
     "adopt": Verb("audit.adopt", "let snakemake plan by the records of results that were copied or restored"),
     "export": Verb("audit.export", "a study as an RO-Crate, or a model as a folder to share"),
     "pin": Verb("tools.pin", "write hashes and commits of data that the configuration leaves open"),
-    "readers": Verb("tools.readers", "which formats of data can be read, and how"),
-    "schema": Verb("tools.schema", "which keys a configuration may have, as a JSON Schema for editors"),
+    "schema": Verb(
+        "tools.schema", "which keys a configuration, or the options of a reader, may have: JSON Schema"
+    ),
     "answers": Verb("tools.answers", "what translators and language models were asked, and said"),
 }
 

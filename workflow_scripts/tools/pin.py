@@ -157,9 +157,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what pin takes."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="datasets or encoders; default: all")
     parser.add_argument("--configfile", type=Path, nargs="+", default=[], metavar="FILE", help="more files")
-    parser.add_argument(
-        "--data-root", type=Path, help="default: data_root of the configuration, or else SEMBLANCE_DATA"
-    )
     parser.add_argument("--dry-run", "-n", action="store_true", help="print, and write nothing")
 
 
@@ -172,7 +169,7 @@ def answer(given: argparse.Namespace) -> Answer:
     refuse(content_findings(config, {}))
     known = {source.name for file in files for source in sources_in(file)}
     refuse(finding for name in given.names for finding in unknown(name, known, "pin"))
-    root = given.data_root or data_root_of(config)
+    root = data_root_of(config)
     wrote, left = list[str](), list[str]()
     for file in files:
         pins, open_still = find_pins(file, given.names, root)

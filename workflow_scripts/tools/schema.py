@@ -1,6 +1,7 @@
-"""Print the JSON Schema of the configuration, or of a grid or a file of claims: an editor then knows every key.
+"""Print the JSON Schema of the configuration, of a grid or a file of claims, or of the options of a reader of datasets.
 
-Each key has its type, its range and its description.
+Each key has its type, its range and its description, by which an editor knows it. Of a reader there are also the roles
+that its files may have, and the rows that it returns.
 
   python -m workflow_scripts schema > .vscode/semblance.schema.json
 """
@@ -13,11 +14,20 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from workflow_scripts.audit.printing import Answer
+from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.config import Settings, names_in
+from workflow_scripts.graph.readers import READERS, reader
 from workflow_scripts.settings.claims import ClaimFile
 from workflow_scripts.settings.study import Grid, MethodBlock, Study
 
 _FILES: dict[str, Any] = {"configuration": Study, "grid": Grid, "claims": ClaimFile}
+
+
+def reader_schema(name: str) -> dict[str, Any]:
+    """The options of a reader, the roles of its files and the columns of its rows."""
+    takes = reader(name)
+    rows = {form: FORMS[form].names for form in takes.forms}
+    return {**takes.model_json_schema(), "files": list(takes.roles), "rows": rows}
 
 
 def schema_of(file: str) -> dict[str, Any]:
@@ -37,12 +47,11 @@ def schema_of(file: str) -> dict[str, Any]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what schema takes."""
-    parser.add_argument(
-        "file", nargs="?", default="configuration", choices=_FILES, help="default: configuration"
-    )
+    choices = [*_FILES, *names_in(READERS)]
+    parser.add_argument("of", nargs="?", default="configuration", choices=choices)
 
 
 def answer(args: argparse.Namespace) -> Answer:
     """The schema as JSON."""
-    schema = schema_of(args.file)
+    schema = schema_of(args.of) if args.of in _FILES else reader_schema(args.of)
     return Answer(parts=[json.dumps(schema, indent=1, sort_keys=True)], data=schema)

@@ -23,13 +23,11 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import detectable_difference
-from workflow_scripts.graph.findings import advice
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     read_checksum,
     read_table,
-    verify_checksum,
 )
 from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import Cell, Sheet, lay_out
@@ -71,17 +69,10 @@ def holds_scores(path: Path) -> bool:
     Raises:
         DataError: if it is neither, or damaged.
     """
-    if path.suffix not in CHECKSUMMED_SUFFIXES:
-        raise DataError(f"{path}: neither a table nor scores. {_WHAT}")
     if not path.exists():
-        beside = sorted(map(str, path.parent.glob(f"*{path.suffix}")))
-        near = f"{advice(str(path), beside)} " if beside else ""
-        raise DataError(
-            f"{path}: no such file. {near}snakemake makes it, with the --configfile of its study."
-        )
-    if read_checksum(path) is None:
-        raise DataError(f"{path}: no checksum: cut off, or not written by this pipeline. {_WHAT}")
-    verify_checksum(path)
+        raise DataError(f"{path}: no such file. snakemake makes it, with the --configfile of its study.")
+    if path.suffix not in CHECKSUMMED_SUFFIXES or read_checksum(path) is None:
+        raise DataError(f"{path}: cut off, or not written by this pipeline. {_WHAT}")
     found = pq.read_schema(path).remove_metadata() if path.suffix == ".parquet" else None
     if found not in (TABLE, SCORES):
         raise DataError(f"{path}: made by {record_of(path).rule}, neither a table nor scores. {_WHAT}")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.planning import ROOT, run
-from workflow_scripts.config import names_in as modules_of
-from workflow_scripts.graph.readers import READERS, reader_findings
+from tests.verbs import data
+from workflow_scripts.graph.readers import reader_findings
 
 COLUMNS = {"label": "y", "text1": "x"}
 
@@ -64,18 +63,8 @@ def test_sound_sources_and_sources_without_a_reader_are_let_pass():
     )
 
 
-def test_the_command_lists_readers_and_refuses_names_that_are_none():
-    shown = run(ROOT, "-m", "workflow_scripts", "readers")
-    for name in modules_of(READERS):
-        assert f"\n{name}: " in f"\n{shown.stdout}"
-    one = run(ROOT, "-m", "workflow_scripts", "readers", "delimited").stdout.splitlines()
-    assert one[0].startswith("delimited: Cells set off by")
-    assert "  rows    labelled: split, text1, text2, label" in one
-    assert "  files   any of train, dev, test, all" in one
-    assert (
-        "  option  otherwise: text or null, null if left out. The encoding of a file that is not UTF-8."
-        in one
-    )
-    refused = run(ROOT, "-m", "workflow_scripts", "readers", "lines", "delimitted")
-    assert refused.returncode == 2 and not refused.stdout
-    assert refused.stderr == "ConfigError: readers: delimitted is not defined. Did you mean delimited?\n"
+def test_the_command_prints_what_a_reader_takes():
+    shown = data("schema", "delimited")[1]
+    assert shown["rows"]["labelled"] == ["split", "text1", "text2", "label"]
+    assert shown["files"] == ["train", "dev", "test", "all"]
+    assert shown["properties"]["otherwise"]["description"] == "The encoding of a file that is not UTF-8."

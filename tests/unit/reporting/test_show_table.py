@@ -24,7 +24,6 @@ from workflow_scripts.reporting.laboratory_csv import to_csv
 from workflow_scripts.reporting.layout import lay_out, number, p_text, score_text
 from workflow_scripts.reporting.terminal import Printed
 from workflow_scripts.reporting.views import View, view_of
-from workflow_scripts.tools.show import holds_scores
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -296,7 +295,7 @@ def test_what_is_no_artefact_at_all_is_said_to_be_none_and_not_to_be_deleted(fin
     (tmp_path / "README.md").write_text("mine")
     (tmp_path / "notes.txt").write_text("mine")
     done = shown_by(tmp_path / "notes.txt")
-    assert done.returncode == 2 and "neither a table nor scores. Give a study" in done.stderr
+    assert done.returncode == 2 and "not written by this pipeline. Give a study" in done.stderr
 
 
 def test_tables_and_scores_are_no_one_csv(finished, score_files):
@@ -320,13 +319,9 @@ def test_a_file_of_somebody_else_ends_in_one_line(tmp_path):
         assert "Delete" not in done.stderr  # what this pipeline may not have written
 
 
-def test_a_name_that_is_mistyped_is_told_the_nearest(finished, tmp_path):
-    with pytest.raises(
-        DataError, match=r"lba\.parquet: no such file\. Did you mean .*/tables/lab\.parquet\?"
-    ):
-        holds_scores(finished / "tables/lba.parquet")
+def test_a_file_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(DataError, match=r"no such file\. snakemake makes it, with the --configfile"):
-        holds_scores(tmp_path / "results/demo/tables/demo.parquet")
+        printed("show", tmp_path / "results/demo/tables/demo.parquet")
 
 
 def test_a_lock_has_the_numbers_with_their_printed_digits(finished):

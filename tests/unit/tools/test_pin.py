@@ -1,6 +1,7 @@
 import hashlib
 import re
 import shutil
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -124,11 +125,8 @@ def folder(tmp_path, monkeypatch, file):
     shutil.copytree(ROOT / "config", tmp_path / "config")
     shutil.copy(ROOT / "Snakefile", tmp_path)
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        return printed("pin", *arguments, "--data-root", tmp_path)
-
-    return call
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
+    return partial(printed, "pin")
 
 
 def test_the_command_prints_what_it_writes_and_what_it_leaves(folder, file, tmp_path):
