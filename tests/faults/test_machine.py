@@ -113,22 +113,6 @@ def test_results_that_may_not_be_written_are_one_line_and_stay(shared, name):
     assert files_of(shared / "results") == before and len(before) == 4
 
 
-@pytest.mark.slow
-@needs_root
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_file_system_that_is_read_only_is_one_line(disk, name):
-    folder = disk("size=1m")
-    WRITERS[name](folder / name)
-    before = files_of(folder)
-    disk("ro")
-    with (
-        pytest.raises(SystemExit, match=r"Read-only file system\. Give this user the right"),
-        one_line_errors(),
-    ):
-        WRITERS[name](folder / name)
-    assert files_of(folder) == before
-
-
 @needs_root
 def test_another_user_can_check_results_that_only_their_owner_may_change(shared):
     study.write_study()
@@ -210,16 +194,7 @@ def test_a_disk_that_is_really_full_is_one_line_and_more_room_gives_the_same_byt
     assert made_by(out) == undisturbed
 
 
-@pytest.mark.slow
-@needs_root
-def test_a_tiny_folder_for_temporary_files_is_room_enough(inputs, undisturbed, disk, tmp_path):
-    tiny = disk("size=16k", tmp_path / "tiny")
-    ended = train(inputs, tmp_path / "out", TMPDIR=str(tiny))
-    assert ended.returncode == 0, ended.stderr
-    assert made_by(tmp_path / "out") == undisturbed
-
-
-YEAR = 365 * 86_400
+YEARS = 20 * 365 * 86_400
 DIE_AFTER_A_CHECKPOINT = (
     "import os\nfrom workflow_scripts.training import checkpoints\nsave = checkpoints.save_checkpoint\n"
     "def die(*given):\n    save(*given)\n    os.kill(os.getpid(), 9)\n"
@@ -228,16 +203,15 @@ DIE_AFTER_A_CHECKPOINT = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("years", [-20, 20])
-def test_a_clock_that_moves_amid_a_training_changes_no_byte(inputs, undisturbed, tmp_path, years):
+def test_a_clock_that_moves_amid_a_training_changes_no_byte(inputs, undisturbed, tmp_path):
     """Killed at one date and gone on with at another, with files dated after the clock or long before it."""
     out = tmp_path / "out"
     assert train(inputs, out, DIE_AFTER_A_CHECKPOINT).returncode == -9
     found = [path for path in out.rglob("*") if path.is_file()]
     assert any(path.name == "COMPLETE.json" for path in found)
     for path in found:
-        os.utime(path, (time.time() - years * YEAR,) * 2)
-    moved = f"import time\nnow = time.time\ntime.time = lambda: now() + {years * YEAR}\n"
+        os.utime(path, (time.time() - YEARS,) * 2)
+    moved = f"import time\nnow = time.time\ntime.time = lambda: now() + {YEARS}\n"
     ended = train(inputs, out, moved)
     assert ended.returncode == 0, ended.stderr
     assert made_by(out) == undisturbed
