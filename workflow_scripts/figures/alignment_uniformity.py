@@ -4,17 +4,17 @@ Wang and Isola, ICML 2020. What counts as a positive pair, on which dataset, and
 normalised differs between papers; it is a task of its suite, and its note goes into the figure.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
-from numpy import linspace
 
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
@@ -25,13 +25,11 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.named_points import (
     HOW_DRAWN,
     Mark,
-    draw_mark,
-    name_marks,
-    numbers,
+    draw_marks,
+    names_of,
     without_point,
-    words,
 )
-from workflow_scripts.figures.style import INK, empty_figure, new_figure
+from workflow_scripts.figures.style import colour_bar, empty_figure, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.settings.figures.alignment_uniformity import NEEDS as NEEDS
@@ -58,7 +56,9 @@ DESCRIPTION = (
 )
 
 _PANEL_INCHES = 4.2
-_COLOURS = ListedColormap(colormaps["cividis"](linspace(0.12, 1, 48)))  # from 50 on, the bar becomes a bitmap
+_COLOURS = ListedColormap(
+    colormaps["cividis"](np.linspace(0.12, 1, 48))
+)  # from 50 on, the bar becomes a bitmap
 
 Row = dict[str, Any]
 
@@ -149,36 +149,30 @@ def draw_plane(
         return empty_figure(style, title, footnotes, "Alignment and uniformity are gaps for every run.")
     data, called = request.called.dataset(request.config.task), request.called
     tasks = ", ".join(sorted({row["note"] for row in rows if row["note"]}))
-    for named in (words, numbers):
-        names = named([row["run"] for row in rows], called)
-        notes = [HOW_DRAWN, f"{data}: {tasks}." if tasks else "", *names.footnotes, *undrawn]
-        figure = new_figure(style, _PANEL_INCHES, title, [*filter(None, notes)], footnotes)
-        axes = figure.subplots()
-        axes.grid()
-        axes.set_xlabel(f"uniformity on {data} (lower is better)")
-        axes.set_ylabel(f"alignment on {data} (lower is better)")
-        axes.margins(0.14)
-        marks = _draw_points(figure, axes, rows, heading)
-        if name_marks(axes, marks, names.short, crowded=named is numbers):
-            break
-    return figure
-
-
-def _draw_points(figure: Figure, axes: Axes, rows: Sequence[Row], heading: str) -> list[Mark]:
-    """Draw the points in the colours of their scores, with a bar of these; returns where they are."""
-    scored = [row["score"] for row in rows if row["score"] is not None]
-    shades = Normalize(min(scored), max(scored)) if scored else Normalize(0, 1)
+    names = names_of([row["run"] for row in rows], called)
+    notes = [HOW_DRAWN, f"{data}: {tasks}." if tasks else "", *names.footnotes, *undrawn]
+    figure = new_figure(style, _PANEL_INCHES, title, [*filter(None, notes)], footnotes)
+    axes = figure.subplots()
+    axes.grid()
+    axes.set_xlabel(f"uniformity on {data} (lower is better)")
+    axes.set_ylabel(f"alignment on {data} (lower is better)")
+    axes.margins(0.14)
+    shade = _shades(figure, axes, [row["score"] for row in rows], heading)
     marks = [
         Mark(row["run"], row["uniformity"], row["alignment"], row["uniformity_sd"], row["alignment_sd"])
         for row in rows
     ]
-    for row, mark in zip(rows, marks, strict=True):
-        draw_mark(axes, mark, "none" if row["score"] is None else _COLOURS(shades(row["score"])))
-    if scored:
-        source = axes.scatter([], [], c=[], cmap=_COLOURS, norm=shades)
-        bar = figure.colorbar(source, ax=axes, aspect=30, pad=0.02)
-        bar.set_label(heading)
-        assert bar.solids is not None
-        bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps
-        bar.outline.set_edgecolor(INK)
-    return marks
+    draw_marks(axes, marks, [shade(row["score"]) for row in rows], names.short)
+    return figure
+
+
+def _shades(
+    figure: Figure, axes: Axes, scores: Sequence[float | None], heading: str
+) -> Callable[[float | None], Any]:
+    """The colour of a score, with a bar of them where there are some; none for a run without a score."""
+    scored = [score for score in scores if score is not None]
+    if not scored:
+        return lambda score: "none"
+    source = axes.scatter([], [], c=[], cmap=_COLOURS, norm=Normalize(min(scored), max(scored)))
+    colour_bar(figure, source, heading, ax=axes, aspect=30, pad=0.02)
+    return lambda score: "none" if score is None else _COLOURS(source.norm(np.array([score])))[0]

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.axes import Axes
 
-from workflow_scripts.figures.style import Names, line_look
+from workflow_scripts.figures.style import Names, line_look, name_lines
 
 CURVES = pa.schema(
     [
@@ -37,9 +37,8 @@ def what_diamonds_are(points: pa.Table) -> str:
     return "Diamonds: measured at one step only. " if 1 in counts.to_pylist() else ""
 
 
-def draw_metric(axes: Axes, points: pa.Table, metric: str, names: Names) -> list[tuple[str, float, str]]:
-    """Draw one panel; returns name, last value and colour of each line."""
-    ends = []
+def draw_metric(axes: Axes, points: pa.Table, metric: str, names: Names) -> None:
+    """Draw one panel, a line for each run with its name."""
     for index, (run, name) in enumerate(names.short.items()):
         chosen = points.filter(pc.and_(pc.equal(points["metric"], metric), pc.equal(points["run"], run)))
         look = line_look(index)
@@ -61,6 +60,5 @@ def draw_metric(axes: Axes, points: pa.Table, metric: str, names: Names) -> list
         )
         mean = mean.filter(pc.equal(mean["value_count"], len(seeds)))  # a mean over fewer seeds would jump
         if len(mean):
-            axes.plot(mean["step"].to_numpy(), mean["value_mean"].to_numpy(), **look | marker)
-            ends.append((name, mean["value_mean"][-1].as_py(), str(look["color"])))
-    return ends
+            axes.plot(mean["step"].to_numpy(), mean["value_mean"].to_numpy(), **look | marker, label=name)
+    name_lines(axes)

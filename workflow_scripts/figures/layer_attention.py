@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.evaluation.layer_attention import layer_weights
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.loading import single_encoders
-from workflow_scripts.figures.style import heading, in_lines, new_figure, short_names
+from workflow_scripts.figures.maps import draw_maps, extremes, maps_of
+from workflow_scripts.figures.style import heading, new_figure, short_names
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.figures.layer_attention import NEEDS as NEEDS
 from workflow_scripts.settings.figures.layer_attention import Config
@@ -37,8 +34,6 @@ DESCRIPTION = "Maps of attention weights, a row per run, a column per sentence; 
 HOW_DRAWN = "Rows: layers that query; columns: layers that answer, 0 the embedding output; means over seeds."
 
 _PANEL_INCHES = 2.4
-_BAR_WIDTH = 0.05  # of a map's
-_COLOURS = ListedColormap(colormaps["cividis_r"](np.linspace(0, 1, 48)))
 
 
 def points(request: Request[Config]) -> pa.Table:
@@ -76,37 +71,8 @@ def draw(
     names = short_names(runs, request.called)
     notes = [HOW_DRAWN, *names.footnotes]
     figure = new_figure(style, _PANEL_INCHES * len(runs), title, notes, footnotes)
-    grid = figure.add_gridspec(
-        len(runs), len(sentences) + 1, width_ratios=[1] * len(sentences) + [_BAR_WIDTH]
-    )
-    means = points.group_by(["run", "sentence", "query_layer", "key_layer"], use_threads=False).aggregate(
-        [("weight", "mean")]
-    )
-    shades = Normalize(pc.min(means["weight_mean"]).as_py(), pc.max(means["weight_mean"]).as_py())
-    for row, run in enumerate(runs):
-        for column, sentence in enumerate(sentences):
-            axes = figure.add_subplot(grid[row, column])
-            chosen = means.filter(pc.and_(pc.equal(means["run"], run), pc.equal(means["sentence"], sentence)))
-            _draw_map(axes, chosen, shades)
-            if row == 0:
-                axes.set_title(heading(sentence, style, len(sentences)), fontsize="small")
-            if column == 0:
-                axes.set_ylabel(in_lines(names.short[run], _PANEL_INCHES))
-    bar = figure.colorbar(axes.collections[0], cax=figure.add_subplot(grid[:, -1]))
-    assert bar.solids is not None
-    bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps
-    bar.set_label("weight")
+    maps = maps_of(points, "sentence", ("query_layer", "key_layer", "key_layer"), "weight")
+    shades = Normalize(*extremes(shown.values for shown in maps.values()))
+    headings = {sentence: heading(sentence, style, len(sentences)) for sentence in sentences}
+    draw_maps(figure, maps, names.short, headings, shades, _PANEL_INCHES, bar="weight")
     return figure
-
-
-def _draw_map(axes: Axes, table: pa.Table, shades: Normalize) -> None:
-    queries, keys = (table[f"{side}_layer"].to_numpy() for side in ("query", "key"))
-    lowest, highest = keys.min(), keys.max()
-    weights = np.zeros((highest - lowest + 1,) * 2)
-    weights[queries - lowest, keys - lowest] = table["weight_mean"].to_numpy()
-    edges = np.arange(lowest, highest + 2) - 0.5
-    axes.pcolormesh(edges, edges, weights, cmap=_COLOURS, norm=shades)
-    axes.invert_yaxis()
-    axes.set_xticks(range(lowest, highest + 1))
-    axes.set_yticks(range(lowest, highest + 1))
-    axes.tick_params(length=0, labelsize="small")

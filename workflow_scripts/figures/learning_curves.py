@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.curves import CURVES, draw_metric, how_lines_are_drawn
-from workflow_scripts.figures.style import empty_figure, label_ends, new_figure, short_names
+from workflow_scripts.figures.style import empty_figure, new_figure, short_names
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 from workflow_scripts.settings.figures.learning_curves import NEEDS as NEEDS
 from workflow_scripts.settings.figures.learning_curves import Config
@@ -92,10 +92,9 @@ def draw(
     height = max(_PANEL_INCHES, _NAME_INCHES * len(runs))
     figure = new_figure(style, 2 * height, title, [_how_drawn(points), *names.footnotes], footnotes)
     above, below = figure.subplots(2, 1, sharex=True)
-    ends = {
-        axes: draw_metric(axes, points, metric, names)
-        for axes, metric in ((above, "loss"), (below, "dev_score"))
-    }
+    for axes, metric in ((above, "loss"), (below, "dev_score")):
+        draw_metric(axes, points, metric, names)
+        axes.grid(axis="y")
     trained_on, chosen_by = _data(request)
     above.set_ylabel(f"training loss{trained_on}\n(of its method)")
     below.set_ylabel(f"development score\n(Spearman{chosen_by})")
@@ -105,9 +104,6 @@ def draw(
     if _scale_loss(above, points.filter(pc.equal(points["metric"], "loss"))["value"].to_numpy()):
         above.set_ylabel(f"training loss{trained_on}\n(of its method, log scale)")
     figure.align_ylabels()
-    for axes, lines in ends.items():
-        axes.grid(axis="y")
-        label_ends(axes, lines)
     return figure
 
 

@@ -83,15 +83,13 @@ def draw(
         for row in rows:
             if row["panel"] == name:
                 grid[shares.index(row["point"]), layers.index(row["series"])] = row["y"]
-        mesh = axes.pcolormesh(
-            np.arange(len(layers) + 1) - 0.5, np.arange(len(shares) + 1) - 0.5, grid, cmap=_SHADES
-        )
+        mesh = axes.pcolormesh(grid, cmap=_SHADES)
         best = np.unravel_index(np.nanargmax(grid), grid.shape)
         for colour, width in ((INK, 3.0), (PAPER, 1.2)):  # seen on bright and on dark
-            axes.plot(best[1], best[0], "x", color=colour, ms=6, mew=width)
+            axes.plot(best[1] + 0.5, best[0] + 0.5, "x", color=colour, ms=6, mew=width)
         axes.set_title(f"{called.datasets.get(name, name)}: {grid[best]:.1f}")
-        axes.set_xticks(range(len(layers)), layers, rotation=90)
-        axes.set_yticks(range(len(shares)), shares)
+        axes.set_xticks(np.arange(len(layers)) + 0.5, layers, rotation=90)
+        axes.set_yticks(np.arange(len(shares)) + 0.5, shares)
         axes.set_xlabel("layer")
         axes.set_ylabel("w")
         mesh.set_edgecolor("face")

@@ -13,7 +13,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import INK, new_figure
+from workflow_scripts.figures.style import INK, colour_bar, new_figure
 from workflow_scripts.losses.modulus import modulus_distance
 from workflow_scripts.settings.figures.modulus_surface import NEEDS as NEEDS
 from workflow_scripts.settings.figures.modulus_surface import Config
@@ -62,6 +62,5 @@ def draw(
     axes.plot(1, 1, "o", ms=5, color=INK, clip_on=False)
     axes.set_xlabel("k, ratio of the moduli")
     axes.set_ylabel("t, cosine")
-    bar = figure.colorbar(filled, ax=axes, aspect=30, pad=0.02)
-    bar.set_label("L_TMC")
+    colour_bar(figure, filled, "L_TMC", ax=axes, aspect=30, pad=0.02)
     return figure

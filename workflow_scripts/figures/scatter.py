@@ -15,11 +15,9 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.named_points import (
     HOW_DRAWN,
     Mark,
-    draw_mark,
-    name_marks,
-    numbers,
+    draw_marks,
+    names_of,
     without_point,
-    words,
 )
 from workflow_scripts.figures.style import COLOURS, empty_figure, new_figure, upright
 from workflow_scripts.provenance.artefacts import read_table
@@ -86,19 +84,15 @@ def draw(
     undrawn = without_point([row["run"] for row in rows if row["run"] not in drawn], request.called)
     if not marks:
         return empty_figure(style, title, footnotes, f"No run has both {columns.x} and {columns.y}.")
-    for named in (words, numbers):
-        names = named([mark.run for mark in marks], request.called)
-        notes = [HOW_DRAWN, *names.footnotes, *undrawn, *_correlation(marks)]
-        figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
-        axes = figure.subplots()
-        axes.grid()
-        axes.set_xlabel(_label(request, columns.x))
-        axes.set_ylabel(upright(_label(request, columns.y), _PANEL_INCHES))
-        axes.margins(0.14)
-        for mark in marks:
-            draw_mark(axes, mark, COLOURS[0])
-        if name_marks(axes, marks, names.short, crowded=named is numbers):
-            break
+    names = names_of([mark.run for mark in marks], request.called)
+    notes = [HOW_DRAWN, *names.footnotes, *undrawn, *_correlation(marks)]
+    figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
+    axes = figure.subplots()
+    axes.grid()
+    axes.set_xlabel(_label(request, columns.x))
+    axes.set_ylabel(upright(_label(request, columns.y), _PANEL_INCHES))
+    axes.margins(0.14)
+    draw_marks(axes, marks, [COLOURS[0]] * len(marks), names.short)
     return figure
 
 

@@ -17,7 +17,9 @@ import numpy as np
 from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.settings.style import FigureStyle
@@ -190,47 +192,26 @@ def empty_panel(figure: Figure, message: str) -> None:
     axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes)
 
 
-def label_ends(axes: Axes, ends: Sequence[tuple[str, float, str]]) -> None:
-    """Write each line's name at its right end, moved apart where names would overlap.
-
-    Args:
-        axes: Where the lines are drawn; its limits and scale are final.
-        ends: Name, value at the end, and colour of each line.
-    """
-    if not ends:
-        return
-    figure = axes.figure
-    names = [
-        axes.annotate(name, (1, 0.5), (6, 0), xycoords="axes fraction", textcoords="offset points",
-                      va="center", size=_POINTS["small"], color=colour, annotation_clip=False)
-        for name, _, colour in ends
-    ]  # fmt: skip
-    figure.draw_without_rendering()  # type: ignore[union-attr]
-    box = axes.get_window_extent()
-    pixel_heights = axes.transData.transform([(axes.get_xlim()[1], value) for _, value, _ in ends])[:, 1]
-    wanted = (pixel_heights - box.y0) / box.height
-    gap = _POINTS["small"] * _LINE * figure.dpi / 72 / box.height
-    for name, place in zip(names, spread(wanted.tolist(), gap), strict=True):
-        name.xy = (1, place)
+def colour_bar(figure: Figure, source: ScalarMappable, label: str, **place: Any) -> None:
+    """A bar that says which colour is which number."""
+    bar = figure.colorbar(source, **place)
+    bar.set_label(label)
+    assert bar.solids is not None
+    bar.solids.set_edgecolor("face")  # viewers leave gaps between its steps
+    bar.outline.set_edgecolor(INK)
 
 
-def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places nearest to ``wanted`` ``gap`` apart, in the same order, from 0 to 1 where so many fit."""
-    order = np.argsort(wanted, kind="stable")
-    clusters: list[tuple[float, int]] = []  # lowest place, members
-    for index in order:
-        low, count = wanted[index], 1
-        while clusters and clusters[-1][0] + clusters[-1][1] * gap > low:
-            below, members = clusters.pop()
-            low = (members * below + count * (low - members * gap)) / (members + count)
-            count += members
-        clusters.append((low, count))
-    places = [low + step * gap for low, count in clusters for step in range(count)]
-    room = max(1.0, (len(places) - 1) * gap)
-    places = [min(place, room - (len(places) - 1 - rank) * gap) for rank, place in enumerate(places)]
-    places = [max(place, rank * gap) for rank, place in enumerate(places)]
-    placed = dict(zip(order.tolist(), places, strict=True))
-    return [placed[index] for index in range(len(wanted))]
+def name_lines(axes: Axes) -> None:
+    """Name the lines that have labels at the panel's side, in the order of their right ends."""
+    handles, _ = axes.get_legend_handles_labels()
+    ends = sorted((line for line in handles if isinstance(line, Line2D)), key=lambda line: -_last(line))
+    if ends:
+        small: dict[str, Any] = {"frameon": False, "fontsize": _POINTS["small"], "labelspacing": 0.4}
+        axes.legend(handles=ends, loc="center left", bbox_to_anchor=(1, 0.5), **small)
+
+
+def _last(line: Line2D) -> float:
+    return float(np.asarray(line.get_ydata())[-1])
 
 
 def to_svg(figure: Figure, name: str, title: str, description: str) -> str:

@@ -22,8 +22,8 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import (
     INK,
     empty_panel,
-    label_ends,
     line_look,
+    name_lines,
     new_figure,
     short_names,
     upright,
@@ -202,7 +202,6 @@ def _panel(axes: Axes, plot: Plot, asked: Sequence[Row], names: Mapping[str, str
         else:
             continue
         axes.axhline(base["mean"], color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
-    ends = []
     for number, name in enumerate(series):
         own = [row for row in rows if row["series"] == name]
         offset = _SPREAD * ((number + 0.5) / len(series) - 0.5)
@@ -215,7 +214,6 @@ def _panel(axes: Axes, plot: Plot, asked: Sequence[Row], names: Mapping[str, str
         )
         places = sorted({row["place"] for row in own})
         middles = [median(row["mean"] for row in own if row["place"] == place) for place in places]
-        axes.plot([place + offset for place in places], middles, **look)
-        ends.append((names[name], middles[-1], look["color"]))
+        axes.plot([place + offset for place in places], middles, **look, label=names[name])
     if len(names) > 1:
-        label_ends(axes, ends)
+        name_lines(axes)

@@ -14,8 +14,8 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.curves import CURVES, SINGLE, what_diamonds_are
 from workflow_scripts.figures.style import (
     empty_figure,
-    label_ends,
     line_look,
+    name_lines,
     new_figure,
     short_names,
     upright,
@@ -78,8 +78,8 @@ def draw(
     height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
     figure = new_figure(style, height * len(runs), title, notes, footnotes)
     panels = figure.subplots(len(runs), 2, squeeze=False, sharex=True, sharey="col")
-    ends = [_draw_run(across, points, run, seeds) for across, run in zip(panels, runs, strict=True)]
-    for across, run, drawn in zip(panels, runs, ends, strict=True):
+    for across, run in zip(panels, runs, strict=True):
+        _draw_run(across, points, run, seeds)
         across[0].set_title(names.short[run] if len(runs) > 1 else "")
         for axes, label in zip(across, _LABELS, strict=True):
             axes.set_ylabel(upright(label, height))
@@ -87,26 +87,19 @@ def draw(
             axes.margins(x=0)
             axes.set_xlim(0, None)
             axes.grid(axis="y")
-        label_ends(across[1], drawn)
+        name_lines(across[1])
     for axes in panels[-1]:
         axes.set_xlabel("optimiser steps")
     return figure
 
 
-def _draw_run(
-    across: Sequence[Axes], points: pa.Table, run: str, seeds: Sequence[int]
-) -> list[tuple[str, float, str]]:
-    """Draw the panels of one run; returns name, last value and colour of each line of the last of them."""
-    ends = []
+def _draw_run(across: Sequence[Axes], points: pa.Table, run: str, seeds: Sequence[int]) -> None:
+    """Draw the panels of one run."""
     for axes, metric in zip(across, METRIC_NAMES, strict=True):
         for number, seed in enumerate(seeds):
             own = points.filter(
                 (pc.field("metric") == metric) & (pc.field("run") == run) & (pc.field("seed") == seed)
             )
-            if not len(own):
-                continue
-            look = line_look(number) | (SINGLE if len(own) == 1 else {})
-            axes.plot(own["step"].to_numpy(), own["value"].to_numpy(), **look)
-            if metric == METRIC_NAMES[-1]:
-                ends.append((f"seed {seed}", own["value"][-1].as_py(), str(look["color"])))
-    return ends
+            if len(own):
+                look = line_look(number) | (SINGLE if len(own) == 1 else {})
+                axes.plot(own["step"].to_numpy(), own["value"].to_numpy(), **look, label=f"seed {seed}")

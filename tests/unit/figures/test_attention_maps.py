@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from workflow_scripts.columns.scores import ATTENTION
-from workflow_scripts.figures.attention_maps import COLUMNS, Config, Maps, draw, mean_weights
+from workflow_scripts.figures.attention_maps import COLUMNS, Config, draw, mean_weights
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.settings.style import FigureStyle
@@ -28,7 +28,7 @@ def weights(sentences=("Hello.",), layers=(1, 2), heads=2, first=0.5):
 
 
 def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen_layers():
-    maps = [Maps("a", weights(("One.", "Two."), first=0.5)), Maps("a", weights(("One.",), first=0.3))]
+    maps = [("a", weights(("One.", "Two."), first=0.5)), ("a", weights(("One.",), first=0.3))]
     table = mean_weights(maps, Config(layers=[2, 9]))
     assert table.schema == COLUMNS
     assert set(table["layer"].to_pylist()) == {2}
@@ -38,7 +38,7 @@ def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen
 
 
 def test_the_figure_names_runs_layers_and_tokens():
-    table = mean_weights([Maps("x.one", weights()), Maps("x.two", weights())], Config(layers=[1, 2]))
+    table = mean_weights([("x.one", weights()), ("x.two", weights())], Config(layers=[1, 2]))
     with figure_style():
         svg = to_svg(draw(table, REQUEST, STYLE, "A title", ["a stand-in"]), "name", "A title", "About it")
     for text in ("layer 1", "layer 2", "one", "two", "[CLS]", "hello", "a stand-in"):
@@ -48,7 +48,7 @@ def test_the_figure_names_runs_layers_and_tokens():
 def test_a_long_name_is_no_longer_than_its_row_is_high():
     """Or it would run into the name of the next row."""
     runs = ["Frozen average of first and last layer.one", "Read as an average of all layers.two"]
-    table = mean_weights([Maps(run, weights()) for run in runs], Config(layers=[1]))
+    table = mean_weights([(run, weights()) for run in runs], Config(layers=[1]))
     with figure_style():
         drawn = draw(table, REQUEST, STYLE, "A title", [])
         drawn.draw_without_rendering()
@@ -58,7 +58,7 @@ def test_a_long_name_is_no_longer_than_its_row_is_high():
 
 
 def test_without_weights_the_figure_says_so():
-    table = mean_weights([Maps("a", ATTENTION.empty_table())], Config(layers=[1]))
+    table = mean_weights([("a", ATTENTION.empty_table())], Config(layers=[1]))
     with figure_style():
         svg = to_svg(draw(table, REQUEST, STYLE, "Title", []), "name", "Title", "Description")
     assert "No attention weights were kept." in svg

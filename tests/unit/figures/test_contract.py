@@ -21,7 +21,7 @@ FIGURES = list(declared_figures())
 
 def test_figures_are_found():
     assert {"learning_curves", "scatter", "mixing_map"} <= {*FIGURES}
-    assert not {"base", "style", "curves", "extraction", "named_points"} & {*FIGURES}
+    assert not {"base", "style", "curves", "extraction", "maps", "named_points"} & {*FIGURES}
 
 
 @pytest.mark.parametrize("name", FIGURES)

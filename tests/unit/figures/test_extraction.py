@@ -125,7 +125,7 @@ def test_layers_of_a_map_are_in_their_order_where_the_first_measure_lacks_one():
 
 def test_a_map_of_one_layer_has_a_width():
     _, (axes,) = map_of([row("plain", "sts12", 0.5, layers="3", mixing_weight=0.5)], ["STS12"])
-    assert axes.get_xlim() == (-0.5, 0.5)
+    assert axes.get_xlim() == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from workflow_scripts.figures.alignment_uniformity import Headline, draw_plane, 
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.cosine_density import densities, kernel_density
 from workflow_scripts.figures.learning_curves import curves
-from workflow_scripts.figures.style import COLOURS, INK, figure_style, line_look, short_names, spread, to_svg
+from workflow_scripts.figures.style import COLOURS, INK, figure_style, line_look, short_names, to_svg
 from workflow_scripts.provenance.artefacts import read_record, read_table, verify_checksum
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.records import RunTable
@@ -234,19 +234,6 @@ def test_a_measurement_that_is_not_there_is_an_error():
 
 
 # Style
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.01, 0.2))
-def test_spread_names_are_apart_and_keep_their_order(wanted, gap):
-    placed = spread(wanted, gap)
-    order = np.argsort(wanted, kind="stable")
-    assert np.all(np.diff(np.array(placed)[order]) >= gap - 1e-9)
-    if (len(wanted) - 1) * gap <= 1:
-        assert min(placed) >= 0 and max(placed) <= 1 + 1e-9
-
-
-def test_names_that_do_not_overlap_stay_where_they_are():
-    assert spread([0.9, 0.1, 0.5], 0.1) == [0.9, 0.1, 0.5]
 
 
 def test_names_leave_out_what_all_runs_share_unless_that_leaves_nothing():

@@ -305,7 +305,7 @@ def test_a_series_has_one_colour_in_all_panels_and_a_name_where_another_panel_sh
         drawn = draw_panels(data, Request(config), experiment, STYLE, "A title", [])
     for number, (axes, name) in enumerate(zip(drawn.axes, ("s2sent", "three_r"), strict=True)):
         assert {line.get_color() for line in axes.lines} == {line_look(number)["color"]}
-        assert [text.get_text() for text in axes.texts] == [name]
+        assert [text.get_text() for text in axes.get_legend().get_texts()] == [name]
 
 
 def test_a_point_has_a_bar_of_one_standard_deviation_and_none_where_it_is_not_known():

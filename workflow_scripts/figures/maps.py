@@ -1,0 +1,125 @@
+"""Heat maps: one, or a row of them for each run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from workflow_scripts.figures.style import colour_bar, in_lines
+
+SHADES = ListedColormap(
+    colormaps["cividis_r"](np.linspace(0, 1, 48))
+)  # from 50 on, a bar of them is a bitmap
+_BAR_WIDTH = 0.05  # of a map's
+_ON_LIGHT, _ON_DARK = "#111112", "#f8f8f9"  # of numbers, whatever the paper
+
+
+class Map(NamedTuple):
+    """Numbers between each two of some things, which stand downwards and to the right."""
+
+    names: Sequence[str]
+    values: NDArray[np.float64]
+
+
+def maps_of(table: pa.Table, column: str, sides: Sequence[str], value: str) -> dict[tuple[str, Any], Map]:
+    """The maps of each run and each value of ``column``, means over all other columns; 0 where there is no number.
+
+    Args:
+        table: A row for each number, with the run.
+        column: What the maps of a run differ in.
+        sides: Columns with the places downwards and to the right, and with the names of those to the right.
+        value: Column of the numbers.
+    """
+    down, right, name = sides
+    found: dict[tuple[str, Any], dict[tuple[int, int], list[float]]] = {}
+    names: dict[tuple[str, Any], dict[int, str]] = {}
+    for row in table.to_pylist():
+        key = row["run"], row[column]
+        found.setdefault(key, {}).setdefault((row[down], row[right]), []).append(row[value])
+        names.setdefault(key, {})[row[right]] = str(row[name])
+    return {
+        key: Map(
+            [names[key][place] for place in sorted(names[key])],
+            np.array(
+                [
+                    [fmean(cells.get((one, other), [0])) for other in sorted(names[key])]
+                    for one in sorted(names[key])
+                ]
+            ),
+        )
+        for key, cells in found.items()
+    }
+
+
+def extremes(values: Iterable[NDArray[np.float64]]) -> tuple[float, float]:
+    """The least and the greatest number of some maps."""
+    every = np.concatenate([one.ravel() for one in values])
+    return float(every.min()), float(every.max())
+
+
+def heat_map(axes: Axes, shown: Map, shades: Normalize | None, *, numbers: bool = False) -> ScalarMappable:
+    """Draw one map, darker for more, with names at its sides and, where asked for, the numbers in it."""
+    mesh = axes.pcolormesh(shown.values, cmap=SHADES, norm=shades)
+    axes.invert_yaxis()
+    places = np.arange(len(shown.names)) + 0.5
+    axes.set_xticks(places, shown.names, rotation=90)
+    axes.set_yticks(places, shown.names)
+    axes.tick_params(length=0)
+    dark = np.asarray(mesh.norm(shown.values)) > 0.55
+    for (row, column), value in np.ndenumerate(shown.values) if numbers else ():
+        colour = _ON_DARK if dark[row, column] else _ON_LIGHT
+        text = f"{value:z.2f}".replace("0.", ".", 1)
+        axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=6.5, color=colour)
+    return mesh
+
+
+def draw_maps(
+    figure: Figure,
+    maps: Mapping[tuple[str, Any], Map],
+    runs: Mapping[str, str],
+    columns: Mapping[Any, str],
+    shades: Normalize,
+    inches: float,
+    *,
+    numbers_up_to: int = 0,
+    bar: str = "",
+) -> list[Axes]:
+    """Draw a row of maps for each run, on one scale.
+
+    Args:
+        figure: Where they are drawn.
+        maps: By run and column; where one is not there, nothing is drawn.
+        runs: Each run and its name.
+        columns: Each column and what stands above it.
+        shades: The scale.
+        inches: Height of a row.
+        numbers_up_to: Maps of so many things at most have their numbers in them.
+        bar: What a bar beside them says of the scale; without it there is none.
+    """
+    widths = [1.0] * len(columns) + [_BAR_WIDTH] * bool(bar)
+    panels = figure.subplots(len(runs), len(widths), squeeze=False, width_ratios=widths)
+    if bar:
+        for axes in panels[:, -1]:
+            axes.remove()
+        place = figure.add_subplot(panels[0, 0].get_gridspec()[:, -1])
+        colour_bar(figure, ScalarMappable(shades, SHADES), bar, cax=place)
+        panels = panels[:, :-1]
+    for across, (run, name) in zip(panels, runs.items(), strict=True):
+        for axes, column in zip(across, columns, strict=True):
+            if (run, column) in maps:
+                shown = maps[run, column]
+                heat_map(axes, shown, shades, numbers=len(shown.names) <= numbers_up_to)
+            else:
+                axes.set_axis_off()
+        across[0].set_ylabel(in_lines(name, inches))
+    for axes, heading in zip(panels[0], columns.values(), strict=True):
+        axes.set_title(heading, fontsize="small")
+    return list(panels.flat)
