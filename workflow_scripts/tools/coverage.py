@@ -1,4 +1,4 @@
-"""Print how many of the papers' numbers have a run or a reason, and how many were measured. Runs nothing.
+"""Print how many of the papers' numbers have a run or a reason, and how many the laboratory has measured. Runs nothing.
 
 Numbers that have neither end it with table, row and column of each.
 
@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from workflow_scripts.audit.printing import Answer, Row, Rows
-from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.graph.runs import paper_of
-from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting import coverage
 from workflow_scripts.reporting.coverage import Ledger, Line, Target
@@ -22,7 +20,6 @@ from workflow_scripts.reporting.published import Printed, read_printed
 PUBLISHED = ROOT / "resources/published"
 LEDGER = ROOT / "resources/ledger"
 LABORATORY = ROOT / "resources/laboratory"
-PAPER_SCALE = Path("results/paper")
 
 
 def cells() -> list[Printed]:
@@ -36,19 +33,6 @@ def ledgers() -> dict[str, Ledger]:
     """Reasons and panels of each paper."""
     files = {paper: LEDGER / f"{paper}.yaml" for paper in coverage.PAPERS}
     return {paper: coverage.read_ledger(file.read_text("utf-8"), str(file)) for paper, file in files.items()}
-
-
-def measured(study: Path) -> set[Target]:
-    """Cells with a value in the tables of a study's results, and the figures that are drawn."""
-    times = study.parent.with_name("benchmarks") / study.name / "tabulate_times"
-    tables = [*study.glob("tables/*.parquet"), *times.glob("*.parquet")]
-    values = {
-        target
-        for file in tables
-        for target in coverage.targets_in(read_table(file, TABLE).to_pylist(), file.stem)
-    }
-    drawn = {(file.parent.name, "", file.stem) for file in study.glob("figures/*/*.svg")}
-    return values | drawn | {(file.stem, "", "table") for file in tables}
 
 
 def in_laboratory() -> set[Target]:
@@ -73,7 +57,7 @@ def overview(lines: Iterable[Line], titles: Mapping[str, str], *, whole: bool) -
             "printed": line.printed,
             "with a run": line.mapped,
             "%": round(100 * line.mapped / line.printed, 1) if line.printed else None,
-            **dict(zip(("measured, paper scale", "laboratory"), line.measured, strict=True)),
+            "laboratory": line.measured[0],
             "reasons": ", ".join(f"{kind} {count}" for kind, count in sorted(line.reasons.items())),
         }
         for line in lines
@@ -88,6 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def answer(args: argparse.Namespace) -> Answer:
     """The ledger, in which every number has a counterpart or a reason."""
-    lines = coverage.lines(cells(), ledgers(), [measured(PAPER_SCALE), in_laboratory()])
+    lines = coverage.lines(cells(), ledgers(), [in_laboratory()])
     rows = overview(lines, coverage.PAPERS, whole=not args.short)
     return Answer("Every printed number has a run or a reason.", parts=[Rows("printed numbers", rows)])

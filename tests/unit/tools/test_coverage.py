@@ -2,15 +2,12 @@
 
 from fractions import Fraction
 
-import pyarrow as pa
 import pytest
 
 from tests.planning import study_in
 from tests.verbs import printed
-from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.coverage import lines
 from workflow_scripts.reporting.extraction_tables import places
@@ -98,27 +95,6 @@ def test_what_the_ledger_names_is_there(study, targets, ledgers):
 def test_a_counterpart_that_is_not_there_is_missed(study, targets, changed):
     cell = next(one for one in coverage.cells() if one.table == "jtcse_table2")
     assert is_there(cell, targets, study) and not is_there(cell._replace(**changed), targets, study)
-
-
-def test_a_cell_is_measured_where_a_table_has_a_value(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    row = dict.fromkeys(TABLE.names) | {"heading": "mean", "labels": []}
-    rows = [row | {"run": "simcse.x", "mean": 76.2}, row | {"run": "gap.x"}]
-    for path in ("results/paper/tables/t.parquet", "benchmarks/paper/tabulate_times/times.parquet"):
-        place = tmp_path / path
-        place.parent.mkdir(parents=True)
-        record = job_record("make_table", settings={}, inputs={}, outputs=[place])
-        write_table(place, pa.Table.from_pylist(rows, schema=TABLE), record)
-    drawn = tmp_path / "results/paper/figures/g/sweep.svg"
-    drawn.parent.mkdir(parents=True)
-    drawn.write_text("<svg/>")
-    assert coverage.measured(tmp_path / "results/paper") == {
-        ("t", "simcse.x", "mean"),
-        ("times", "simcse.x", "mean"),
-        ("t", "", "table"),
-        ("times", "", "table"),
-        ("g", "", "sweep"),
-    }
 
 
 def test_the_laboratory_has_measured_cells_of_the_extraction_study():
