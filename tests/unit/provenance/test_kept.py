@@ -34,3 +34,13 @@ def test_one_changed_byte_and_nothing_is_kept(key):
     for position in (0, len(content) // 2, len(content) - 9):
         file.write_bytes(content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :])
         assert not kept.holds([TABLE], [], key), position
+
+
+def test_what_a_job_leaves_of_another_takes_the_place_of_nothing(key):
+    """One that ends without having written what the rule names, where some other job's still stands."""
+    other = job_record("count_words", settings={"a": 1}, inputs={}, outputs=[TABLE], meaning={}, versions={})
+    write_table(TABLE, pa.table({"a": [2]}), other)
+    kept.keep([TABLE], [], "f" * 64)
+    assert kept.holds([TABLE], [], key)
+    kept.keep([TABLE], [], other.key)
+    assert kept.holds([TABLE], [], other.key)
