@@ -65,10 +65,12 @@ def main(job: Job) -> None:
     if ranks.rank() > 0:
         return
     objective.finish()
-    told = record.model_copy(update={"labels": sorted({*record.labels, *objective.findings(outcome.paths)})})
-    with writing_model_folder(place, told) as model:
+    labelled = record.model_copy(
+        update={"labels": sorted({*record.labels, *objective.findings(outcome.paths)})}
+    )
+    with writing_model_folder(place, labelled) as model:
         save_encoder(model, encoder.cpu(), tokenizer)
-    write_table(job.outputs["history"], outcome.history, told)
-    write_table(job.outputs["metrics"], outcome.metrics, told)
+    write_table(job.outputs["history"], outcome.history, labelled)
+    write_table(job.outputs["metrics"], outcome.metrics, labelled)
     write_speed(job.outputs["speed"], outcome.seconds, training.batch_size)
     shutil.rmtree(checkpoints, ignore_errors=True)

@@ -32,7 +32,7 @@ class Objective(Protocol):
     metric_names: Sequence[str] = ()
     """What ``metrics.parquet`` of a run records at every step."""
 
-    travels: Mapping[str, float] = {}
+    rate_budgets: Mapping[str, float] = {}
     """Name of a parameter of ``module`` to the sum of its learning rates over the training, where that is its own.
 
     Such parameters follow the common schedule, without weight decay or the bound on the gradient's norm. Their sum is

@@ -76,9 +76,9 @@ class Discriminator(nn.Module):
         self.backbone = copy.deepcopy(backbone)
         if getattr(self.backbone, "pooler", None) is not None:
             self.backbone.pooler.requires_grad_(False)  # no part of this loss
-        self.tell = nn.Linear(backbone.config.hidden_size, 2)
-        nn.init.normal_(self.tell.weight, std=0.02)
-        nn.init.zeros_(self.tell.bias)
+        self.classifier = nn.Linear(backbone.config.hidden_size, 2)
+        nn.init.normal_(self.classifier.weight, std=0.02)
+        nn.init.zeros_(self.classifier.bias)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, vectors_BD: Tensor) -> Tensor:
         """Scores of "original" and "replaced" for each token, (B, T, 2)."""
@@ -93,7 +93,7 @@ class Discriminator(nn.Module):
             states_BTD = self.backbone(input_ids=ids_BT, attention_mask=mask_BT).last_hidden_state
         finally:
             hook.remove()
-        scores: Tensor = self.tell(states_BTD)
+        scores: Tensor = self.classifier(states_BTD)
         return scores
 
 

@@ -31,5 +31,5 @@ class Objective(contrastive.Objective):
     def contrast(self, views_2BD: Tensor) -> Tensor:
         """Contrast two views of some sentences and pull them together, a scalar."""
         first_BD, second_BD = F.normalize(views_2BD, dim=-1)
-        apart = 2 * F.mse_loss(first_BD, second_BD)
-        return super().contrast(views_2BD) + self._weight * apart
+        distance = 2 * F.mse_loss(first_BD, second_BD)
+        return super().contrast(views_2BD) + self._weight * distance

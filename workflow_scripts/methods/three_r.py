@@ -118,7 +118,7 @@ class Objective(base.Objective):
         self._threshold = Threshold(config.threshold, start).to(encoder.device)
         self.module = nn.ModuleDict({"base": self._base.module, "threshold": self._threshold})
         travel = config.threshold.travel
-        self.travels = {"threshold.c": travel} if travel else {}
+        self.rate_budgets = {"threshold.c": travel} if travel else {}
         self._width = encoder.width
         self._exemplars = data.tokenised("exemplar") if config.subtract == "exemplars" else None
         if self._exemplars is not None and config.k > len(self._exemplars):

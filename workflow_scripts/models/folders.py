@@ -154,7 +154,7 @@ def _sentence_modules(
 def _transformer(
     folder: Path, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, following: list[nn.Module]
 ) -> nn.Module:
-    """The backbone, told which hidden states to keep and what prompt to fill in."""
+    """The backbone, with the hidden states to keep and the prompt to fill in."""
     from sentence_transformers.base.modules import Transformer
 
     options: dict[str, Any] = {"max_seq_length": longest_input(encoder.backbone, tokenizer)}

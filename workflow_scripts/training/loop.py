@@ -78,13 +78,13 @@ class _State:
         self.module = objective.module
         self.device = next(self.module.parameters()).device
         self.trainable = {name: p for name, p in self.module.named_parameters() if p.requires_grad}
-        travels = objective.travels
-        self.common = [p for name, p in self.trainable.items() if name not in travels]
+        rate_budgets = objective.rate_budgets
+        self.common = [p for name, p in self.trainable.items() if name not in rate_budgets]
         cycle = range(1, settings.cycle(steps) + 1)
-        whole = sum(settings.rate(step, steps) for step in cycle) if travels else 1.0
+        whole = sum(settings.rate(step, steps) for step in cycle) if rate_budgets else 1.0
         groups = [{"params": self.common, "share": 1.0}] + [
             {"params": [self.trainable[name]], "share": travel / whole, "weight_decay": 0.0}
-            for name, travel in travels.items()
+            for name, travel in rate_budgets.items()
         ]
         self.optimiser = torch.optim.AdamW(
             groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True

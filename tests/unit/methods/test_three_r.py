@@ -265,7 +265,7 @@ class Falling(Objective):
 
     def __init__(self, travel):
         self.module = torch.nn.ParameterDict({"c": torch.tensor(1.0), "weight": torch.tensor(2.0)})
-        self.travels = {"c": travel}
+        self.rate_budgets = {"c": travel}
         self.metric_names = ("threshold",)
 
     def loss(self, step):
