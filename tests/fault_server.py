@@ -148,7 +148,7 @@ def translations(translate: Callable[[str, str], Any]) -> Callable[[dict[str, An
 
 
 def google(asked: dict[str, Any]) -> str:
-    """The page of Google Translate that deep-translator reads."""
+    """The page of Google Translate for mobile phones."""
     return f'<html><div class="result-container">{foreign(asked["q"], asked["tl"])}</div></html>'
 
 

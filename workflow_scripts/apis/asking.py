@@ -3,8 +3,8 @@
 When an answer is in the ledger, it survives whatever happens to the process. A process that is killed loses the answers
 that are under way, at most ``workers`` requests, and nothing else; who goes on takes over its claims.
 
-Of a call for several requests, each answer counts for itself: good ones are kept, and what got none is asked once more.
-Where a whole call came to nothing, its requests are asked again one by one, since one of them may be why.
+Of a call for several requests, each answer counts for itself: good ones are kept, and what got none is asked again, one
+by one, since one of them may be why a whole call came to nothing.
 """
 
 import time
@@ -12,10 +12,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import TracebackType
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
+from workflow_scripts.settings.calls import Calls
 
 IN_A_ROW = 5
 """After so many requests in a row without a usable answer, the engine is at fault, not the requests."""
@@ -29,16 +30,12 @@ class Engine(Protocol):
 
     place: str
     """Block of the configuration, for messages."""
-    workers: int
-    """Calls of ``ask`` at the same time, each in a thread of its own."""
+    calls: Calls
+    """How many calls of ``ask`` at the same time, each in a thread of its own, and how long one may take."""
     at_once: int
     """Requests of one call."""
-    longest_seconds: float
-    """No call takes longer."""
     tries: int
-    """How often a job asks for what gets no answer (status ``failed``)."""
-    pause_seconds: float
-    """Before such a request is asked again."""
+    """How often a request is sent that gets no answer (status ``failed``)."""
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """What came of each request, in order.
@@ -82,19 +79,21 @@ class Watch:
             f"{row.status}, {row.reason}" for row in rows if row.status in ("failed", "rejected")
         )
 
+    def count(self, rows: Sequence[Row], wasted: Sequence[Row]) -> None:
+        """Count what a call has cost; ``wasted`` are answers of which others took the place."""
+        self.sent += len(rows) + len(wasted)
+        self.waste([*rows, *wasted])
+
     def keep(self, rows: Iterable[Row]) -> None:
         """Count what is known already."""
         self._without += sum(row.status != "usable" for row in rows)
 
-    def see(self, row: Row) -> None:
-        """Count an answer that has come."""
-        self.trusts = row.status == "usable"
-        if self.trusts:
-            self.in_a_row = []
-        else:
-            self._without += 1
-            self.in_a_row.append(row)
-            self.waste([row])
+    def see(self, rows: Iterable[Row]) -> None:
+        """Count answers that have come, this job's or another's."""
+        for row in rows:
+            self.trusts = row.status == "usable"
+            self.in_a_row = [] if self.trusts else [*self.in_a_row, row]
+            self._without += not self.trusts
 
     def check(self) -> None:
         """Raise an ApiError with the last answer if there were too many without one."""
@@ -144,114 +143,82 @@ def settled(
     watch.keep(rows.values())
     watch.check()
     tell(len(rows))
-    return rows | _Asked(ledger, engine, watch, tell).all(missing)
+    return rows | _ask_all(missing, ledger, engine, watch, tell)
 
 
-class _Asked:
-    """The requests of one job that are under way."""
+class _Came(NamedTuple):
+    """What came of one call, with its further tries."""
 
-    def __init__(self, ledger: Ledger, engine: Engine, watch: Watch, tell: Callable[[int], None]) -> None:
-        self._ledger = ledger
-        self._engine = engine
-        self._watch = watch
-        self._tell = tell
-        self._flying: set[Future[list[Row]]] = set()
-        self._rows: dict[bytes, Row] = {}
-        self._waiting: deque[Request] = deque()
-        self._failed: Counter[bytes] = Counter()
-        self._alone: set[bytes] = set()
+    rows: list[Row]
+    wasted: list[Row]
+    """Those of which others came in a further try."""
 
-    def all(self, requests: Sequence[Request]) -> dict[bytes, Row]:
-        self._waiting.extend(requests)
-        if not self._waiting:
-            return {}
-        with ThreadPoolExecutor(self._engine.workers) as pool:
-            try:
-                while self._waiting or self._flying:
-                    busy = self._send(pool)
-                    self._land(_LOOK_AGAIN_SECONDS if busy else None)
-                    self._watch.check()
-            except BaseException:
-                self._give_up()
-                raise
-        return self._rows
 
-    def _send(self, pool: ThreadPoolExecutor) -> bool:
-        """Claim and send as much as there is room for; returns whether others hold what is left."""
-        calls = self._engine.workers if self._watch.trusts else 1
-        part, size = self._next(calls - len(self._flying))
-        if not part:
-            return False
-        granted = self._ledger.claim(part, self._engine.longest_seconds)
-        self._waiting.extend(granted.busy)
-        self._note(granted.known.values())
-        for start in range(0, len(granted.mine), size):
-            batch = granted.mine[start : start + size]
-            self._watch.sent += len(batch)
-            self._flying.add(pool.submit(self._ask, batch))
-        return bool(granted.busy)
+def _ask(batch: list[Request], ledger: Ledger, engine: Engine) -> _Came:
+    """Ask for a batch, and again for each of its requests that got no answer; before that, good answers are settled."""
+    came = _Came([], [])
+    rows = engine.ask(batch)
+    for _again in range(engine.tries - 1):
+        failed = [row for row in rows if not row.is_final]
+        if not failed:
+            break
+        came.rows.extend(ledger.settle(row for row in rows if row.is_final))
+        came.wasted.extend(failed)
+        time.sleep(engine.calls.first_wait_seconds)
+        rows = [row for one in failed for row in engine.ask([one.request])]
+    came.rows.extend(rows)
+    return came
 
-    def _next(self, calls: int) -> tuple[list[Request], int]:
-        """Requests for so many calls, and how many go into each."""
-        alone = bool(self._waiting) and self._waiting[0].key in self._alone
-        size = 1 if alone else self._engine.at_once
-        part: list[Request] = []
-        while self._waiting and len(part) < calls * size:
-            if (self._waiting[0].key in self._alone) != alone:
-                break
-            part.append(self._waiting.popleft())
-        return part, size
 
-    def _ask(self, batch: list[Request]) -> list[Row]:
-        if any(request.key in self._failed for request in batch):
-            time.sleep(self._engine.pause_seconds)
-        return self._engine.ask(batch)
+def _ask_all(
+    requests: Iterable[Request], ledger: Ledger, engine: Engine, watch: Watch, tell: Callable[[int], None]
+) -> dict[bytes, Row]:
+    """Rows of requests that are not in the ledger, several calls at once."""
+    found: dict[bytes, Row] = {}
+    longest = engine.calls.longest_seconds * (1 + (engine.tries - 1) * engine.at_once)
+    waiting = deque(requests)
+    flying: set[Future[_Came]] = set()
 
-    def _land(self, seconds: float | None) -> None:
-        """Settle what has come in, after the first answer or ``seconds``."""
-        if not self._flying:
-            time.sleep(seconds or 0)
-            return
-        done, self._flying = wait(self._flying, seconds, FIRST_COMPLETED)
-        self._settle(done)
+    def note(rows: Sequence[Row]) -> None:
+        found.update((row.request.key, row) for row in rows)
+        watch.see(rows)
+        tell(len(rows))
 
-    def _settle(self, done: Iterable[Future[list[Row]]]) -> None:
-        """Write all answers that came, before an error of any of them is raised."""
-        failures = [failure for future in done if (failure := future.exception())]
-        answered = [future.result() for future in done if not future.exception()]
-        if answered:
-            rows = self._ledger.settle(row for rows in answered for row in rows)
-            self._note(row for row in rows if not self._has_another_try(row))
-        for rows in answered:
-            self._put_back([row for row in rows if self._has_another_try(row)], whole=len(rows))
-        for failure in failures:
-            raise failure
+    with ThreadPoolExecutor(engine.calls.workers) as pool:
+        try:
+            while waiting or flying:
+                calls, size = engine.calls.workers if watch.trusts else 1, engine.at_once
+                room = (calls - len(flying)) * size
+                part = [waiting.popleft() for _ in range(min(room, len(waiting)))]
+                granted = ledger.claim(part, longest)
+                waiting.extend(granted.busy)
+                note([*granted.known.values()])
+                for start in range(0, len(granted.mine), size):
+                    flying.add(pool.submit(_ask, granted.mine[start : start + size], ledger, engine))
+                if granted.busy and not flying:
+                    time.sleep(_LOOK_AGAIN_SECONDS)
+                done, flying = wait(flying, _LOOK_AGAIN_SECONDS if granted.busy else None, FIRST_COMPLETED)
+                note(ledger.settle(_rows_of(done, watch)))
+                for future in done:
+                    future.result()  # raises its error, now that the others' answers are kept
+                watch.check()
+        except BaseException:
+            _give_up(flying, ledger, watch)
+            raise
+    return found
 
-    def _has_another_try(self, row: Row) -> bool:
-        return row.status == "failed" and self._failed[row.request.key] + 1 < self._engine.tries
 
-    def _put_back(self, rows: list[Row], whole: int) -> None:
-        """Have requests without an answer asked again, before all others; ``whole`` is the size of their call."""
-        keys = [row.request.key for row in rows]
-        if len(rows) == whole > 1:
-            self._alone.update(keys)
-        self._failed.update(keys)
-        self._watch.waste(rows)
-        self._waiting.extendleft(row.request for row in reversed(rows))
+def _rows_of(done: Iterable[Future[_Came]], watch: Watch) -> list[Row]:
+    """The rows of calls that came to an end, which are counted."""
+    came = [future.result() for future in done if not future.exception()]
+    for one in came:
+        watch.count(one.rows, one.wasted)
+    return [row for one in came for row in one.rows]
 
-    def _note(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self._rows[row.request.key] = row
-            self._watch.see(row)
-            self._tell(1)
 
-    def _give_up(self) -> None:
-        """Wait for what is under way, which is paid; have asked again what was in a row without an answer."""
-        flying = {future for future in self._flying if not future.cancel()}
-        wait(flying)
-        rows = [row for future in flying if not future.exception() for row in future.result()]
-        self._watch.waste(rows)
-        in_a_row = self._watch.in_a_row
-        at_fault = in_a_row if len(in_a_row) >= _MORE_THAN_CHANCE else []
-        self._ledger.settle([*rows, *(row._replace(status="failed") for row in at_fault)])
-        self._ledger.release()
+def _give_up(flying: set[Future[_Came]], ledger: Ledger, watch: Watch) -> None:
+    """Wait for what is under way, which is paid; have asked again what was in a row without an answer."""
+    done, _ = wait({future for future in flying if not future.cancel()})
+    in_a_row = watch.in_a_row if len(watch.in_a_row) >= _MORE_THAN_CHANCE else []
+    ledger.settle([*_rows_of(done, watch), *(row._replace(status="failed") for row in in_a_row)])
+    ledger.release()

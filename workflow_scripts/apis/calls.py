@@ -20,6 +20,7 @@ from urllib.parse import quote
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
+from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.calls import Calls
 
@@ -140,17 +141,17 @@ def _retry_after(header: str | None) -> float | None:
 class Caller:
     """Makes calls as configured: waits for their turn, and retries them after transient failures."""
 
-    def __init__(self, calls: Calls, place: str, turn: Callable[[], float]) -> None:
+    def __init__(self, calls: Calls, place: str, ledger: Ledger) -> None:
         """Prepare; several threads may call.
 
         Args:
             calls: How often and how long to try.
-            place: Block of the configuration, for error messages.
-            turn: Counts one request, and returns how many seconds it has to wait (``ledger.turn``).
+            place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
+            ledger: It counts requests.
         """
         self._calls = calls
         self._place = place
-        self._turn = turn
+        self._ledger = ledger
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
     def call(self, ask: Callable[[], T]) -> T:
@@ -171,7 +172,7 @@ class Caller:
 
         def attempt() -> T:
             nonlocal ends
-            turn = self._turn()
+            turn = self._ledger.turn(self._place, self._calls.per_second, self._calls.per_day)
             time.sleep(turn)
             ends += turn
             return self._before(ends, ask)

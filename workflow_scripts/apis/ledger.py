@@ -35,7 +35,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -60,7 +60,6 @@ _VERSION = 2  # PRAGMA user_version; SQLite's own is 0
 _OF_THE_MACHINE = (
     "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM",
 )  # fmt: skip
-_IN_USE = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _AT_ONCE = 500  # keys in one query; SQLite allows 32,766 variables, older versions 999
 _BUSY_SECONDS = 120  # longest wait for another writer's transaction, which takes milliseconds
 
@@ -147,7 +146,7 @@ def unpacked(packed: Sequence[Any]) -> Row | None:
         return None
 
 
-class Ledger:
+class Ledger(AbstractContextManager["Ledger"]):
     """An open ledger; its methods may be called by several threads."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -165,35 +164,27 @@ class Ledger:
         self.read_only = read_only or (path.exists() and not os.access(path, os.W_OK))
         if not self.read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
+        where = path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
         with self._readable():
-            self._database = self._connected()
+            self._database = sqlite3.connect(
+                where, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
             if self._version() != _VERSION:
                 self._begin_to_use()
-
-    def _connected(self) -> sqlite3.Connection:
-        where = self.path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
-        return sqlite3.connect(
-            where, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
 
     def _version(self) -> int:
         return int(self._database.execute("PRAGMA user_version").fetchone()[0])
 
     def _begin_to_use(self) -> None:
         """Make the tables, unless another process just has."""
-        if self.read_only:
-            raise DataError(f"{self.path}: no ledger yet, and it cannot be written. Name another file.")
         with self._writing():
             if self._version() == _VERSION:
                 return
-            if self._tables():
+            if self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 raise self._damaged("its tables are not those of a ledger")
             for statement in _TABLES.split(";")[:-1]:
                 self._database.execute(statement)
             self._database.execute(f"PRAGMA user_version={_VERSION}")
-
-    def _tables(self) -> set[str]:
-        return {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -296,7 +287,7 @@ class Ledger:
 
     # Writing
 
-    def claim(self, requests: Iterable[Request], seconds: float) -> Granted:
+    def claim(self, requests: Sequence[Request], seconds: float) -> Granted:
         """Claim requests for this process, all in one transaction.
 
         Args:
@@ -304,6 +295,8 @@ class Ledger:
             seconds: How long the claim holds where nobody can see that this process has ended.
         """
         granted = Granted([], {}, [])
+        if not requests:
+            return granted
         with self._readable(), self._writing():
             for request in requests:
                 row = self.find([request]).get(request.key)
@@ -332,6 +325,8 @@ class Ledger:
         """
         dated = [row if row.asked_at else row._replace(asked_at=now()) for row in rows]
         packed = [_packed(row) for row in dated]
+        if not packed:
+            return dated
         changes = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[7:])
         insert = f"INSERT INTO requests VALUES ({_MARKS})"
         query = f"{insert} ON CONFLICT (key) DO UPDATE SET {changes} WHERE status != 'usable'"
@@ -388,10 +383,6 @@ class Ledger:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
-
-    def __enter__(self) -> "Ledger":
-        """Use as a context manager."""
-        return self
 
     def __exit__(self, *error: object) -> None:
         """Close the file."""

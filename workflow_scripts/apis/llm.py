@@ -1,6 +1,7 @@
 """Language models behind an OpenAI-compatible server: a prompt in, a completion out, and its cost."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any, Literal
@@ -39,19 +40,6 @@ class Completion(Settings):
     )
 
 
-class Usage(Settings):
-    """What all calls behind one artefact cost; a kept answer counts like a new one."""
-
-    model: str
-    calls: int
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cost_usd: float | None = Field(description="None: unknown, see the note.")
-    note: str
-    asked_from: str = Field(description="Day of the first answer: a name may serve another model later.")
-    asked_to: str = Field(description="Day of the last answer.")
-
-
 class Llm:
     """One model on one server (``asking.Engine``)."""
 
@@ -69,14 +57,11 @@ class Llm:
         self._block = block
         self.place = place
         self.model = block.model
-        self.workers = block.calls.workers
-        self.longest_seconds = block.calls.longest_seconds
-        self.pause_seconds = block.calls.first_wait_seconds
+        self.calls = block.calls
         self.settings = json.dumps(
             block.model_dump(include={"temperature", "seed", "max_completion_tokens"}), sort_keys=True
         )
-        calls = block.calls
-        self._caller = Caller(calls, place, lambda: ledger.turn(place, calls.per_second, calls.per_day))
+        self._caller = Caller(block.calls, place, ledger)
         self._client: Any = None
 
     def request(self, prompt: str) -> Request:
@@ -217,32 +202,32 @@ def _cost(completion: Completion, price: Price | None) -> float | None:
     return (asked * price.input_usd_per_million + answered * price.output_usd_per_million) / 1e6
 
 
-def usage_of(rows: Iterable[Row]) -> list[Usage]:
-    """Calls, tokens and cost of each model, sorted by name; a number that any call lacks is unknown, not 0."""
-    by_model: dict[str, list[Row]] = {}
+def usage_of(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """What all calls behind one artefact cost, by model (columns of ``columns.corpora.USAGE``).
+
+    A kept answer counts like a new one; a number that any call lacks is unknown, not 0.
+    """
+    by_model: dict[str, list[Row]] = defaultdict(list)
     for row in (row for row in rows if row.status in ("usable", "rejected")):  # the others cost nothing
-        by_model.setdefault(json.loads(row.attributes)["model"], []).append(row)
-    return [_usage(model, calls) for model, calls in sorted(by_model.items())]
+        by_model[json.loads(row.attributes)["model"]].append(row)
+    return [{"model": model} | _usage(calls) for model, calls in sorted(by_model.items())]
 
 
-def _usage(model: str, rows: list[Row]) -> Usage:
+def _usage(rows: list[Row]) -> dict[str, Any]:
     noted = [json.loads(row.attributes) for row in rows]
     cost = _sum([row.cost_usd for row in rows])
     days = sorted(row.asked_at[:10] for row in rows)
-    return Usage(
-        model=model,
-        calls=len(rows),
-        prompt_tokens=_sum([call["prompt_tokens"] for call in noted]),
-        completion_tokens=_sum([call["completion_tokens"] for call in noted]),
-        cost_usd=cost,
-        note="at the prices of the days"
-        if cost is not None
-        else "cost unknown: tokens or prices of some calls are",
-        asked_from=days[0],
-        asked_to=days[-1],
-    )
+    unknown = "cost unknown: tokens or prices of some calls are"
+    return {
+        "calls": len(rows),
+        "prompt_tokens": _sum([call["prompt_tokens"] for call in noted]),
+        "completion_tokens": _sum([call["completion_tokens"] for call in noted]),
+        "cost_usd": cost,
+        "note": unknown if cost is None else "at the prices of the days",
+        "asked_from": days[0],
+        "asked_to": days[-1],
+    }
 
 
 def _sum(numbers: list[Any]) -> Any:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
+    return None if None in numbers else sum(numbers)

@@ -1,12 +1,11 @@
 """Translators with a common interface: Apertium on this machine, Google, LibreTranslate, language models on servers.
 
-Google is asked through deep-translator, which sets no timeout, hides the Retry-After header and follows redirections.
-It makes its requests through the name ``requests`` in its module; here, that name is bound to a session that does
-otherwise. LibreTranslate is asked without it: it knows 17 of the languages, sends one text a request, and puts key and
-text into the URL, where servers log them.
+Of deep-translator, Google's address and languages are used, and not its requests: they set no timeout, hide the header
+Retry-After and follow redirections; those to LibreTranslate put key and text into the URL, where servers log them.
 """
 
 import hashlib
+import html
 import json
 import re
 import shutil
@@ -14,13 +13,12 @@ import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from string import Template
 from typing import Any, Literal
 
 import requests
+from requests.adapters import HTTPAdapter
 
 from workflow_scripts.apis.asking import Watch, settled
 from workflow_scripts.apis.calls import (
@@ -74,11 +72,9 @@ class Direction(Settings):
 class Translator:
     """One engine and one direction (``asking.Engine``)."""
 
-    workers = 1
+    calls: Calls
     at_once = 1
-    longest_seconds = 600.0
     tries = 1
-    pause_seconds = 0.0
     name = ""
     """The engine's, in requests."""
     model = ""
@@ -174,7 +170,15 @@ class Apertium(Translator):
         self._pair = f"{direction.source}-{direction.target}"
         self._timeout = block.timeout_seconds
         self.at_once = block.batch_sentences
-        self.longest_seconds = block.timeout_seconds + 60
+        self.calls = Calls(
+            timeout_seconds=block.timeout_seconds,
+            attempts=1,
+            first_wait_seconds=0,
+            longest_wait_seconds=1,
+            workers=1,
+            per_second=None,
+            per_day=None,
+        )
         mode = self._mode()
         self._steps = _steps_of(mode)
         self.model = self._data_of(mode)
@@ -266,43 +270,50 @@ def _steps_of(mode: str) -> list[tuple[str, bool]]:
 # Over the network
 
 
-class _Session(requests.Session):
-    """A session with a timeout that sends nothing on; failures are sorted into the three kinds."""
-
-    def __init__(self, calls: Calls, place: str) -> None:
-        super().__init__()
-        self._timeout = calls.timeout_seconds
-        self._place = place
-        for scheme in ("http://", "https://"):
-            self.mount(scheme, requests.adapters.HTTPAdapter(pool_maxsize=calls.workers))
-
-    def request(self, *arguments: Any, **settings: Any) -> requests.Response:
-        """Make a request."""
-        settings |= {"timeout": self._timeout, "allow_redirects": False}
-        try:
-            response = super().request(*arguments, **settings)
-        except requests.RequestException as error:  # its text may contain the URL
-            raise Transient(type(error).__name__) from None
-        said = "" if response.ok and not response.is_redirect else redacted(response.text)
-        raise_for_status(response.status_code, response.headers, said, self._place)
-        return response
-
-
 class _Web(Translator):
-    """An engine that is asked over the network."""
+    """An engine that is asked over the network: with a timeout, and without being sent on to another server."""
 
     tries = 2
 
-    def __init__(self, calls: Calls, direction: Direction, ledger: Ledger, key_variable: str | None) -> None:
+    def __init__(self, calls: Calls, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
-        self.workers = calls.workers
-        self.longest_seconds = calls.longest_seconds
-        self.pause_seconds = calls.first_wait_seconds
-        self._key = key_from(key_variable, direction.place)
-        self._caller = Caller(
-            calls, direction.place, lambda: ledger.turn(direction.place, calls.per_second, calls.per_day)
-        )
-        self.session = _Session(calls, direction.place)
+        self.calls = calls
+        self.attributes: dict[str, Any] = {}
+        self._caller = Caller(calls, direction.place, ledger)
+        self.session = requests.Session()
+        for scheme in ("http://", "https://"):
+            self.session.mount(scheme, HTTPAdapter(pool_maxsize=calls.workers))
+
+    def ask(self, requests: Sequence[Request]) -> list[Row]:
+        """What came of each request; a list that the server refuses may hold one text that it would not take."""
+        try:
+            answers = self._caller.call(lambda: self._translations([request.text for request in requests]))
+        except Refused as error:
+            if len(requests) > 1:
+                return [_failed(request, str(error), None) for request in requests]
+            return [Row(requests[0], None, "refused", redacted(str(error)))]
+        except Unusable as error:
+            return [_failed(request, error.reason, error.answer) for request in requests]
+        attributes = self.attributes | _call_of(requests)
+        return [
+            self._said(request, answer, attributes) for request, answer in zip(requests, answers, strict=True)
+        ]
+
+    def _translations(self, texts: list[str]) -> list[object]:
+        """What the server gives for some texts, as many as ``at_once`` at most."""
+        raise NotImplementedError
+
+    def _fetch(self, method: str, url: str, **sent: Any) -> str:
+        """The body of an answer; failures are sorted into their kinds (``apis.calls``)."""
+        try:
+            response = self.session.request(
+                method, url, timeout=self.calls.timeout_seconds, allow_redirects=False, **sent
+            )
+        except requests.RequestException as error:  # its text may contain the URL
+            raise Transient(type(error).__name__) from None
+        said = "" if response.ok and not response.is_redirect else redacted(response.text)
+        raise_for_status(response.status_code, response.headers, said, self.place)
+        return response.text
 
     def _said(self, request: Request, answer: object, attributes: dict[str, Any]) -> Row:
         """A row with what the server gave as a translation."""
@@ -317,55 +328,36 @@ def _failed(request: Request, reason: str, said: str | None) -> Row:
     return Row(request, None if said is None else redacted(said), "failed", reason)
 
 
+_TRANSLATION = re.compile(r'<div[^>]*class="(?:t0|result-container)"[^>]*>(.*?)</div>', re.DOTALL)
+
+
 class Google(_Web):
-    """Google Translate, one sentence per request."""
+    """Google Translate's page for mobile phones, one sentence per request."""
 
     name = "google"
 
     def __init__(self, block: GoogleBlock, direction: Direction, ledger: Ledger) -> None:
         """Arguments as in ``translator_of``."""
-        from deep_translator.exceptions import BaseError, NotValidLength
+        from deep_translator.constants import BASE_URLS, GOOGLE_LANGUAGES_TO_CODES
 
-        super().__init__(block.calls, direction, ledger, None)
+        super().__init__(block.calls, direction, ledger)
         self.tries = block.calls.attempts  # nobody pays for them
-        self._too_long = NotValidLength
-        self._unusable = (ValueError, KeyError, TypeError, BaseError)
-        self._module = import_module("deep_translator.google")
-        self._module.requests = self.session  # type: ignore[attr-defined]  # see this module's docstring
-        self._attributes = {"client": f"deep-translator {version('deep-translator')}"}
-        try:
-            self._engine()
-        except BaseError as error:
-            found = f"{direction.source} to {direction.target}: {redacted(str(error))}"
-            raise ApiError(f"{self.place}: {found}. Name languages it supports.") from None
+        self._url = BASE_URLS["GOOGLE_TRANSLATE"]
+        source, target = (
+            GOOGLE_LANGUAGES_TO_CODES.get(language, language)
+            for language in (direction.source, direction.target)
+        )
+        if unknown := {source, target} - {*GOOGLE_LANGUAGES_TO_CODES.values()}:
+            found = f"{direction.source} to {direction.target}: {min(unknown)} is not a language of Google's"
+            raise ApiError(f"{self.place}: {found}. Name languages it supports.")
+        self._languages = {"sl": source, "tl": target}
 
-    def _engine(self) -> Any:
-        """A client of its own for each request: it keeps the text in itself while it asks."""
-        return self._module.GoogleTranslator(source=self.direction.source, target=self.direction.target)
-
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of each request."""
-        return [self._row(request) for request in requests]
-
-    def _row(self, request: Request) -> Row:
-        try:
-            answer = self._caller.call(lambda: self._ask(request.text))
-        except Refused as error:
-            return Row(request, None, "refused", redacted(str(error)))
-        except Unusable as error:
-            return _failed(request, error.reason, error.answer)
-        return self._said(request, answer, self._attributes)
-
-    def _ask(self, text: str) -> object:
-        try:
-            answer = self._engine().translate(text)
-        except self._too_long as error:
-            raise Refused(str(error)) from None
-        except self._unusable as error:
-            raise Unusable(f"no translation ({type(error).__name__})") from None
-        if answer is None and not any(map(str.isalpha, text)):
-            return text  # deep-translator's answer if Google returns a text without letters
-        return answer
+    def _translations(self, texts: list[str]) -> list[object]:
+        page = self._fetch("GET", self._url, params=self._languages | {"q": texts[0].strip()})
+        found = _TRANSLATION.search(page)
+        if found is None:
+            raise Unusable("no translation", page)
+        return [html.unescape(re.sub("<[^<>]*>", "", found[1])).strip()]
 
 
 class LibreTranslate(_Web):
@@ -375,46 +367,28 @@ class LibreTranslate(_Web):
 
     def __init__(self, block: LibreTranslateBlock, direction: Direction, ledger: Ledger) -> None:
         """Arguments as in ``translator_of``."""
-        super().__init__(block.calls, direction, ledger, block.key_variable)
+        super().__init__(block.calls, direction, ledger)
         self.at_once = block.batch_sentences
         self._url = block.url.rstrip("/")
+        self.attributes = {"endpoint": self._url}
+        key = key_from(block.key_variable, self.place)
+        self._asked = {"source": direction.source, "target": direction.target, "format": "text"}
+        self._asked |= {"api_key": key} if key else {}
 
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of each request; a list that the server refuses may hold one text that it would not take."""
-        try:
-            answers = self._caller.call(lambda: self._ask([request.text for request in requests]))
-        except Refused as error:
-            if len(requests) > 1:
-                return [_failed(request, str(error), None) for request in requests]
-            return [Row(requests[0], None, "refused", redacted(str(error)))]
-        except Unusable as error:
-            return [_failed(request, error.reason, error.answer) for request in requests]
-        attributes = {"endpoint": self._url} | _call_of(requests)
-        return [
-            self._said(request, answer, attributes) for request, answer in zip(requests, answers, strict=True)
-        ]
-
-    def _ask(self, texts: list[str]) -> list[object]:
-        asked: dict[str, Any] = {
-            "source": self.direction.source,
-            "target": self.direction.target,
-            "format": "text",
-        }
-        if self._key:
-            asked["api_key"] = self._key
+    def _translations(self, texts: list[str]) -> list[object]:
         query = texts if len(texts) > 1 else texts[0]  # servers of early versions take no lists
-        response = self.session.post(f"{self._url}/translate", json={"q": query} | asked)
+        body = self._fetch("POST", f"{self._url}/translate", json={"q": query} | self._asked)
         try:
-            answer = response.json()
+            answer = json.loads(body)
         except ValueError:
-            raise Unusable("no JSON", response.text) from None
+            raise Unusable("no JSON", body) from None
         found = answer.get("translatedText") if isinstance(answer, dict) else None
         if found is None:
-            raise Unusable("no translation", response.text)
+            raise Unusable("no translation", body)
         answers = found if isinstance(found, list) and len(texts) > 1 else [found]
         if len(answers) != len(texts):
             self.at_once = 1  # nobody can tell whose they are; lists would be paid for nothing
-            raise Unusable(f"{len(answers)} translations of {len(texts)} texts", response.text)
+            raise Unusable(f"{len(answers)} translations of {len(texts)} texts", body)
         return answers
 
 
@@ -431,8 +405,7 @@ class LlmTranslator(Translator):
         """
         super().__init__(direction)
         self._llm = llm
-        self.workers, self.longest_seconds, self.model = llm.workers, llm.longest_seconds, llm.model
-        self.tries, self.pause_seconds = llm.tries, llm.pause_seconds
+        self.calls, self.tries, self.model = llm.calls, llm.tries, llm.model
         languages = {"source": direction.source, "target": direction.target}
         try:
             self._prompt = Template(prompt.strip()).substitute(languages | {"text": "$text"})

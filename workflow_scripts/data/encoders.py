@@ -3,18 +3,10 @@
 import shutil
 from pathlib import Path
 
-from workflow_scripts.data.hub import download
-from workflow_scripts.data.planned import ON_HUB
-from workflow_scripts.data.sources import local_root, package_root
-from workflow_scripts.errors import DataError, MissingError, UnreachableError
+from workflow_scripts.data.sources import first_of, folder_of, label_of
+from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.encoders import (
-    EncoderSource,
-    Fetch,
-    HubEncoder,
-    LocalEncoder,
-    PackageEncoder,
-)
+from workflow_scripts.settings.encoders import EncoderSource, Fetch, HubEncoder
 
 WEIGHTS = "model.safetensors"
 FILES = (
@@ -41,16 +33,17 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
     Raises:
         DataError: if no source is available, or a file is not the pinned one.
     """
-    tried = []
-    for source in sorted(block.sources, key=lambda source: source.kind in ON_HUB):
-        try:
-            folder, label = _locate(source, data_root)
-        except (MissingError, UnreachableError) as error:
-            tried.append(str(error))
-            continue
+
+    def find(source: EncoderSource) -> tuple[Path, dict[str, Input]]:
+        folder, label = folder_of(source, data_root, "model", list(FILES)), label_of(source)
+        if not isinstance(source, HubEncoder):
+            folder, label = folder / source.path, f"{label}{source.path}/"
+        if not folder.is_dir():
+            raise MissingError(f"{folder} does not exist")
         hashes = _checked(name, source, folder)
-        return folder, {file: Input(path=f"{label}/{file}", sha256=sha) for file, sha in hashes.items()}
-    raise DataError(f"encoders.{name}: no source is available: {'; '.join(tried)}. Provide one of them.")
+        return folder, {file: Input(path=f"{label}{file}", sha256=sha) for file, sha in hashes.items()}
+
+    return first_of(f"encoders.{name}", block.sources, find, "Provide one of them.")
 
 
 def copy_files(origin: Path, folder: Path) -> None:
@@ -58,23 +51,6 @@ def copy_files(origin: Path, folder: Path) -> None:
     for file in FILES:
         if (origin / file).exists():
             shutil.copyfile(origin / file, folder / file)
-
-
-def _locate(source: EncoderSource, data_root: Path | None) -> tuple[Path, str]:
-    match source:
-        case HubEncoder():
-            folder = download(source.repository, source.revision, "model", list(FILES))
-            return folder, f"hub:{source.repository}@{source.revision}"
-        case PackageEncoder():
-            folder, label = (
-                package_root(source.package) / source.path,
-                f"package:{source.package}/{source.path}",
-            )
-        case LocalEncoder():
-            folder, label = local_root(data_root) / source.path, f"local:{source.path}"
-    if not folder.is_dir():
-        raise MissingError(f"{folder} does not exist")
-    return folder, label
 
 
 def _checked(name: str, source: EncoderSource, folder: Path) -> dict[str, str]:

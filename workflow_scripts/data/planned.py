@@ -4,7 +4,6 @@ Files are named with their hashes, the Hub with repositories and commits. It is 
 that appears or changes is seen by whoever compares settings.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
 from workflow_scripts.errors import DataError
@@ -15,7 +14,6 @@ NOTHING = "none"
 Pin = str | Sequence[str] | None
 """The hash that a file must have, or several of which it must have one, or None where it is not known."""
 NOT_REACHED = "not reached: "
-_VERSION = re.compile(r"^(package:\w[\w.]*)==[^/]+")
 
 
 def accepted(pin: Pin) -> Sequence[str]:
@@ -23,14 +21,9 @@ def accepted(pin: Pin) -> Sequence[str]:
     return [pin] if isinstance(pin, str) else pin or []
 
 
-def unversioned(name: str) -> str:
-    """A source's name in a record without the version of its package: its bytes are pinned, not its release."""
-    return _VERSION.sub(r"\1", name)
-
-
 def text_of(hashes: Mapping[str, str]) -> str:
     """Name files and their hashes, in the order of the names."""
-    return "; ".join(f"{unversioned(name)} sha256:{sha256}" for name, sha256 in sorted(hashes.items()))
+    return "; ".join(f"{name} sha256:{sha256}" for name, sha256 in sorted(hashes.items()))
 
 
 def is_here(planned: str) -> bool:

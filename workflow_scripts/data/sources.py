@@ -12,28 +12,25 @@ import lzma
 import os
 import zlib
 from collections import Counter
-from importlib.metadata import version
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.data.hub import at_commit, download, find, persistently, reaching
+from workflow_scripts.data.hub import Kind, at_commit, download, find, persistently, reaching
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, accepted, check_planned, is_here
 from workflow_scripts.data.readers.base import Reader, Rows
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.datasets import (
-    Dataset,
-    FileSource,
-    HubFiles,
-    HubSource,
-    LocalFiles,
-    PackageFiles,
-)
+from workflow_scripts.settings.datasets import Dataset, FileSource, HubSource
+from workflow_scripts.settings.encoders import EncoderSource
+
+S = TypeVar("S", bound=FileSource | HubSource | EncoderSource)
+T = TypeVar("T")
 
 _DAMAGE = (pa.ArrowException, UnicodeError, EOFError, lzma.LZMAError, zlib.error)
 """What readers and the libraries below them raise of files that are cut, of another format, or no text."""
@@ -115,17 +112,10 @@ def expected(dataset: Dataset) -> str:
 def _expected(source: FileSource | HubSource) -> str:
     if isinstance(source, HubSource):
         return f"hub:{source.repository}@{source.revision}"
-    match source:
-        case LocalFiles():
-            label = "local:"
-        case PackageFiles():
-            label = f"package:{source.package}/"
-        case HubFiles():
-            label = f"hub:{source.repository}@{source.revision}/"
     hashes = sorted(
         (file.path, " or ".join(accepted(file.sha256)) or "not pinned") for file in source.files.values()
     )
-    return " and ".join(f"{label}{path} (sha256 {sha256})" for path, sha256 in hashes)
+    return " and ".join(f"{label_of(source)}{path} (sha256 {sha256})" for path, sha256 in hashes)
 
 
 def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
@@ -139,28 +129,40 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dic
         UnreachableError: if none is available, and at least one of them could not be asked.
         DataError: if bytes or rows are not as the configuration says.
     """
+
+    def read(source: FileSource | HubSource) -> tuple[Rows, dict[str, Input]]:
+        if isinstance(source, HubSource):
+            return _from_hub(source, dataset.form)
+        return _from_files(source, data_root)
+
+    wait = "set unreachable: gap" if dataset.optional else "name another source"
+    remedy = f"Go online, put the file there, {wait}, or leave the set out."
+    rows, origin = first_of(f"datasets.{name}", dataset.sources, read, remedy)
+    check_contract(name, dataset, rows.table)
+    return rows, origin
+
+
+def first_of(place: str, sources: Sequence[S], get: Callable[[S], T], remedy: str) -> T:
+    """What ``get`` gets from the first source that is there, those on this machine before those on the Hub.
+
+    Raises:
+        MissingError: if none is there, and all of them could be asked.
+        UnreachableError: if none is there, and at least one of them could not be asked; ``remedy`` says what to do.
+    """
     tried: list[DataError] = []
-    for source in sorted(dataset.sources, key=lambda source: source.kind in ON_HUB):
+    for source in sorted(sources, key=lambda source: source.kind in ON_HUB):
         try:
-            rows, origin = (
-                _from_hub(source, dataset.form)
-                if isinstance(source, HubSource)
-                else _from_files(source, data_root)
-            )
+            return get(source)
         except (MissingError, UnreachableError) as error:
             tried.append(error)
-            continue
-        check_contract(name, dataset, rows.table)
-        return rows, origin
-    found = f"datasets.{name}: no source is available: {'; '.join(map(str, tried))}"
+    found = f"{place}: no source is available: {'; '.join(map(str, tried))}."
     if any(isinstance(error, UnreachableError) for error in tried):
-        wait = "set unreachable: gap" if dataset.optional else "name another source"
-        raise UnreachableError(f"{found}. Go online, put the file there, {wait}, or leave the set out.")
-    raise MissingError(f"{found}.")
+        raise UnreachableError(f"{found} {remedy}")
+    raise MissingError(found)
 
 
 def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
-    root, label = _root_of(source, data_root)
+    root = folder_of(source, data_root, "dataset", [file.path for file in source.files.values()])
     files = {role: root / file.path for role, file in source.files.items()}
     for role, path in files.items():
         if not path.exists():
@@ -177,7 +179,7 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
             raise DataError(
                 f"{path}: sha256 {found}; pinned {' or '.join(pinned)}. Download it again, {_ACCEPT}"
             )
-        origin[role] = Input(path=f"{label}{source.files[role].path}", sha256=found)
+        origin[role] = Input(path=f"{label_of(source)}{source.files[role].path}", sha256=found)
     reader: Reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
     options = reader.Config.parse(source.options, f"options of reader {source.reader}")
     try:
@@ -201,17 +203,29 @@ def _check_size(path: Path, promised: int | None) -> None:
         raise DataError(f"{path}: {size} bytes; pinned {promised}. {cut} it again, {_ACCEPT}")
 
 
-def _root_of(source: FileSource, data_root: Path | None) -> tuple[Path, str]:
-    """The folder with a source's files, and its name in records."""
-    match source:
-        case LocalFiles():
-            return local_root(data_root), "local:"
-        case PackageFiles():
-            return package_root(source.package), f"package:{source.package}=={version(source.package)}/"
-        case HubFiles():
-            paths = [file.path for file in source.files.values()]
-            folder = download(source.repository, source.revision, "dataset", paths)
-            return folder, f"hub:{source.repository}@{source.revision}/"
+def label_of(source: Any) -> str:
+    """What the names of a source's files begin with, in records."""
+    match source.kind:
+        case "local":
+            return "local:"
+        case "package":
+            return f"package:{source.package}/"
+    return f"hub:{source.repository}@{source.revision}/"
+
+
+def folder_of(source: Any, data_root: Path | None, kind: Kind, files: list[str]) -> Path:
+    """The folder below which the files of a source are.
+
+    Raises:
+        MissingError: no data root is set, or no such package, repository or commit.
+        UnreachableError: the Hub cannot be asked.
+    """
+    match source.kind:
+        case "local":
+            return local_root(data_root)
+        case "package":
+            return package_root(source.package)
+    return download(source.repository, source.revision, kind, files)
 
 
 def local_root(data_root: Path | None) -> Path:

@@ -22,7 +22,7 @@ from workflow_scripts.graph.resources import (
     published_findings,
     resource_findings,
 )
-from workflow_scripts.graph.rows import corpus_findings
+from workflow_scripts.graph.rows import Rows
 from workflow_scripts.graph.run_checks import RunChecks
 from workflow_scripts.graph.runs import (
     EXTRACTION,
@@ -155,7 +155,8 @@ def _of_runs(
     config: dict[str, Any], grids: Mapping[str, Any], root: Path, data_root: Path | None
 ) -> Iterator[str]:
     sizes = Sizes(config, root, data_root)
-    checks = RunChecks(config, sizes, data_root)
+    rows = Rows(config, data_root)
+    checks = RunChecks(config, sizes, rows)
     encoders = config["encoders"]
     named = {pool["encoder"] for pool in config["exemplars"].values()}
     if EXTRACTION in config["experiments"]:
@@ -175,7 +176,7 @@ def _of_runs(
             named |= {run.encoder, run.teacher} - {None}
     reached = sorted(encoders_reached(encoders, named))
     yield from folder_findings(config, reached, data_root)
-    yield from corpus_findings(config, data_root)
+    yield from rows.findings()
     for encoder in reached:
         if "runs" in encoders[encoder]:
             yield from checks.findings(f"encoders.{encoder}.runs", members_of(encoders, encoder, (0,)))
@@ -186,5 +187,5 @@ def _of_runs(
             masked, found = read(ContinueMlm, block, place)
             yield from found
             if masked:
-                misfits = masked.training.misfits(adapt["corpus"], checks.rows(adapt["corpus"]))
+                misfits = masked.training.misfits(adapt["corpus"], rows.most(adapt["corpus"]))
                 yield from (f"{place}{line}" for line in misfits)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.data.hub import Kind, answers, snapshot
-from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, is_here, text_of, unversioned
+from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, is_here, text_of
 from workflow_scripts.graph.hashes import sha256_now
 from workflow_scripts.graph.notes import write_note
 from workflow_scripts.graph.place import is_in_job
@@ -229,4 +229,4 @@ def _recorded(artefact: Path) -> dict[str, str]:
     except (OSError, ValueError, KeyError):  # what it is, its readers say
         return {}
     given = record.inputs.values() if record else ()
-    return {unversioned(one.path): one.sha256 for one in given if one.path.startswith(OUTSIDE)}
+    return {one.path: one.sha256 for one in given if one.path.startswith(OUTSIDE)}

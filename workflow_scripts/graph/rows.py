@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,44 +16,51 @@ _SMALL = 200_000
 """Bytes of local files that are read to count their rows; larger ones fill a batch."""
 
 
-def rows_of(config: Config, dataset: str, data_root: Path | None) -> int | None:
-    """Rows that a dataset has by its contract, or in its small local files; None where nobody can say."""
-    block = config["datasets"][dataset]
-    promised: int | None = block["contract"].get("rows")
-    source = min(block["sources"], key=lambda source: source["kind"] in ON_HUB)
-    if promised is not None or source["kind"] != "local" or data_root is None:
-        return promised
-    files = [data_root / file["path"] for file in source["files"].values()]
-    if not all(file.is_file() for file in files) or sum(file.stat().st_size for file in files) > _SMALL:
+class Rows:
+    """Numbers of rows; each is looked up once."""
+
+    def __init__(self, config: Config, data_root: Path | None) -> None:
+        self._config = config
+        self._data_root = data_root
+        self.of = cache(self._of_dataset)
+        self.most = cache(self._of_corpus)
+
+    def _of_dataset(self, dataset: str) -> int | None:
+        """Rows that a dataset has by its contract, or in its small local files; None where nobody can say."""
+        block = self._config["datasets"][dataset]
+        promised: int | None = block["contract"].get("rows")
+        source = min(block["sources"], key=lambda source: source["kind"] in ON_HUB)
+        if promised is not None or source["kind"] != "local" or self._data_root is None:
+            return promised
+        files = [self._data_root / file["path"] for file in source["files"].values()]
+        if not all(file.is_file() for file in files) or sum(file.stat().st_size for file in files) > _SMALL:
+            return None
+        from workflow_scripts.data.sources import load  # slow to import, and mostly not needed
+
+        with suppress(SemblanceError):  # which the job that reads it will say
+            read = {key: value for key, value in block.items() if key != "about"} | {"sources": [source]}
+            return len(load(dataset, Dataset.parse(read, dataset), self._data_root)[0].table)
         return None
-    from workflow_scripts.data.sources import load  # slow to import, and mostly not needed
 
-    with suppress(SemblanceError):  # which the job that reads it will say
-        read = {key: value for key, value in block.items() if key != "about"}
-        return len(load(dataset, Dataset.parse(read | {"sources": [source]}, dataset), data_root)[0].table)
-    return None
+    def _of_corpus(self, corpus: str) -> int | None:
+        """Rows that a corpus has at most; None where nobody can say, or none are left."""
+        block = self._config["corpora"][corpus]
+        if block.get("also"):
+            return None
+        trip = block.get("round_trip")
+        if trip:
+            rows, limit = self.most(trip["corpus"]), trip["max_sentences"]
+        else:
+            rows, limit = self.of(block["dataset"]), block["max_sentences"]
+            rows = rows and max(0, rows - block["dev_sentences"])
+        most = min(filter(None, (rows, limit)), default=None)
+        return 2 * most if most and trip and trip["form"] == "expanded" else most
 
-
-def most_rows(config: Config, corpus: str, data_root: Path | None) -> int | None:
-    """Rows that a corpus has at most; None where nobody can say, or none are left."""
-    block = config["corpora"][corpus]
-    if block.get("also"):
-        return None
-    trip = block.get("round_trip")
-    if trip:
-        rows, limit = most_rows(config, trip["corpus"], data_root), trip["max_sentences"]
-    else:
-        rows, limit = rows_of(config, block["dataset"], data_root), block["max_sentences"]
-        rows = rows and max(0, rows - block["dev_sentences"])
-    most = min(filter(None, (rows, limit)), default=None)
-    return 2 * most if most and trip and trip["form"] == "expanded" else most
-
-
-def corpus_findings(config: Config, data_root: Path | None) -> Iterator[str]:
-    """Corpora that would hold out all that they have."""
-    for name, block in config["corpora"].items():
-        held_out = block.get("dev_sentences", 0)
-        rows = rows_of(config, block["dataset"], data_root) if held_out else None
-        if rows is not None and held_out >= rows:
-            found = f"{held_out}; {block['dataset']} has {rows} sentences"
-            yield f"corpora.{name}.dev_sentences: {found}. Lower it, or take more text."
+    def findings(self) -> Iterator[str]:
+        """Corpora that would hold out all that they have."""
+        for name, block in self._config["corpora"].items():
+            held_out = block.get("dev_sentences", 0)
+            rows = self.of(block["dataset"]) if held_out else None
+            if rows is not None and held_out >= rows:
+                found = f"{held_out}; {block['dataset']} has {rows} sentences"
+                yield f"corpora.{name}.dev_sentences: {found}. Lower it, or take more text."

@@ -7,14 +7,13 @@ most of their settings; each distinct part is read by its class once.
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 from workflow_scripts.graph.findings import advice, unknown
 from workflow_scripts.graph.mistakes import read
 from workflow_scripts.graph.references import base_of, columns_of
-from workflow_scripts.graph.rows import most_rows
+from workflow_scripts.graph.rows import Rows
 from workflow_scripts.graph.runs import Run, identity, members_of, run_settings
 from workflow_scripts.graph.sizes import Sizes
 from workflow_scripts.graph.slices import Config, as_json, deciding
@@ -30,9 +29,9 @@ _SHOWN = 2
 class RunChecks:
     """Checks of runs, whose names have all been found to be defined."""
 
-    def __init__(self, config: Config, sizes: Sizes, data_root: Path | None) -> None:
+    def __init__(self, config: Config, sizes: Sizes, rows: Rows) -> None:
         self._config = config
-        self.rows = cache(partial(most_rows, config, data_root=data_root))
+        self._rows = rows
         self._read = cache(lambda text: read(RunSettings, json.loads(text), ""))
         self._alike = cache(self._alike_in)
         self._sizes_of = sizes.behind
@@ -129,7 +128,7 @@ class RunChecks:
     def _trained(self, run: Run, settings: Config, training: Training) -> Iterator[str]:
         """What is wrong with a training, which has to choose a checkpoint."""
         corpus = str(run.corpus)
-        yield from training.misfits(corpus, self.rows(corpus))
+        yield from training.misfits(corpus, self._rows.most(corpus))
         for section in ("training", "development"):
             yield from self._too_long(settings[section], section, [run.encoder])
         if run.teacher:

@@ -31,5 +31,4 @@ def main(job: Job) -> None:
     refused = dict(sorted(validator.refused.items()))
     dropped = {"reason": list(refused), "count": list(refused.values())}
     write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
-    usage = [usage.model_dump() for usage in usage_of(written.calls)]
-    write_table(job.outputs["usage"], pa.Table.from_pylist(usage, schema=USAGE), record)
+    write_table(job.outputs["usage"], pa.Table.from_pylist(usage_of(written.calls), schema=USAGE), record)

@@ -22,7 +22,7 @@ class ApertiumBlock(Settings):
 
 
 class GoogleBlock(Settings):
-    """Google Translate's page for mobile phones, through deep-translator; needs no key."""
+    """Google Translate's page for mobile phones; needs no key."""
 
     engine: Literal["google"]
     calls: Calls = Field(json_schema_extra=OPERATIONAL)

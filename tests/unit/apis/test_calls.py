@@ -1,6 +1,8 @@
+import itertools
 import threading
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,8 +26,13 @@ CALLS = {
 KEY = "sk-canary-0123456789"
 
 
+def in_turn(turns):
+    """A ledger that has each request wait as long as told."""
+    return SimpleNamespace(turn=lambda *_provider: next(turns))
+
+
 def caller(**changes):
-    return Caller(Calls.parse(CALLS | changes, "calls"), "llms.toy", lambda: 0.0)
+    return Caller(Calls.parse(CALLS | changes, "calls"), "llms.toy", in_turn(itertools.repeat(0.0)))
 
 
 class Script:
@@ -71,7 +78,7 @@ def test_an_answer_without_an_end_ends_the_job(monkeypatch):
     """The turn that a request waits for is not counted; the first attempt is."""
     monkeypatch.setattr(Calls, "longest_seconds", 0.2)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    limited = Caller(Calls.parse(CALLS, "calls"), "llms.toy", lambda: 0.0)
+    limited = caller()
     never = threading.Event()
     attempts = iter([Transient("HTTP 503")])
 
@@ -107,7 +114,7 @@ def test_a_server_that_asks_for_too_much_patience_ends_the_job():
 
 def test_every_attempt_waits_for_its_turn(waits):
     turns = iter([0.0, 0.1, 0.2])
-    limited = Caller(Calls.parse(CALLS, "calls"), "llms.toy", lambda: next(turns))
+    limited = Caller(Calls.parse(CALLS, "calls"), "llms.toy", in_turn(turns))
     limited.call(Script(Transient("HTTP 503"), Transient("HTTP 503")))
     assert waits[::2] == [0.0, 0.1, 0.2]  # between them, the waits after a failure
 

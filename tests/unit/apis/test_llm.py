@@ -173,7 +173,7 @@ def test_a_paid_answer_that_cannot_be_read_is_paid_once_and_stands_in_the_ledger
         assert complete(llm(server), ledger) == row
         assert len(server.requests) == 1
     (counted,) = usage_of([row])
-    assert (counted.calls, counted.prompt_tokens, counted.completion_tokens) == (1, 100, 50)
+    assert (counted["calls"], counted["prompt_tokens"], counted["completion_tokens"]) == (1, 100, 50)
     assert capsys.readouterr().out == (
         f"llms.toy: 1 requests sent; 1 answers, perhaps paid, are not used (rejected, {reason} 1)\n"
     )
@@ -183,7 +183,7 @@ def test_an_answer_that_breaks_off_is_paid_once(llm, ledger):
     with FaultServer(lambda asked: '{"choices": [{"mess') as server:
         row = complete(llm(server), ledger)
         assert (row.status, row.reason, len(server.requests)) == ("rejected", "garbled", 1)
-    assert usage_of([row])[0].cost_usd is None
+    assert usage_of([row])[0]["cost_usd"] is None
 
 
 @pytest.mark.parametrize(
@@ -335,12 +335,17 @@ def test_costs_are_added_and_unknown_where_a_call_was_not_counted():
 
     counted = [row("m", 0.25, 10, "2026-01-05"), row("m", 0.5, 20, "2026-01-02")]
     (usage,) = usage_of(counted)
-    assert (usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost_usd) == (2, 30, 30, 0.75)
-    assert (usage.asked_from, usage.asked_to) == ("2026-01-02", "2026-01-05")
+    assert (usage["calls"], usage["prompt_tokens"], usage["completion_tokens"], usage["cost_usd"]) == (
+        2,
+        30,
+        30,
+        0.75,
+    )
+    assert (usage["asked_from"], usage["asked_to"]) == ("2026-01-02", "2026-01-05")
     other, usage = usage_of([*counted, row("m", None, None, "2026-01-03"), row("a", 0.1, 1, "2026-01-01")])
-    assert (other.model, other.cost_usd) == ("a", 0.1)
-    assert (usage.cost_usd, usage.prompt_tokens) == (None, None)
-    assert "cost unknown" in usage.note
+    assert (other["model"], other["cost_usd"]) == ("a", 0.1)
+    assert (usage["cost_usd"], usage["prompt_tokens"]) == (None, None)
+    assert "cost unknown" in usage["note"]
 
 
 # A real server
