@@ -4,9 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal, NamedTuple
 
 from workflow_scripts.apis.calls import (
     Caller,
@@ -20,24 +18,32 @@ from workflow_scripts.apis.calls import (
 )
 from workflow_scripts.apis.door import completion_fault
 from workflow_scripts.apis.ledger import Ledger, Request, Row
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.llms import LlmBlock, Price
 
 
-class Completion(Settings):
+class Completion(NamedTuple):
     """What a model answered."""
 
-    model: str = Field(description="Model id given by the server.")
-    text: str = Field(
-        description="Empty if the model returned no text; where there is a fault, what was sent."
-    )
-    finish_reason: str = Field(description="stop; length: truncated; content_filter, refusal: no answer.")
-    prompt_tokens: int | None = Field(description="None if the server does not say.")
-    completion_tokens: int | None = Field(description="None if the server does not say.")
-    fault: str = Field(
-        "", description="Why there is no text in an answer that is paid all the same.", exclude=True
-    )
+    answer: dict[str, Any]
+    """All of it; empty where it is no JSON."""
+    text: str
+    """Empty if the model returned no text; where there is a fault, what was sent."""
+    finish_reason: str = "unknown"
+    """stop; length: truncated; content_filter, refusal: no answer."""
+    fault: str = ""
+    """Why there is no text in an answer that is paid all the same."""
+
+    @property
+    def noted(self) -> dict[str, Any]:
+        """Model, why it stopped, and tokens, None where the server does not say."""
+        usage = self.answer.get("usage")
+        counts = usage if isinstance(usage, dict) else {}
+        tokens = {name: counts.get(name) for name in ("prompt_tokens", "completion_tokens")}
+        return {
+            "model": redacted(str(self.answer.get("model") or "unnamed")),
+            "finish_reason": self.finish_reason,
+        } | {name: count if isinstance(count, int) else None for name, count in tokens.items()}
 
 
 class Llm:
@@ -83,15 +89,17 @@ class Llm:
         return self._row(request, completion, prompt)
 
     def _row(self, request: Request, completion: Completion, prompt: str) -> Row:
-        attributes = completion.model_dump(exclude={"text"}) | {
-            "endpoint": self._block.base_url,
-            "client": f"openai {version('openai')}",
-        }
+        noted = completion.noted
+        allowed = self._block.answers_as
+        if allowed is not None and not completion.fault and noted["model"] not in allowed:
+            found = f"asked {self._block.model}, answered by {noted['model']}"
+            raise ApiError(f"{self.place}: {found}. Add it to answers_as, or correct base_url and model.")
         text = completion.text.encode("utf-8", "backslashreplace").decode()  # what no file can hold
         fault = completion.fault or completion_fault(completion.text, completion.finish_reason, prompt)
         status: Literal["rejected", "usable"] = "rejected" if fault else "usable"
-        noted = json.dumps(attributes, sort_keys=True)
-        return Row(request, text, status, fault or "", _cost(completion, self._block.price), noted)
+        attributes = noted | {"endpoint": self._block.base_url, "client": f"openai {version('openai')}"}
+        cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], self._block.price)
+        return Row(request, text, status, fault or "", cost, json.dumps(attributes, sort_keys=True))
 
     def _ask(self, prompt: str) -> Completion:
         import openai  # slow to import, and not needed if all answers are kept
@@ -110,7 +118,7 @@ class Llm:
             raise Transient(f"HTTP {error.status_code}") from None
         except openai.APIConnectionError as error:  # includes timeouts
             raise Transient(type(error).__name__) from None
-        return self._read(answer.http_response.text)
+        return _read(answer.http_response.text)
 
     def _connected(self) -> Any:
         import openai
@@ -126,49 +134,31 @@ class Llm:
             )
         return self._client
 
-    def _read(self, body: str) -> Completion:
-        """The parts of an answer that are used: servers that call themselves compatible send all kinds.
 
-        Raises:
-            Unusable: if it is a page, or says that it is an error; nothing of a model is in it.
-            ApiError: if another model answered than may.
-        """
-        if not body.lstrip().startswith("{"):
-            raise Unusable("garbled", redacted(body))
-        try:
-            answer = json.loads(body)
-        except (ValueError, RecursionError):
-            return self._completion({}, without_keys(body), "garbled")
-        choice = _first(answer.get("choices"))
-        if answer.get("error") and not choice:
-            raise Unusable("no completion", redacted(str(answer["error"])))
-        message = choice.get("message")
-        if not isinstance(message, dict):
-            return self._completion(answer, without_keys(body), "no completion")
-        text = _text_of(message.get("content"))
-        if text is None:
-            return self._completion(answer, without_keys(body), "no text")
-        if message.get("refusal"):
-            choice = choice | {"finish_reason": "refusal"}
-        completion = self._completion(answer, without_keys(text), finish_reason=choice.get("finish_reason"))
-        allowed = self._block.answers_as
-        if allowed is not None and completion.model not in allowed:
-            found = f"asked {self._block.model}, answered by {completion.model}"
-            raise ApiError(f"{self.place}: {found}. Add it to answers_as, or correct base_url and model.")
-        return completion
+def _read(body: str) -> Completion:
+    """The parts of an answer that are used: servers that call themselves compatible send all kinds.
 
-    def _completion(
-        self, answer: dict[str, Any], text: str, fault: str = "", finish_reason: object = None
-    ) -> Completion:
-        """A completion with what an answer says of it."""
-        return Completion(
-            model=redacted(str(answer.get("model") or "unnamed")),
-            text=text,
-            finish_reason=str(finish_reason or "unknown"),
-            prompt_tokens=_tokens(answer, "prompt_tokens"),
-            completion_tokens=_tokens(answer, "completion_tokens"),
-            fault=fault,
-        )
+    Raises:
+        Unusable: if it is a page, or says that it is an error; nothing of a model is in it.
+    """
+    if not body.lstrip().startswith("{"):
+        raise Unusable("garbled", redacted(body))
+    sent = without_keys(body)
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return Completion({}, sent, fault="garbled")
+    choice = _first(answer.get("choices"))
+    if answer.get("error") and not choice:
+        raise Unusable("no completion", redacted(str(answer["error"])))
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        return Completion(answer, sent, fault="no completion")
+    text = _text_of(message.get("content"))
+    if text is None:
+        return Completion(answer, sent, fault="no text")
+    finish_reason = "refusal" if message.get("refusal") else str(choice.get("finish_reason") or "unknown")
+    return Completion(answer, without_keys(text), finish_reason)
 
 
 def _first(choices: object) -> dict[str, Any]:
@@ -187,16 +177,8 @@ def _text_of(content: object) -> str | None:
     return "".join(read) if read and len(read) == len(texts) else None
 
 
-def _tokens(answer: dict[str, Any], name: str) -> int | None:
-    """A number of tokens, where the server says it."""
-    usage = answer.get("usage")
-    count = usage.get(name) if isinstance(usage, dict) else None
-    return count if isinstance(count, int) else None
-
-
-def _cost(completion: Completion, price: Price | None) -> float | None:
-    """US dollars of one completion; None if the price, or the number of tokens, is unknown."""
-    asked, answered = completion.prompt_tokens, completion.completion_tokens
+def _cost(asked: int | None, answered: int | None, price: Price | None) -> float | None:
+    """US dollars of a completion; None if the price, or a number of tokens, is unknown."""
     if price is None or asked is None or answered is None:
         return None
     return (asked * price.input_usd_per_million + answered * price.output_usd_per_million) / 1e6

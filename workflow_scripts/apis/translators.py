@@ -476,31 +476,27 @@ def translate_all(
     watch = Watch(translator.place, most_without)
     with watch, Progress(len(asked), direction, "sentence") as progress:
         rows = settled(asked.values(), ledger, translator, watch, offline=offline, tell=progress.update)
-        rows |= _without_repeated(rows, translator, ledger, watch, most_without)
+        usable = [row for row in rows.values() if row.status == "usable"]
+        same = repeated((row.request.text, row.answer or "") for row in usable)
+        late = [row for row in usable if row.answer in same]
+        rejected = _rejected(late, "given to several different sentences", ledger)
+        watch.waste(rejected)
+        without = len(late) + len(rows) - len(usable)
+        if late and without > most_without:
+            found = (
+                f"{without} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
+            )
+            kept = "Usable answers are kept; forget those when it answers again."
+            raise ApiError(f"{translator.place}: {found}: {late[0].answer!r}. {kept}")
+    rows |= {row.request.key: row for row in rejected}
     return [None if request is None else rows[request.key] for request in requests]
 
 
-_REPEATED = "given to several different sentences"
-
-
-def _without_repeated(
-    rows: dict[bytes, Row], translator: Translator, ledger: Ledger, watch: Watch, most_without: int
-) -> dict[bytes, Row]:
-    """Those of ``rows`` whose answer was given to several different sentences, rejected; here and in the ledger."""
-    same = repeated((row.request.text, row.answer or "") for row in rows.values() if row.status == "usable")
-    late = {key: row for key, row in rows.items() if row.status == "usable" and row.answer in same}
-    if late and not ledger.read_only:
-        ledger.reject(late.values(), _REPEATED)
-    rejected = {key: row._replace(status="rejected", reason=_REPEATED) for key, row in late.items()}
-    watch.waste(rejected.values())
-    without = len(late) + sum(row.status != "usable" for row in rows.values())
-    if late and without > most_without:
-        shown = next(iter(late.values())).answer
-        found = f"{without} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one: {shown!r}"
-        raise ApiError(
-            f"{translator.place}: {found}. Usable answers are kept; forget those when it answers again."
-        )
-    return rejected
+def _rejected(rows: Sequence[Row], reason: str, ledger: Ledger) -> list[Row]:
+    """Rows that turn out to be no answers after all, here and in the ledger."""
+    if rows and not ledger.read_only:
+        ledger.reject(rows, reason)
+    return [row._replace(status="rejected", reason=reason) for row in rows]
 
 
 _OF_ANOTHER = "of another sentence"

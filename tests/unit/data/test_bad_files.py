@@ -1,6 +1,5 @@
 """Files that are damaged, of another kind, or hold what is no text: each ends in one line that names it."""
 
-import gzip
 import json
 
 import pyarrow as pa
@@ -102,16 +101,6 @@ def test_what_is_no_text_is_named(loaded, kind, fault, found):
         loaded(kind, content)
 
 
-@pytest.mark.parametrize(
-    ("kind", "header", "other"),
-    [("triples", "sent0,sent1,hard_neg", "sent0,sent1,sent1"), ("sick", "sentence_A\tsentence_B", "sentence_A\tsentence_A"),
-     ("triples", "sent0,sent1,hard_neg", "sent0,sent0,sent1,hard_neg"), ("sick", "sentence_A", "sentence")],
-)  # fmt: skip
-def test_a_column_that_is_missing_or_there_twice_is_named(loaded, kind, header, other):
-    with pytest.raises(DataError, match=r"column|not what reader"):
-        loaded(kind, KINDS[kind][4].replace(header, other).encode())
-
-
 def test_damaged_parquet_missing_columns_and_nulls_are_named(loaded, tmp_path):
     whole = parquet(tmp_path / "whole", text=["A paragraph. It goes on.", "Another."])
     assert len(loaded("wikitext", whole)) == 3
@@ -124,13 +113,6 @@ def test_damaged_parquet_missing_columns_and_nulls_are_named(loaded, tmp_path):
         loaded("wikitext", parquet(tmp_path / "other", words=["x"]))
     with pytest.raises(DataError, match="row 2: text is missing"):
         loaded("wikitext", parquet(tmp_path / "null", text=["x", None]))
-
-
-@pytest.mark.parametrize("cut", [1, 20, -30, -8])
-def test_a_cut_gzip_file_is_named(loaded, cut):
-    packed = gzip.compress("".join(f"Sentence number {n} of many.\n" for n in range(500)).encode())
-    with pytest.raises(DataError, match=r"text\.txt\.gz: not a complete gzip file|not what reader"):
-        loaded("lines", packed[:cut], "text.txt.gz")
 
 
 def test_a_file_cut_in_a_word_breaks_a_contract_of_exact_rows(tmp_path):

@@ -31,8 +31,3 @@ def test_parts_come_as_train_dev_test_whatever_the_order_of_the_configuration(tm
     files = {role: tmp_path / role for role in ("test", "dev", "train")}
     assert [split for split, _ in parts(files)] == ["train", "dev", "test"]
     assert parts({"all": tmp_path / "x"}) == [("", tmp_path / "x")]
-
-
-def test_an_unknown_part_is_refused(tmp_path):
-    with pytest.raises(DataError, match="role 'trial'"):
-        parts({"trial": tmp_path / "x"})
