@@ -534,11 +534,10 @@ def without_others(
     if not astray:
         return list(pivots), list(backs)
     kept = [None if place in astray else row for place, row in enumerate(backs)]
-    if not ledger.read_only:
-        own = {row.request.key for row in kept if row}
-        late = [row for rows in (pivots, backs) for place in astray if (row := rows[place])]
-        usable = [row for row in late if row.status == "usable" and row.request.key not in own]
-        ledger.reject(usable, _OF_ANOTHER)
+    own = {row.request.key for row in kept if row}
+    late = [row for rows in (pivots, backs) for place in astray if (row := rows[place])]
+    usable = [row for row in late if row.status == "usable" and row.request.key not in own]
+    _rejected(usable, _OF_ANOTHER, ledger)
     found = f"{len(astray)} of {len(sentences)} sentences came back as others"
     if sum(row is None or row.status != "usable" for row in kept) > most_without:
         first = min(astray)

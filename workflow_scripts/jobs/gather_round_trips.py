@@ -4,6 +4,7 @@ import pyarrow as pa
 
 from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES
 from workflow_scripts.data.round_trips import to_train_on
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import Job
@@ -29,6 +30,4 @@ def main(job: Job) -> None:
     label = job.settings["label"]
     record = job.record(labels=[label] if label else [])
     write_table(job.outputs["train"], train, record)
-    reasons = sorted(dropped)
-    counted = {"reason": reasons, "count": [dropped[reason] for reason in reasons]}
-    write_table(job.outputs["dropped"], pa.table(counted, schema=DROPPED), record)
+    write_table(job.outputs["dropped"], table_of(sorted(dropped.items()), DROPPED), record)

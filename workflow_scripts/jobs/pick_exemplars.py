@@ -1,9 +1,8 @@
 """Pick one pool of redundant exemplars from a corpus, in place of a language model's (rule pick_exemplars)."""
 
-import pyarrow as pa
-
 from workflow_scripts.columns.corpora import DROPPED, SENTENCES, WORD_COUNTS
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import top_words
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_table, write_table
@@ -36,6 +35,4 @@ def main(job: Job) -> None:
         labels=[f"sentences of the corpus {pool.corpus} stand in for exemplars of a language model"]
     )
     write_table(job.outputs["exemplars"], pool_table([candidates[number] for number in cover.chosen]), record)
-    refused = dict(sorted(validator.refused.items()))
-    dropped = {"reason": list(refused), "count": list(refused.values())}
-    write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
+    write_table(job.outputs["dropped"], table_of(sorted(validator.refused.items()), DROPPED), record)

@@ -1,9 +1,8 @@
 """Read one dataset from the first of its sources that is available (rule read_dataset)."""
 
-import pyarrow as pa
-
 from workflow_scripts.columns.corpora import DROPPED, FORMS
 from workflow_scripts.data.sources import data_root, load_planned
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.datasets import Dataset
@@ -19,5 +18,4 @@ def main(job: Job) -> None:
     (table, counts), origin, gap = loaded
     record = job.record(foreign=origin, labels=[f"gap: {gap}"] if gap else [])
     write_table(job.outputs["table"], table.cast(FORMS[dataset.form]), record)
-    dropped = {"reason": list(counts), "count": list(counts.values())}
-    write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
+    write_table(job.outputs["dropped"], table_of(counts.items(), DROPPED), record)

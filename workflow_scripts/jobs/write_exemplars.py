@@ -7,6 +7,7 @@ from workflow_scripts.apis.llm import Llm, usage_of
 from workflow_scripts.columns.corpora import DROPPED, USAGE, WORD_COUNTS
 from workflow_scripts.data.exemplar_writing import ModelValidator, write_pool
 from workflow_scripts.data.exemplars import pool_table, token_counter
+from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import top_words
 from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import Job
@@ -28,7 +29,5 @@ def main(job: Job) -> None:
         written = write_pool(llm, ledger, template, words, validator, pool, place, offline=offline)
     record = job.record(labels=[pool.label] if pool.label else [])
     write_table(job.outputs["exemplars"], pool_table(written.chosen), record)
-    refused = dict(sorted(validator.refused.items()))
-    dropped = {"reason": list(refused), "count": list(refused.values())}
-    write_table(job.outputs["dropped"], pa.table(dropped, schema=DROPPED), record)
+    write_table(job.outputs["dropped"], table_of(sorted(validator.refused.items()), DROPPED), record)
     write_table(job.outputs["usage"], pa.Table.from_pylist(usage_of(written.calls), schema=USAGE), record)

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -311,16 +310,6 @@ def test_a_file_of_which_nothing_can_be_saved_is_one_line_and_stays(tmp_path):
     assert not (tmp_path / "answers.sqlite").exists()
 
 
-def test_a_database_of_somebody_else_is_no_ledger(tmp_path):
-    """A browser's, say, whose table has another's name."""
-    with closing(sqlite3.connect(tmp_path / "other")) as database:
-        database.execute("CREATE TABLE requests (address)")
-        database.execute("INSERT INTO requests VALUES ('https://example.org')")
-        database.commit()
-    with pytest.raises(DataError, match=r"no whole row .*Nothing was done"):
-        command(tmp_path / "answers.sqlite", "merge", tmp_path / "other")
-
-
 @pytest.mark.parametrize("arguments", [("stats",), ("merge", "other")])
 def test_a_folder_is_no_ledger(tmp_path, monkeypatch, arguments):
     (tmp_path / "other").touch()
@@ -403,13 +392,6 @@ def test_forget_takes_out_what_was_chosen(mixed, choice, left):
         assert ledger.check() == left
 
 
-def test_forget_needs_to_know_what(mixed):
-    with pytest.raises(DataError, match="forget what"):
-        command(mixed, "forget")
-    with Ledger(mixed) as ledger:
-        assert len(ledger) == 4
-
-
 def test_merging_takes_the_usable_row_of_two_and_keeps_what_was_there(mixed, tmp_path):
     with Ledger(tmp_path / "other") as other:
         other.settle([row(1, "another"), row(2, "better"), row(3, "?", "rejected", reason="other"), row(4)])
@@ -420,18 +402,3 @@ def test_merging_takes_the_usable_row_of_two_and_keeps_what_was_there(mixed, tmp
     assert found["text 2"] == ("better", "")
     assert found["text 3"] == ("", "empty")
     assert len(found) == 5
-
-
-def test_a_store_of_other_tables_is_no_ledger_and_stays_as_it_is(tmp_path):
-    path = tmp_path / "other.sqlite"
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("CREATE TABLE answers (request BLOB PRIMARY KEY, answer TEXT NOT NULL)")
-    content = path.read_bytes()
-    with pytest.raises(DataError, match="its tables are not those of a ledger"):
-        Ledger(path)
-    assert path.read_bytes() == content
-
-
-def test_where_nothing_can_be_opened_the_line_says_so(tmp_path):
-    with pytest.raises(DataError, match="unable to open database file"):
-        Ledger(tmp_path)

@@ -60,23 +60,9 @@ def test_the_parts_share_no_document_and_hold_out_enough(sizes, wanted, limit):
     assert len(parts.held_out) - documents.count(documents[0]) < wanted  # no document more than needed
 
 
-def test_without_a_development_set_everything_is_trained_on():
-    parts = split(sentences([2, 2]), corpus())
-    assert (len(parts.train), len(parts.held_out)) == (4, 0)
-    assert len(split(sentences([2, 2]), corpus(max_sentences=3)).train) == 3
-    assert len(adjacency_pairs(parts.held_out, 0)) == 0
-
-
 def test_an_empty_corpus_is_an_error_that_names_its_dataset():
     with pytest.raises(DataError, match="dataset toy has no sentences"):
         split(SENTENCES.empty_table(), corpus())
-
-
-def test_settings_that_make_no_sense_are_refused():
-    with pytest.raises(ConfigError, match=r"corpora\.toy\.dev_sentences"):
-        corpus(dev_sentences=-1)
-    with pytest.raises(ConfigError, match=r"corpora\.toy\.max_sentences"):
-        corpus(max_sentences=0)
 
 
 # Pairs without human judgements
@@ -110,11 +96,6 @@ def test_as_many_strangers_as_neighbours_a_function_of_the_seed():
 
 def test_one_document_alone_has_no_strangers_and_gives_no_pairs():
     assert len(adjacency_pairs(sentences([5]), 0)) == 0
-
-
-def test_lines_without_neighbours_give_no_pairs():
-    assert len(adjacency_pairs(sentences([1] * 6), 0)) == 0
-    assert len(adjacency_pairs(SENTENCES.empty_table(), 0)) == 0
 
 
 def test_a_table_in_several_chunks_gives_the_same_pairs():

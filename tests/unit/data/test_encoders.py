@@ -8,7 +8,7 @@ import yaml
 
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import hub
-from workflow_scripts.data.encoders import FILES, copy_files, locate
+from workflow_scripts.data.encoders import FILES, locate
 from workflow_scripts.errors import DataError, UnreachableError
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import EncoderBlock
@@ -130,15 +130,6 @@ def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monk
     ):
         locate("toy", block(unpinned), root)
     assert locate("toy", block(local(), unpinned), root)[0] == root / "toy"
-
-
-def test_only_weights_configuration_and_tokeniser_are_copied(root, tmp_path):
-    for stray in ("pytorch_model.bin", "modeling_custom.py", "optimizer.pt", "README.md"):
-        (root / "toy" / stray).write_text("x")
-    (tmp_path / "copy").mkdir()
-    copy_files(root / "toy", tmp_path / "copy")
-    copied = {path.name for path in (tmp_path / "copy").iterdir()}
-    assert copied == {"model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"}
 
 
 @pytest.mark.parametrize(

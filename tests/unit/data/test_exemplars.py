@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +6,6 @@ from tests import tiny
 from workflow_scripts.columns.corpora import EXEMPLARS
 from workflow_scripts.data.exemplar_writing import prompts, sentences_in
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
-from workflow_scripts.data.words import spoken
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.exemplars import ExtractivePool, LlmPool
@@ -69,12 +67,6 @@ def test_the_last_line_of_a_cut_completion_is_no_sentence():
     assert sentences_in("", cut_off=True) == ([], {})
 
 
-def test_a_word_is_itself_whatever_its_case_and_the_signs_around_it():
-    assert {spoken(word) for word in ("The", "the", "the,", "(the)", "\u201cthe\u201d", "THE.")} == {"the"}
-    assert spoken("don't") == "don't"
-    assert spoken("\u2013") == spoken("...") == ""
-
-
 def test_sentences_are_held_to_every_rule_and_refusals_are_counted():
     rules = validator(["the", "town", "is", "Old", "\u2013", "the,"], max_tokens=8)
     assert rules.listed == ["the", "town", "is", "old"]
@@ -110,44 +102,49 @@ SENTENCES = st.lists(
 
 @given(SENTENCES, st.integers(1, 6), st.integers(1, 3))
 def test_a_cover_says_truly_what_it_covers(words, size, uses):
-    rules = validator(WORDS, sentences=size, uses=uses)
+    limits = pool(sentences=size, uses=uses)
+    rules = Validator(limits, WORDS, by_words)
     candidates = rules.accept([f"{' '.join(line)}." for line in words], "toy", range(len(words)))
-    cover = greedy_cover(candidates, rules.listed, rules._pool)
+    cover = greedy_cover(candidates, rules.listed, limits)
     assert len(cover.chosen) == len(set(cover.chosen)) == min(size, len(candidates))
     for word in WORDS:
         used = sum(candidates[place].listed[word] for place in cover.chosen)
         assert (word in cover.lacking) == (used < uses)
-    complete = lacks(cover, rules.listed, rules._pool) is None
+    complete = lacks(cover, rules.listed, limits) is None
     assert complete == (not cover.lacking and len(cover.chosen) == size)
-    assert cover == greedy_cover(candidates, rules.listed, rules._pool)
+    assert cover == greedy_cover(candidates, rules.listed, limits)
 
 
 def test_rare_words_are_covered_before_frequent_ones():
     """With equal weights the first step would take the long sentence of frequent words."""
-    rules = validator(WORDS, sentences=2, uses=1, max_tokens=20)
+    limits = pool(sentences=2, uses=1, max_tokens=20)
+    rules = Validator(limits, WORDS, by_words)
     sentences = ["a b c d.", "a b e.", "c d f.", *(f"a b c {' a' * n}." for n in range(1, 6))]
     candidates = rules.accept(sentences, "toy", range(len(sentences)))
-    cover = greedy_cover(candidates, rules.listed, rules._pool)
+    cover = greedy_cover(candidates, rules.listed, limits)
     assert sorted(cover.chosen) == [1, 2]
     assert cover.lacking == {}
 
 
 def test_a_pool_is_filled_with_the_most_redundant_sentences_left():
-    rules = validator(WORDS, sentences=3, uses=1, listed_share=0)
+    limits = pool(sentences=3, uses=1, listed_share=0)
+    rules = Validator(limits, WORDS, by_words)
     sentences = ["a b c d e f.", "x y a.", "a b.", "x a b."]
     candidates = rules.accept(sentences, "toy", range(4))
-    assert greedy_cover(candidates, rules.listed, rules._pool).chosen == [0, 2, 3]
+    assert greedy_cover(candidates, rules.listed, limits).chosen == [0, 2, 3]
 
 
 def test_what_a_pool_lacks_is_said_in_words():
-    rules = validator(WORDS, sentences=2, uses=1)
+    limits = pool(sentences=2, uses=1)
+    rules = Validator(limits, WORDS, by_words)
     candidates = rules.accept(["a b.", "c d."], "toy", range(2))
-    cover = greedy_cover(candidates, rules.listed, rules._pool)
-    assert lacks(cover, rules.listed, rules._pool) == "2 of 2 sentences use 4 of 6 words 1 times (not e, f)"
+    cover = greedy_cover(candidates, rules.listed, limits)
+    assert lacks(cover, rules.listed, limits) == "2 of 2 sentences use 4 of 6 words 1 times (not e, f)"
 
 
 def test_a_pool_is_a_table_with_its_provenance():
-    rules = validator(WORDS)
+    limits = pool()
+    rules = Validator(limits, WORDS, by_words)
     table = pool_table(rules.accept(["a b x."], "deepseek-chat", [7]))
     assert table.schema == EXEMPLARS
     assert table.to_pylist() == [
@@ -195,15 +192,3 @@ def test_the_papers_instruction_is_filled_in():
 def test_a_prompt_that_cannot_be_filled_in_is_named(template, message):
     with pytest.raises(ConfigError, match=message):
         next(prompts(template, ["a"], llm_pool(), "exemplars.toy"))
-
-
-def test_words_are_drawn_evenly():
-    calls = llm_pool(max_calls=400, words_per_call=5)
-    drawn = [
-        word
-        for prompt in prompts("$words", tiny.WORDS, calls, "exemplars.toy")
-        for word in prompt.split(", ")
-    ]
-    counts = np.array([drawn.count(word) for word in tiny.WORDS])
-    assert counts.sum() == 2000
-    assert (abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all()

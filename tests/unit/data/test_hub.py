@@ -87,23 +87,6 @@ def test_a_full_disk_or_a_locked_cache_is_not_the_hubs_fault(number):
     assert not isinstance(found.value, DataError)
 
 
-@pytest.fixture
-def asked(monkeypatch, tmp_path):
-    """Let the Hub raise, and count how often it is asked; its cache is a folder of the test's own."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    calls = []
-
-    def let(error):
-        def repo_info(_self, repository, **named):
-            calls.append((repository, named["revision"], named["repo_type"]))
-            raise error
-
-        monkeypatch.setattr("huggingface_hub.HfApi.repo_info", repo_info)
-        return calls
-
-    return let
-
-
 @pytest.mark.parametrize(("failures", "attempts"), [(1, 2), (3, 4), (9, 4)])
 def test_a_download_is_tried_again_while_the_hub_is_not_reached(monkeypatch, failures, attempts):
     monkeypatch.setattr(hub, "_FIRST_WAIT_SECONDS", 0.001)
@@ -149,26 +132,6 @@ def test_what_lies_behind_an_error_of_the_cache_is_named():
             raise ConnectionError("No space on the proxy")
         except ConnectionError as error:
             raise errors.LocalEntryNotFoundError("not in the cache") from error
-
-
-def test_the_hub_is_asked_once_and_briefly(asked):
-    calls = asked(not_reached())
-    with pytest.raises(UnreachableError, match=rf"hub:team/toy@{COMMIT}: ConnectError: .* \(not reached\)"):
-        hub.find("team/toy", COMMIT, "dataset")
-    assert calls == [("team/toy", COMMIT, "dataset")]
-
-
-def test_a_copy_on_this_machine_stands_in_for_a_hub_that_does_not_answer(asked):
-    asked(not_reached())
-    hub.snapshot("team/toy", COMMIT, "dataset").mkdir(parents=True)
-    assert hub.find("team/toy", COMMIT, "dataset") is None
-    with pytest.raises(UnreachableError):
-        hub.find("team/toy", COMMIT, "model")
-    with pytest.raises(UnreachableError):
-        hub.find("team/toy", None, "dataset")
-    asked(answer(errors.RevisionNotFoundError, 404))
-    with pytest.raises(MissingError):
-        hub.find("team/toy", COMMIT, "dataset")
 
 
 @pytest.fixture

@@ -42,14 +42,6 @@ def test_the_most_frequent_word_comes_first_and_ties_are_alphabetical():
     ]
 
 
-def test_punctuation_stays_with_its_word():
-    assert [word for _, word, _ in rows(["King, the King."])] == ["King,", "King.", "the"]
-
-
-def test_no_sentences_have_no_words():
-    assert rows([]) == rows(["", " "]) == []
-
-
 @given(st.lists(st.lists(st.sampled_from("abcde"), max_size=6).map(" ".join), max_size=8))
 def test_counts_add_up_in_any_order_of_sentences(sentences):
     counted = rows(sentences)
@@ -101,15 +93,6 @@ def test_methods_read_the_list_that_pools_read(tmp_path):
     read = read_auxiliary([], [tmp_path / "words.parquet"], 5)
     assert read == {"word": ["king", "of", "the"]}
     assert Validator(POOL, top_words(counts, 5, drop_capitalised=True), len).listed == read["word"]
-
-
-def test_a_capitalised_double_takes_no_place_on_the_list_that_methods_read(tmp_path):
-    counts = count_words(["the the the the The The The of of king"], WORDS)
-    write_table(
-        tmp_path / "words.parquet", counts, job_record("count_words", settings={}, inputs={}, outputs=[])
-    )
-    assert counts["word"].to_pylist() == ["the", "The", "of", "king"]
-    assert read_auxiliary([], [tmp_path / "words.parquet"], 3) == {"word": ["the", "of", "king"]}
 
 
 @pytest.mark.skipif(not WIKI1M.exists(), reason="wiki1m_for_simcse.txt is not below SEMBLANCE_DATA")
