@@ -10,7 +10,6 @@ import json
 import re
 import shutil
 import subprocess
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -146,6 +145,7 @@ def translator_of(
 MODES = Path("/usr/share/apertium/modes")
 _DATA_FILE = re.compile(r"'(/[^']+)'")
 _MARKS = re.compile(r"([\[\]{}^$@\\/<>])")  # that have a meaning in Apertium's stream format
+_ESCAPE = r"\\\1"
 _ESCAPED = re.compile(r"\\(.)")
 _END = "[\n]"
 _FLUSHES = re.compile(r"^((?:lt|apertium|cg|lsx|lrx|rtx|hfst)-\S+)")
@@ -180,7 +180,7 @@ class Apertium(Translator):
             per_day=None,
         )
         mode = self._mode()
-        self._steps = _steps_of(mode)
+        self._command = _command_of(mode)
         self.model = self._data_of(mode)
 
     def _mode(self) -> str:
@@ -200,42 +200,27 @@ class Apertium(Translator):
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """Translations with white space normalised: a dropped pronoun leaves a space before its verb."""
-        began = time.monotonic()
-        texts = [
-            _MARKS.sub(r"\\\1", " ".join(request.text.replace("\0", " ").split())) + _END
-            for request in requests
-        ]
-        for command, one_by_one in self._steps:
-            left = self._timeout - (time.monotonic() - began)
-            texts = self._through(command, texts, one_by_one=one_by_one, seconds=left)
-        answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in texts]
+        lines = (" ".join(request.text.replace("\0", " ").split()) for request in requests)
+        found = self._run("".join(f"{_MARKS.sub(_ESCAPE, line)}{_END}\0" for line in lines)).split("\0")
+        found, more = found[: len(requests)], found[len(requests) :]  # some programs end with empty ones
+        if any(more) or len(found) < len(requests) or not all(text.endswith(_END) for text in found):
+            said = f"{len(found)} texts for {len(requests)}, or some without their ends"
+            raise ApiError(
+                f"{self.place}: apertium {self._pair} returned {said}. Is it whole? Install it again."
+            )
+        answers = (" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in found)
         attributes = _call_of(requests)
         return [
             self.row(request, answer, attributes) for request, answer in zip(requests, answers, strict=True)
         ]
 
-    def _through(self, command: str, texts: list[str], *, one_by_one: bool, seconds: float) -> list[str]:
-        if one_by_one:
-            ends = time.monotonic() + seconds
-            return [self._run(command, text, ends - time.monotonic()) for text in texts]
-        found = self._run(command, "".join(f"{text}\0" for text in texts), seconds).split("\0")
-        found = (
-            found[: len(texts)] if not any(found[len(texts) :]) else found
-        )  # some programs end with empty ones
-        if len(found) != len(texts) or not all(text.endswith(_END) for text in found):
-            said = f"{len(found)} texts for {len(texts)}, or some without their ends"
-            raise ApiError(
-                f"{self.place}: apertium {self._pair} returned {said}. Is it whole? Install it again."
-            )
-        return found
-
-    def _run(self, command: str, text: str, seconds: float) -> str:
+    def _run(self, text: str) -> str:
         try:
             run = subprocess.run(
-                ["bash", "-o", "pipefail", "-c", command],
+                ["bash", "-o", "pipefail", "-c", self._command],
                 input=text.encode(),
                 capture_output=True,
-                timeout=max(0.01, seconds),
+                timeout=self._timeout,
                 check=False,
             )
         except subprocess.TimeoutExpired:
@@ -249,22 +234,24 @@ class Apertium(Translator):
         return run.stdout.decode("utf-8", "replace")
 
 
-def _steps_of(mode: str) -> list[tuple[str, bool]]:
-    """The commands of a mode, and whether each is to be started for every sentence; those between are one pipe.
+_EACH = "while IFS= read -r -d '' text; do printf %s \"$text\" | {} || exit $?; printf '\\0'; done"
+"""A command, started for each of several texts that null characters end."""
+
+
+def _command_of(mode: str) -> str:
+    """The programs of a mode as one pipe of texts that null characters end.
 
     ``$1`` is the option not to mark unknown words, ``$2`` one of the tagger that is not needed. A perceptron tagger
     (``-x``) does not change while it works.
     """
-    steps: list[tuple[str, bool]] = []
+    programs = []
     for part in mode.replace("$1", "-n").replace("$2", "").strip().split("|"):
-        command = part.strip()
-        if command.startswith("apertium-tagger") and "x" not in command.split()[1]:
-            steps.append((command, True))
+        program = part.strip()
+        if program.startswith("apertium-tagger") and "x" not in program.split()[1]:
+            programs.append(_EACH.format(program))
         else:
-            command = _FLUSHES.sub(r"\1 -z", command)  # -z: null characters end a text
-            joined = bool(steps) and not steps[-1][1]
-            steps.append((f"{steps.pop()[0]} | {command}" if joined else command, False))
-    return steps
+            programs.append(_FLUSHES.sub(r"\1 -z", program))  # -z: null characters end a text
+    return " | ".join(programs)
 
 
 # Over the network
