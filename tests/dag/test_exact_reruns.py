@@ -278,6 +278,7 @@ OTHER_VALUES: dict[str, Any] = {
     "subtract": "own",
     "where": "before_head",
     "start": 0.5,
+    "rate_at_end": 0.5,
     "cross_mode": "literal",
     "direction": "forward",
     "modulus_of": "cls",

@@ -13,9 +13,6 @@ from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.graph import code
 from workflow_scripts.graph.corpora import Corpora
-from workflow_scripts.graph.evaluation import Evaluation
-from workflow_scripts.graph.extraction import Extraction
-from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.slices import config_slice, filled, one_of
 from workflow_scripts.graph.study import data_root_of, open_study
 from workflow_scripts.graph.targets import name_findings
@@ -63,16 +60,6 @@ def test_a_twin_reads_the_models_of_its_members_in_order(study):
     assert training.encoder(Wildcards(run=SIMCSE, seed="2")) == "<results>/encoders/minilm_mlm/record.json"
 
 
-def test_a_run_reads_what_its_method_asks_for(study):
-    training = Training(study)
-    reduced, plain = Wildcards(run=THREE_R, seed="1"), Wildcards(run=SIMCSE, seed="1")
-    assert training.exemplars(reduced) == ["<results>/exemplars/wiki_extract_extractive.parquet"]
-    assert training.exemplars(plain) == training.words(plain) == training.teacher(plain) == []
-    assert training.corpus(plain) == "<results>/corpora/wiki_extract/train.parquet"
-    assert training.development(plain) == "<results>/corpora/wiki_extract/dev.parquet"
-    assert training.of_training("gpus")(plain) == 1
-
-
 def test_settings_of_a_run_are_one_string_with_sorted_keys(study):
     text = Training(study).settings(Wildcards(run=JTCSE, seed="1"))
     settings = json.loads(text)
@@ -114,43 +101,6 @@ def test_a_dataset_is_read_anew_for_its_least_number_of_rows_only_where_it_has_f
     settings = json.loads(corpora.dataset(wildcards))
     assert settings.get("too_few_rows") == too_few
     assert "min_rows" not in settings["dataset"]["contract"] and corpora.min_rows(wildcards) == least
-
-
-def test_scores_of_an_experiment_go_suite_by_suite_and_run_by_run(study):
-    files = Reporting(study).scores(Wildcards(experiment="demo"))
-    assert len(files) == len(set(files)) == 13
-    assert files[0] == f"<results>/scores/sts/lee/{FROZEN[0]}/seed0.parquet"
-
-
-def test_a_suite_reads_its_datasets_and_costs_the_encoder_behind_a_twin(study):
-    evaluation = Evaluation(study)
-    assert evaluation.datasets("sts")(Wildcards(suite="lee")) == ["<results>/datasets/lee.parquet"]
-    assert evaluation.single_encoder(Wildcards(run=JTCSE)) == "<results>/encoders/minilm_mlm/record.json"
-    assert evaluation.contamination_sets() == ["<results>/datasets/lee.parquet"]
-
-
-def test_the_report_reads_what_the_study_made(study):
-    reporting = Reporting(study)
-    assert reporting.papers == ["demo"]
-    assert reporting.tables() == reporting.tables("demo") == ["<results>/tables/demo.parquet"]
-    assert reporting.tables("jtcse") == []
-    assert reporting.datasets(".parquet") == [
-        "<results>/datasets/lee.parquet",
-        "<results>/datasets/wiki_extract.parquet",
-    ]
-    assert reporting.corpora("words.parquet") == ["<results>/corpora/wiki_extract/words.parquet"]
-    assert reporting.exemplars() == ["<results>/exemplars/wiki_extract_extractive.parquet"]
-
-
-def test_an_extraction_reads_averages_and_frequencies_where_it_uses_them(study):
-    extraction = Extraction(study)
-    plain, random = (Wildcards(representation=name, kind="sts", task="lee") for name in ("plain", "random"))
-    assert extraction.averages(plain) == ["<results>/extraction/averages.parquet"]
-    assert extraction.averages(random) == []
-    assert extraction.documents(plain) == ["<results>/extraction/documents/pieces.parquet"]
-    assert extraction.words(plain) == []
-    assert extraction.dataset(plain) == "<results>/datasets/lee.parquet"
-    assert extraction.table_scores(Wildcards(table="extraction_demo"))
 
 
 def test_settings_that_decide_no_result_reach_jobs_by_the_environment(study):
@@ -229,7 +179,7 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(tmp_path, monkeypatch
 
 
 def test_scores_of_a_kind_by_a_suite_of_another_are_told_so(study):
-    score = f"results/demo/scores/sts/cost/{SIMCSE}/seed1.parquet"
+    score = f"results/demo/scores/sts/lee_space/{SIMCSE}/seed1.parquet"
     assert list(name_findings([score, "all", "results/demo/report.html"], study)) == [
-        f"{score}: cost is no suite of sts. Known: {', '.join(study.config['suites']['sts'])}.",
+        f"{score}: lee_space is no suite of sts. Known: {', '.join(study.config['suites']['sts'])}.",
     ]
