@@ -17,7 +17,6 @@ from pydantic_core import ErrorDetails
 
 from workflow_scripts.config import Settings
 from workflow_scripts.graph.findings import advice
-from workflow_scripts.settings.partial import Partial
 
 S = TypeVar("S", bound=Settings)
 _LONGEST = 300
@@ -148,8 +147,6 @@ def _plain(kind: Any) -> tuple[Any, str | None, list[Any]]:
     while get_origin(kind) is Annotated:
         kind, *metadata = get_args(kind)
         key = next((one.discriminator for one in metadata if getattr(one, "discriminator", None)), key)
-        marks = [mark for one in metadata for mark in (one, *getattr(one, "metadata", ()))]
-        kind = next((mark.whole for mark in marks if isinstance(mark, Partial)), kind)
     if get_origin(kind) not in (Union, UnionType):
         return kind, key, []
     several = [one for one in get_args(kind) if one is not NoneType]

@@ -21,7 +21,7 @@ from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Refers
 from workflow_scripts.settings.page import Config as Page
-from workflow_scripts.settings.partial import Partial
+from workflow_scripts.settings.partial import some_of
 from workflow_scripts.settings.round_trips import Limits
 from workflow_scripts.settings.significance import Config as Significance
 from workflow_scripts.settings.style import FigureStyle
@@ -31,6 +31,8 @@ from workflow_scripts.settings.translators import TranslatorBlock
 from workflow_scripts.settings.words import Words
 
 OVERRIDES = "Overrides for every run on it."
+SomeTraining: Any = some_of(Training)
+SomeDevelopment: Any = some_of(Development)
 
 
 class Adapt(Settings):
@@ -43,7 +45,7 @@ class Adapt(Settings):
         default=None,
         description="Sizes of an encoder with random weights; of the base, tokeniser and architecture are taken.",
     )
-    training: Annotated[dict[str, Any], Partial(Training)] = Field(
+    training: SomeTraining = Field(
         default={}, description="Overrides of continue_mlm.training while it is made."
     )
 
@@ -52,7 +54,7 @@ class FetchedEncoder(Settings):
     """A published encoder."""
 
     fetch: EncoderBlock
-    training: Annotated[dict[str, Any], Partial(Training)] = Field(default={}, description=OVERRIDES)
+    training: SomeTraining = Field(default={}, description=OVERRIDES)
 
 
 class EncoderOfRuns(Settings):
@@ -62,25 +64,21 @@ class EncoderOfRuns(Settings):
     label: str | None = Field(
         description="Substitution to print wherever these stand in for others; null: none."
     )
-    training: Annotated[dict[str, Any], Partial(Training)] = Field(default={}, description=OVERRIDES)
+    training: SomeTraining = Field(default={}, description=OVERRIDES)
 
 
 class AdaptedEncoder(Settings):
     """An encoder of the project's own making."""
 
     adapt: Adapt
-    training: Annotated[dict[str, Any], Partial(Training)] = Field(default={}, description=OVERRIDES)
+    training: SomeTraining = Field(default={}, description=OVERRIDES)
 
 
 class MethodBlock(Settings):
     """A block of ``methods``: settings of its module, overrides of training, and readings."""
 
-    training: Annotated[dict[str, Any], Partial(Training)] = Field(
-        default={}, description="Overrides of the shared training settings."
-    )
-    development: Annotated[dict[str, Any], Partial(Development)] = Field(
-        default={}, description="Overrides of how checkpoints are chosen."
-    )
+    training: SomeTraining = Field(default={}, description="Overrides of the shared training settings.")
+    development: SomeDevelopment = Field(default={}, description="Overrides of how checkpoints are chosen.")
     readings: dict[Name, dict[str, Any]] = Field(default={}, description="Named changes to this block.")
 
     @classmethod
