@@ -179,7 +179,7 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(tmp_path, monkeypatch
 
 
 def test_scores_of_a_kind_by_a_suite_of_another_are_told_so(study):
-    score = f"results/demo/scores/sts/lee_space/{SIMCSE}/seed1.parquet"
+    score = f"results/demo/scores/sts/cost/{SIMCSE}/seed1.parquet"
     assert list(name_findings([score, "all", "results/demo/report.html"], study)) == [
-        f"{score}: lee_space is no suite of sts. Known: {', '.join(study.config['suites']['sts'])}.",
+        f"{score}: cost is no suite of sts. Known: {', '.join(study.config['suites']['sts'])}.",
     ]
