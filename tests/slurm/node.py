@@ -297,12 +297,6 @@ class Node:
                 [*before, daemon, *options], check=True, env=environment, stdout=printed, stderr=printed
             )
 
-    def restart_controller(self) -> None:
-        """Stop slurmctld and start it again; jobs go on meanwhile."""
-        self._end("slurmctld")
-        self._start("slurmctld")
-        wait_for(lambda: succeeds("scontrol", "ping") and "UP" in said("scontrol", "ping"), 30, "slurmctld")
-
     @contextmanager
     def silent(self) -> Iterator[None]:
         """Have slurmctld live and answer nobody."""

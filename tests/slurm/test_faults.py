@@ -1,16 +1,12 @@
 """What goes wrong in a queue: each fault is a clear line, costs no finished work, and a rerun goes on."""
 
-import json
 import re
-import shlex
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from tests import jobs
 from tests.slurm.conftest import give_profile, jobs_of
 from tests.slurm.node import Node, wait_for
 
@@ -122,47 +118,6 @@ def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
     assert len(jobs_of(node, "rule_cancelled")) == 2  # finished work stays
 
 
-def test_a_preempted_training_goes_on_from_its_checkpoint(node, start, tmp_path):
-    """SIGTERM, a checkpoint, exit code 75; SLURM queues the job again, and Snakemake only waits.
-
-    No checkpoint is due before the last step, so the one it goes on from is that of SIGTERM.
-    """
-    steps = 4000
-    settings = jobs.config("train_encoder", max_steps=steps, checkpoint_minutes=99)
-    command = shlex.join(
-        [
-            "python",
-            "-m",
-            "workflow_scripts.jobs",
-            "train_encoder",
-            json.dumps(jobs.training_call("train_encoder", settings)),
-        ]
-    )
-    (tmp_path / "command.sh").write_text(f"exec {command}\n")
-    (tmp_path / "Snakefile").write_text(
-        'rule train_encoder:\n    output: "run/model/record.json"\n    log: "logs/train.log"\n'
-        '    resources: gpu=1, mem="4GB", runtime=10\n    shell: "sh command.sh >>{log} 2>&1"\n'
-    )
-    give_profile(tmp_path)
-    jobs.make_inputs(tmp_path)
-    driver = start(tmp_path)
-    log = tmp_path / "logs/train.log"
-    wait_for(lambda: log.exists() and "train: " in log.read_text(), WAIT, "some steps")
-    training = jobs_of(node, "rule_train_encoder")[-1]  # those before it are another study's
-    urgent = ["sbatch", "--partition", "urgent", "--exclusive", "--mem", "0", "--wrap", "sleep 1"]
-    subprocess.run([*urgent, "--output", "/dev/null"], check=True, capture_output=True)
-    checkpoints = tmp_path / "run/model.checkpoints"
-    wait_for(lambda: list(checkpoints.glob("step*/COMPLETE.json")), WAIT, "the checkpoint")
-    (stopped,) = (int(path.parent.name.removeprefix("step")) for path in checkpoints.glob("*/COMPLETE.json"))
-    code, printed = driver.ended()
-    assert code == 0, printed
-    assert jobs_of(node, "rule_train_encoder")[-1] == training._replace(state="COMPLETED")
-    # The log of a second try replaces that of the first; it counts on from the checkpoint.
-    counted = [int(step.replace(",", "")) for step in re.findall(r"train: ([\d,]+) of", log.read_text())]
-    assert 0 < stopped < min(counted, default=steps)
-    assert json.loads((tmp_path / "run/model/record.json").read_text())
-
-
 def test_a_killed_driver_leaves_no_two_writers(node, start, tmp_path):
     """Its job goes on; a rerun starts no second one beside it, says so, and completes once it is gone."""
     folder = make_study(tmp_path, held=5)
@@ -181,19 +136,6 @@ def test_a_killed_driver_leaves_no_two_writers(node, start, tmp_path):
     code, printed = start(folder).ended()
     assert code == 0, printed
     assert (folder / "held.txt").read_text() == "done"
-
-
-def test_a_restart_of_slurmctld_disturbs_nobody(node, start, tmp_path):
-    folder = make_study(tmp_path, held=5)
-    (folder / "hold").touch()
-    driver = start(folder)
-    wait_for((folder / "held.noted").exists, WAIT, "the job")
-    node.restart_controller()
-    time.sleep(1)
-    (folder / "hold").unlink()
-    code, printed = driver.ended()
-    assert code == 0, printed
-    assert (folder / "held.noted").read_text().split() == ["began", "ended"]
 
 
 def test_jobs_of_a_killed_driver_are_not_queued_again(node, start, tmp_path):
