@@ -15,14 +15,14 @@ from workflow_scripts.audit.printing import Answer, Rows, markdown_of
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.claim_checks import FOLDER
-from workflow_scripts.graph.findings import advice
+from workflow_scripts.graph.findings import refuse, unknown
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.claim_text import p_text, printed_sides
 from workflow_scripts.reporting.coverage import PAPERS
 from workflow_scripts.reporting.verdicts import number
-from workflow_scripts.settings.claims import ClaimFile, Comparison
+from workflow_scripts.settings.claims import Claim, ClaimFile, Comparison
 
 Row = dict[str, Any]
 VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
@@ -35,11 +35,7 @@ def read_claims(papers: Sequence[str]) -> dict[str, ClaimFile]:
         ConfigError: if a paper has no file of claims, or its file is not one.
     """
     known = {file.stem: file for file in sorted((ROOT / FOLDER).glob("*.yaml"))}
-    for paper in papers:
-        if paper not in known and Path(paper).is_dir():
-            raise ConfigError(f"{paper}: a folder, no paper. Its verdicts: --study {paper}.")
-        if paper not in known:
-            raise ConfigError(f"{paper}: no file {paper}.yaml in {FOLDER}. {advice(paper, known)}")
+    refuse(finding for paper in papers for finding in unknown(paper, known, FOLDER))
     return {
         paper: ClaimFile.parse(read_yaml(file), f"claims/{file.name}")
         for paper, file in known.items()
@@ -49,21 +45,24 @@ def read_claims(papers: Sequence[str]) -> dict[str, ClaimFile]:
 
 def listed(files: dict[str, ClaimFile]) -> list[Row]:
     """Claims with the paper's numbers and the table that each is compared in at each scale."""
-    rows = []
-    for paper, claim in ((paper, claim) for paper, file in files.items() for claim in file.claims.values()):
-        printed = {"printed_ours": claim.printed.ours, "printed_theirs": claim.printed.theirs}
-        tested = {"paper scale": claim.tested.paper, "laboratory": claim.tested.laboratory}
-        tested["demo"] = claim.tested.demo
-        row = {
-            "paper": PAPERS.get(paper, paper),
-            "place": claim.where,
-            "claim": claim.says,
-            "expects": claim.expects if claim.margin is None else f"same, within {claim.margin:g}",
-            "printed": printed_sides(printed),
-        }
-        tables = {at: one.table if isinstance(one, Comparison) else "-" for at, one in tested.items()}
-        rows.append(row | tables)
-    return rows
+    return [_listed(paper, claim) for paper, file in files.items() for claim in file.claims.values()]
+
+
+def _listed(paper: str, claim: Claim) -> Row:
+    printed = {"printed_ours": claim.printed.ours, "printed_theirs": claim.printed.theirs}
+    tested = {
+        "paper scale": claim.tested.paper,
+        "laboratory": claim.tested.laboratory,
+        "demo": claim.tested.demo,
+    }
+    return {
+        "paper": PAPERS.get(paper, paper),
+        "place": claim.where,
+        "claim": claim.says,
+        "expects": claim.expects if claim.margin is None else f"same, within {claim.margin:g}",
+        "printed": printed_sides(printed),
+        **{at: one.table if isinstance(one, Comparison) else "-" for at, one in tested.items()},
+    }
 
 
 def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
@@ -79,11 +78,11 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
             f"--study {study}: no file {file}. Give the folder of a finished study, results/<study>."
         )
     rows = read_table(file, CLAIMS).to_pylist()
-    for paper in papers:
-        if not any(row["paper"] == paper for row in rows):
-            raise ConfigError(
-                f"{paper}: {study} is held to no claim of it. claims.papers of its configuration names others."
-            )
+    refuse(
+        f"{paper}: {study} is held to no claim of it. claims.papers of its configuration names others."
+        for paper in papers
+        if not any(row["paper"] == paper for row in rows)
+    )
     return [row for row in rows if not papers or row["paper"] in papers]
 
 

@@ -92,8 +92,7 @@ def test_the_papers_claims_are_listed_with_the_scales_at_which_they_are_tested()
     ("words", "said"),
     [
         (["--markdown"], r"Give --study results/<study>\."),
-        (["jtsce"], r"jtsce: no file jtsce\.yaml in config/claims\. Did you mean jtcse\?"),
-        (["{study}"], r"a folder, no paper\. Its verdicts: --study /"),
+        (["jtsce"], r"config/claims: jtsce is not defined\. Did you mean jtcse\?"),
         (["--study", "{study}/none"], r"Give the folder of a finished study, results/<study>\."),
         (["jtcse", "s2sent", "--study", "{study}"], r"s2sent: .* is held to no claim of it"),
     ],
