@@ -73,7 +73,7 @@ def encoders_reached(encoders: Mapping[str, Any], names: Iterable[str]) -> set[s
 
 
 def form_of(config: Mapping[str, Any], section: str, name: str) -> str | None:
-    """What a block of some section holds; None where all blocks are alike, or what it is made from is not defined."""
+    """What a block of some section holds; None where all blocks are alike, or it is not sound itself."""
     block = config[section][name] if section in config else {}
     match section:
         case "datasets":
@@ -81,8 +81,8 @@ def form_of(config: Mapping[str, Any], section: str, name: str) -> str | None:
         case "corpora" if "round_trip" in block:
             return "triples" if block["round_trip"]["form"] == "pairs" else "round trips"
         case "corpora":
-            form: str | None = config["datasets"].get(block["dataset"], {}).get("form")
-            return form
+            form = config["datasets"].get(block["dataset"], {}).get("form")
+            return form if form in ("sentences", "triples") else None  # others are no corpus
         case "encoders" if "runs" in block:
             return "single runs" if len(block["runs"]) == 1 else "several runs"
         case "encoders":
