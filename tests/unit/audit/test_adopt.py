@@ -51,20 +51,23 @@ def test_a_model_that_is_taken_away_is_kept_with_its_speed(planned):
     assert (RUN / ".kept/model" / SPEED.name).read_bytes() == b"fast"
 
 
-@pytest.mark.parametrize("gone", [SPEED, RUN / "history.parquet"])
-def test_what_cannot_be_kept_whole_is_not_taken_away(planned, gone):
-    planned(0.1)
-    gone.unlink()
-    with pytest.raises(DataError, match=rf"cannot be kept: of .*{gone}.* Nothing was taken away"):
-        adopt([])
-    assert check_model_folder(RUN / "model")
-
-
-def test_files_of_two_runs_of_a_job_are_not_taken_away(planned, study):
-    history = (RUN / "history.parquet").read_bytes()
+def of_another_run(study, path):
+    content = path.read_bytes()
     study.write_run("plain", 1, temperature=0.2)
-    (RUN / "history.parquet").write_bytes(history)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("gone", "change"),
+    [
+        (SPEED, lambda _, path: path.unlink()),
+        (RUN / "history.parquet", lambda _, path: path.unlink()),
+        (RUN / "history.parquet", of_another_run),
+    ],
+)
+def test_what_cannot_be_kept_whole_is_not_taken_away(planned, study, gone, change):
+    change(study, gone)
     planned(0.1)
-    with pytest.raises(DataError, match=r"of another run\. Nothing was taken away"):
+    with pytest.raises(DataError, match=rf"cannot be kept: of .*{gone}.* Nothing was taken away"):
         adopt([])
     assert check_model_folder(RUN / "model")

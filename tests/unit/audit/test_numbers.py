@@ -73,16 +73,3 @@ def test_a_difference_says_by_how_much(root, study):
     _code, said = printed("diff", "a.parquet", "b.parquet")
     cells = [[cell.strip() for cell in line.split("│")] for line in said.splitlines()]
     assert [line for line in cells if line[0] == "mean"] == [["mean", "1", "2", "0.1", "0.1"]]
-
-
-def test_what_was_followed_says_it_too(root, study):
-    study.write_scores("simcse", 2, value=0.5)
-    files = [f"scores/sts/suite/simcse/seed{seed}.parquet" for seed in (1, 2)]
-    tables = []
-    for number, file in enumerate(files):
-        record = study.made_by("make_table", [f"tables/{number}.parquet"], inputs={"scores": file})
-        tables.append(root / study.STUDY / f"tables/{number}.parquet")
-        write_table(tables[-1], pa.table({"mean": [float(number)]}), record)
-    _tables, inner, *_rest = diff(*tables)
-    assert [one.name for one in inner.numbers] == ["seed", "value"]
-    assert inner.numbers[1].largest == pytest.approx(0.2)

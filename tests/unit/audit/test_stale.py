@@ -21,6 +21,8 @@ from workflow_scripts.planning.graph import Graph, Job, _job
 from workflow_scripts.provenance.artefacts import read_record, write_table
 from workflow_scripts.provenance.record import sha256_of
 
+WORDS, MORE = "workflow_scripts/data/words.py", "workflow_scripts/data/more_words.py"
+
 
 def planned_like(record):
     """The job that would make what a record tells of."""
@@ -42,8 +44,8 @@ def jobs():
     return {(record.rule, *record.outputs): planned_like(record) for record in records}
 
 
-def found(root, changed=None):
-    return stale(Graph((changed or jobs()).values()))
+def found(changed):
+    return stale(Graph(changed.values()))
 
 
 def own(outcome):
@@ -52,8 +54,9 @@ def own(outcome):
 
 
 def test_what_the_configuration_would_make_again_is_up_to_date(root):
-    outcome = found(root)
-    assert outcome.stale == {} and outcome.missing == [] and outcome.unasked == []
+    assert len(jobs()) == 2 + 1 + 2 * len(RUNS) + 3
+    outcome = found(jobs())
+    assert (outcome.stale, outcome.missing, outcome.unasked) == ({}, [], [])
     assert len(outcome.fresh) == 15 and not outcome.red
 
 
@@ -62,96 +65,52 @@ def test_a_changed_setting_is_named_with_its_key_and_reaches_what_is_downstream(
     for (rule, *_), job in changed.items():
         if rule == "train_encoder" and job.wildcards["run"] == "plain":
             job.settings["method"]["temperature"] = 0.1
-    outcome = found(root, changed)
-    reason = Change("setting", "method.temperature", 0.05, 0.1)
-    assert own(outcome) == {
-        "runs/plain/seed1/model/record.json": [reason],
-        "runs/plain/seed1/history.parquet": [reason],
-    }
-    upstream = {name.removeprefix(f"{STUDY}/") for name in outcome.stale} - own(outcome).keys()
-    assert upstream == {
-        "scores/sts/suite/plain/seed1.parquet",
-        "tables/main.parquet",
+    outcome = found(changed)
+    reasons = [Change("setting", "method.temperature", 0.05, 0.1)]
+    model, history = "runs/plain/seed1/model/record.json", "runs/plain/seed1/history.parquet"
+    assert own(outcome) == {model: reasons, history: reasons}
+    downstream = [
         "figures/main.svg",
         "report.html",
-    }
-    assert (
-        outcome.red
-        and outcome.asked[f"{STUDY}/runs/plain/seed1/model/record.json"] == "train_encoder(run=plain, seed=1)"
-    )
-    cause = {"what": "setting", "key": "method.temperature", "was": "0.05", "now": "0.1"}
-    of = {"of rule": "train_encoder", "artefacts": 2, "behind": 4}
-    assert outcome.causes() == [cause | of]
-
-
-def test_values_that_trade_places_are_two_changes(root):
-    changed = jobs()
-    for (rule, *_), job in changed.items():
-        if rule == "train_encoder":
-            settings = job.settings
-            settings["method"]["temperature"], settings["training"]["steps"] = 3, 0.05
-    assert {len(reasons) for reasons in own(found(root, changed)).values()} == {2}
-
-
-WORDS = "workflow_scripts/data/words.py"
-
-
-def test_changed_code_is_named_file_by_file(root):
-    changed = jobs()
-    for job in changed.values():
-        job.meaning[WORDS] = "f" * 64
-    outcome = found(root, changed)
-    assert len(own(outcome)) == 15
-    assert {reason.key for reasons in own(outcome).values() for reason in reasons} == {WORDS}
-
-
-def test_files_that_the_code_has_lost_or_gained_are_named(root):
-    changed = jobs()
-    (job,) = (job for (rule, *_), job in changed.items() if rule == "make_table")
-    del job.meaning[WORDS]
-    job.meaning["workflow_scripts/data/more_words.py"] = "1" * 64
-    reasons = own(found(root, changed))["tables/main.parquet"]
-    assert [(reason.key, reason.b) for reason in reasons] == [
-        ("workflow_scripts/data/more_words.py", "1" * 64),
-        (WORDS, ABSENT),
+        "scores/sts/suite/plain/seed1.parquet",
+        "tables/main.parquet",
     ]
+    assert sorted(outcome.stale.keys() - {f"{STUDY}/{name}" for name in (model, history)}) == [
+        f"{STUDY}/{name}" for name in downstream
+    ]  # fmt: skip
+    assert outcome.red and outcome.asked[f"{STUDY}/{model}"] == "train_encoder(run=plain, seed=1)"
+    cause = {"what": "setting", "key": "method.temperature", "was": "0.05", "now": "0.1"}
+    assert outcome.causes() == [cause | {"of rule": "train_encoder", "artefacts": 2, "behind": 4}]
 
 
-def test_another_version_of_a_package_is_named(root):
+def put_other_words(job):
+    del job.meaning[WORDS]
+    job.meaning[MORE] = "1" * 64
+
+
+@pytest.mark.parametrize(
+    ("rule", "change", "expected"),
+    [
+        ("train_encoder", lambda job: job.settings["training"].update(steps=3.0), []),
+        ("make_table", lambda job: job.roles["scores"].reverse(), [("input", "order", "as configured")]),
+        ("make_table", lambda job: job.meaning.update({WORDS: "f" * 64}), [("code", WORDS, "f" * 64)]),
+        ("make_table", put_other_words, [("code", MORE, "1" * 64), ("code", WORDS, ABSENT)]),
+        ("make_table", lambda job: job.packages.update(pyarrow="1.0"), [("package", "pyarrow", "1.0")]),
+        ("read_dataset", lambda job: job.wildcards.clear(), [("wildcard", "dataset", ABSENT)]),
+        (
+            "train_encoder",
+            lambda job: job.settings.update(method={"module": 0.05, "temperature": "simcse"}),
+            [("setting", "method.module", 0.05), ("setting", "method.temperature", "simcse")],
+        ),
+    ],
+)
+def test_what_a_job_would_do_otherwise_is_named(root, rule, change, expected):
     changed = jobs()
-    (job,) = (job for (rule, *_), job in changed.items() if rule == "make_table")
-    installed = job.packages["pyarrow"]
-    job.packages["pyarrow"] = "1.0"
-    assert own(found(root, changed)) == {
-        "tables/main.parquet": [Change("package", "pyarrow", installed, "1.0")]
-    }
-
-
-def test_a_wildcard_that_a_rule_has_lost_is_named(root):
-    changed = jobs()
-    (job,) = (job for (rule, *_), job in changed.items() if rule == "read_dataset")
-    del job.wildcards["dataset"]
-    assert own(found(root, changed)) == {
-        "datasets/stsb.parquet": [Change("wildcard", "dataset", "stsb", "(absent)")]
-    }
-
-
-def test_inputs_in_another_order_are_another_job(root):
-    changed = jobs()
-    (job,) = (job for (rule, *_), job in changed.items() if rule == "make_table")
-    assert len(job.roles["scores"]) > 1
-    job.roles["scores"].reverse()
-    assert own(found(root, changed)) == {
-        "tables/main.parquet": [Change("input", "order", "another", "as configured")]
-    }
-
-
-def test_numbers_that_are_spelled_otherwise_are_no_change(root):
-    changed = jobs()
-    for (rule, *_), job in changed.items():
-        if rule == "train_encoder":
-            job.settings["training"]["steps"] = float(job.settings["training"]["steps"])
-    assert not found(root, changed).red
+    job = next(job for (name, *_), job in changed.items() if name == rule)
+    change(job)
+    reasons = own(found(changed))
+    assert {f"{STUDY}/{path}" for path in reasons} <= {*job.outputs}
+    assert {(one.section, one.key, one.b) for changes in reasons.values() for one in changes} == {*expected}
 
 
 def test_inputs_added_left_out_and_made_anew_are_named(root, study):
@@ -160,42 +119,32 @@ def test_inputs_added_left_out_and_made_anew_are_named(root, study):
     for (rule, *_), job in changed.items():
         if rule == "make_table":
             job.roles["scores"][0] = "resources/prompt.txt"
-    reasons = own(found(root, changed))
+    reasons = own(found(changed))
     prompt = sha256_of(Path("resources/prompt.txt"))
-    assert {(r.key, r.b) for r in reasons["tables/main.parquet"]} == {
+    assert {(one.key, one.b) for one in reasons["tables/main.parquet"]} == {
         (f"scores/{study.score_files()[0]}", ABSENT),
         ("scores/resources/prompt.txt", prompt),
     }
-    assert {r.key for r in reasons["scores/sts/suite/plain/seed1.parquet"]} == {
-        "datasets/datasets/stsb.parquet"
-    }
+    (change,) = reasons["scores/sts/suite/plain/seed1.parquet"]
+    assert change.key == "datasets/datasets/stsb.parquet"
 
 
-def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root):
+def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, study):
+    study.write_times()
+    changed = jobs() | {("times",): Job("tabulate_times", {"experiment": "main"}, {}, [], [TIMES.as_posix()])}
+    assert not found(changed).red
+    TIMES.unlink()
+    outcome = found(changed)
+    assert outcome.missing == [TIMES.as_posix()] and list(outcome.stale) == [f"{STUDY}/report.html"]
     shutil.rmtree(Path(STUDY, "runs/plain/seed1/model"))
-    record = f"{STUDY}/runs/plain/seed1/model/record.json"
-    changed = jobs() | {("extra",): Job("extra", {}, {}, [], [record])}
-    outcome = found(root, changed)
-    assert outcome.missing == [f"{STUDY}/runs/plain/seed1/model/record.json"]
+    outcome = found(changed)
+    assert f"{STUDY}/runs/plain/seed1/model/record.json" in outcome.missing
     assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in outcome.stale
 
 
-def test_a_missing_table_of_times_that_the_page_shows_is_missing(root, study):
-    study.write_times()
-    asked = jobs() | {("times",): Job("tabulate_times", {"experiment": "main"}, {}, [], [TIMES.as_posix()])}
-    assert not found(root, asked).red
-    TIMES.unlink()
-    outcome = found(root, asked)
-    assert outcome.missing == [TIMES.as_posix()] and list(outcome.stale) == [f"{STUDY}/report.html"]
-
-
 def test_an_artefact_that_no_job_writes_is_said_and_is_no_failure(root):
-    changed = {key: job for key, job in jobs().items() if key[0] != "write_report"}
-    outcome = found(root, changed)
+    outcome = found({key: job for key, job in jobs().items() if key[0] != "write_report"})
     assert outcome.unasked == [f"{STUDY}/report.html"] and not outcome.red
-
-
-def test_a_configuration_without_a_study_is_an_error(root):
     with pytest.raises(ConfigError, match="runs no job"):
         stale(Graph([]))
 
@@ -217,13 +166,7 @@ def test_a_command_of_snakemakes_is_read_back(tmp_path, monkeypatch):
     job = _job(told, lambda code: json.loads(Path(code).read_text()))
     assert (job.settings, job.meaning, job.packages) == ({"name": "it's"}, {"a.py": "1"}, {"torch": "2"})
     assert job.roles == {"files": ["a.parquet", "b c.parquet"], "none": []} and job.timings == ["s.parquet"]
-    assert (job.wildcards, job.operational) == ({"run": "r"}, {"min_rows": 3})
-    assert job.queued == {"gpu": 1, "runtime": 5}
     assert json.loads(job.call) == call
-
-
-def test_every_artefact_of_the_study_has_a_job_here(root):
-    assert len(jobs()) == 2 + 1 + 2 * len(RUNS) + 3
 
 
 def test_a_record_that_was_altered_and_sealed_anew_is_stale(root):
@@ -232,9 +175,11 @@ def test_a_record_that_was_altered_and_sealed_anew_is_stale(root):
     record = read_record(path)
     altered = record.settings | {"training": {"steps": 4}}
     write_table(path, pq.read_table(path), record.model_copy(update={"settings": altered}))
-    assert own(found(root, asked)) == {
-        "runs/plain/seed1/history.parquet": [Change("setting", "training.steps", 4, 3)]
-    }
+    assert own(found(asked)) == {named(path): [Change("setting", "training.steps", 4, 3)]}
+
+
+def named(path):
+    return path.relative_to(STUDY).as_posix()
 
 
 def test_causes_come_first_with_what_follows_from_each_in_a_hundred_columns(root, monkeypatch):
