@@ -236,10 +236,7 @@ def untrained(folder: Path, block: Block) -> Any:
         encoder = method.build(config, load_backbone(bert(folder)))
         set_mask_token(encoder, load_tokenizer(bert(folder)))
         return encoder
-    try:
-        return method.build(config, _plain_encoders(bert(folder), 2))
-    except ConfigError:
-        return method.build(config, _plain_encoders(bert(folder), 1))
+    return method.build(config, _plain_encoders(bert(folder), 1 if config.starts_from == "run" else 2))
 
 
 # Settings

@@ -42,8 +42,7 @@ class Objective(base.Objective):
         self.module = encoder
         self._text = data.tokenised("anchor")
         self._sampler = data.sampler
-        if data.teacher is None:
-            raise ConfigError("runs: distil needs a teacher. Name one in the grid.")
+        assert data.teacher is not None  # the graph has asked for one
         if data.teacher.vectors.shape[1] != encoder.width:
             raise ConfigError(
                 f"runs: the teacher's vectors have {data.teacher.vectors.shape[1]} entries, "

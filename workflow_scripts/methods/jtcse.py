@@ -33,7 +33,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
 from workflow_scripts.methods import base
-from workflow_scripts.models.cross_attention import check_sub_encoders, run_twin
+from workflow_scripts.models.cross_attention import run_twin
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit, has_dropout
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.settings.methods.jtcse import Config
@@ -52,11 +52,8 @@ def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
     """The two sub-encoders, to be trained, evaluated and saved.
 
     Raises:
-        ConfigError: if there are not two, they cannot be joined, or a setting asks for what they lack.
+        ConfigError: if they cannot be joined, or a setting asks for what they lack.
     """
-    if len(backbones) != 2:
-        raise ConfigError(f"encoders: JTCSE joins two runs; there are {len(backbones)}. Name two in `runs`.")
-    check_sub_encoders(backbones)
     check_fit(config.misfits, *backbones)
     if config.dropout is None and not has_dropout(backbones[0]):
         raise ConfigError(

@@ -7,20 +7,14 @@ it, or through the pooler that the encoder came with.
 
 from collections.abc import Sequence
 
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.settings.methods.repooled import Config
 
 
 def build(config: Config, encoders: Sequence[TextEncoder]) -> TextEncoder:
-    """The run's encoder with the readout of ``config``; every sub-encoder of an ensemble is read by it.
-
-    Raises:
-        ConfigError: if there are several runs.
-    """
-    if len(encoders) != 1:
-        raise ConfigError(f"encoders: {len(encoders)} runs; only one can be read anew. Name one in `runs`.")
-    encoder = encoders[0].read_by(config.readout)
+    """The run's encoder with the readout of ``config``; every sub-encoder of an ensemble is read by it."""
+    (run,) = encoders
+    encoder = run.read_by(config.readout)
     if not config.keeps_prompt:
         for prompted in (encoder, *encoder.leaves):
             prompted.template = None

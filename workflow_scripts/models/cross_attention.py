@@ -32,9 +32,8 @@ from typing import NamedTuple
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import check_length
-from workflow_scripts.models.packed import Attended, PackedEncoder, Weigh, packs
+from workflow_scripts.models.packed import Attended, PackedEncoder, Weigh
 from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods.jtcse import CrossMode
@@ -50,34 +49,8 @@ class TwinStates(NamedTuple):
 
 
 def cross_layers(depth: int, every: int) -> list[int]:
-    """Numbers, from 1, of the layers that attend across (Eq. 7).
-
-    Raises:
-        ConfigError: if the last layer would not be one of them.
-    """
-    if depth % every:
-        raise ConfigError(
-            f"methods: cross_every is {every}; the encoder's {depth} layers are no multiple of it."
-        )
+    """Numbers, from 1, of the layers that attend across (Eq. 7); the last is one of them if k divides the depth."""
     return list(range(every, depth + 1, every))
-
-
-def check_sub_encoders(sub_encoders: Sequence[PreTrainedModel]) -> None:
-    """Refuse encoders whose layers cannot be joined.
-
-    Raises:
-        ConfigError: if they differ in size, or are not built as BERT is.
-    """
-    sizes = {
-        (t.config.num_hidden_layers, t.config.hidden_size, t.config.num_attention_heads) for t in sub_encoders
-    }
-    if len(sizes) > 1:
-        raise ConfigError(f"encoders: sub-encoders of several sizes (layers, width, heads): {sorted(sizes)}.")
-    for sub_encoder in sub_encoders:
-        if not packs(sub_encoder):
-            raise ConfigError(
-                f"encoders: {type(sub_encoder).__name__} is not built as BERT. Take BERT or RoBERTa."
-            )
 
 
 def run_twin(

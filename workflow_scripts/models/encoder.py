@@ -173,7 +173,12 @@ def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedM
         ConfigError: with the first such setting.
     """
     sizes = [
-        Size(one.config.num_hidden_layers, one.config.hidden_size, drops=has_dropout(one))
+        Size(
+            one.config.num_hidden_layers,
+            one.config.hidden_size,
+            kind=one.config.model_type,
+            drops=has_dropout(one),
+        )
         for one in backbones
     ]
     for misfit in misfits(Start(sizes=sizes)):

@@ -8,20 +8,13 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from transformers import AutoModelForMaskedLM
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.training.mlm import MaskedLanguageModel
 
 HEAD_FILE = "mlm_head.safetensors"
-_PUBLISHED = {
-    "cls.predictions.transform.dense.": "dense.",  # BERT
-    "cls.predictions.transform.LayerNorm.": "norm.",
-    "lm_head.dense.": "dense.",  # RoBERTa
-    "lm_head.layer_norm.": "norm.",
-}
-_BIASES = ("cls.predictions.bias", "lm_head.bias")
-_OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # parameters of a LayerNorm in checkpoints of 2018
 
 
 def save_head(folder: Path, model: MaskedLanguageModel) -> None:
@@ -56,13 +49,17 @@ def _head_of(model: MaskedLanguageModel) -> dict[str, Tensor]:
 
 
 def _published(folder: Path) -> dict[str, Tensor]:
-    """The head in the weights of a published encoder, under our names; empty if there is none."""
-    found = {}
-    for name, value in load_file(folder / "model.safetensors").items():
-        if name in _BIASES:
-            found["bias"] = value
-        for theirs, ours in _PUBLISHED.items():
-            if name.startswith(theirs):
-                last = name.removeprefix(theirs)
-                found[ours + _OLD_NAMES.get(last, last)] = value
-    return found
+    """The head of a published encoder, under our names; empty if there is none."""
+    whole, loading = AutoModelForMaskedLM.from_pretrained(
+        folder, use_safetensors=True, local_files_only=True, output_loading_info=True
+    )
+    head = whole.cls.predictions if hasattr(whole, "cls") else getattr(whole, "lm_head", None)
+    if head is None or any(name.startswith(("cls.", "lm_head.")) for name in loading["missing_keys"]):
+        return {}
+    transform = getattr(head, "transform", head)
+    norm = transform.LayerNorm if hasattr(transform, "LayerNorm") else transform.layer_norm
+    parts = {"dense": transform.dense, "norm": norm}
+    named = {
+        f"{name}.{key}": value for name, part in parts.items() for key, value in part.state_dict().items()
+    }
+    return named | {"bias": head.bias}
