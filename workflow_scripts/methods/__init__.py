@@ -37,4 +37,5 @@ def readout_modules(block: Mapping[str, Any]) -> list[str]:
     """Modules that whoever loads what a block of ``methods`` made imports by name."""
     if "base" in block:
         return readout_modules(block["base"])
-    return [f"models.readouts.{block['readout']['kind']}"] if "readout" in block else []
+    rooms = ("models", "settings") if "readout" in block else ()
+    return [f"{room}.readouts.{block['readout']['kind']}" for room in rooms]
