@@ -1,6 +1,7 @@
 """What a cluster says before anything is submitted, and what becomes of it: a line for each job that would not run."""
 
 import logging
+import re
 import time
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -87,27 +88,40 @@ def test_a_command_that_never_answers_is_given_up():
     assert queue.ask("sh", "-c", "echo first >&2; echo last. >&2; exit 3") == (3, "last")
 
 
-def test_an_account_that_the_plugin_would_refuse_is_named():
-    """Where accounting does not know it, and where there is no accounting; sbatch may take it."""
-    known, unknown = ("a", SMALL | {"slurm_account": "Lab_A"}), ("a", SMALL | {"slurm_account": "none"})
-    assert not findings(known)
-    cluster = Cluster({"-A none": "Invalid account"})
-    (line,) = findings(known, unknown, cluster=cluster)
-    assert line.startswith("slurm_account: accounting knows no account none; ")
-    assert " has lab_a, lab_b. Name another in slurm/config.yaml, or none where there is no" in line
-    (line,) = findings(known, cluster=Cluster(sacctmgr=(1, "Connection refused")))
-    assert "accounting knows no account Lab_A; sacctmgr: Connection refused. Name another" in line
+PLACE = "slurm-status-command in slurm/config.yaml"
 
 
-def test_polls_that_cannot_see_the_end_of_a_job_are_refused():
-    sacct = ExecutorSettings(status_command="sacct")
-    (line,) = findings(("a", SMALL), plugin=sacct, cluster=Cluster(sacct=(1, "storage is disabled")))
-    assert line.startswith(
-        "slurm-status-command in slurm/config.yaml: sacct: storage is disabled. Write squeue"
-    )
-    (line,) = findings(("a", SMALL), cluster=Cluster(scontrol=(0, "MinJobAge = 26 sec")))
-    assert "squeue forgets an ended job after 26 s" in line
-    assert not findings(("a", SMALL), cluster=Cluster(scontrol=(0, "MinJobAge = 27 sec")))
+@pytest.mark.parametrize(
+    ("resources", "status", "said", "line"),
+    [
+        ({"slurm_account": "Lab_A"}, "squeue", {}, None),
+        (
+            {"slurm_account": "none"},
+            "squeue",
+            {},
+            r"slurm_account: accounting knows no account none; \w+ has lab_a, lab_b\. Name another in slurm/config",
+        ),
+        (
+            {"slurm_account": "Lab_A"},
+            "squeue",
+            {"sacctmgr": (1, "Connection refused")},
+            r"slurm_account: accounting knows no account Lab_A; sacctmgr: Connection refused\. Name another",
+        ),
+        ({}, "sacct", {"sacct": (1, "is disabled")}, rf"{PLACE}: sacct: is disabled\. Write squeue"),
+        ({}, "squeue", {"scontrol": (0, "MinJobAge = 27 sec")}, None),
+        (
+            {},
+            "squeue",
+            {"scontrol": (0, "MinJobAge = 26 sec")},
+            rf"{PLACE}: squeue forgets an ended job after 26 s .*\. Write sacct",
+        ),
+    ],
+)
+def test_what_the_plugin_would_wait_for_in_vain_is_a_line(resources, status, said, line):
+    """An account that it does not know, whatever sbatch says of it, and polls that cannot see the end of a job."""
+    plugin = ExecutorSettings(status_command=status, init_seconds_before_status_checks=9)
+    found = findings(("a", SMALL | resources), plugin=plugin, cluster=Cluster(**said))
+    assert len(found) == bool(line) and all(re.match(line, one) for one in found)
 
 
 def test_a_refusal_names_the_rules_their_request_and_the_words_of_sbatch():
