@@ -150,9 +150,6 @@ class Estimator:
             return sum(size.parameters_millions for size in sizes) * 4e-3 if sizes else None
         if rate := self._rates.kilobytes.get(job.rule):
             return rate.value / 1e6
-        if job.rule == "encode_teacher":
-            rows, sizes = self._input_rows(job, "corpora"), self._sizes(self.encoders(job))
-            return rows * sum(size.width for size in sizes) * 4 / 1e9 if rows and sizes else None
         rate = self._rates.bytes_per_row.get(job.rule)
         rows = self.rows(job.outputs[0]) if rate else None
         return None if rate is None or rows is None else rate.value * rows / 1e9
