@@ -39,7 +39,7 @@ def test_as_published_nothing_is_cut(tmp_path):
 @pytest.mark.parametrize("name", ["text.txt", "text.txt.gz"])
 def test_a_line_that_is_not_utf8_is_named(tmp_path, name):
     files = write(tmp_path / name, "gut\n\nschön\n".encode() + "schön\nok\n".encode("latin-1"))
-    with pytest.raises(DataError, match=rf"{name}:4: not UTF-8"):
+    with pytest.raises(DataError, match=rf"{name}:4: byte 0xf6 is not UTF-8"):
         read(files, Config(min_words=1, max_words=9))
 
 
