@@ -1,15 +1,11 @@
 """From encoders to scores without training: static averages, Wikitext's statistics, a job per representation and task.
 
 Inputs:  <results>/encoders/{encoder}/record.json, <results>/datasets/{dataset}.parquet, resources/tokens/
-Outputs: <results>/extraction/averages.parquet, exact sums of shards below <results>/extraction/shards/
+Outputs: <results>/extraction/averages.parquet
          <results>/extraction/{documents,words}/, document frequencies of Wikitext and static vectors of words
          <results>/extraction/wikitext/{representation}.parquet, post-processings fitted on Wikitext
          <results>/extraction/scores/{kind}/{representation}/{task}.parquet, long form (columns.extraction.EXTRACTION)
 """
-
-
-scattergather:
-    tokens=config["extraction"]["shards"],
 
 
 wildcard_constraints:
@@ -60,45 +56,25 @@ rule count_tokens:
 
 
 rule average_tokens:
-    """Exact sums of every token's states over one shard of the corpus."""
+    """Static averages of every token in every layer, from one forward pass over a corpus."""
     input:
         encoder=EXTRACTION.encoder,
         sentences=EXTRACTION.averaged_corpus,
         code=code_of("jobs.average_tokens"),
     output:
-        sums="<results>/extraction/shards/{scatteritem}.parquet",
+        averages="<results>/extraction/averages.parquet",
     log:
-        "<logs>/average_tokens/{scatteritem}.log",
+        "<logs>/average_tokens/averages.log",
     benchmark:
-        "<benchmarks>/average_tokens/{scatteritem}.tsv"
+        "<benchmarks>/average_tokens/averages.tsv"
     resources:
         gpu=EVALUATION.gpus("extraction"),
         mem=REQUESTS.memory(20, "extraction"),
-        runtime=REQUESTS.minutes(60, "extraction"),
+        runtime=REQUESTS.minutes(12 * 60, "extraction"),
     params:
         **call(config_slice(config, averages="extraction.averages"), versions("jobs.average_tokens")),
     shell:
         command("average_tokens")
-
-
-rule merge_token_averages:
-    """Static averages of every token in every layer; the same bytes from any number of shards."""
-    input:
-        sums=gather.tokens("<results>/extraction/shards/{scatteritem}.parquet"),
-        code=code_of("jobs.merge_token_averages"),
-    output:
-        averages="<results>/extraction/averages.parquet",
-    log:
-        "<logs>/merge_token_averages/averages.log",
-    benchmark:
-        "<benchmarks>/merge_token_averages/averages.tsv"
-    resources:
-        mem=REQUESTS.memory(2),
-        runtime="30m",
-    params:
-        **call("{}", versions("jobs.merge_token_averages")),
-    shell:
-        command("merge_token_averages")
 
 
 rule fit_wikitext:

@@ -77,7 +77,6 @@ LEARNT_AGAIN = {"fit_wikitext": 2} | SCORED_AGAIN
 COUNTED = {"count_tokens": 1} | LEARNT_AGAIN
 AVERAGED = {
     "average_tokens": 1,
-    "merge_token_averages": 1,
     "fit_wikitext": 1,
     "extract_scores": 1,
 } | EXTRACTED
@@ -148,7 +147,6 @@ READERS: dict[str, dict[str, int]] = {
     "methods.frozen_avg": {"pool_encoder": 2, **evaluated(2)} | SCORED,
     "extraction.wikitext": COUNTED,
     "extraction.averages": AVERAGED,
-    "extraction.shards": AVERAGED | {"average_tokens": 2},
     "extraction.representations.plain": ONE_REPRESENTATION,
     "extraction.representations.random": ONE_REPRESENTATION,
     "extraction.weightings.avg": LEARNT_AGAIN,
@@ -595,8 +593,7 @@ DOWNSTREAM = {
         "extract_scores",
     },
     "count_tokens": {"fit_wikitext", "extract_scores"},
-    "average_tokens": {"merge_token_averages"},
-    "merge_token_averages": {"fit_wikitext", "extract_scores"},
+    "average_tokens": {"fit_wikitext", "extract_scores"},
     "fit_wikitext": {"extract_scores"},
     "extract_scores": {"tabulate_extraction", "judge_claims", "draw_figure:extraction_figure4"},
     "tabulate_extraction": {"judge_claims", "write_report"},

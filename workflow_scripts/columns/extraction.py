@@ -14,17 +14,6 @@ TOKEN_DOCUMENTS = pa.schema(
 """In how many documents of a corpus each token occurs, for tokens that occur, ids ascending. The last two columns
 count the whole corpus and are the same in every row."""
 
-TOKEN_SUMS = pa.schema(
-    [
-        ("token_id", pa.int32()),
-        ("layer", pa.int32()),
-        ("count", pa.int64()),
-        ("sums", pa.large_list(pa.float64())),
-    ]
-)
-"""Exact sums of a token's states over one shard of a corpus, for tokens that occur and every layer from 0. Ids ascend,
-and a row group holds the same range of ids in every shard (``extraction.averages``)."""
-
 TOKEN_AVERAGES = pa.schema(
     [
         ("token_id", pa.int32()),

@@ -1,7 +1,6 @@
 """One forward pass over texts, which yields the hidden states of every layer batch by batch.
 
-Within blocks of a fixed number of texts, batches are formed by length under a token budget. Neither the states nor
-their order therefore depend on how a corpus is split into shards of whole blocks.
+Within blocks of a fixed number of texts, batches are formed by length under a token budget.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""Sum every token's hidden states over one shard of a corpus, exactly (rule average_tokens)."""
+"""Average every token's hidden states over a corpus, in every layer (rule average_tokens)."""
 
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.columns.extraction import TOKEN_SUMS
-from workflow_scripts.extraction.averages import shard_of, sum_states, sums_tables
+from workflow_scripts.columns.extraction import TOKEN_AVERAGES
+from workflow_scripts.extraction.averages import sum_states
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
@@ -12,18 +12,15 @@ from workflow_scripts.settings.extraction.averages import Averages
 
 
 def main(job: Job) -> None:
-    """Read a range of whole blocks, encode it once, write the sums."""
+    """Read the corpus, encode it once, write the means."""
     settings = Averages.parse(job.settings["averages"], "extraction.averages")
-    shard, shards = map(int, job.wildcards["scatteritem"].split("-of-"))
     table = read_table(job.inputs["sentences"], SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
-    first, end = shard_of(len(table), settings.block, shard, shards)
-    sentences = table["sentence"].slice(first, end - first).to_pylist()
     folder = job.inputs["encoder"].parent
     check_model_folder(folder)
     backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
-    text = tokenise(load_tokenizer(folder), sentences, settings.max_tokens)
+    text = tokenise(load_tokenizer(folder), table["sentence"].to_pylist(), settings.max_tokens)
     sums = sum_states(backbone, text, settings.block, settings.precision)
     record = job.record(labels=[settings.label] if settings.label else [])
-    with writing_table(job.outputs["sums"], TOKEN_SUMS, record, split_bytes=True) as writer:
-        for part in sums_tables(sums):
+    with writing_table(job.outputs["averages"], TOKEN_AVERAGES, record, split_bytes=True) as writer:
+        for part in sums.means():
             writer.write_table(part)

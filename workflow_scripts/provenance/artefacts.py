@@ -22,7 +22,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -501,21 +501,6 @@ def read_table(path: Path, schema: pa.Schema, columns: list[str] | None = None) 
     """
     _check_table(path, schema)
     return pq.read_table(path, columns=columns).replace_schema_metadata(None)
-
-
-@contextmanager
-def opened_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[list[pq.ParquetFile]]:
-    """Open Parquet artefacts to be read in parts, each after the checks of ``read_table``.
-
-    Raises:
-        DataError: as ``read_table`` does.
-    """
-    with ExitStack() as opened:
-        files = []
-        for path in paths:
-            _check_table(path, schema)
-            files.append(opened.enter_context(pq.ParquetFile(path)))
-        yield files
 
 
 def _check_table(path: Path, schema: pa.Schema) -> None:

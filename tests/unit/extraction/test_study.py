@@ -130,13 +130,10 @@ def place(tiny_bert, tmp_path_factory):
         "block": 16,
         "label": "toy averages",
     }
-    shards = [folder / f"shard{number}.parquet" for number in (1, 2)]
-    for number, sums in enumerate(shards, start=1):
-        run(
-            "average_tokens", {"averages": averages}, {"scatteritem": f"{number}-of-2"},
-            encoder=encoder, sentences=corpus, sums=sums, gpu=0,
-        )  # fmt: skip
-    run("merge_token_averages", {}, {}, sums=shards, averages=folder / "averages.parquet")
+    run(
+        "average_tokens", {"averages": averages}, {},
+        encoder=encoder, sentences=corpus, averages=folder / "averages.parquet", gpu=0,
+    )  # fmt: skip
     wikitext = {"wikitext": {"dataset": "corpus", "max_sentences": 40, "max_tokens": 32, "label": None}}
     run(
         "count_tokens", wikitext, {"vocabulary": "pieces"},

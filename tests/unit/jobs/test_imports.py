@@ -42,7 +42,6 @@ MAY_LOAD: dict[str, set[str]] = {
     "jobs.make_table": set(),
     "jobs.map_attention": WITH_TORCH,
     "jobs.measure_contamination": set(),
-    "jobs.merge_token_averages": WITH_TORCH,  # for the sums that it adds up
     "jobs.pick_exemplars": set(),
     "jobs.pool_encoder": SAVING,
     "jobs.read_dataset": set(),

@@ -13,7 +13,7 @@ class Averages(Settings):
     dataset: Sentences = Field(description="Dataset of the form sentences.")
     max_sentences: int | None = Field(gt=0, description="Use the first so many sentences; null for all.")
     max_tokens: int = Field(gt=2, description="Longer sentences are truncated; [CLS] and [SEP] count.")
-    block: int = Field(gt=0, description="Sentences that are batched together; a shard is a range of blocks.")
+    block: int = Field(gt=0, description="Sentences that are batched together by length.")
     precision: Precision = Field(description=PRECISION)
     label: str | None = Field(
         description="Substitution to print, where the corpus stands in for Wikitext-103."

@@ -53,7 +53,6 @@ class Extraction(Settings):
     suites: SuiteNames
     wikitext: Wikitext
     averages: Averages
-    shards: int = Field(gt=0, description="Jobs that the averages are split into.")
     templates: dict[Name, Template]
     representations: dict[Name, Representation]
     weightings: dict[Name, Weighting]
