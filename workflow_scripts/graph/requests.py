@@ -30,18 +30,18 @@ class Requests:
             of: What the job computes with: a wildcard, ``run`` or ``teacher``, or ``extraction``, that study's encoder.
         """
 
-        def asked(wildcards: Wildcards, attempt: int = 1) -> str:
+        def amount(wildcards: Wildcards, attempt: int = 1) -> str:
             return f"{gigabytes * attempt * max(memory for memory, _ in self._needs(of, wildcards))}GB"
 
-        return asked
+        return amount
 
     def minutes(self, minutes: int, of: str = "") -> Callable[..., int]:
         """Minutes, of several encoders those of each; the arguments are as for ``memory``."""
 
-        def asked(wildcards: Wildcards, attempt: int = 1) -> int:
+        def amount(wildcards: Wildcards, attempt: int = 1) -> int:
             return minutes * attempt * sum(time for _, time in self._needs(of, wildcards))
 
-        return asked
+        return amount
 
     def _needs(self, of: str, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Of every encoder that a job computes with."""

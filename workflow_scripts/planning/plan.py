@@ -71,16 +71,16 @@ def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
     """Requests by service, whose rate and daily budget all jobs share."""
     found: dict[str, list[Requests]] = defaultdict(list)
     for job in jobs:
-        if asked := estimator.requests(job):
-            found[asked.service].append(asked)
+        if one := estimator.requests(job):
+            found[one.service].append(one)
     return [
         {
             "service": service,
-            "jobs": len(asked),
-            "least": added(one.least for one in asked),
-            "most": added(one.most for one in asked),
+            "jobs": len(each),
+            "least": added(one.least for one in each),
+            "most": added(one.most for one in each),
         }
-        for service, asked in sorted(found.items())
+        for service, each in sorted(found.items())
     ]
 
 

@@ -121,7 +121,7 @@ def counted(study: str, seen: Sequence[Seen]) -> tuple[list[Row], str]:
     return rows, f"about {duration(sum(known))} of work left, one job after the other{new}" if seen else ""
 
 
-def asked_of(study: str | None, configfiles: Sequence[str]) -> tuple[str, Asked]:
+def configuration_of(study: str | None, configfiles: Sequence[str]) -> tuple[str, Asked]:
     """A study and its configuration: as given, as its last run here had it, or the file of its name.
 
     Raises:
@@ -163,7 +163,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def answer(args: argparse.Namespace) -> Answer:
     """What is known of every job, and in detail of those that run, wait or have failed."""
-    study, asked = asked_of(args.study, args.configfile)
+    study, asked = configuration_of(args.study, args.configfile)
     jobs = planned(args.targets, asked.configfiles, config=asked.config, from_nothing=False).jobs
     queue, unknown = in_queue()
     seen = look(jobs, queue)

@@ -131,7 +131,7 @@ def test_a_pipe_gets_whole_lines(demo, monkeypatch):
 
 def test_a_study_is_read_as_it_was_run_last(here):
     def files(study, configfiles=()):
-        return status.asked_of(study, configfiles)[1].configfiles
+        return status.configuration_of(study, configfiles)[1].configfiles
 
     with pytest.raises(ConfigError, match="no study was run in this folder"):
         files(None)
@@ -139,7 +139,7 @@ def test_a_study_is_read_as_it_was_run_last(here):
     Path("warmer.yaml").write_text("training: {max_steps: 3}\n")
     note_asked("demo", [ROOT / DEMO, Path("warmer.yaml").absolute()], {"offline": True})
     last = ("demo", ([str(ROOT / DEMO), "warmer.yaml"], {"offline": True}))
-    assert status.asked_of("demo", []) == status.asked_of(None, []) == last
+    assert status.configuration_of("demo", []) == status.configuration_of(None, []) == last
     assert files("demo", [str(ROOT / DEMO)]) == [str(ROOT / DEMO)]
     with pytest.raises(
         ConfigError, match=r"mine: the base configuration is the configuration of paper. Give"
