@@ -1,7 +1,5 @@
 """What jobs would ask sbatch for: as the executor plugin says it, from the profile and the site's partitions."""
 
-from itertools import pairwise
-
 import pytest
 from snakemake.common.tbdstring import TBDString
 from snakemake_executor_plugin_slurm import ExecutorSettings
@@ -15,17 +13,6 @@ from workflow_scripts.graph.sbatch import (
     sbatch_options,
     settings_of,
 )
-
-
-def written(tmp_path, text):
-    """The plugin's settings of a site with this partition file."""
-    (tmp_path / "partitions.yaml").write_text(text)
-    return ExecutorSettings(partition_config=tmp_path / "partitions.yaml", status_command="squeue")
-
-
-def partition_for(plugin, **resources):
-    options = sbatch_options(Request("rule a", resources), plugin, partitions_in(plugin))
-    return dict(pairwise(options)).get("-p")
 
 
 def test_a_request_has_the_options_that_the_plugin_gives_sbatch():
@@ -52,12 +39,21 @@ def test_what_the_plugin_refuses_names_the_rule(resources, found):
         sbatch_options(Request("rule a", resources), ExecutorSettings(status_command="squeue"), [])
 
 
-def test_partitions_of_the_site_are_chosen_among_as_the_plugin_does(tmp_path):
-    plugin = written(tmp_path, "partitions:\n  cpu: {}\n  gpu: {max_gpu: 4, max_runtime: 1-00:00:00}\n")
-    assert partition_for(plugin, gpu=4, runtime=60) == "gpu"
-    assert partition_for(plugin, runtime=60) == "cpu"
-    assert partition_for(plugin, gpu=5) is None  # the cluster's default
-    assert partition_for(plugin, gpu=1, slurm_partition="mine") == "mine"
+@pytest.fixture
+def site(tmp_path):
+    """The plugin's settings of a site with this partition file."""
+
+    def written(text):
+        (tmp_path / "partitions.yaml").write_text(text)
+        return ExecutorSettings(partition_config=tmp_path / "partitions.yaml", status_command="squeue")
+
+    return written
+
+
+def test_a_partition_of_the_sites_file_is_among_the_options(site):
+    plugin = site("partitions:\n  cpu: {}\n  gpu: {max_gpu: 4, max_runtime: 1-00:00:00}\n")
+    options = sbatch_options(Request("rule a", {"gpu": 4, "runtime": 60}), plugin, partitions_in(plugin))
+    assert options[:2] == ("-p", "gpu")
 
 
 @pytest.mark.parametrize(
@@ -70,11 +66,11 @@ def test_partitions_of_the_site_are_chosen_among_as_the_plugin_does(tmp_path):
         "partitions:\n  main: {max_gpu: 1\n",
     ],
 )
-def test_a_mistake_of_the_partition_file_is_a_line(tmp_path, text):
-    with pytest.raises(ConfigError) as raised:
-        partitions_in(written(tmp_path, text))
-    (line,) = str(raised.value).splitlines()
-    assert line.startswith(f"{tmp_path}/partitions.yaml: ") and "below partitions: lines such as gpu:" in line
+def test_a_mistake_of_the_partition_file_is_a_line(site, text):
+    with pytest.raises(
+        ConfigError, match=r"^/\S+/partitions\.yaml: [^\n]* below partitions: lines such as gpu:"
+    ):
+        partitions_in(site(text))
 
 
 def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatch):
