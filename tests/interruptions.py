@@ -176,9 +176,7 @@ def cases() -> dict[str, Case]:
     between = (P(before_step, BETWEEN),)
     made = {"nothing": simcse(1), "nothing, other settings": simcse(1, then=OTHER), "mlm: nothing": mlm(1)}
     made |= {
-        "killed before the first checkpoint": simcse(1, (P(before_step, EARLIER),)),
         "killed after the first checkpoint": simcse(EARLIER + 1, between),
-        "killed before the last step": simcse(SECOND + 1, (P(before_step, STEPS),)),
         "killed twice": simcse(SECOND + 1, (*between, P(before_step, SECOND + 2))),
         "killed writing the first checkpoint": simcse(1, (P(at_write, 3, "torn"),)),
         "killed with the manifest written": simcse(SECOND + 1, (P(at_write, 2 * len(FILES), "after"),)),
@@ -191,17 +189,14 @@ def cases() -> dict[str, Case]:
         "asked to stop in the last step": simcse(1, (P(asked_in_step, STEPS),), 0),
         "other settings": simcse(1, between, then=OTHER),
         "mlm: killed after the first checkpoint": mlm(EARLIER + 1, between),
-        "mlm: killed writing the second checkpoint": mlm(EARLIER + 1, (P(at_write, 8, "torn"),)),
-        "mlm: killed embedding a checksum in the model": mlm(SECOND + 1, (in_sealing,)),
         "mlm: asked to stop": mlm(BETWEEN + 1, (P(asked_in_step, BETWEEN),), TRY_AGAIN),
     }
     moments = ("before", "torn", "unnamed", "after", "torn")
     for number, (name, moment) in enumerate(zip(FILES, moments, strict=True), start=len(FILES) + 1):
         made[f"killed {moment} writing {name}"] = simcse(EARLIER + 1, (P(at_write, number, moment),))
-    for name in FILES:
+    for name in ("optimiser.safetensors", "COMPLETE.json"):
         made[f"a bit of {name} changed"] = simcse(1, between, damage=P(flipped, name))
-    for name in ("optimiser.safetensors", "best.safetensors"):
-        made[f"{name} missing"] = simcse(1, between, damage=P(missing, name))
+    made["best.safetensors missing"] = simcse(1, between, damage=P(missing, "best.safetensors"))
     return made
 
 

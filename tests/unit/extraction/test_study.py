@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from benchmarks.material import minilm
 from tests import tiny
+from tests.evaluations import run
 from tests.planning import ROOT
-from tests.unit.jobs.test_evaluation_jobs import run
 from workflow_scripts.columns.corpora import LABELLED, PAIRS, SENTENCES
 from workflow_scripts.columns.extraction import EXTRACTION, TOKEN_AVERAGES
 from workflow_scripts.data.sources import load

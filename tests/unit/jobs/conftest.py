@@ -2,9 +2,10 @@
 
 import pytest
 
+from tests.evaluations import made
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.folders import save_encoder
-from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.settings.readouts import pooling as pooling_readout
 
 
@@ -21,7 +22,3 @@ def model(tiny_bert, tmp_path_factory):
     with writing_model_folder(folder, made(folder)) as place:
         save_encoder(place, encoder, load_tokenizer(tiny_bert))
     return folder / "record.json"
-
-
-def made(path):
-    return job_record("pool_encoder", settings={}, inputs={}, outputs=[path])

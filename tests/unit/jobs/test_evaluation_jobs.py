@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests import tiny
-from tests.jobs import begin_here, call_of
-from tests.unit.jobs.conftest import made
+from tests.evaluations import WILDCARDS, dataset, made, run, scores_in
 from workflow_scripts.columns.corpora import CONTAMINATION, LABELLED, PAIRS, SENTENCES
-from workflow_scripts.columns.scores import ATTENTION, SCORES
+from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.errors import DataError
 from workflow_scripts.models.encoder import load_backbone
@@ -18,20 +16,11 @@ from workflow_scripts.provenance.artefacts import (
     read_record,
     read_table,
     verify_checksum,
-    write_table,
     writing_model_folder,
 )
 
 TEXTS = tiny.sentences(40, seed=7)
-WILDCARDS = {"suite": "demo", "run": "frozen_avg.tiny", "seed": "0"}
 GONE = "no source of the dataset is available"
-
-
-def dataset(folder, name, schema, rows=()):
-    """A table of the dataset ``name``, of a missing one where there are no rows."""
-    path = folder / f"{name}.parquet"
-    write_table(path, pa.Table.from_pylist(list(rows), schema=schema), made(path))
-    return path
 
 
 def classes(folder, name="classes", *, paired=False):
@@ -40,17 +29,6 @@ def classes(folder, name="classes", *, paired=False):
         for n, (one, two) in enumerate(zip(TEXTS, reversed(TEXTS), strict=True))
     ]
     return dataset(folder, name, LABELLED, rows)
-
-
-def run(rule, settings, wildcards=WILDCARDS, **files):
-    asked = {"gpu": 0} if "datasets" in files and rule.startswith("evaluate_") else {}
-    begin_here(rule, call_of(rule, settings, **asked, **wildcards, **files))
-
-
-def scores_in(path):
-    rows = read_table(path, SCORES).to_pylist()
-    assert {(row["suite"], row["run"], row["seed"]) for row in rows} == {("demo", "frozen_avg.tiny", 0)}
-    return rows
 
 
 def gaps_of(rows):
@@ -89,11 +67,6 @@ def test_a_suite_scores_what_is_there_and_lists_what_is_not(kind, model, tmp_pat
     assert {row["metric"] for row in rows if row["task"] == "classes"} == SUITES[kind][1]
     label = SUITES[kind][0].get("label")
     assert read_record(tmp_path / "scores.parquet").labels == ([label] if label else [])
-
-
-def test_a_suite_of_nothing_at_all_is_gaps(model, tmp_path):
-    rows = evaluated("clustering", model, tmp_path / "scores.parquet", [dataset(tmp_path, "gone", LABELLED)])
-    assert gaps_of(rows) == {"gone": GONE}
 
 
 def test_a_readout_of_the_suite_takes_the_place_of_the_runs_own(model, tmp_path):
@@ -161,19 +134,16 @@ def run_attention(model, folder, table):
 
 
 @pytest.mark.parametrize(
-    ("schema", "columns"), [(SENTENCES, ["sentence"]), (PAIRS, ["sentence1", "sentence2"])]
+    ("schema", "columns"), [(SENTENCES, ["sentence"]), (PAIRS, ["sentence1", "sentence2"]), (SENTENCES, [])]
 )
-def test_attention_is_measured_on_sentences_or_pairs(model, tmp_path, schema, columns):
-    rows = [dict.fromkeys(schema.names) | dict.fromkeys(columns, text) for text in TEXTS]
+def test_attention_is_measured_on_sentences_or_pairs_and_drawn_without(model, tmp_path, schema, columns):
+    texts = TEXTS if columns else []
+    rows = [dict.fromkeys(schema.names) | dict.fromkeys(columns, text) for text in texts]
     scores, maps = run_attention(model, tmp_path, dataset(tmp_path, "text", schema, rows))
-    assert [(row["aggregation"], row["n"]) for row in scores] == [("layer:1", 5), ("layer:2", 5), ("mean", 5)]
+    measured = [("layer:1", 5), ("layer:2", 5), ("mean", 5)]
+    assert [(row["aggregation"], row["n"]) for row in scores if row["n"]] == (measured if texts else [])
+    assert gaps_of(scores) == ({} if texts else {"text": GONE})
     assert set(maps["layer"].to_pylist()) == {2}
-
-
-def test_attention_is_drawn_where_the_sentences_of_the_energy_are_missing(model, tmp_path):
-    scores, maps = run_attention(model, tmp_path, dataset(tmp_path, "text", SENTENCES))
-    assert gaps_of(scores) == {"text": GONE}
-    assert len(maps) > 0
 
 
 MTEB = {

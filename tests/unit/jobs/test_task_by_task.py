@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from tests import tiny
-from tests.unit.jobs.test_evaluation_jobs import dataset, run, scores_in
+from tests.evaluations import call, dataset, run, scores_in
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation import opened, sts, transfer
+from workflow_scripts.evaluation import opened, sts
 from workflow_scripts.evaluation.embeddings import SharedTexts
 from workflow_scripts.models import encoding
 from workflow_scripts.models.folders import load_encoder
@@ -79,11 +79,12 @@ class Suite:
         self.computed, self.encoded, self.at_end = [], [], []
         for path in (self.scores, self.pairs):  # as Snakemake does
             path.unlink(missing_ok=True)
-        suite = {"datasets": list(names), "max_tokens": 32} | settings
-        paths = [self.paths[name] for name in names]
-        files = {"model": self.model, "datasets": paths, "scores": self.scores, "pairs": self.pairs}
-        run("evaluate_sts", {"suite": suite}, **files)
+        _call(run, self, names, settings)
         return self.computed, self.made()
+
+    def call(self):
+        """The call of the job, as its rule makes it."""
+        return _call(call, self, NAMES, {})
 
     def end(self):
         """What a process does at its end."""
@@ -99,6 +100,12 @@ class Suite:
         }
 
 
+def _call(with_call, suite, names, settings):
+    settings = {"suite": {"datasets": list(names), "max_tokens": 32} | settings}
+    files = {"datasets": [suite.paths[name] for name in names], "scores": suite.scores, "pairs": suite.pairs}
+    return with_call("evaluate_sts", settings, model=suite.model, **files)
+
+
 @pytest.fixture
 def suite(model, tmp_path, monkeypatch):
     return Suite(model, tmp_path, monkeypatch)
@@ -106,8 +113,6 @@ def suite(model, tmp_path, monkeypatch):
 
 ERRORS = [
     DataError("two.parquet: nothing in it. Mend it."),
-    np.linalg.LinAlgError("Singular matrix"),
-    MemoryError("Unable to allocate 9 TiB"),
     RuntimeError("CUDA out of memory.\nTried to allocate"),
 ]
 
@@ -145,25 +150,6 @@ def test_a_task_that_cannot_be_loaded_costs_its_cell(suite):
     assert suite.run()[0] == ["one", "three"]
     (note,) = [row["note"] for row in scores_in(suite.scores) if row["task"] == "two"]
     assert note.startswith("failed: DataError: two: all 2 judgements are 1")
-
-
-def test_the_label_of_a_failed_task_is_a_gap_on_the_page_and_below_tables(suite):
-    from workflow_scripts.reporting.labels import split_labels
-
-    suite.broken = {"two": RuntimeError("no")}
-    suite.run()
-    labels = split_labels(read_record(suite.scores).labels)
-    assert not labels.substitutions
-    assert "task two of frozen_avg.tiny, seed 0, failed: RuntimeError: no" in labels.gaps[0]
-
-
-def test_an_interrupt_ends_the_job(suite):
-    suite.broken = {"two": KeyboardInterrupt()}
-    with pytest.raises(KeyboardInterrupt):
-        suite.run()
-    assert not suite.scores.exists()
-    suite.broken = {}
-    assert suite.run()[0] == ["two", "three"]
 
 
 def test_a_job_whose_every_task_fails_fails_in_one_line(suite):
@@ -224,16 +210,14 @@ def flip(path):
 
 
 DAMAGE = {
-    "a flipped bit": flip,
-    "half a file": lambda path: path.write_bytes(path.read_bytes()[:200]),
-    "no file": Path.unlink,
-    "nothing in it": lambda path: path.write_bytes(b""),
-    "another task's": lambda path: shutil.copy(path.with_name(path.name.replace("two", "one")), path),
+    "a flipped bit": ("scores", flip),
+    "half a file": ("pairs", lambda path: path.write_bytes(path.read_bytes()[:200])),
+    "no file": ("pairs", Path.unlink),
+    "another task's": ("scores", lambda path: shutil.copy(path.with_name("one.scores.parquet"), path)),
 }
 
 
-@pytest.mark.parametrize("role", ["scores", "pairs"])
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize(("role", "damage"), DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_or_foreign_checkpoint_is_made_again(suite, role, damage):
     _, whole = suite.run()
     damage(suite.checkpoints / f"two.{role}.parquet")
@@ -256,19 +240,13 @@ evaluate_sts.main(begin("evaluate_sts", json.loads(sys.argv[1])))
 """
 
 
-def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_same_bytes(
-    suite, monkeypatch
-):
+def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_same_bytes(suite):
     _, whole = suite.run()
     shutil.rmtree(suite.checkpoints)
-    calls = []
-    monkeypatch.setattr(
-        "tests.unit.jobs.test_evaluation_jobs.begin_here", lambda _, call: calls.append(json.dumps(call))
-    )
-    with pytest.raises(FileNotFoundError):
-        suite.run()
+    suite.scores.unlink()
+    suite.pairs.unlink()
     killed = subprocess.run(
-        [sys.executable, "-c", KILLED, *calls],
+        [sys.executable, "-c", KILLED, json.dumps(suite.call())],
         cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -279,26 +257,7 @@ def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_
     assert not suite.scores.exists()
     names = {path.name for path in suite.checkpoints.iterdir() if not path.name.startswith(".")}
     assert names == {"one.scores.parquet", "one.pairs.parquet"}
-    monkeypatch.undo()
-    again = Suite(suite.model, suite.folder, monkeypatch)
-    assert again.run() == (["two", "three"], whole)
-
-
-TRANSFER = {
-    "grades": [1, 5],
-    "classifier": "exact",
-    "folds": 2,
-    "seed": 1,
-    "standardise": False,
-    "max_tokens": 32,
-}
-
-
-def test_what_is_graded_is_part_of_that_task_alone(tmp_path):
-    config = transfer.Config(datasets=["a", "b"], graded=["b"], **TRANSFER)
-    assert config.of_task("a").graded == []
-    assert config.of_task("b").graded == ["b"]
-    assert config.of_task("a") == transfer.Config(datasets=["a", "c"], graded=["c"], **TRANSFER).of_task("a")
+    assert suite.run() == (["two", "three"], whole)
 
 
 # Texts that tasks share
@@ -333,10 +292,6 @@ def test_vectors_are_let_go_of_behind_the_last_task_that_asks_for_them():
     shared.forget("second")
     shared.of("first")
     assert asked == [["a"], ["b"], ["a"], ["b"]]
-
-
-def test_a_task_without_texts_asks_for_nothing():
-    assert SharedTexts(lambda _: 1 / 0, {"gap": [], "other": [["a"]]}).of("gap") == []
 
 
 # Geometry, from the vectors of scored pairs

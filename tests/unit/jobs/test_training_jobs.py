@@ -4,7 +4,6 @@ import importlib
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,8 +14,7 @@ from tests import jobs, tiny
 from workflow_scripts.columns.corpora import PAIRS, SENTENCES
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.methods import method_modules, simcse
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import origin
 from workflow_scripts.provenance.artefacts import (
@@ -97,28 +95,6 @@ def test_the_checkpoint_that_scored_best_is_the_one_that_is_saved(workshop):
     assert again == max(evaluated.values())
 
 
-def test_a_method_can_have_something_else_scored_than_its_encoder(workshop, monkeypatch):
-    """Vectors that are all the same, whose correlation counts as 0."""
-
-    class Constant(SentenceEncoder):
-        def forward(self, ids, _mask, _packing):
-            return torch.ones(len(ids), self.width)
-
-    class Same(simcse.Objective):
-        @property
-        def scored(self):
-            encoder = self.encoder
-            return Constant(encoder.backbone, encoder.readout_settings, head=False, head_at_test=False)
-
-    jobs.make_inputs(workshop)
-    monkeypatch.setattr(simcse, "Objective", Same)
-    jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    scores = [
-        score for score in read_table(HISTORY_FILE, HISTORY)["dev_score"].to_pylist() if score is not None
-    ]
-    assert scores == [0.0] * 4
-
-
 def test_what_the_metrics_tell_of_a_run_goes_with_its_model_and_its_path(workshop, monkeypatch):
     jobs.make_inputs(workshop)
     seen = []
@@ -134,15 +110,6 @@ def test_what_the_metrics_tell_of_a_run_goes_with_its_model_and_its_path(worksho
         assert read_record(file).labels == ["it went wrong"]
     jobs.run_here("train_encoder", jobs.config("train_encoder"))
     assert len(seen) == 1  # put back, not trained again
-
-
-def test_the_head_that_was_trained_is_saved_and_not_used_at_test(workshop):
-    jobs.make_inputs(workshop)
-    jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    encoder, tokenizer = load_encoder(jobs.MODEL)
-    bare = encode(encoder, tokenizer, ["The town."], 16)
-    encoder.head_at_test = True
-    assert np.abs(encode(encoder, tokenizer, ["The town."], 16) - bare).max() > 1e-3
 
 
 def test_continued_training_changes_the_encoder_and_not_its_pooler(workshop):
@@ -206,16 +173,6 @@ def test_a_job_that_fails_leaves_the_model_that_was_there_and_another_brings_it_
     assert Path("speed.parquet").read_bytes() == speed
 
 
-def test_other_settings_are_trained_and_take_the_kept_models_place(workshop):
-    jobs.make_inputs(workshop)
-    jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    first = check_model_folder(jobs.MODEL)
-    jobs.run_here("train_encoder", jobs.config("train_encoder", learning_rate=0.001))
-    second = check_model_folder(jobs.MODEL)
-    assert second.files["model.safetensors"] != first.files["model.safetensors"]
-    assert check_model_folder(Path("run/.kept/model/model")) == second
-
-
 def test_a_kept_model_that_was_damaged_is_trained_anew(workshop):
     jobs.make_inputs(workshop)
     jobs.run_here("train_encoder", jobs.config("train_encoder"))
@@ -227,18 +184,6 @@ def test_a_kept_model_that_was_damaged_is_trained_anew(workshop):
     snakemake_deletes_outputs()
     jobs.run_here("train_encoder", jobs.config("train_encoder"))
     assert jobs.files_of(Path("run")) == before
-
-
-def test_kept_files_are_links_or_copies_where_there_are_none(workshop, monkeypatch):
-    jobs.make_inputs(workshop)
-    jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    kept_weights = Path("run/.kept/model/model/model.safetensors")
-    assert kept_weights.samefile(jobs.MODEL / "model.safetensors")
-    shutil.rmtree("run/.kept")
-    monkeypatch.setattr("os.link", lambda *_: (_ for _ in ()).throw(OSError("no links here")))
-    jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    assert not kept_weights.samefile(jobs.MODEL / "model.safetensors")
-    assert check_model_folder(Path("run/.kept/model/model")) == check_model_folder(jobs.MODEL)
 
 
 # What stops a training
@@ -259,20 +204,11 @@ def test_a_loss_that_is_no_number_ends_in_one_line_without_a_model(workshop, rul
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(
-    ("texts", "complaint"), [(7, "7 rows, fewer than a batch of 8"), (0, "0 rows, fewer than a batch of 8")]
-)
+@pytest.mark.parametrize(("texts", "complaint"), [(7, "7 rows, fewer than a batch of 8")])
 def test_a_corpus_smaller_than_a_batch_ends_in_one_line(workshop, rule, texts, complaint):
     jobs.make_inputs(workshop, texts=texts)
     line = stopped(rule, jobs.config(rule))
     assert line == f"TrainingError: training: {complaint}. Lower batch_size."
-
-
-def test_a_development_set_without_pairs_ends_in_one_line(workshop):
-    jobs.make_inputs(workshop, pairs=0)
-    assert stopped("train_encoder", jobs.config("train_encoder")).startswith(
-        "DataError: development set: no pairs"
-    )
 
 
 @pytest.mark.parametrize(
@@ -351,15 +287,3 @@ def test_a_frozen_run_keeps_the_pooler_of_its_encoder(workshop):
     before = load_file(Path("encoder/model.safetensors"))
     assert encoder.head_at_test
     assert torch.equal(encoder.head.dense.weight, before["pooler.dense.weight"])
-
-
-def test_an_frozen_run_refuses_layers_that_are_not_there(workshop):
-    jobs.make_inputs(workshop)
-    with pytest.raises(SystemExit, match=r"ConfigError: readout\.layers: 9; .*0 to 2"):
-        pool(
-            {
-                "method": FROZEN | {"readout": {"kind": "pooling", "pooler": "avg", "layers": [9]}},
-                "max_tokens": 16,
-            }
-        )
-    assert not jobs.MODEL.exists()

@@ -1,0 +1,44 @@
+"""Jobs of evaluation on a tiny encoder: their tables, how they are called, and the scores that they write."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tests.jobs import begin_here, call_of
+from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.provenance.artefacts import job_record, read_table, write_table
+from workflow_scripts.provenance.record import Record
+
+WILDCARDS = {"suite": "demo", "run": "frozen_avg.tiny", "seed": "0"}
+
+
+def made(path: Path) -> Record:
+    """The record of a file that some job made."""
+    return job_record("pool_encoder", settings={}, inputs={}, outputs=[path])
+
+
+def dataset(folder: Path, name: str, schema: pa.Schema, rows: Iterable[dict[str, Any]] = ()) -> Path:
+    """A table of the dataset ``name``, of a missing one where there are no rows."""
+    path = folder / f"{name}.parquet"
+    write_table(path, pa.Table.from_pylist(list(rows), schema=schema), made(path))
+    return path
+
+
+def call(rule: str, settings: Any, wildcards: Mapping[str, str] = WILDCARDS, **files: Any) -> dict[str, Any]:
+    """The call of a job as its rule makes it."""
+    asked = {"gpu": 0} if "datasets" in files and rule.startswith("evaluate_") else {}
+    return call_of(rule, settings, **asked, **wildcards, **files)
+
+
+def run(rule: str, settings: Any, wildcards: Mapping[str, str] = WILDCARDS, **files: Any) -> None:
+    """Run a job in this process."""
+    begin_here(rule, call(rule, settings, wildcards, **files))
+
+
+def scores_in(path: Path) -> list[dict[str, Any]]:
+    """The rows of a table of scores, all of the same run."""
+    rows: list[dict[str, Any]] = read_table(path, SCORES).to_pylist()
+    assert {(row["suite"], row["run"], row["seed"]) for row in rows} == {("demo", "frozen_avg.tiny", 0)}
+    return rows
