@@ -29,12 +29,10 @@ from workflow_scripts.figures.named_points import (
     names_of,
     without_point,
 )
-from workflow_scripts.figures.style import colour_bar, empty_figure, new_figure
+from workflow_scripts.figures.style import colour_bar
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.settings.figures.alignment_uniformity import NEEDS as NEEDS
 from workflow_scripts.settings.figures.alignment_uniformity import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = pa.schema(
     [
@@ -124,34 +122,25 @@ def _over_seeds(rows: Sequence[Row], metric: str) -> Summary | None:
     return summarise(values) if values else None
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw the plane, coloured by the experiment's headline."""
     (table,) = request.inputs["table"]
     heading = column_label(experiment_of(table), headline_of(table).heading, request.called)
-    return draw_plane(points, heading, request, style, title, footnotes)
+    return draw_plane(points, request, heading)
 
 
-def draw_plane(
-    points: pa.Table,
-    heading: str,
-    request: Request[Config],
-    style: FigureStyle,
-    title: str,
-    footnotes: Sequence[str],
-) -> Figure:
+def draw_plane(points: pa.Table, request: Request[Config], heading: str) -> Figure:
     """Draw the plane; bars are one standard deviation over seeds, an open point has no score."""
     every = points.to_pylist()
     rows = [row for row in every if row["alignment"] is not None]
     undrawn = without_point([row["run"] for row in every if row["alignment"] is None], request.called)
     if not rows:
-        return empty_figure(style, title, footnotes, "Alignment and uniformity are gaps for every run.")
+        return request.empty("Alignment and uniformity are gaps for every run.")
     data, called = request.called.dataset(request.config.task), request.called
     tasks = ", ".join(sorted({row["note"] for row in rows if row["note"]}))
     names = names_of([row["run"] for row in rows], called)
     notes = [HOW_DRAWN, f"{data}: {tasks}." if tasks else "", *names.footnotes, *undrawn]
-    figure = new_figure(style, _PANEL_INCHES, title, [*filter(None, notes)], footnotes)
+    figure = request.new_figure(_PANEL_INCHES, [*filter(None, notes)])
     axes = figure.subplots()
     axes.grid()
     axes.set_xlabel(f"uniformity on {data} (lower is better)")

@@ -10,12 +10,10 @@ from matplotlib.figure import Figure
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.maps import draw_maps, maps_of
-from workflow_scripts.figures.style import empty_figure, new_figure, short_names
+from workflow_scripts.figures.style import short_names
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import wildcard
-from workflow_scripts.settings.figures.attention_maps import NEEDS as NEEDS
 from workflow_scripts.settings.figures.attention_maps import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = pa.schema(
     [
@@ -58,20 +56,18 @@ def _chosen(run: str, table: pa.Table, layers: Sequence[int]) -> pa.Table:
     return table.select(COLUMNS.names).cast(COLUMNS)
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw the maps; queries downwards, keys to the right."""
     runs = list(dict.fromkeys(points["run"].to_pylist()))
     if not runs:
-        return empty_figure(style, title, footnotes, "No attention weights were kept.")
+        return request.empty("No attention weights were kept.")
     names = short_names(runs, request.called)
     maps = maps_of(points, "layer", ("query_position", "key_position", "key_token"), "weight")
     layers = {layer: f"layer {layer}" for layer in sorted({layer for _, layer in maps})}
     note = "Rows: tokens that attend; columns: tokens that are attended to; means over heads, seeds and encoders."
     tokens = max(len(shown.names) for shown in maps.values())
     height = max(_PANEL_INCHES, _AROUND_INCHES + _TOKEN_INCHES * tokens)
-    figure = new_figure(style, height * len(runs), title, [note, *names.footnotes], footnotes)
+    figure = request.new_figure(height * len(runs), [note, *names.footnotes])
     for axes in draw_maps(figure, maps, names.short, layers, Normalize(0, 1), height):
         axes.tick_params(labelsize="x-small")
     return figure

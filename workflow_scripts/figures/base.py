@@ -1,10 +1,10 @@
-"""What a figure is: one module of this folder, and a caption of its name in ``resources/captions``.
+"""What a figure is: a module of this folder, the settings and needs of its name, and a caption.
 
-    figures/<name>.py       NEEDS, Config, COLUMNS, TITLE, DESCRIPTION, points(), draw(): see ``FigureModule``
+    figures/<name>.py                COLUMNS, TITLE, DESCRIPTION, points(), draw(): see ``FigureModule``
+    settings/figures/<name>.py       NEEDS, Config
     resources/captions/<name>.rst
 
-Nothing else names it. A module of this folder is a figure if it assigns ``NEEDS``; the others are what several figures
-share. This module imports nothing that draws: the job graph reads it in every job.
+Nothing else names it. The other modules of this folder are what several figures share.
 """
 
 import importlib
@@ -12,17 +12,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+
+import pyarrow as pa
+from matplotlib.figure import Figure
 
 from workflow_scripts.config import Settings
+from workflow_scripts.figures.style import empty_panel, new_figure
 from workflow_scripts.reporting.called import Called
-from workflow_scripts.settings.figures import Needs
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from matplotlib.figure import Figure
-
-    from workflow_scripts.settings.style import FigureStyle
+from workflow_scripts.settings.style import FigureStyle
 
 ConfigT = TypeVar("ConfigT", bound=Settings)
 
@@ -37,17 +35,28 @@ class Request(NamedTuple, Generic[ConfigT]):
     """Of a figure of the extraction study: definitions of the models, measures and variants that its block names."""
     called: Called = Called()
     """What readers see in place of the identifiers of runs, corpora and datasets."""
+    style: FigureStyle = FigureStyle(width_inches=7.3)
+    """Settings that all figures share."""
+    title: str = ""
+    """The figure's ``TITLE``, filled in."""
+    footnotes: Sequence[str] = ()
+    """Sentences to print below the panels, after the figure's own: substitutions and gaps."""
+
+    def new_figure(self, panels_inches: float, notes: Sequence[str]) -> Figure:
+        """A figure with title, notes and footnotes, and room for panels that are so high."""
+        return new_figure(self.style, panels_inches, self.title, notes, self.footnotes)
+
+    def empty(self, message: str) -> Figure:
+        """A figure of one panel that says why nothing is drawn."""
+        figure = self.new_figure(1, [])
+        empty_panel(figure, message)
+        return figure
 
 
 class FigureModule(Protocol):
     """What a figure's module offers; a module that follows this is drawn wherever its needs are met."""
 
-    NEEDS: Needs
-
-    Config: type[Settings]
-    """The block at ``NEEDS.config``, or plain ``Settings`` where there is none; both are in ``settings/figures``."""
-
-    COLUMNS: "pa.Schema"
+    COLUMNS: pa.Schema
     """Columns of what is drawn, which is written next to the picture."""
 
     TITLE: str
@@ -56,30 +65,15 @@ class FigureModule(Protocol):
     DESCRIPTION: str
     """What the picture shows, for those who do not see it; braces as in ``TITLE``."""
 
-    def points(self, request: Request[Any]) -> "pa.Table":
+    def points(self, request: Request[Any]) -> pa.Table:
         """Read the inputs and compute what is drawn, with ``COLUMNS``.
 
         Raises:
             ConfigError: if the settings do not fit the data.
         """
 
-    def draw(
-        self,
-        points: "pa.Table",
-        request: Request[Any],
-        style: "FigureStyle",
-        title: str,
-        footnotes: Sequence[str],
-    ) -> "Figure":
-        """Draw ``points`` on a figure made by ``style.new_figure``, in ``style.figure_style``.
-
-        Args:
-            points: What ``points`` returned.
-            request: What ``points`` was given.
-            style: Settings that all figures share.
-            title: ``TITLE``, filled in.
-            footnotes: Sentences to print below the panels, after the figure's own; a page prints them elsewhere.
-        """
+    def draw(self, points: pa.Table, request: Request[Any]) -> Figure:
+        """Draw what ``points`` returned on a figure of ``request.new_figure``, in ``style.figure_style``."""
 
 
 def load_figure(name: str) -> FigureModule:

@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import COLOURS, INK, empty_figure, new_figure, short_names
+from workflow_scripts.figures.style import COLOURS, INK, short_names
 from workflow_scripts.reporting.records import RunTable, run_tables
-from workflow_scripts.settings.figures.cosine_density import NEEDS as NEEDS
 from workflow_scripts.settings.figures.cosine_density import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = pa.schema(
     [
@@ -117,23 +115,17 @@ def kernel_density(values_N: Floats, grid_G: Floats, bandwidth: float) -> Floats
     return density
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw a panel per run, in it one density above the other, all on one scale."""
     runs = list(dict.fromkeys(points["run"].to_pylist()))
     if not runs:
-        return empty_figure(style, title, footnotes, "No run of this experiment was scored on this task.")
+        return request.empty("No run of this experiment was scored on this task.")
     groups = sorted(set(zip(points["lower"].to_pylist(), points["upper"].to_pylist(), strict=True)))
     names = short_names(runs, request.called)
     columns = min(_COLUMNS, len(runs))
     lines = -(-len(runs) // columns)
-    figure = new_figure(
-        style,
-        lines * (_GROUP_INCHES * (len(groups) + _OVERLAP) + 0.45) + 0.1,
-        title,
-        [_HOW_DRAWN, *names.footnotes],
-        footnotes,
+    figure = request.new_figure(
+        lines * (_GROUP_INCHES * (len(groups) + _OVERLAP) + 0.45) + 0.1, [_HOW_DRAWN, *names.footnotes]
     )
     panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     highest = pc.max(points["density"]).as_py()
@@ -144,7 +136,7 @@ def draw(
         of_run = points.filter(pc.equal(points["run"], runs[number]))
         _draw_panel(axes, of_run, groups, _OVERLAP / highest)
         name = f"{names.short[runs[number]]} ({_seeds(of_run['seeds'][0].as_py())})"
-        axes.set_title(fill(name, int(_LETTERS_PER_INCH * style.width_inches / columns)))
+        axes.set_title(fill(name, int(_LETTERS_PER_INCH * request.style.width_inches / columns)))
         if number + columns >= len(runs):
             axes.set_xlabel("cosine")
         axes.tick_params(labelbottom=True)

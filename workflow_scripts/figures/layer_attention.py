@@ -1,7 +1,5 @@
 """Attention over layers as maps: a row a run, a column a sentence (LayerAttPooler, Fig. 3)."""
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
@@ -11,11 +9,9 @@ from workflow_scripts.evaluation.layer_attention import layer_weights
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.loading import single_encoders
 from workflow_scripts.figures.maps import draw_maps, extremes, maps_of
-from workflow_scripts.figures.style import heading, new_figure, short_names
+from workflow_scripts.figures.style import heading, short_names
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.settings.figures.layer_attention import NEEDS as NEEDS
 from workflow_scripts.settings.figures.layer_attention import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = pa.schema(
     [
@@ -63,16 +59,14 @@ def weights_of(
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw the maps, all on one scale."""
     runs, sentences = (list(dict.fromkeys(points[name].to_pylist())) for name in ("run", "sentence"))
     names = short_names(runs, request.called)
     notes = [HOW_DRAWN, *names.footnotes]
-    figure = new_figure(style, _PANEL_INCHES * len(runs), title, notes, footnotes)
+    figure = request.new_figure(_PANEL_INCHES * len(runs), notes)
     maps = maps_of(points, "sentence", ("query_layer", "key_layer", "key_layer"), "weight")
     shades = Normalize(*extremes(shown.values for shown in maps.values()))
-    headings = {sentence: heading(sentence, style, len(sentences)) for sentence in sentences}
+    headings = {sentence: heading(sentence, request.style, len(sentences)) for sentence in sentences}
     draw_maps(figure, maps, names.short, headings, shades, _PANEL_INCHES, bar="weight")
     return figure

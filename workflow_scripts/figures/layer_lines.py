@@ -12,13 +12,11 @@ from matplotlib.figure import Figure
 
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.extraction import POINTS, UNITS, lacking, measured, names_and_scores
-from workflow_scripts.figures.style import empty_panel, line_look, new_figure, upright
+from workflow_scripts.figures.style import empty_panel, line_look, upright
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Scores, Variant
 from workflow_scripts.settings.extraction.cells import Model, Names
-from workflow_scripts.settings.figures.layer_lines import NEEDS as NEEDS
 from workflow_scripts.settings.figures.layer_lines import Config, Series
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = POINTS
 TITLE = "{title}"
@@ -71,9 +69,7 @@ def _axis(config: Config, scores: Scores) -> list[str]:
     return [*sorted((layer for layer in layers if layer.isdigit()), key=int), *config.sums]
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Measures below each other, columns of panels side by side."""
     config, every, names = request.config, points.to_pylist(), Names.parse(dict(request.names), "extraction")
     rows = [row for row in every if row["y"] is not None]
@@ -83,7 +79,7 @@ def draw(
     notes += lacking(every, lambda row: f"{row['panel']}, {row['series']}")
     most = max(Counter(line.panel for line in config.series).values())
     height = _ROW_INCHES * len(config.measures) + _NAME_INCHES * (most + 1)
-    figure = new_figure(style, height, title, notes, footnotes)
+    figure = request.new_figure(height, notes)
     if not rows:
         empty_panel(figure, "No layer was scored.")
         return figure

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.curves import CURVES, draw_metric, how_lines_are_drawn
-from workflow_scripts.figures.style import empty_figure, new_figure, short_names
+from workflow_scripts.figures.style import short_names
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
-from workflow_scripts.settings.figures.learning_curves import NEEDS as NEEDS
 from workflow_scripts.settings.figures.learning_curves import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = CURVES
 """``loss`` is the mean of a block of steps at its middle, ``dev_score`` as measured."""
@@ -81,16 +79,14 @@ def _block_means(values: Floats, count: int) -> Floats:
     return np.array([block.mean() for block in np.array_split(values, count)] if count else [])
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw the curves: a thick line per run for the mean over its seeds, a thin one for each seed."""
     runs = list(dict.fromkeys(points["run"].to_pylist()))
     if not runs:
-        return empty_figure(style, title, footnotes, "No run of this experiment is trained.")
+        return request.empty("No run of this experiment is trained.")
     names = short_names(runs, request.called)
     height = max(_PANEL_INCHES, _NAME_INCHES * len(runs))
-    figure = new_figure(style, 2 * height, title, [_how_drawn(points), *names.footnotes], footnotes)
+    figure = request.new_figure(2 * height, [_how_drawn(points), *names.footnotes])
     above, below = figure.subplots(2, 1, sharex=True)
     for axes, metric in ((above, "loss"), (below, "dev_score")):
         draw_metric(axes, points, metric, names)

@@ -1,6 +1,5 @@
 """Scores over the share of static averages and the layer: a map a measure, a cross at its maximum."""
 
-from collections.abc import Sequence
 from itertools import product
 from statistics import fmean
 
@@ -11,13 +10,11 @@ from matplotlib.figure import Figure
 
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.extraction import HUNDRED, POINTS, UNITS, lacking, names_and_scores
-from workflow_scripts.figures.style import INK, PAPER, empty_panel, new_figure
+from workflow_scripts.figures.style import INK, PAPER, empty_panel
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Scores, Variant
 from workflow_scripts.settings.extraction.cells import Measure, Model, Names
-from workflow_scripts.settings.figures.mixing_map import NEEDS as NEEDS
 from workflow_scripts.settings.figures.mixing_map import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = POINTS
 TITLE = "{title}"
@@ -58,9 +55,7 @@ def _maps_of(config: Config, scores: Scores, name: str, measure: Measure) -> dic
     return {task: measure.model_copy(update={"tasks": [task]}) for task in scores.tasks(measure)}
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Maps, three side by side; shares upwards, layers to the right."""
     config, every = request.config, points.to_pylist()
     rows = [row for row in every if row["y"] is not None]
@@ -71,7 +66,7 @@ def draw(
     units = HUNDRED if config.split else UNITS
     notes = [f"{source}, of which a share w is its static averages. {units} {_HOW_DRAWN}"]
     notes += lacking(every, lambda row: called.datasets.get(row["panel"]) or str(row["panel"]))
-    figure = new_figure(style, _ROW_INCHES * down, title, notes, footnotes)
+    figure = request.new_figure(_ROW_INCHES * down, notes)
     if not names:
         empty_panel(figure, "No share of static averages was scored.")
         return figure

@@ -3,8 +3,6 @@
 What is drawn is what ``losses.modulus`` computes for two vectors of a plane, so the figure shows the code's function.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 import torch
@@ -13,11 +11,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import INK, colour_bar, new_figure
+from workflow_scripts.figures.style import INK, colour_bar
 from workflow_scripts.losses.modulus import modulus_distance
-from workflow_scripts.settings.figures.modulus_surface import NEEDS as NEEDS
 from workflow_scripts.settings.figures.modulus_surface import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = pa.schema([("k", pa.float64()), ("t", pa.float64()), ("loss", pa.float64())])
 """L_TMC at a ratio of moduli k and a cosine t, ratio by ratio."""
@@ -48,13 +44,11 @@ def points(request: Request[Config]) -> pa.Table:
     return pa.table([k.numpy(), t.numpy(), loss.numpy()], schema=COLUMNS)
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw the surface from above, a colour and a line for each tenth."""
     k, t = (np.unique(points[name].to_numpy()) for name in "kt")
     loss = points["loss"].to_numpy().reshape(len(k), len(t)).T
-    figure = new_figure(style, _PANEL_INCHES, title, [HOW_DRAWN], footnotes)
+    figure = request.new_figure(_PANEL_INCHES, [HOW_DRAWN])
     axes = figure.subplots()
     filled = axes.contourf(k, t, loss, levels=_LEVELS, cmap=_COLOURS)
     lines = axes.contour(k, t, loss, levels=_LEVELS[1:-1], colors=_LINES, linewidths=0.5)

@@ -19,12 +19,10 @@ from workflow_scripts.figures.named_points import (
     names_of,
     without_point,
 )
-from workflow_scripts.figures.style import COLOURS, empty_figure, new_figure, upright
+from workflow_scripts.figures.style import COLOURS, upright
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
-from workflow_scripts.settings.figures.scatter import NEEDS as NEEDS
 from workflow_scripts.settings.figures.scatter import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = pa.schema(
     [
@@ -73,9 +71,7 @@ def both_scores(table: Iterable[Row], columns: Config) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw the points; a footnote says how the columns correlate over three runs or more."""
     columns = request.config
     rows = points.to_pylist()
@@ -83,10 +79,10 @@ def draw(
     drawn = {mark.run for mark in marks}
     undrawn = without_point([row["run"] for row in rows if row["run"] not in drawn], request.called)
     if not marks:
-        return empty_figure(style, title, footnotes, f"No run has both {columns.x} and {columns.y}.")
+        return request.empty(f"No run has both {columns.x} and {columns.y}.")
     names = names_of([mark.run for mark in marks], request.called)
     notes = [HOW_DRAWN, *names.footnotes, *undrawn, *_correlation(marks)]
-    figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
+    figure = request.new_figure(_PANEL_INCHES, notes)
     axes = figure.subplots()
     axes.grid()
     axes.set_xlabel(_label(request, columns.x))

@@ -178,13 +178,6 @@ def in_lines(name: str, inches: float) -> str:
     return "\n".join(upright(part, inches) for part in parts)
 
 
-def empty_figure(style: FigureStyle, title: str, footnotes: Sequence[str], message: str) -> Figure:
-    """A figure of one panel that says why nothing is drawn."""
-    figure = new_figure(style, 1, title, [], footnotes)
-    empty_panel(figure, message)
-    return figure
-
-
 def empty_panel(figure: Figure, message: str) -> None:
     """Say why there is nothing to draw."""
     axes = figure.subplots()

@@ -24,7 +24,6 @@ from workflow_scripts.figures.style import (
     empty_panel,
     line_look,
     name_lines,
-    new_figure,
     short_names,
     upright,
 )
@@ -32,9 +31,7 @@ from workflow_scripts.graph.runs import Point, baselines_of, points_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.settings.experiment import Experiment, is_measured
-from workflow_scripts.settings.figures.sweep import NEEDS as NEEDS
 from workflow_scripts.settings.figures.sweep import Config, Plot
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = pa.schema(
     [
@@ -145,22 +142,12 @@ def _ordered(values: Sequence[Any]) -> list[Any]:
     return [*sorted(set(numbers)), *(value for n, value in enumerate(others) if value not in others[:n])]
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw the panels, read by the grid that asked for the table."""
-    experiment = experiment_of(*request.inputs["table"])
-    return draw_panels(points, request, experiment, style, title, footnotes)
+    return draw_panels(points, request, experiment_of(*request.inputs["table"]))
 
 
-def draw_panels(
-    points: pa.Table,
-    request: Request[Config],
-    experiment: Experiment,
-    style: FigureStyle,
-    title: str,
-    footnotes: Sequence[str],
-) -> Figure:
+def draw_panels(points: pa.Table, request: Request[Config], experiment: Experiment) -> Figure:
     """Draw the panels one below the other."""
     config = request.config
     rows = points.to_pylist()
@@ -169,7 +156,7 @@ def draw_panels(
     height = _PANEL_INCHES * len(config.plots)
     bars = ONE_SEED if {row["seeds"] for row in placed} == {1} else BARS
     drawn = f"{HOW_DRAWN} {BASES}" if any(row["place"] is None for row in rows) else HOW_DRAWN
-    figure = new_figure(style, height, title, [drawn, bars, *names.footnotes], footnotes)
+    figure = request.new_figure(height, [drawn, bars, *names.footnotes])
     if not placed:
         empty_panel(figure, "No run of the sweep has a score.")
         return figure

@@ -13,17 +13,13 @@ from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.curves import CURVES, SINGLE, what_diamonds_are
 from workflow_scripts.figures.style import (
-    empty_figure,
     line_look,
     name_lines,
-    new_figure,
     short_names,
     upright,
 )
 from workflow_scripts.reporting.records import RunTable, run_tables
-from workflow_scripts.settings.figures.threshold_path import NEEDS as NEEDS
 from workflow_scripts.settings.figures.threshold_path import Config as Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = CURVES
 TITLE = "Threshold of redundant dimensions: {title}"
@@ -66,17 +62,15 @@ def _points(history: RunTable, metric: str) -> pa.Table:
     return pa.table(dict(columns), schema=COLUMNS)
 
 
-def draw(
-    points: pa.Table, request: Request[Settings], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Settings]) -> Figure:
     """Draw the paths: a row of panels for each run, a line for each seed."""
     runs, seeds = (list(dict.fromkeys(points[column].to_pylist())) for column in ("run", "seed"))
     if not runs:
-        return empty_figure(style, title, footnotes, "No run of this experiment has a threshold.")
+        return request.empty("No run of this experiment has a threshold.")
     names = short_names(runs, request.called)
     notes = [f"{HOW_DRAWN} {what_diamonds_are(points)}".strip(), *names.footnotes]
     height = max(_ROW_INCHES, _NAME_INCHES * len(seeds) + 0.6)
-    figure = new_figure(style, height * len(runs), title, notes, footnotes)
+    figure = request.new_figure(height * len(runs), notes)
     panels = figure.subplots(len(runs), 2, squeeze=False, sharex=True, sharey="col")
     for across, run in zip(panels, runs, strict=True):
         _draw_run(across, points, run, seeds)

@@ -1,6 +1,5 @@
 """How alike words are inside encoders: a row of maps a run, a column a sentence (3R, Figs. 1 and 3)."""
 
-from collections.abc import Sequence
 from statistics import fmean
 
 import pyarrow as pa
@@ -14,12 +13,10 @@ from workflow_scripts.evaluation.token_similarity import unit_cosines
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.loading import single_encoders
 from workflow_scripts.figures.maps import draw_maps, extremes, maps_of
-from workflow_scripts.figures.style import heading, new_figure, short_names
+from workflow_scripts.figures.style import heading, short_names
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
-from workflow_scripts.settings.figures.token_similarity import NEEDS as NEEDS
 from workflow_scripts.settings.figures.token_similarity import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = pa.schema(
     [
@@ -74,16 +71,14 @@ def cosines_of(
     return pa.table(list(map(list, zip(*rows, strict=True))), schema=COLUMNS)
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw the maps, all on one scale."""
     runs, sentences = (list(dict.fromkeys(points[name].to_pylist())) for name in ("run", "sentence"))
     names = short_names(runs, request.called)
-    figure = new_figure(style, _PANEL_INCHES * len(runs), title, [HOW_DRAWN, *names.footnotes], footnotes)
+    figure = request.new_figure(_PANEL_INCHES * len(runs), [HOW_DRAWN, *names.footnotes])
     maps = maps_of(points, "sentence", ("row_place", "column_place", "column_unit"), "cosine")
     shades = Normalize(extremes(shown.values for shown in maps.values())[0], 1)
-    headings = {sentence: heading(sentence, style, len(sentences)) for sentence in sentences}
+    headings = {sentence: heading(sentence, request.style, len(sentences)) for sentence in sentences}
     between = {
         run: fmean(points.filter(pc.equal(points["run"], run))["sentence_cosine"].to_pylist()) for run in runs
     }

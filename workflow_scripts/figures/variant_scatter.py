@@ -1,6 +1,5 @@
 """One measure against another: a point for every variant of a model, Pearson's r over a model's points where asked."""
 
-from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -12,16 +11,14 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.evaluation.correlation import pearson
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.extraction import UNITS, lacking, measured
-from workflow_scripts.figures.style import empty_panel, line_look, new_figure
+from workflow_scripts.figures.style import empty_panel, line_look
 from workflow_scripts.graph.extraction_rows import scattered
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction_cells import variants_of
 from workflow_scripts.reporting.extraction_tables import Material, build
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
-from workflow_scripts.settings.figures.variant_scatter import NEEDS as NEEDS
 from workflow_scripts.settings.figures.variant_scatter import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = TABLE
 TITLE = "{title}"
@@ -53,9 +50,7 @@ def _pairs(points: pa.Table, config: Config, names: Names) -> list[Row]:
     return found
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """A mark and colour for each model."""
     config = request.config
     names = Names.parse(dict(request.names), "extraction")
@@ -65,7 +60,7 @@ def draw(
     lost = f"Points at or below 0, which a logarithmic axis does not show: {hidden}." if hidden else None
     notes = [note for note in (config.note, UNITS, lost) if note]
     notes += lacking(every, lambda row: names.model(row["series"]))
-    figure = new_figure(style, _PANEL_INCHES, title, notes, footnotes)
+    figure = request.new_figure(_PANEL_INCHES, notes)
     if not rows:
         empty_panel(figure, f"No model has both {config.x} and {config.y}.")
         return figure

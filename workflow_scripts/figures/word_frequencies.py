@@ -13,12 +13,10 @@ from matplotlib.figure import Figure
 from workflow_scripts.columns.corpora import WORD_COUNTS
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
-from workflow_scripts.figures.style import COLOURS, new_figure
+from workflow_scripts.figures.style import COLOURS
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.published import read_printed
-from workflow_scripts.settings.figures.word_frequencies import NEEDS as NEEDS
 from workflow_scripts.settings.figures.word_frequencies import Config
-from workflow_scripts.settings.style import FigureStyle
 
 COLUMNS = pa.schema(
     [
@@ -78,11 +76,9 @@ def beside(words: pa.Table, printed: Mapping[int, Mapping[str, Any]], most: int)
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
-def draw(
-    points: pa.Table, request: Request[Config], style: FigureStyle, title: str, footnotes: Sequence[str]
-) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw counts above and rates of change below, lines for the corpus and points for the paper."""
-    figure = new_figure(style, 2 * _PANEL_INCHES, title, [], footnotes)
+    figure = request.new_figure(2 * _PANEL_INCHES, [])
     above, below = figure.subplots(2, 1, sharex=True)
     ranks = points["rank"].to_pylist()
     for axes, name, label in ((above, "count", "occurrences"), (below, "change_rate", "rate of change")):

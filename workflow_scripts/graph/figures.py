@@ -106,7 +106,11 @@ class Figures:
     def _modules(self, wildcards: Wildcards) -> list[str]:
         """Modules that drawing a figure imports by name: its own, and readouts of the models that it loads."""
         module = self._module(wildcards.experiment, wildcards.figure)
-        return [f"figures.{module}", *self._readouts(wildcards.experiment, declared_figures()[module])]
+        return [
+            f"figures.{module}",
+            f"settings.figures.{module}",
+            *self._readouts(wildcards.experiment, declared_figures()[module]),
+        ]
 
     def settings(self, wildcards: Wildcards) -> str:
         """The part of the configuration that a figure reads."""

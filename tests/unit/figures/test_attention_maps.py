@@ -5,9 +5,7 @@ from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.figures.attention_maps import COLUMNS, Config, draw, mean_weights
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import figure_style, to_svg
-from workflow_scripts.settings.style import FigureStyle
 
-STYLE = FigureStyle(width_inches=7.3)
 REQUEST = Request(Config(layers=[1]))
 TOKENS = ["[CLS]", "hello", "[SEP]"]
 
@@ -40,7 +38,12 @@ def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen
 def test_the_figure_names_runs_layers_and_tokens():
     table = mean_weights([("x.one", weights()), ("x.two", weights())], Config(layers=[1, 2]))
     with figure_style():
-        svg = to_svg(draw(table, REQUEST, STYLE, "A title", ["a stand-in"]), "name", "A title", "About it")
+        svg = to_svg(
+            draw(table, REQUEST._replace(title="A title", footnotes=["a stand-in"])),
+            "name",
+            "A title",
+            "About it",
+        )
     for text in ("layer 1", "layer 2", "one", "two", "[CLS]", "hello", "a stand-in"):
         assert text in svg
 
@@ -50,7 +53,7 @@ def test_a_long_name_is_no_longer_than_its_row_is_high():
     runs = ["Frozen average of first and last layer.one", "Read as an average of all layers.two"]
     table = mean_weights([(run, weights()) for run in runs], Config(layers=[1]))
     with figure_style():
-        drawn = draw(table, REQUEST, STYLE, "A title", [])
+        drawn = draw(table, REQUEST._replace(title="A title", footnotes=[]))
         drawn.draw_without_rendering()
     above, below = (axes.yaxis.label for axes in drawn.axes)
     assert above.get_window_extent().y0 > below.get_window_extent().y1
@@ -60,5 +63,7 @@ def test_a_long_name_is_no_longer_than_its_row_is_high():
 def test_without_weights_the_figure_says_so():
     table = mean_weights([("a", ATTENTION.empty_table())], Config(layers=[1]))
     with figure_style():
-        svg = to_svg(draw(table, REQUEST, STYLE, "Title", []), "name", "Title", "Description")
+        svg = to_svg(
+            draw(table, REQUEST._replace(title="Title", footnotes=[])), "name", "Title", "Description"
+        )
     assert "No attention weights were kept." in svg

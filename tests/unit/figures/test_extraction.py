@@ -1,5 +1,6 @@
 """Figures of the extraction study, made of scores that are known."""
 
+import importlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,6 @@ from workflow_scripts.figures.extraction import UNITS, measured
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.reporting.extraction_cells import Scores
-from workflow_scripts.settings.style import FigureStyle
 
 FIGURES = {
     "variant_scatter": {
@@ -36,15 +36,20 @@ def scores(tmp_path):
     return file
 
 
+def config_class(kind):
+    return importlib.import_module(f"workflow_scripts.settings.figures.{kind}").Config
+
+
 def request_of(kind, scores, **changes):
     block = {"kind": kind, "title": "T", "below": "x"} | FIGURES[kind] | changes
-    config = load_figure(kind).Config.model_validate(block)
+    config = config_class(kind).model_validate(block)
     return Request(config, {"scores": [scores]}, NAMES.model_dump())
 
 
 def svg_of(kind, points, request):
     with figure_style():
-        figure = load_figure(kind).draw(points, request, FigureStyle(width_inches=7.3), "T", ["a stand-in"])
+        asked = request._replace(title="T", footnotes=["a stand-in"])
+        figure = load_figure(kind).draw(points, asked)
         return to_svg(figure, "f", "T", "d")
 
 
@@ -72,7 +77,7 @@ def test_names_of_lines_are_above_the_panel_without_what_all_of_them_share(score
     request = request_of("layer_lines", scores)
     module = load_figure("layer_lines")
     with figure_style():
-        figure = module.draw(module.points(request), request, FigureStyle(width_inches=7.3), "T", [])
+        figure = module.draw(module.points(request), request)
         figure.draw_without_rendering()
     (axes,) = figure.axes
     legend = axes.get_legend()
@@ -92,12 +97,11 @@ def map_of(given, measures=("STS",), **changes):
     """Points of maps of some scores, and the axes that are drawn of them."""
     module = load_figure("mixing_map")
     block = {"kind": "mixing_map", "title": "T", "below": "x", **FIGURES["mixing_map"]}
-    config = module.Config.model_validate(block | {"measures": [*measures]} | changes)
+    config = config_class("mixing_map").model_validate(block | {"measures": [*measures]} | changes)
     table = pa.Table.from_pylist(list(given), schema=EXTRACTION)
     points = module.maps(config, NAMES, Scores([table], NAMES.measures.values()))
     with figure_style():
-        style = FigureStyle(width_inches=7.3)
-        drawn = module.draw(points, Request(config, {}, NAMES.model_dump()), style, "T", [])
+        drawn = module.draw(points, Request(config, {}, NAMES.model_dump()))
     return points.to_pylist(), drawn.axes
 
 

@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +23,8 @@ from workflow_scripts.figures.style import COLOURS, INK, figure_style, line_look
 from workflow_scripts.provenance.artefacts import read_record, read_table, verify_checksum
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.records import RunTable
-from workflow_scripts.settings.style import FigureStyle
 
 FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
-STYLE = FigureStyle(width_inches=7.3)
 CURVES = Request(learning_curves.Config(loss_blocks=10))
 DENSITY = cosine_density.Config(task="lee", edges=[0, 1, 2], bandwidth=0.05)
 PLANE = alignment_uniformity.Config(task="lee")
@@ -55,9 +54,10 @@ def geometry(run, seed, alignment, uniformity):
     return pa.Table.from_pylist(rows, schema=SCORES)
 
 
-def svg_of(draw, title="Title", footnotes=()):
+def svg_of(draw, points, request, title="Title", footnotes=()):
     with figure_style():
-        return to_svg(draw(title, footnotes), "figure", title, "What it shows.")
+        figure = draw(points, request._replace(title=title, footnotes=footnotes))
+        return to_svg(figure, "figure", title, "What it shows.")
 
 
 def texts(svg):
@@ -87,7 +87,7 @@ def test_blocks_cover_every_step_once(losses, blocks):
 )
 def test_the_figure_says_how_the_loss_was_averaged(steps, said):
     data = curves([history([1.0] * steps)], learning_curves.Config(loss_blocks=10))
-    svg = svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text))
+    svg = svg_of(learning_curves.draw, data, CURVES)
     assert any(text.startswith("One seed. Loss: ") and said in text for text in texts(svg))
 
 
@@ -96,7 +96,7 @@ def test_runs_of_different_lengths_are_all_in_what_is_said_of_the_blocks():
     for lengths, said in cases:
         histories = [history([1.0] * steps, run=f"a{steps}.mini") for steps in lengths]
         data = curves(histories, learning_curves.Config(loss_blocks=10))
-        svg = svg_of(lambda *text, data=data: learning_curves.draw(data, CURVES, STYLE, *text))
+        svg = svg_of(learning_curves.draw, data, CURVES)
         assert any(f"Loss: means of blocks of {said}" in text for text in texts(svg)), lengths
 
 
@@ -109,7 +109,7 @@ def test_development_scores_are_drawn_where_they_were_measured():
 def test_a_score_that_was_measured_once_is_a_diamond_and_said_to_be_one():
     for scores, said in (([None, 0.5], True), ([0.4, 0.5], False)):
         found = curves([history([3, 2], scores)], learning_curves.Config(loss_blocks=2))
-        svg = svg_of(lambda *text, found=found: learning_curves.draw(found, CURVES, STYLE, *text))
+        svg = svg_of(learning_curves.draw, found, CURVES)
         assert any("Diamonds: measured at one step only." in text for text in texts(svg)) == said
 
 
@@ -120,7 +120,7 @@ def test_many_runs_each_keep_a_name_that_covers_no_other():
         for seed in (1, 2)
     ]
     data = curves(histories, learning_curves.Config(loss_blocks=10))
-    svg = svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text))
+    svg = svg_of(learning_curves.draw, data, CURVES)
     assert all(texts(svg).count(f"method{n}") == 2 for n in range(20))
     heights = {}
     for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
@@ -137,9 +137,7 @@ def test_many_runs_each_keep_a_name_that_covers_no_other():
 
 def test_an_experiment_without_training_says_so():
     data = curves([], learning_curves.Config(loss_blocks=10))
-    assert "No run of this experiment is trained." in texts(
-        svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text))
-    )
+    assert "No run of this experiment is trained." in texts(svg_of(learning_curves.draw, data, CURVES))
 
 
 # Densities
@@ -185,13 +183,13 @@ def test_edges_must_rise():
 def test_an_empty_group_is_shown_as_empty():
     data = densities([similarities([0.5, 0.7], [0.1, 0.2])], DENSITY)
     assert data.filter(pc.is_null(data["density"])).to_pylist()[0]["pairs"] == 0
-    svg = svg_of(lambda *text: cosine_density.draw(data, Request(DENSITY), STYLE, *text))
+    svg = svg_of(cosine_density.draw, data, Request(DENSITY))
     assert "1 to 2" in " ".join(texts(svg))
 
 
 def test_a_task_that_nobody_was_scored_on_says_so():
     data = densities([similarities([0.5], [0.1], task="other")], DENSITY)
-    svg = svg_of(lambda *text: cosine_density.draw(data, Request(DENSITY), STYLE, *text))
+    svg = svg_of(cosine_density.draw, data, Request(DENSITY))
     assert "No run of this experiment was scored on this task." in texts(svg)
 
 
@@ -211,20 +209,20 @@ def test_points_are_means_and_sds_over_seeds():
 def test_a_run_without_a_score_stays_in_the_plane():
     scores = [geometry("a.mini", 1, 0.1, -1), geometry("b.mini", 1, 0.3, -2)]
     data = plane(scores, Headline("A", {"a.mini": 71.0, "b.mini": None}), PLANE)
-    svg = svg_of(lambda *text: draw_plane(data, "A", Request(PLANE), STYLE, *text))
+    svg = svg_of(partial(draw_plane, heading="A"), data, Request(PLANE))
     assert {"a", "b"} <= set(texts(svg))
 
 
 def test_a_run_without_alignment_is_named_below_the_plane():
     scores = [geometry("a.mini", 1, 0.1, -1), geometry("b.mini", 1, None, None)]
     data = plane(scores, Headline("A", {"a.mini": 71.0, "b.mini": 1.0}), PLANE)
-    svg = svg_of(lambda *text: draw_plane(data, "A", Request(PLANE), STYLE, *text))
+    svg = svg_of(partial(draw_plane, heading="A"), data, Request(PLANE))
     assert "Without a point, for want of scores: b.mini." in texts(svg)
 
 
 def test_gaps_everywhere_give_a_figure_that_says_so():
     data = plane([geometry("a.mini", 1, None, None)], Headline("A", {"a.mini": 1.0}), PLANE)
-    svg = svg_of(lambda *text: draw_plane(data, "A", Request(PLANE), STYLE, *text))
+    svg = svg_of(partial(draw_plane, heading="A"), data, Request(PLANE))
     assert "Alignment and uniformity are gaps for every run." in texts(svg)
 
 
@@ -331,13 +329,13 @@ def test_a_figure_drawn_again_and_again_has_the_same_bytes():
     kept, drawn = [], set()
     for turn in range(12):
         kept.append([bytearray(977) for _ in range(1000 * (turn % 3))])  # other addresses every time
-        drawn.add(svg_of(lambda *text: cosine_density.draw(data, Request(DENSITY), STYLE, *text)))
+        drawn.add(svg_of(cosine_density.draw, data, Request(DENSITY)))
     assert len(drawn) == 1
 
 
 def test_hostile_text_stays_text():
     data = curves([history([3, 2, 1], [0.1, 0.2, 0.3])], learning_curves.Config(loss_blocks=10))
-    svg = svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text), HOSTILE, [HOSTILE])
+    svg = svg_of(learning_curves.draw, data, CURVES, HOSTILE, [HOSTILE])
     root = ET.fromstring(svg)
     assert not [node for node in root.iter() if node.tag.endswith(("script", "}b"))]
     assert " ".join(texts(svg)).count("$\\frac{1$ & <b>") == 2
@@ -346,7 +344,7 @@ def test_hostile_text_stays_text():
 def test_text_that_looks_like_an_attribute_stays_as_it_is():
     said = f'He said "#tag", id="one", d="1.23456", {INK}'
     data = curves([history([3, 2, 1])], learning_curves.Config(loss_blocks=10))
-    svg = svg_of(lambda *text: learning_curves.draw(data, CURVES, STYLE, *text), said)
+    svg = svg_of(learning_curves.draw, data, CURVES, said)
     assert said in texts(svg) and said in [node.text for node in ET.fromstring(svg)]
 
 

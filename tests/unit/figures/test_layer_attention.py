@@ -10,7 +10,6 @@ from workflow_scripts.figures.layer_attention import COLUMNS, HOW_DRAWN, Config,
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.settings.readouts import layer_attention
-from workflow_scripts.settings.style import FigureStyle
 
 SENTENCES = ["The old town.", "A king by the river in the winter."]
 CONFIG = Config(sentences=SENTENCES, max_tokens=32)
@@ -46,9 +45,7 @@ def test_without_the_embedding_output_layers_count_from_one(tiny_bert):
 
 def test_the_figure_names_sentences_and_runs(tiny_bert):
     with figure_style():
-        figure = draw(
-            weights(tiny_bert), Request(CONFIG), FigureStyle(width_inches=7.3), "A title", ["a stand-in"]
-        )
+        figure = draw(weights(tiny_bert), Request(CONFIG, title="A title", footnotes=["a stand-in"]))
         svg = to_svg(figure, "layers", "A title", "About")
     for text in ("The old town.", "A title", "a stand-in", HOW_DRAWN[:30]):
         assert text in svg
@@ -60,9 +57,7 @@ def test_no_sentence_is_written_into_the_next_panel(tiny_bert):
     ]
     config = Config(sentences=long, max_tokens=32)
     with figure_style():
-        figure = draw(
-            weights(tiny_bert, config), Request(config), FigureStyle(width_inches=7.3), "A title", []
-        )
+        figure = draw(weights(tiny_bert, config), Request(config, title="A title", footnotes=[]))
         figure.draw_without_rendering()
     written = figure.findobj(lambda artist: isinstance(artist, Text) and "racetrack" in artist.get_text())
     boxes = sorted((text.get_window_extent() for text in written), key=lambda box: box.x0)

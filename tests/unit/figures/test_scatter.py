@@ -6,10 +6,8 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.scatter import COLUMNS, Config, both_scores, draw
 from workflow_scripts.figures.style import figure_style, to_svg
-from workflow_scripts.settings.style import FigureStyle
 
 SHOWN = Config(x="energy", y="STS")
-STYLE = FigureStyle(width_inches=7.3)
 
 
 def table(*scores):
@@ -24,7 +22,10 @@ def table(*scores):
 def svg_of(data):
     with figure_style():
         return to_svg(
-            draw(data, Request(SHOWN), STYLE, "A title", ["a stand-in"]), "scatter", "A title", "About"
+            draw(data, Request(SHOWN, title="A title", footnotes=["a stand-in"])),
+            "scatter",
+            "A title",
+            "About",
         )
 
 

@@ -7,9 +7,7 @@ from workflow_scripts.figures.style import INK, figure_style, line_look, to_svg
 from workflow_scripts.figures.sweep import BASES, COLUMNS, HOW_DRAWN, ONE_SEED, Config, draw_panels, rows_of
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.settings.experiment import Experiment
-from workflow_scripts.settings.style import FigureStyle
 
-STYLE = FigureStyle(width_inches=7.3)
 COLUMN = {"suite": "s", "task": "t", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 GRID = {
     "title": "Blocks",
@@ -67,7 +65,7 @@ def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series():
     asked, data = table(missing=["s2sent.x.c.blocks1-frequencies1"])
     with figure_style():
         svg = to_svg(
-            draw_panels(data, Request(asked[0]), asked[1], STYLE, "A title", ["a stand-in"]),
+            draw_panels(data, Request(asked[0], title="A title", footnotes=["a stand-in"]), asked[1]),
             "sweep",
             "A title",
             "About",
@@ -84,7 +82,9 @@ def test_the_label_of_an_upright_axis_is_no_longer_than_its_panel():
     rows = [{"run": run, "heading": heading, "mean": 70.0, "sd": 0.1, "seeds": 2} for run in runs_of(GRID)]
     with figure_style():
         drawn = draw_panels(
-            rows_of(config, experiment, rows), Request(config), experiment, STYLE, "A title", ["a stand-in"]
+            rows_of(config, experiment, rows),
+            Request(config, title="A title", footnotes=["a stand-in"]),
+            experiment,
         )
         drawn.draw_without_rendering()
     for axes in drawn.axes:
@@ -104,7 +104,7 @@ def test_a_dotted_line_is_explained_where_there_is_one(baseline):
     with figure_style():
         data = rows_of(config, experiment, rows)
         written = to_svg(
-            draw_panels(data, Request(config), experiment, STYLE, "T", []), "sweep", "T", "About"
+            draw_panels(data, Request(config, title="T", footnotes=[]), experiment), "sweep", "T", "About"
         )
     assert (BASES[:20] in written) == (baseline is not None)
 
@@ -115,7 +115,7 @@ def test_points_of_one_seed_are_marked_as_such(seeds):
     column = pa.array([seeds] * len(data), data.schema.field("seeds").type)
     data = data.set_column(data.schema.get_field_index("seeds"), "seeds", column)
     with figure_style():
-        drawn = draw_panels(data, Request(config), experiment, STYLE, "A title", [])
+        drawn = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment)
         written = to_svg(drawn, "sweep", "A title", "About")
     assert (ONE_SEED in written) == (seeds == 1)
     assert "training" not in ONE_SEED  # frozen runs have one seed too
@@ -126,7 +126,10 @@ def test_a_sweep_without_scores_says_so(everything):
     asked, data = table(missing=table()[1]["run"].to_pylist() if everything else ())
     with figure_style():
         svg = to_svg(
-            draw_panels(data, Request(asked[0]), asked[1], STYLE, "A title", []), "sweep", "A title", "About"
+            draw_panels(data, Request(asked[0], title="A title", footnotes=[]), asked[1]),
+            "sweep",
+            "A title",
+            "About",
         )
     assert ("No run of the sweep has a score." in svg) == everything
 
@@ -179,7 +182,10 @@ def test_a_panel_may_show_another_column_and_every_panel_has_the_baseline():
     ]
     with figure_style():
         svg = to_svg(
-            draw_panels(data, Request(asked[0]), asked[1], STYLE, "A title", []), "sweep", "A title", "About"
+            draw_panels(data, Request(asked[0], title="A title", footnotes=[]), asked[1]),
+            "sweep",
+            "A title",
+            "About",
         )
     for text in ("STS-B", "Other", "exemplars", "baseline"):
         assert text in svg
@@ -201,7 +207,7 @@ def test_series_with_different_baselines_have_a_line_each():
     ]
     with figure_style():
         drawn = draw_panels(
-            rows_of(config, experiment, rows), Request(config), experiment, STYLE, "A title", []
+            rows_of(config, experiment, rows), Request(config, title="A title", footnotes=[]), experiment
         )
         svg = to_svg(drawn, "sweep", "A title", "About")
     assert "one for each series" in svg
@@ -249,7 +255,7 @@ def lines_drawn(unscored):
     ]
     with figure_style():
         data = rows_of(config, experiment, rows)
-        (axes,) = draw_panels(data, Request(config), experiment, STYLE, "A title", []).axes
+        (axes,) = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment).axes
     level = [line for line in axes.lines if line.get_linewidth() == 0.8]
     drawn = [line for line in axes.lines if line.get_linestyle() != "None" and line not in level]
     return [(line.get_ydata()[0], line.get_color()) for line in level], len(drawn)
@@ -280,7 +286,7 @@ def test_a_baseline_that_is_called_as_its_series_has_that_ones_colour():
         ]
         with figure_style():
             data = rows_of(config, experiment, rows)
-            (axes,) = draw_panels(data, Request(config), experiment, STYLE, "A title", []).axes
+            (axes,) = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment).axes
         dotted = [line for line in axes.lines if list(line.get_xdata()) == [0, 1]]
         return [line.get_color() for line in dotted]
 
@@ -302,7 +308,7 @@ def test_a_series_has_one_colour_in_all_panels_and_a_name_where_another_panel_sh
     ]
     with figure_style():
         data = rows_of(config, experiment, rows)
-        drawn = draw_panels(data, Request(config), experiment, STYLE, "A title", [])
+        drawn = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment)
     for number, (axes, name) in enumerate(zip(drawn.axes, ("s2sent", "three_r"), strict=True)):
         assert {line.get_color() for line in axes.lines} == {line_look(number)["color"]}
         assert [text.get_text() for text in axes.get_legend().get_texts()] == [name]
@@ -316,6 +322,6 @@ def test_a_point_has_a_bar_of_one_standard_deviation_and_none_where_it_is_not_kn
     ]
     with figure_style():
         data = rows_of(config, experiment, rows)
-        (axes,) = draw_panels(data, Request(config), experiment, STYLE, "A title", []).axes
+        (axes,) = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment).axes
     bars = [line for drawn in axes.collections for line in drawn.get_segments() if len(line)]
     assert {round(float(line[1, 1] - line[0, 1]), 6) for line in bars} == {1.0}

@@ -8,9 +8,7 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.figures.threshold_path import COLUMNS, HOW_DRAWN, draw, paths
 from workflow_scripts.reporting.records import RunTable
-from workflow_scripts.settings.style import FigureStyle
 
-STYLE = FigureStyle(width_inches=7.3)
 REQUEST = Request(Settings())
 
 
@@ -45,14 +43,19 @@ def test_runs_without_a_threshold_have_no_points_and_an_empty_figure_says_so():
     table = paths([RunTable("simcse", 1, METRICS.empty_table())])
     assert len(table) == 0
     with figure_style():
-        svg = to_svg(draw(table, REQUEST, STYLE, "Title", []), "name", "Title", "Description")
+        svg = to_svg(
+            draw(table, REQUEST._replace(title="Title", footnotes=[])), "name", "Title", "Description"
+        )
     assert "No run of this experiment has a threshold." in svg
 
 
 def test_the_figure_shows_both_quantities_and_its_footnotes():
     with figure_style():
         svg = to_svg(
-            draw(paths(histories()), REQUEST, STYLE, "A title", ["a stand-in"]), "name", "A title", "About it"
+            draw(paths(histories()), REQUEST._replace(title="A title", footnotes=["a stand-in"])),
+            "name",
+            "A title",
+            "About it",
         )
     for text in (
         "threshold c",
@@ -73,7 +76,7 @@ def test_a_path_of_one_step_is_a_diamond_and_said_to_be_one():
     drawn = {}
     for steps in (1, 2):
         with figure_style():
-            found = draw(paths(histories(steps)), REQUEST, STYLE, "A title", [])
+            found = draw(paths(histories(steps)), REQUEST._replace(title="A title", footnotes=[]))
             drawn[steps] = (
                 to_svg(found, "name", "A title", "About it"),
                 found.axes[0].get_lines()[0].get_marker(),

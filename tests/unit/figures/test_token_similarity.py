@@ -10,7 +10,6 @@ from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.figures.token_similarity import COLUMNS, HOW_DRAWN, Config, cosines_of, draw
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.settings.readouts import pooling as pooling_readout
-from workflow_scripts.settings.style import FigureStyle
 
 SENTENCES = ["The old town.", "A king mourns by the river."]  # the tiny tokeniser spells mourns
 CONFIG = {"runs": ["a.b"], "sentences": SENTENCES, "layer": -1, "unit": "words", "max_tokens": 32}
@@ -97,7 +96,7 @@ def test_the_figure_names_runs_words_and_cosines(tiny_bert):
 
     table = pa.concat_tables([found(tiny_bert, run="x.one"), found(tiny_bert, run="x.two")])
     with figure_style():
-        figure = draw(table, REQUEST, FigureStyle(width_inches=7.3), "A title", ["a stand-in"])
+        figure = draw(table, REQUEST._replace(title="A title", footnotes=["a stand-in"]))
         svg = to_svg(figure, "words", "A title", "About")
     between = f"sentences: {table['sentence_cosine'][0].as_py():.2f}"
     for text in ("one", "two", "mourns", SENTENCES[0], "1.00", between, "a stand-in", HOW_DRAWN[:30]):

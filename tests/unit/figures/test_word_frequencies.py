@@ -10,7 +10,6 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.figures.word_frequencies import COLUMNS, Config, beside, draw, points, printed_words
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.style import FigureStyle
 
 PRINTED = ROOT / "resources/published/three_r_table5.csv"
 WORDS = pa.Table.from_pylist(
@@ -49,7 +48,7 @@ def test_a_grid_of_several_corpora_is_refused_in_words():
 def test_the_figure_draws_both():
     table = beside(WORDS, printed_words(PRINTED), 400)
     with figure_style():
-        figure = draw(table, Request(Config(words=400)), FigureStyle(width_inches=7.3), "A title", ["a note"])
+        figure = draw(table, Request(Config(words=400), title="A title", footnotes=["a note"]))
         above, below = figure.axes
         assert [len(line.get_xdata()) for line in above.lines] == [400, 15]
         assert [len(line.get_xdata()) for line in below.lines] == [400, 14]
