@@ -2,8 +2,9 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
+from string import Template
 from typing import Any, Literal, NamedTuple
 
 from workflow_scripts.apis.calls import (
@@ -18,8 +19,24 @@ from workflow_scripts.apis.calls import (
 )
 from workflow_scripts.apis.door import completion_fault
 from workflow_scripts.apis.ledger import Ledger, Request, Row
-from workflow_scripts.errors import ApiError
+from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.settings.llms import LlmBlock, Price
+
+
+def filled(template: str, values: Mapping[str, object], needed: str, place: str) -> str:
+    """A prompt with values in the place of ``$name``.
+
+    Raises:
+        ConfigError: if it has an unknown placeholder, or none for the value ``needed``.
+    """
+    try:
+        prompt = Template(template.strip()).substitute(values)
+    except (KeyError, ValueError) as error:
+        known = ", ".join(f"${name}" for name in values)
+        raise ConfigError(f"{place}: {error}; placeholders are {known}.") from None
+    if str(values[needed]) not in prompt:
+        raise ConfigError(f"{place}: no placeholder ${needed}. Add it.")
+    return prompt
 
 
 class Completion(NamedTuple):

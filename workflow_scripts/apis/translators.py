@@ -13,7 +13,6 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from string import Template
 from typing import Any, Literal
 
 import requests
@@ -38,9 +37,9 @@ from workflow_scripts.apis.door import (
     without_thinking,
 )
 from workflow_scripts.apis.ledger import Ledger, Request, Row
-from workflow_scripts.apis.llm import Llm
+from workflow_scripts.apis.llm import Llm, filled
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import ApiError, ConfigError
+from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.calls import Calls
 from workflow_scripts.settings.llms import LlmBlock
@@ -393,15 +392,8 @@ class LlmTranslator(Translator):
         super().__init__(direction)
         self._llm = llm
         self.calls, self.tries, self.model = llm.calls, llm.tries, llm.model
-        languages = {"source": direction.source, "target": direction.target}
-        try:
-            self._prompt = Template(prompt.strip()).substitute(languages | {"text": "$text"})
-        except (KeyError, ValueError) as error:
-            raise ConfigError(
-                f"{self.place}: prompt: {error}; it knows $source, $target and $text."
-            ) from None
-        if "$text" not in self._prompt:
-            raise ConfigError(f"{self.place}: prompt: no placeholder $text. Add it.")
+        values = {"source": direction.source, "target": direction.target, "text": "$text"}
+        self._prompt = filled(prompt, values, "text", f"{self.place}: prompt")
         self.settings = json.dumps(json.loads(llm.settings) | {"prompt": self._prompt}, sort_keys=True)
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from string import Template
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +13,9 @@ import numpy as np
 from workflow_scripts.apis.asking import Watch, settled
 from workflow_scripts.apis.door import is_in, language_of, service_fault, text_fault, without_thinking
 from workflow_scripts.apis.ledger import Ledger, Row
-from workflow_scripts.apis.llm import Llm
+from workflow_scripts.apis.llm import Llm, filled
 from workflow_scripts.data.exemplars import Candidate, Validator, greedy_cover, lacks, words_of
-from workflow_scripts.errors import ApiError, ConfigError
+from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.exemplars import LlmPool
 
@@ -167,14 +166,7 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         )
         joined = ", ".join(words[number] for number in drawn)
         values = {"sentences": pool.sentences_per_call, "max_tokens": pool.max_tokens, "words": joined}
-        try:
-            prompt = Template(template.strip()).substitute(values)
-        except (KeyError, ValueError) as error:
-            known = ", ".join(f"${name}" for name in values)
-            raise ConfigError(f"{place}: prompt {pool.prompt}: {error}; placeholders are {known}.") from None
-        if joined not in prompt:
-            raise ConfigError(f"{place}: prompt {pool.prompt} has no placeholder $words. Add it.")
-        yield prompt
+        yield filled(template, values, "words", f"{place}: prompt {pool.prompt}")
 
 
 def _usable(row: Row, call: int, validator: ModelValidator, most: int) -> list[Candidate]:

@@ -119,37 +119,26 @@ def test_every_attempt_waits_for_its_turn(waits):
     assert waits[::2] == [0.0, 0.1, 0.2]  # between them, the waits after a failure
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_wrong_key_ends_the_job(status):
-    with pytest.raises(ApiError, match="The key is wrong or missing"):
-        raise_for_status(status, {}, "", "llms.toy")
+MEANINGS = {
+    (401, 403): (ApiError, "The key is wrong or missing"),
+    (402,): (ApiError, "quota is used up"),
+    (404, 405, 410): (ApiError, r"HTTP \d+ \(said\)\. There is nothing to ask"),
+    (408, 429, 500, 502, 503, 504): (Transient, r"HTTP \d+"),
+    (400, 413, 414, 422): (Refused, "said"),
+}
 
 
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [(402, ""), (429, "insufficient_quota: you exceeded"), (429, "Insufficient Balance")],
-)
-def test_an_empty_quota_is_no_busy_server(status, message):
+@pytest.mark.parametrize("status", [status for statuses in MEANINGS for status in statuses])
+def test_a_status_ends_the_job_may_pass_or_concerns_one_request(status):
+    (kind, message) = next(meaning for statuses, meaning in MEANINGS.items() if status in statuses)
+    with pytest.raises(kind, match=message):
+        raise_for_status(status, {}, "said", "llms.toy")
+
+
+@pytest.mark.parametrize("message", ["insufficient_quota: you exceeded", "Insufficient Balance"])
+def test_an_empty_quota_is_no_busy_server(message):
     with pytest.raises(ApiError, match="quota is used up"):
-        raise_for_status(status, {"Retry-After": "1"}, message, "llms.toy")
-
-
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
-def test_a_busy_or_broken_server_may_recover(status):
-    with pytest.raises(Transient, match=f"HTTP {status}"):
-        raise_for_status(status, {}, "", "llms.toy")
-
-
-@pytest.mark.parametrize("status", [400, 413, 414, 422])
-def test_any_other_refusal_concerns_the_request(status):
-    with pytest.raises(Refused):
-        raise_for_status(status, {}, "", "llms.toy")
-
-
-@pytest.mark.parametrize("status", [404, 405, 410])
-def test_an_address_that_is_none_ends_the_job(status):
-    with pytest.raises(ApiError, match=rf"HTTP {status} \(no such model\)\. There is nothing to ask"):
-        raise_for_status(status, {}, "no such model", "llms.toy")
+        raise_for_status(429, {"Retry-After": "1"}, message, "llms.toy")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

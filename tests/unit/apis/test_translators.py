@@ -374,7 +374,9 @@ def test_what_a_model_says_around_a_translation_is_taken_off_or_the_answer_rejec
     assert row.cost_usd > 0
 
 
-@pytest.mark.parametrize(("prompt", "found"), [("$sentence", "knows"), ("To $target.", "no placeholder")])
+@pytest.mark.parametrize(
+    ("prompt", "found"), [("$sentence", r"placeholders are \$source"), ("To $target.", "no placeholder")]
+)
 def test_a_prompt_without_the_text_is_named(ledger, prompt, found):
     with FaultServer(fault_server.chat(told)) as server, pytest.raises(ConfigError, match=found):
         by_llm(server, ledger, prompt=prompt)
