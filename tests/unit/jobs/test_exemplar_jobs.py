@@ -231,6 +231,7 @@ DRESSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dress", "before"), DRESSED.values(), ids=DRESSED)
 def test_what_a_model_puts_around_its_sentences_enters_no_pool(shop, dress, before):
     def dressed(asked):
@@ -244,6 +245,7 @@ def test_what_a_model_puts_around_its_sentences_enters_no_pool(shop, dress, befo
     assert not [s for s in pool if re.search(r"[*`#>]|^\W*\d|[Ss]entence \d|Sure|Here are|think", s)]
 
 
+@pytest.mark.slow
 def test_another_language_or_a_cut_end_enters_no_pool(shop):
     def mixed(asked):
         german = "4. Der alte Fluss liegt im Norden der Stadt und die Kinder lesen dort gern."
@@ -262,6 +264,7 @@ def test_another_language_or_a_cut_end_enters_no_pool(shop):
 CANNED = "The new and the old of the year are in the first of the two for the time."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "said", "reason"),
     [
@@ -291,6 +294,7 @@ def test_a_line_of_the_service_enters_no_pool(shop, place, said, reason):
     assert dropped.get("under 50% listed words", 0) == 0
 
 
+@pytest.mark.slow
 def test_cost_is_unknown_where_the_server_does_not_count(shop):
     with FaultServer(fault_server.chat(obedient, usage=False)) as server:
         assert finish(shop.write(server, label="a toy stands in for DeepSeek-V3"))[0] == 0

@@ -181,6 +181,7 @@ BACK_LEG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", BACK_LEG.values(), ids=BACK_LEG)
 def test_a_wrong_back_leg_is_never_a_positive(shop, said):
     shop.write_sentences("base.parquet", tiny.sentences(60))
@@ -203,6 +204,7 @@ def test_a_wrong_back_leg_is_never_a_positive(shop, said):
     assert len(pairs) + sum(row["count"] for row in dropped) == 60
 
 
+@pytest.mark.slow
 def test_how_a_service_is_asked_changes_no_byte(shop):
     """Another port, timeout, rate, number of workers and share of refusals, and the server is not even asked."""
     with FaultServer(cipher) as server:
@@ -298,6 +300,7 @@ def moved(asked, away):
     return json.dumps({"translatedText": found[away:] + found[:away]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("leg", "away"), [("xx", 1), ("en", 3)])
 def test_a_list_that_comes_in_another_order_is_refused_whole_and_no_other(shop, leg, away):
     shop.write_sentences("base.parquet", sentences := tiny.sentences(64))
