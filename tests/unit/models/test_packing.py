@@ -64,6 +64,7 @@ def test_sentences_that_every_process_has_follow_a_processs_own():
     shared = TokenBatch(torch.tensor([[5, 8, 6, 7], [5, 7, 0, 0]]), mask_of([4, 2]))
     both = TokenBatch.joined([own, shared], pad_id=9)
     assert both.ids_BT.tolist() == [[5, 6, 7, 9], [5, 8, 6, 7], [5, 7, 0, 0]]
+    assert both.mask_BT.sum(dim=1).tolist() == [3, 4, 2]
     packing = Packing.of(both.mask_BT, own=1)
     with keyed(1, 1, rank=1, ranks=2):
         here = Masks(packing).hidden(0, 0.5, 64)
