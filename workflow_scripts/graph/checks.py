@@ -169,9 +169,7 @@ def _of_runs(
     for name, grid in grids.items():
         runs, place = _defined_runs(config, grid), f"experiments/{name}.yaml"
         yield from checks.findings(place, runs)
-        yield from checks.length_findings(place, grid["suites"], (run.encoder for run in runs.values()))
-        yield from checks.attention_findings(place, grid, runs)
-        yield from checks.similarity_findings(place, grid, runs)
+        yield from checks.size_findings(place, grid, runs)
         for run in runs.values():
             named |= {run.encoder, run.teacher} - {None}
     reached = sorted(encoders_reached(encoders, named))

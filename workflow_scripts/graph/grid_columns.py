@@ -9,7 +9,7 @@ from workflow_scripts.graph.slices import Config
 def numbered_columns(grid: Mapping[str, Any]) -> Iterator[tuple[int, Config]]:
     """Every column, with the number of the block in the grid's file that asks for it."""
     for number, block in enumerate(grid["columns"]):
-        for column in _of_block(block):
+        for column in written_out(block):
             yield number, column
 
 
@@ -18,7 +18,7 @@ def one_column_a_task(grid: Mapping[str, Any]) -> Config:
     return {**grid, "columns": [column for _, column in numbered_columns(grid)]}
 
 
-def _of_block(block: Config) -> list[Config]:
+def written_out(block: Config) -> list[Config]:
     """Columns of the tasks that a block lists, headed by their names, or gives by heading."""
     if "tasks" not in block:
         return [block]

@@ -15,7 +15,7 @@ from workflow_scripts.data.hub import Kind, answers
 from workflow_scripts.data.planned import ON_HUB, accepted
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.findings import refuse
-from workflow_scripts.graph.hashes import sha256_now
+from workflow_scripts.graph.notes import sha256_now
 from workflow_scripts.graph.outside import is_kept, sources_here
 from workflow_scripts.graph.study import Study, data_root_of
 

@@ -1,13 +1,21 @@
 """Notes that the graph keeps below ``.snakemake`` for the next process: they can be made again at any time."""
 
+import hashlib
 import json
 import os
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 STUDIES = Path(".snakemake/studies")
 """Below the working directory: the configuration with which each study was run last."""
+HASHES = Path(".snakemake/hashes.json")
+"""Hashes of files outside the repository, each computed once: one of the same size, date and inode has the same."""
+UNREADABLE = "unreadable"
+_SETTLED_SECONDS = 2.0
+"""A file that was written so lately may be written again under the same date."""
 
 
 class Asked(NamedTuple):
@@ -45,3 +53,36 @@ def write_note(path: Path, text: str) -> None:
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     temporary.write_text(text, "utf-8")
     temporary.replace(path)
+
+
+def sha256_now(path: Path) -> str:
+    """The sha256 of a file, from the notes if it is as it was noted; a word in its place if it cannot be read."""
+    name = str(path.absolute())
+    try:
+        stat = path.stat()
+        state = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        *noted, sha256 = _noted().get(name, [""])
+        if noted == state:
+            return str(sha256)
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return UNREADABLE
+    if time.time() - stat.st_mtime > _SETTLED_SECONDS:
+        _note(name, [*state, found])
+    return found
+
+
+def _noted() -> dict[str, list[int | str]]:
+    """File to its size, date, inode and sha256; nothing where the notes are missing or damaged."""
+    with suppress(OSError, ValueError):
+        notes = json.loads(HASHES.read_text("utf-8"))
+        if isinstance(notes, dict):
+            return notes
+    return {}
+
+
+def _note(name: str, entry: list[int | str]) -> None:
+    """Add a file to the notes; where they cannot be written, it is hashed again next time."""
+    with suppress(OSError):
+        write_note(HASHES, json.dumps({**_noted(), name: entry}))

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.data.hub import Kind, answers, snapshot
 from workflow_scripts.data.planned import NOT_REACHED, NOTHING, ON_HUB, Pin, is_here, text_of
-from workflow_scripts.graph.hashes import sha256_now
-from workflow_scripts.graph.notes import write_note
+from workflow_scripts.graph.notes import sha256_now, write_note
 from workflow_scripts.graph.place import is_in_job
 from workflow_scripts.graph.study import Study, data_root_of
 

@@ -51,6 +51,12 @@ class RunChecks:
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             yield f"{place}: run {', '.join(names[:_SHOWN])}{more}: {finding}"
 
+    def size_findings(self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]) -> Iterator[str]:
+        """What suites and figures of a grid ask of encoders that are too small for it."""
+        yield from self.length_findings(place, grid["suites"], (run.encoder for run in runs.values()))
+        yield from self._of_attention(place, grid, runs)
+        yield from self._of_similarity(place, grid, runs)
+
     def length_findings(
         self, place: str, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
     ) -> Iterator[str]:
@@ -71,9 +77,7 @@ class RunChecks:
             elif most and key in ("max_tokens", "tokens") and value > most:
                 yield f"{place}.{key}: {value}; {encoder} takes {most}. Lower it."
 
-    def attention_findings(
-        self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]
-    ) -> Iterator[str]:
+    def _of_attention(self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]) -> Iterator[str]:
         """Layers whose attention a suite maps and that an encoder of the grid lacks."""
         known = self._config["suites"].get("attention", {})
         for suite in grid["suites"].get("attention", []):
@@ -84,9 +88,7 @@ class RunChecks:
                         found = f"{outside[0]}; {encoder} has layers 1 to {size.layers}"
                         yield f"{place}: suites.attention.{suite}.maps.layers: {found}. Name one of them."
 
-    def similarity_findings(
-        self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]
-    ) -> Iterator[str]:
+    def _of_similarity(self, place: str, grid: Mapping[str, Any], runs: Mapping[str, Run]) -> Iterator[str]:
         """Runs that a figure looks inside of and that hold several encoders, or lack the layer that it compares."""
         figure = grid.get("token_similarity") or {}
         shown = {name: runs[name] for name in figure.get("runs", []) if name in runs}

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.graph.findings import unknown
+from workflow_scripts.graph.grid_columns import written_out
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.settings.names import Defined, Name, Place, Refers, Seed, Setting
 
@@ -41,9 +42,7 @@ class TaskColumns(_Score):
 
     def written_out(self) -> list[Column]:
         """The columns."""
-        shared = self.model_dump(exclude={"tasks"})
-        named = self.tasks if isinstance(self.tasks, dict) else {task: task for task in self.tasks}
-        return [Column(heading=heading, task=task, **shared) for heading, task in named.items()]
+        return [Column(**block) for block in written_out(self.model_dump())]
 
 
 class MeanColumn(Settings):

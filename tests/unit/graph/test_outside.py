@@ -14,7 +14,7 @@ from workflow_scripts.data.planned import NOT_REACHED, check_planned
 from workflow_scripts.data.readers.base import Rows
 from workflow_scripts.data.sources import load_planned
 from workflow_scripts.errors import DataError, MissingError
-from workflow_scripts.graph import hashes, outside
+from workflow_scripts.graph import notes, outside
 from workflow_scripts.graph.outside import planned_source, recorded_files, source_now, sources_of
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
@@ -249,27 +249,27 @@ def settle(path, seconds=100):
 
 def test_a_large_file_is_read_once(root, monkeypatch):
     settle(root / "a")
-    assert hashes.sha256_now(root / "a") == sha256("a")
+    assert notes.sha256_now(root / "a") == sha256("a")
     monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("read again"))
-    assert hashes.sha256_now(root / "a") == sha256("a")
+    assert notes.sha256_now(root / "a") == sha256("a")
 
 
 def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root, monkeypatch):
     stat = (root / "a").stat()
-    monkeypatch.setattr(hashes, "time", SimpleNamespace(time=lambda: stat.st_mtime + 1))
-    assert hashes.sha256_now(root / "a") == sha256("a")
+    monkeypatch.setattr(notes, "time", SimpleNamespace(time=lambda: stat.st_mtime + 1))
+    assert notes.sha256_now(root / "a") == sha256("a")
     (root / "a").write_text("x")
     os.utime(root / "a", ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert hashes.sha256_now(root / "a") == sha256("x")
+    assert notes.sha256_now(root / "a") == sha256("x")
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{", '{"x": 1}'])
 def test_damaged_notes_are_made_anew(root, damage):
     settle(root / "a")
-    hashes.NOTES.parent.mkdir()
-    hashes.NOTES.write_text(damage)
-    assert hashes.sha256_now(root / "a") == hashes.sha256_now(root / "a") == sha256("a")
+    notes.HASHES.parent.mkdir()
+    notes.HASHES.write_text(damage)
+    assert notes.sha256_now(root / "a") == notes.sha256_now(root / "a") == sha256("a")
 
 
 def test_a_file_that_cannot_be_read_has_a_word_for_a_hash(root):
-    assert hashes.sha256_now(root / "nothing") == hashes.sha256_now(root) == hashes.UNREADABLE
+    assert notes.sha256_now(root / "nothing") == notes.sha256_now(root) == notes.UNREADABLE
