@@ -1,4 +1,3 @@
-import pyarrow as pa
 import pytest
 
 from workflow_scripts.errors import ConfigError
@@ -32,6 +31,22 @@ PLOTS = [
 ]
 
 
+def figure_of(asked, data):
+    """The figure, and its SVG."""
+    config, experiment = asked
+    with figure_style():
+        drawn = draw_panels(data, Request(config, title="A title", footnotes=["a stand-in"]), experiment)
+        return drawn, to_svg(drawn, "sweep", "A title", "About")
+
+
+def made(grid, plots=PLOTS[:1], **score):
+    """What is asked, and points of a grid whose runs all have one score."""
+    asked = Config.parse({"plots": plots}, "grid"), Experiment.parse(grid, "grid")
+    score = {"mean": 70.0, "sd": 0.1, "seeds": 2} | score
+    rows = [{"run": run, "heading": "STS-B", **score} for run in runs_of(asked[1].model_dump())]
+    return asked, rows_of(*asked, rows)
+
+
 def table(missing=()):
     config, experiment = Config.parse({"plots": PLOTS}, "grid"), Experiment.parse(GRID, "grid")
     rows = []
@@ -62,76 +77,26 @@ def test_every_swept_run_stands_once_for_each_setting_at_its_value():
 
 
 def test_the_figure_has_a_panel_per_setting_with_its_unit_and_its_series():
-    asked, data = table(missing=["s2sent.x.c.blocks1-frequencies1"])
-    with figure_style():
-        svg = to_svg(
-            draw_panels(data, Request(asked[0], title="A title", footnotes=["a stand-in"]), asked[1]),
-            "sweep",
-            "A title",
-            "About",
-        )
+    drawn, svg = figure_of(*table(missing=["s2sent.x.c.blocks1-frequencies1"]))
     for text in ("blocks n", "frequencies m", "STS-B", "s2sent", "promptbert", "a stand-in", HOW_DRAWN[:20]):
         assert text in svg
+    for axes in drawn.axes:  # whose label is no longer than its panel
+        assert axes.yaxis.label.get_window_extent().height < axes.get_window_extent().height
 
 
-def test_the_label_of_an_upright_axis_is_no_longer_than_its_panel():
-    config, experiment = table()[0]
-    heading = "STS-B, the development part that no training has seen"
-    columns = [{**column, "heading": heading} for column in GRID["columns"][:1]]
-    experiment = Experiment.parse(GRID | {"columns": columns}, "grid")
-    rows = [{"run": run, "heading": heading, "mean": 70.0, "sd": 0.1, "seeds": 2} for run in runs_of(GRID)]
-    with figure_style():
-        drawn = draw_panels(
-            rows_of(config, experiment, rows),
-            Request(config, title="A title", footnotes=["a stand-in"]),
-            experiment,
-        )
-        drawn.draw_without_rendering()
-    for axes in drawn.axes:
-        label = axes.yaxis.label
-        assert heading in label.get_text().replace("\n", " ")
-        written, panel = label.get_window_extent(), axes.get_window_extent()
-        assert written.height < panel.height
-
-
-@pytest.mark.parametrize("baseline", [GRID["baseline"], None])
+@pytest.mark.parametrize("baseline", ["base.x", None])
 def test_a_dotted_line_is_explained_where_there_is_one(baseline):
-    config, experiment = (
-        Config.parse({"plots": PLOTS}, "grid"),
-        Experiment.parse(GRID | {"baseline": baseline}, "grid"),
-    )
-    rows = [{"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.1, "seeds": 2} for run in runs_of(GRID)]
-    with figure_style():
-        data = rows_of(config, experiment, rows)
-        written = to_svg(
-            draw_panels(data, Request(config, title="T", footnotes=[]), experiment), "sweep", "T", "About"
-        )
-    assert (BASES[:20] in written) == (baseline is not None)
+    assert (BASES[:20] in figure_of(*made(GRID | {"baseline": baseline}))[1]) == (baseline is not None)
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_points_of_one_seed_are_marked_as_such(seeds):
-    (config, experiment), data = table()
-    column = pa.array([seeds] * len(data), data.schema.field("seeds").type)
-    data = data.set_column(data.schema.get_field_index("seeds"), "seeds", column)
-    with figure_style():
-        drawn = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment)
-        written = to_svg(drawn, "sweep", "A title", "About")
-    assert (ONE_SEED in written) == (seeds == 1)
-    assert "training" not in ONE_SEED  # frozen runs have one seed too
+    assert (ONE_SEED in figure_of(*made(GRID, seeds=seeds))[1]) == (seeds == 1)
 
 
-@pytest.mark.parametrize("everything", [True, False])
-def test_a_sweep_without_scores_says_so(everything):
-    asked, data = table(missing=table()[1]["run"].to_pylist() if everything else ())
-    with figure_style():
-        svg = to_svg(
-            draw_panels(data, Request(asked[0], title="A title", footnotes=[]), asked[1]),
-            "sweep",
-            "A title",
-            "About",
-        )
-    assert ("No run of the sweep has a score." in svg) == everything
+@pytest.mark.parametrize("mean", [None, 70.0])
+def test_a_sweep_without_scores_says_so(mean):
+    assert ("No run of the sweep has a score." in figure_of(*made(GRID, mean=mean))[1]) == (mean is None)
 
 
 def placed(setting="method.k", heading="Other"):
@@ -180,13 +145,7 @@ def test_a_panel_may_show_another_column_and_every_panel_has_the_baseline():
         ("base.x", "STS-B", 70.0),
         ("base.x", "Other", 5.0),
     ]
-    with figure_style():
-        svg = to_svg(
-            draw_panels(data, Request(asked[0], title="A title", footnotes=[]), asked[1]),
-            "sweep",
-            "A title",
-            "About",
-        )
+    svg = figure_of(asked, data)[1]
     for text in ("STS-B", "Other", "exemplars", "baseline"):
         assert text in svg
 
@@ -194,23 +153,11 @@ def test_a_panel_may_show_another_column_and_every_panel_has_the_baseline():
 def test_series_with_different_baselines_have_a_line_each():
     swept = {"corpus": "c", "sweep": {"method.k": [2, 6]}}
     runs = [{"method": "base", "encoder": ["x", "y"]}, {"method": "three_r", "encoder": ["x", "y"]} | swept]
-    config = Config.parse({"plots": [{"setting": "method.k", "label": "k"}]}, "grid")
-    experiment = Experiment.parse(GRID | {"baseline": "base.{encoder}", "runs": runs}, "grid")
-    rows = [
-        {"run": run, "heading": "STS-B", "mean": 70.0 + place, "sd": None, "seeds": 1}
-        for place, run in enumerate(runs_of(experiment.model_dump()))
-    ]
-    lines = [row for row in rows_of(config, experiment, rows).to_pylist() if row["place"] is None]
-    assert [(row["run"], row["series"]) for row in lines] == [
-        ("base.x", "three_r.x.c"),
-        ("base.y", "three_r.y.c"),
-    ]
-    with figure_style():
-        drawn = draw_panels(
-            rows_of(config, experiment, rows), Request(config, title="A title", footnotes=[]), experiment
-        )
-        svg = to_svg(drawn, "sweep", "A title", "About")
-    assert "one for each series" in svg
+    plots = [{"setting": "method.k", "label": "k"}]
+    asked, data = made(GRID | {"baseline": "base.{encoder}", "runs": runs}, plots)
+    lines = [(row["run"], row["series"]) for row in data.to_pylist() if row["place"] is None]
+    assert lines == [("base.x", "three_r.x.c"), ("base.y", "three_r.y.c")]
+    assert "one for each series" in figure_of(asked, data)[1]
 
 
 def test_a_panel_of_a_column_that_is_not_there_is_refused():
@@ -220,14 +167,10 @@ def test_a_panel_of_a_column_that_is_not_there_is_refused():
 
 def test_a_panel_of_a_measured_column_is_refused_and_is_no_headline():
     """Times are in a table of their own, which no figure reads."""
-    columns = [{"heading": "ms", **COLUMN, "measured": True}, *GRID["columns"][:1]]
-    experiment = Experiment.parse(GRID | {"columns": columns}, "grid")
-    rows = [{"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.1, "seeds": 2} for run in runs_of(GRID)]
-    plot = {"setting": "method.blocks", "label": "blocks"}
+    grid = GRID | {"columns": [{"heading": "ms", **COLUMN, "measured": True}, *GRID["columns"][:1]]}
     with pytest.raises(ConfigError, match=r"ms is no heading of a score; has \['STS-B'\]"):
-        rows_of(Config.parse({"plots": [plot | {"heading": "ms"}]}, "grid"), experiment, rows)
-    shown = rows_of(Config.parse({"plots": [plot]}, "grid"), experiment, rows)
-    assert set(shown["heading"].to_pylist()) == {"STS-B"}
+        made(grid, [PLOTS[0] | {"heading": "ms"}])
+    assert set(made(grid)[1]["heading"].to_pylist()) == {"STS-B"}
 
 
 def test_a_plot_of_what_nobody_sweeps_is_refused():
@@ -253,9 +196,7 @@ def lines_drawn(unscored):
         {"run": run, "heading": "STS-B", "mean": None if unscored(run) else score, "sd": 0.1, "seeds": 2}
         for run, score in scores.items()
     ]
-    with figure_style():
-        data = rows_of(config, experiment, rows)
-        (axes,) = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment).axes
+    (axes,) = figure_of((config, experiment), rows_of(config, experiment, rows))[0].axes
     level = [line for line in axes.lines if line.get_linewidth() == 0.8]
     drawn = [line for line in axes.lines if line.get_linestyle() != "None" and line not in level]
     return [(line.get_ydata()[0], line.get_color()) for line in level], len(drawn)
@@ -279,16 +220,12 @@ def test_a_baseline_that_is_called_as_its_series_has_that_ones_colour():
     runs = [methods | {"at": {"method.blocks": 0}}, methods | {"sweep": {"method.blocks": [1, 3]}}]
 
     def colours(**changes):
-        grid = GRID | {"runs": runs} | changes
-        config, experiment = Config.parse({"plots": PLOTS[:1]}, "grid"), Experiment.parse(grid, "grid")
-        rows = [
-            {"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.1, "seeds": 2} for run in runs_of(grid)
+        (axes,) = figure_of(*made(GRID | {"runs": runs} | changes))[0].axes
+        return [
+            line.get_color()
+            for line in axes.lines
+            if list(line.get_xdata()) == [0, 1] and line.get_linewidth() == 0.8
         ]
-        with figure_style():
-            data = rows_of(config, experiment, rows)
-            (axes,) = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment).axes
-        dotted = [line for line in axes.lines if list(line.get_xdata()) == [0, 1]]
-        return [line.get_color() for line in dotted]
 
     assert colours(baseline="{method}.x.c") == [line_look(number)["color"] for number in (0, 1)]
     assert colours(baseline="s2sent.x.c") == [INK]
@@ -300,28 +237,14 @@ def test_a_series_has_one_colour_in_all_panels_and_a_name_where_another_panel_sh
         {"method": "three_r", "encoder": "x", "sweep": {"method.k": [2, 6]}},
     ]
     plots = [PLOTS[0], {"setting": "method.k", "label": "exemplars"}]
-    config = Config.parse({"plots": plots}, "grid")
-    experiment = Experiment.parse(GRID | {"runs": runs}, "grid")
-    rows = [
-        {"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.1, "seeds": 2}
-        for run in runs_of(experiment.model_dump())
-    ]
-    with figure_style():
-        data = rows_of(config, experiment, rows)
-        drawn = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment)
+    drawn, _ = figure_of(*made(GRID | {"runs": runs}, plots))
     for number, (axes, name) in enumerate(zip(drawn.axes, ("s2sent", "three_r"), strict=True)):
         assert {line.get_color() for line in axes.lines} == {line_look(number)["color"]}
         assert [text.get_text() for text in axes.get_legend().get_texts()] == [name]
 
 
-def test_a_point_has_a_bar_of_one_standard_deviation_and_none_where_it_is_not_known():
-    config, experiment = Config.parse({"plots": PLOTS[:1]}, "grid"), Experiment.parse(TWO_BASELINES, "grid")
-    rows = [
-        {"run": run, "heading": "STS-B", "mean": 70.0, "sd": 0.5 if "s2sent" in run else None, "seeds": 2}
-        for run in runs_of(TWO_BASELINES)
-    ]
-    with figure_style():
-        data = rows_of(config, experiment, rows)
-        (axes,) = draw_panels(data, Request(config, title="A title", footnotes=[]), experiment).axes
+@pytest.mark.parametrize(("sd", "lengths"), [(0.5, {1.0}), (None, set())])
+def test_a_point_has_a_bar_of_one_standard_deviation_and_none_where_it_is_not_known(sd, lengths):
+    (axes,) = figure_of(*made(TWO_BASELINES, sd=sd))[0].axes
     bars = [line for drawn in axes.collections for line in drawn.get_segments() if len(line)]
-    assert {round(float(line[1, 1] - line[0, 1]), 6) for line in bars} == {1.0}
+    assert {round(float(line[1, 1] - line[0, 1]), 6) for line in bars} - {float("nan")} == lengths

@@ -181,14 +181,6 @@ def test_change_rates_of_word_counts_are_over_the_rarer_word():
     assert rates[300] == pytest.approx(0.00520, abs=5e-5)
 
 
-def test_modulus_term_of_jtcse():
-    """O-43: cosine .9 and equal moduli; the code halves it and clamps the cosine at 1e-4."""
-    modulus = math.sqrt(1 + 1 - 2 * 0.9) / 2
-    assert -math.log(0.9) * modulus == pytest.approx(0.0235593, abs=1e-7)
-    assert -math.log(0.9) * modulus / 2 == pytest.approx(0.0117797, abs=1e-7)
-    assert -math.log(1e-4) == pytest.approx(9.2103404, abs=1e-7)
-
-
 def test_efficiency_in_jtcse_is_score_over_cost():
     """O-50."""
     table = numbers("jtcse_table7")
@@ -202,7 +194,6 @@ def test_efficiency_in_jtcse_is_score_over_cost():
 def test_cost_in_jtcse_is_that_of_linear_maps_at_64_tokens():
     """O-50: twelve layers of 12 x 768^2 weights, and one sub_encoder, two or six of them."""
     weights = 12 * 12 * 768**2
-    assert weights == 12 * 7_077_888
     assert weights * 64 == pytest.approx(5.4358e9, rel=1e-4)
     printed = {value for cell, value in numbers("jtcse_table7").items() if cell.column == "GMAC"}
     assert sorted(printed) == [Fraction("5.40"), Fraction("10.90"), Fraction("32.70")]
