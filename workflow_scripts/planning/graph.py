@@ -149,11 +149,6 @@ def planned(
     """
     for file in configfiles:  # of a mistake, Snakemake would name neither file nor line
         read_yaml(Path(file))
-    from snakemake.cli import main  # slow to import
-
-    listener = _Listener()
-    logger = logging.getLogger("snakemake.logging")
-    logger.addFilter(listener)
     given = {
         "--snakefile": [] if Path("Snakefile").is_file() else [str(ROOT / "Snakefile")],
         "--profile": [profile] if profile else [],
@@ -162,8 +157,18 @@ def planned(
     }
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
     options += [word for name, values in given.items() if values for word in (name, *values)]
+    return Graph(_dry_run([*options, "--", *targets]))
+
+
+def _dry_run(words: Sequence[str]) -> list[Job]:
+    """The jobs that Snakemake lists when it is called with these words."""
+    from snakemake.cli import main  # slow to import
+
+    listener = _Listener()
+    logger = logging.getLogger("snakemake.logging")
+    logger.addFilter(listener)
     said = io.StringIO()
-    called_by, sys.argv = sys.argv, ["snakemake", *options, "--", *targets]  # what the Snakefile looks at
+    called_by, sys.argv = sys.argv, ["snakemake", *words]  # what the Snakefile looks at
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             main(sys.argv[1:])
@@ -177,4 +182,4 @@ def planned(
     finally:
         sys.argv = called_by
         logger.removeFilter(listener)
-    return Graph(listener.jobs)
+    return listener.jobs
