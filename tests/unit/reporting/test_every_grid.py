@@ -23,7 +23,6 @@ from workflow_scripts.reporting.records import RunTable
 from workflow_scripts.reporting.tables import ScoreFile, build
 from workflow_scripts.settings.significance import Config as Significance
 from workflow_scripts.settings.study import Grid
-from workflow_scripts.settings.style import FigureStyle
 
 STUDIES = ("config/config.yaml", "config/minilm.yaml", DEMO)
 
@@ -113,19 +112,16 @@ def test_a_grid_makes_its_table_and_figures(name):
 
 def draw_figures(config, experiment, table, made):
     """Draw what is drawn from a table."""
-    style = FigureStyle.parse(config["report"]["figure"], "report.figure")
     called = Called(runs=called_runs(config["names"], runs_of(experiment.model_dump())))
     assert all(called.run(row["run"]) != row["run"] for row in table)
     if experiment.sweep:
         rows = sweep.rows_of(experiment.sweep, experiment, table)
         assert None not in rows["mean"].to_pylist()
-        assert sweep.draw_panels(
-            rows, Request(experiment.sweep, called=called), experiment, style, experiment.title, []
-        )
+        assert sweep.draw_panels(rows, Request(experiment.sweep, called=called), experiment)
     if experiment.scatter:
         points = scatter.both_scores(table, experiment.scatter)
         assert len(points) == len({row["run"] for row in table})
-        assert scatter.draw(points, Request(experiment.scatter, called=called), style, experiment.title, [])
+        assert scatter.draw(points, Request(experiment.scatter, called=called))
     if plane := experiment.alignment_uniformity:
         heading = experiment.headline_column().heading
         means = {row["run"]: row["mean"] for row in table if row["heading"] == heading}
@@ -133,6 +129,4 @@ def draw_figures(config, experiment, table, made):
         headline = alignment_uniformity.Headline(heading, means)
         points = alignment_uniformity.plane(scores, headline, plane)
         assert len(points) == len(means)
-        assert alignment_uniformity.draw_plane(
-            points, heading, Request(plane, called=called), style, experiment.title, []
-        )
+        assert alignment_uniformity.draw_plane(points, Request(plane, called=called), heading)
