@@ -126,8 +126,8 @@ class Objective(base.Objective):
         width = encoder.backbone.config.hidden_size
         projector = Projector(encoder.readout.width, width) if config.projector == "batch_norm" else None
         self.module = _Trained(encoder, projector).to(device)
-        self._generator = load_masked_language_model(Path(str(encoder.backbone.name_or_path))).to(device)
-        self._generator.requires_grad_(False).train(config.generator_dropout)
+        self.generator = load_masked_language_model(Path(str(encoder.backbone.name_or_path))).to(device)
+        self.generator.requires_grad_(False).train(config.generator_dropout)
         self._text = data.tokenised("anchor")
         self._sampler = data.sampler
         tokenizer = data.tokenizer
@@ -183,6 +183,6 @@ class Objective(base.Objective):
             chosen_BT[:, 0] = False
         filled_BT = batch.ids_BT.clone()
         if chosen_BT.any():
-            scores_MV = self._generator(masked_BT, batch.mask_BT, chosen_BT)
+            scores_MV = self.generator(masked_BT, batch.mask_BT, chosen_BT)
             filled_BT[chosen_BT] = scores_MV.argmax(dim=-1)
         return filled_BT

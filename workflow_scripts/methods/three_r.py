@@ -110,13 +110,13 @@ class Objective(base.Objective):
         self._config = config
         objective = _base(config).Objective(config.base, encoder, data)
         assert isinstance(objective, ContrastiveObjective)
-        self._base = objective
+        self.under = objective
         self._seed = data.sampler.seed
         start = config.threshold.start
         if start is None:
             start = float(np.random.default_rng([self._seed, 3]).random())
-        self._threshold = Threshold(config.threshold, start).to(encoder.device)
-        self.module = nn.ModuleDict({"base": self._base.module, "threshold": self._threshold})
+        self.threshold = Threshold(config.threshold, start).to(encoder.device)
+        self.module = nn.ModuleDict({"base": self.under.module, "threshold": self.threshold})
         travel = config.threshold.travel
         self.rate_budgets = {"threshold.c": travel} if travel else {}
         self._width = encoder.width
@@ -129,20 +129,20 @@ class Objective(base.Objective):
 
     def loss(self, step: int) -> Tensor:
         """Reduce the step's vectors, then compare them."""
-        self._threshold.clamp()
-        encoder = self._base.encoder
+        self.threshold.clamp()
+        encoder = self.under.encoder
         views_VBD, exemplars_KD = self._read(step)
         if self._config.where == "before_head":
-            return self._base.contrast(encoder.project(self._reduced(views_VBD, exemplars_KD, step)))
-        return self._base.contrast(self._reduced(encoder.project(views_VBD), exemplars_KD, step))
+            return self.under.contrast(encoder.project(self._reduced(views_VBD, exemplars_KD, step)))
+        return self.under.contrast(self._reduced(encoder.project(views_VBD), exemplars_KD, step))
 
     def _read(self, step: int) -> tuple[Tensor, Tensor | None]:
         """The step's vectors, and those of its exemplars, in one pass where the encoder and the method can."""
         if self._exemplars is None:
-            return self._base.views(step), None
-        encoder = self._base.encoder
+            return self.under.views(step), None
+        encoder = self.under.encoder
         batch = self._exemplars.batch(self.exemplars_of(step)).to(encoder.device)
-        views_VBD, exemplars_KR = encoder.reading_along(lambda: self._base.views(step), batch)
+        views_VBD, exemplars_KR = encoder.reading_along(lambda: self.under.views(step), batch)
         if exemplars_KR is None:
             return views_VBD, self._embedded(batch, step)
         return views_VBD, self._at_the_views(exemplars_KR)
@@ -154,7 +154,7 @@ class Objective(base.Objective):
     @property
     def scored(self) -> TextEncoder | None:
         """That of the method underneath."""
-        return self._base.scored
+        return self.under.scored
 
     def findings(self, metrics: base.Metrics) -> Sequence[str]:
         """That S was empty or full for long, or that c was still on its way."""
@@ -164,11 +164,11 @@ class Objective(base.Objective):
 
     def finish(self) -> None:
         """What the method underneath does."""
-        self._base.finish()
+        self.under.finish()
 
     def _reduced(self, views_VBD: Tensor, exemplars_KD: Tensor | None, step: int) -> Tensor:
         member_D = self._members(views_VBD, step)
-        self._last = (self._threshold.c.detach().clone(), (member_D > 0.5).sum())
+        self._last = (self.threshold.c.detach().clone(), (member_D > 0.5).sum())
         return reduce(views_VBD, self._redundant(exemplars_KD, step), member_D)
 
     def _members(self, views_VBD: Tensor, step: int) -> Tensor:
@@ -184,7 +184,7 @@ class Objective(base.Objective):
                 deviation_D = self._deviation_at_start
             case "words_each_step":
                 deviation_D = deviation(self._embedded_words(step))
-        member_D: Tensor = self._threshold(deviation_D)
+        member_D: Tensor = self.threshold(deviation_D)
         return member_D
 
     def _redundant(self, exemplars_KD: Tensor | None, step: int) -> Tensor | None:
@@ -209,32 +209,32 @@ class Objective(base.Objective):
 
     def _embedded_words(self, step: int) -> Tensor:
         assert self._words is not None
-        batch = self._words.batch(np.arange(len(self._words))).to(self._base.encoder.device)
+        batch = self._words.batch(np.arange(len(self._words))).to(self.under.encoder.device)
         return self._embedded(batch, step)
 
     def _embedded(self, batch: TokenBatch, step: int) -> Tensor:
         """Vectors as those of the batch are made, their dropout drawn apart."""
         with keyed(self._seed, step, 4):
-            return self._at_the_views(self._base.encoder.read(batch))
+            return self._at_the_views(self.under.encoder.read(batch))
 
     def _at_the_views(self, vectors_KR: Tensor) -> Tensor:
         """Where the views are reduced: after the head, or before it."""
-        return self._base.encoder.project(vectors_KR) if self._config.where == "after_head" else vectors_KR
+        return self.under.encoder.project(vectors_KR) if self._config.where == "after_head" else vectors_KR
 
     def _word_rows(self) -> Tensor:
         """Mean row of the embedding matrix over each word's pieces, special tokens left out."""
         assert self._words is not None
-        batch = self._words.batch(np.arange(len(self._words))).to(self._base.encoder.device)
+        batch = self._words.batch(np.arange(len(self._words))).to(self.under.encoder.device)
         ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
         pieces_BT = mask_BT.cumsum(dim=1)
         inside_BT = (pieces_BT > 1) & (pieces_BT < mask_BT.sum(dim=1, keepdim=True)) & mask_BT.bool()
-        rows_BTD = self._base.encoder.backbone.get_input_embeddings()(ids_BT)
+        rows_BTD = self.under.encoder.backbone.get_input_embeddings()(ids_BT)
         weight_BT1 = inside_BT.unsqueeze(-1).to(rows_BTD.dtype)
         mean_BD: Tensor = (rows_BTD * weight_BT1).sum(dim=1) / weight_BT1.sum(dim=1).clamp(min=1)
         return mean_BD
 
     def _of_words_at_start(self) -> Tensor:
         """Deviations before the first step, which a resumed training finds again."""
-        self._base.encoder.train()
+        self.under.encoder.train()
         with torch.no_grad():
             return deviation(self._embedded_words(0))

@@ -17,7 +17,9 @@ from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
 COLUMNS = {name: tiny.sentences(40, seed=n) for n, name in enumerate(("anchor", "positive", "negative"))}
-COLUMNS["positive"] = [" ".join(text.split()[:3]) for text in COLUMNS["positive"]]  # shorter: views are padded alike
+COLUMNS["positive"] = [
+    " ".join(text.split()[:3]) for text in COLUMNS["positive"]
+]  # shorter: views are padded alike
 OWN = {
     "simcse": {},
     "simcse_pairs": {},

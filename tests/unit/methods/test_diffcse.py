@@ -9,12 +9,14 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import diffcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel
 from workflow_scripts.training.mlm_head import load_masked_language_model, save_head
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS = tiny.sentences(20)
+SAMPLER = Sampler(len(TEXTS), 5, 3)
 BLOCK = {
     "module": "diffcse",
     "readout": {"kind": "pooling", "pooler": "cls", "layers": None},
@@ -43,15 +45,19 @@ def make(folder, **changes):
     config = diffcse.Config.parse(BLOCK | changes, "methods")
     torch.manual_seed(0)
     encoder = diffcse.build(config, load_backbone(folder, **diffcse.overrides(config))).train()
-    material = TrainingData({"anchor": TEXTS}, load_tokenizer(folder), 24, Sampler(len(TEXTS), 5, 3))
-    objective = diffcse.Objective(config, encoder, material)
+    data = TrainingData({"anchor": TEXTS}, load_tokenizer(folder), 24, SAMPLER)
+    objective = diffcse.Objective(config, encoder, data)
     objective.module.train()
     return objective
 
 
+def text_of(folder):
+    return tokenise(load_tokenizer(folder), TEXTS, 24)
+
+
 def test_the_loss_is_simcses_and_a_share_of_the_discriminators(adapted):
     objective = make(adapted, weight=0.5)
-    batch = objective._text.batch(objective._sampler.rows_of(1)).repeated()
+    batch = text_of(adapted).batch(SAMPLER.rows_of(1)).repeated()
     vectors = objective.vectors(batch)
     masked, chosen = objective.mask(batch.ids_BT, 1)
     filled = objective.fill(batch, masked, chosen)
@@ -67,14 +73,14 @@ def test_the_loss_is_simcses_and_a_share_of_the_discriminators(adapted):
 def test_chosen_words_become_masks_others_or_stay_and_only_they_are_replaced(adapted, masking, shares):
     """80/10/10 over many steps, as transformers' collator; or masks alone."""
     objective = make(adapted, masking=masking)
-    batch = objective._text.batch(range(20))
-    special = torch.isin(batch.ids_BT, objective._special)
+    batch = text_of(adapted).batch(range(20))
+    special = torch.isin(batch.ids_BT, torch.tensor(load_tokenizer(adapted).all_special_ids))
     counts, words = torch.zeros(3), 0
     for step in range(1, 200):
         shown, chosen = objective.mask(batch.ids_BT, step)
         assert not (chosen & special).any()
         assert torch.equal(shown[~chosen], batch.ids_BT[~chosen])
-        masked = shown[chosen] == objective._mask_id
+        masked = shown[chosen] == load_tokenizer(adapted).mask_token_id
         kept = shown[chosen] == batch.ids_BT[chosen]
         counts += torch.stack([masked.sum(), (~masked & ~kept).sum(), kept.sum()])
         words += int((~special).sum())
@@ -89,7 +95,7 @@ def test_chosen_words_become_masks_others_or_stay_and_only_they_are_replaced(ada
 def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(adapted):
     """Its head on the states of what it is shown, written out; words that were not chosen stay."""
     objective = make(adapted)
-    batch = objective._text.batch(range(20))
+    batch = text_of(adapted).batch(range(20))
     shown, chosen = objective.mask(batch.ids_BT, 1)
     generator = load_masked_language_model(adapted)
     with torch.no_grad():
@@ -105,13 +111,13 @@ def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(adapted
 def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(adapted):
     """The code's three lines on the generator's scores of all tokens; sentences of several lengths are padded."""
     objective = make(adapted, filled="all", weight=0.5)
-    batch = objective._text.batch(objective._sampler.rows_of(1)).repeated()
+    batch = text_of(adapted).batch(SAMPLER.rows_of(1)).repeated()
     shown, chosen = objective.mask(batch.ids_BT, 1)
     everywhere = torch.ones_like(chosen)
     with torch.no_grad():
-        scores = objective._generator(shown, batch.mask_BT, everywhere).view(*chosen.shape, -1)
+        scores = objective.generator(shown, batch.mask_BT, everywhere).view(*chosen.shape, -1)
     predicted = scores.argmax(dim=-1)
-    predicted[:, 0] = objective._text.batch([0]).ids_BT[0, 0]
+    predicted[:, 0] = text_of(adapted).batch([0]).ids_BT[0, 0]
     replaced = (predicted != batch.ids_BT).long() * batch.mask_BT
     separators = (torch.arange(len(batch.ids_BT)), batch.mask_BT.sum(dim=1) - 1)
     assert replaced[separators].all() and not replaced[:, 0].any() and (batch.mask_BT == 0).any()
@@ -130,25 +136,25 @@ def test_the_generator_drops_out_if_it_is_to(adapted):
     differ = []
     for dropout in (True, False):
         objective = make(adapted, generator_dropout=dropout)
-        batch = objective._text.batch(range(20))
+        batch = text_of(adapted).batch(range(20))
         shown, chosen = objective.mask(batch.ids_BT, 1)
-        one, other = (objective._generator(shown, batch.mask_BT, chosen) for _ in range(2))
+        one, other = (objective.generator(shown, batch.mask_BT, chosen) for _ in range(2))
         differ.append(not torch.equal(one, other))
-        assert objective._generator.training == dropout
+        assert objective.generator.training == dropout
         objective.module.eval()
         objective.module.train()
-        assert objective._generator.training == dropout
+        assert objective.generator.training == dropout
     assert differ == [True, False]
 
 
 def test_the_discriminator_reads_the_vector_in_place_of_cls(adapted):
     objective = make(adapted)
-    batch = objective._text.batch([0, 1])
+    batch = text_of(adapted).batch([0, 1])
     one, other = torch.zeros(2, tiny.WIDTH), torch.ones(2, tiny.WIDTH)
     first, second = (objective.module.discriminator(batch.ids_BT, batch.mask_BT, v) for v in (one, other))
     assert (first - second).abs().max() > 1e-3
     changed = batch.ids_BT.clone()
-    changed[:, 0] = objective._mask_id  # nobody reads it
+    changed[:, 0] = load_tokenizer(adapted).mask_token_id  # nobody reads it
     torch.testing.assert_close(objective.module.discriminator(changed, batch.mask_BT, one), first)
 
 
@@ -160,8 +166,8 @@ def test_a_gradient_reaches_all_that_is_trained_and_never_the_generator(adapted,
     without = {n for n, p in trained.items() if p.grad is None or not p.grad.any()}
     first_row = "discriminator.backbone.embeddings.token_type_embeddings.weight"
     assert without - {first_row} == {f"encoder.backbone.pooler.dense.{part}" for part in ("weight", "bias")}
-    assert all(p.grad is None for p in objective._generator.parameters())
-    assert not objective._generator.training
+    assert all(p.grad is None for p in objective.generator.parameters())
+    assert not objective.generator.training
     assert (objective.module.encoder.head is None) == (projector == "batch_norm")
 
 

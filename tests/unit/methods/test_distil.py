@@ -47,7 +47,7 @@ def test_the_loss_vanishes_where_the_student_is_what_it_learns(tiny_bert, target
 def test_the_loss_written_out(tiny_bert):
     vectors = np.random.default_rng(0).normal(size=(len(TEXTS), tiny.WIDTH)).astype(np.float32)
     objective = make(tiny_bert, Teacher(vectors, 1))
-    rows = objective._sampler.rows_of(2)
+    rows = Sampler(len(TEXTS), 8, 3).rows_of(2)
     own = encode(objective.module, load_tokenizer(tiny_bert), [TEXTS[row] for row in rows], 24)
     objective.module.train()
     assert objective.loss(2).item() == pytest.approx(float(((own - vectors[rows]) ** 2).mean()), rel=1e-5)

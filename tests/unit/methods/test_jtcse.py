@@ -66,6 +66,10 @@ def batch_of(material, rows=range(6)):
     return material.tokenised("anchor").batch(list(rows))
 
 
+def backbones(objective):
+    return [member.backbone for member in objective.module.members]
+
+
 def values(objective):
     """What it records of its last step."""
     return {n: float(value) for n, value in zip(objective.metric_names, objective.metrics(), strict=True)}
@@ -247,7 +251,7 @@ def test_the_terms_are_equations_11_to_15_written_out(parts, forward):
 def test_the_loss_reads_cls_states_cross_streams_and_each_encoders_own_pooler(parts):
     """JTCSE, section III-C: h of the last layer, c of the cross stream, p of the sub-encoder's own pooler."""
     objective = make(parts)
-    one, other = objective._sub_encoders
+    one, other = backbones(objective)
     other.pooler.dense.weight.data *= -1
     with torch.inference_mode():
         states = run_twin((one, other), batch_of(parts[2]).repeated(), 2, "parallel", first=True)
@@ -300,7 +304,7 @@ def test_nothing_is_added_to_the_parameters_of_two_encoders(parts):
     """O-50, D2."""
     objective = make(parts)
     count = sum(parameter.numel() for parameter in objective.module.parameters())
-    assert count == 2 * sum(parameter.numel() for parameter in objective._sub_encoders[0].parameters())
+    assert count == 2 * sum(parameter.numel() for parameter in backbones(objective)[0].parameters())
 
 
 def test_at_test_the_sub_encoders_are_two_stock_encoders_added_up(parts):
@@ -313,7 +317,7 @@ def test_at_test_the_sub_encoders_are_two_stock_encoders_added_up(parts):
         found = encoder(batch.ids_BT, batch.mask_BT)
         stock = [
             t(input_ids=batch.ids_BT, attention_mask=batch.mask_BT).last_hidden_state[:, 0]
-            for t in objective._sub_encoders
+            for t in backbones(objective)
         ]
     torch.testing.assert_close(found, stock[0] + stock[1], rtol=0, atol=5e-6)
     cosine = nn.functional.cosine_similarity
@@ -327,10 +331,10 @@ def test_layers_without_layernorms_let_the_modulus_through(parts):
     for last in (0, 1, 2):
         objective = make(parts, bypassed_layernorms=last, modulus_of="cls")
         with torch.inference_mode():
-            states = run_twin(objective._sub_encoders, batch_of(parts[2], range(20)), 2, "parallel")
+            states = run_twin(backbones(objective), batch_of(parts[2], range(20)), 2, "parallel")
         norms = states.primitive[0][:, 0].norm(dim=-1)
         spread[last] = (norms.std() / norms.mean()).item()
-        assert set(objective._sub_encoders[0].state_dict()) == set(sub_encoder(*parts[:2]).state_dict())
+        assert set(backbones(objective)[0].state_dict()) == set(sub_encoder(*parts[:2]).state_dict())
     assert spread[1] > spread[0]
     with pytest.raises(ConfigError, match="bypassed_layernorms: 5; the encoder has 4 layers"):
         make(parts, bypassed_layernorms=5)

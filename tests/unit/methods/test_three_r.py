@@ -78,7 +78,7 @@ def middle(folder):
     """A threshold that half of the first batch's deviations lie below."""
     objective = make(folder)
     torch.manual_seed(1)
-    return float(deviation(objective._base.encoder.project(objective._base.views(1))[0]).median())
+    return float(deviation(objective.under.encoder.project(objective.under.views(1))[0]).median())
 
 
 def alone(folder, under):
@@ -133,12 +133,12 @@ def supervised(**changes):
 def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(tiny_bert):
     """3R, Eqs. 3 and 5 on the h, h+ and h- of Eq. 2, written out; S is that of the anchors."""
     plain = make(tiny_bert, start=0.0, **supervised())
-    vectors = [plain._base.encoder.project(view) for view in plain._base.views(1)]
+    vectors = [plain.under.encoder.project(view) for view in plain.under.views(1)]
     anchors = [vector.tolist() for vector in vectors[0]]
     spread = [np.std([vector[d] for vector in anchors]) for d in range(tiny.WIDTH)]
     c = float(np.median(spread))
     tokens = load_tokenizer(tiny_bert)(POOL, padding=True, return_tensors="pt")
-    redundant = plain._base.encoder(tokens.input_ids, tokens.attention_mask).mean(dim=0)
+    redundant = plain.under.encoder(tokens.input_ids, tokens.attention_mask).mean(dim=0)
     low = torch.tensor([s < c for s in spread])
     assert 0 < low.sum() < tiny.WIDTH
     h, positive, negative = (torch.where(low, view - redundant, view).double() for view in vectors)
@@ -157,7 +157,7 @@ def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(
 def test_64_equal_triples_stay_equal_when_reduced(tiny_bert, monkeypatch, weight, expected):
     """O-19: ln 128, and ln(127 + e) where a row's own hard negative weighs e."""
     objective = make(tiny_bert, start=5.0, **supervised(hard_negative_weight=weight))
-    monkeypatch.setattr(objective._base, "views", lambda _step: torch.ones(3, 64, tiny.WIDTH))
+    monkeypatch.setattr(objective.under, "views", lambda _step: torch.ones(3, 64, tiny.WIDTH))
     assert objective.loss(1).item() == pytest.approx(expected, rel=1e-6)
     assert objective.metrics()[1] == tiny.WIDTH
 
@@ -199,7 +199,7 @@ def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert
     """C8: neither special tokens nor padding; a word of the vocabulary has its own row."""
     objective = make(tiny_bert, **VARIANTS["token subtraction, rows"])
     tokenizer = load_tokenizer(tiny_bert)
-    table = objective._base.encoder.backbone.get_input_embeddings().weight
+    table = objective.under.encoder.backbone.get_input_embeddings().weight
     words = [*tiny.WORDS, "unheard"]
     pieces = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
     assert {len(ids) for ids in pieces} == {1, len("unheard")}
@@ -212,13 +212,13 @@ def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert
 def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(tiny_bert, identify, factor):
     """Deviations of the words' own vectors (a tenth larger after the encoder's change), whatever the batch."""
     changes = {"base": base(dropout=0.0), "identify": identify, "words": 20, "where": "before_head"}
-    plain = make(tiny_bert, start=0.0, **changes)._base.encoder
+    plain = make(tiny_bert, start=0.0, **changes).under.encoder
     tokens = load_tokenizer(tiny_bert)([*tiny.WORDS, "unheard"], padding=True, return_tensors="pt")
     states = plain.backbone(**tokens).last_hidden_state[:, 0].tolist()
     spread = np.array([np.std([vector[d] for vector in states]) for d in range(tiny.WIDTH)])
     c = float(np.median(spread))
     objective = make(tiny_bert, start=c, **changes)
-    last = objective._base.encoder.backbone.encoder.layer[-1].output.LayerNorm
+    last = objective.under.encoder.backbone.encoder.layer[-1].output.LayerNorm
     last.weight.data *= 1.1
     expected = (factor * spread < c).sum()
     assert 0 < expected < tiny.WIDTH and (spread < c).sum() != (1.1 * spread < c).sum()
@@ -250,10 +250,10 @@ def test_more_exemplars_than_the_pool_has_are_refused(tiny_bert):
 
 
 def test_the_threshold_starts_anywhere_between_0_and_1_by_the_seed(tiny_bert):
-    starts = [make(tiny_bert, seed=seed, start=None)._threshold.c.item() for seed in range(5)]
+    starts = [make(tiny_bert, seed=seed, start=None).threshold.c.item() for seed in range(5)]
     assert len(set(starts)) == 5
     assert all(0 < start < 1 for start in starts)
-    assert make(tiny_bert, seed=2, start=None)._threshold.c.item() == starts[2]
+    assert make(tiny_bert, seed=2, start=None).threshold.c.item() == starts[2]
 
 
 TABLE_7 = [0.865, 0.742, 0.631, 0.532, 0.446, 0.373, 0.314]

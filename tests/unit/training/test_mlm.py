@@ -125,7 +125,7 @@ def test_the_loss_at_chosen_positions_equals_that_of_the_whole_vocabulary(tiny_b
         ours.bias.normal_(generator=torch.Generator().manual_seed(1))
     theirs = reference(objective, tokenizer)
     ours.eval()
-    ids_BT, mask_BT, _ = text.batch(objective._sampler.rows_of(2))
+    ids_BT, mask_BT, _ = text.batch(Sampler(len(text), 50, 3).rows_of(2))
     chosen_BT, masked_BT = objective.mask(ids_BT, 2)
     labels_BT = ids_BT.masked_fill(~chosen_BT, -100)
     expected = theirs(input_ids=masked_BT, attention_mask=mask_BT, labels=labels_BT).loss
