@@ -16,7 +16,7 @@ rule evaluate_sts:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=EVALUATION.datasets("sts"),
-        code=EVALUATION.code("jobs.evaluate_sts"),
+        code=code_with("jobs.evaluate_sts", EVALUATION.modules),
     output:
         scores="<results>/scores/sts/{suite}/{run}/seed{seed}.parquet",
         pairs="<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet",
@@ -29,7 +29,7 @@ rule evaluate_sts:
         mem=REQUESTS.memory(8, "run"),
         runtime=REQUESTS.minutes(60, "run"),
     params:
-        **call(EVALUATION.settings("sts"), EVALUATION.versions("jobs.evaluate_sts")),
+        **call(EVALUATION.settings("sts"), versions_with("jobs.evaluate_sts", EVALUATION.modules)),
     shell:
         command("evaluate_sts")
 
@@ -39,7 +39,7 @@ rule evaluate_suite:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda wildcards: EVALUATION.datasets(wildcards.kind)(wildcards),
-        code=EVALUATION.suite_code,
+        code=code_with("jobs.evaluate_suite", EVALUATION.suite_modules),
     output:
         scores="<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet",
     log:
@@ -53,7 +53,7 @@ rule evaluate_suite:
         mem=REQUESTS.memory(16, "run"),
         runtime=REQUESTS.minutes(4 * 60, "run"),
     params:
-        **call(config_slice(config, suite="suites.{kind}.{suite}"), EVALUATION.suite_versions),
+        **call(config_slice(config, suite="suites.{kind}.{suite}"), versions_with("jobs.evaluate_suite", EVALUATION.suite_modules)),
     shell:
         command("evaluate_suite")
 
@@ -63,7 +63,7 @@ rule evaluate_cost:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         base=EVALUATION.single_encoder,
-        code=EVALUATION.code("jobs.evaluate_cost"),
+        code=code_with("jobs.evaluate_cost", EVALUATION.modules),
     output:
         scores="<results>/scores/cost/{suite}/{run}/seed{seed}.parquet",
         times="<benchmarks>/evaluate_cost/{suite}/{run}/seed{seed}.times.parquet",
@@ -75,7 +75,7 @@ rule evaluate_cost:
         mem=REQUESTS.memory(8, "run"),
         runtime="30m",
     params:
-        **call(EVALUATION.settings("cost"), EVALUATION.versions("jobs.evaluate_cost")),
+        **call(EVALUATION.settings("cost"), versions_with("jobs.evaluate_cost", EVALUATION.modules)),
     shell:
         command("evaluate_cost")
 
@@ -85,7 +85,7 @@ rule map_attention:
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         dataset=EVALUATION.energy_dataset,
-        code=EVALUATION.code("jobs.map_attention"),
+        code=code_with("jobs.map_attention", EVALUATION.modules),
     output:
         scores="<results>/scores/attention/{suite}/{run}/seed{seed}.parquet",
         maps="<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet",
@@ -97,7 +97,7 @@ rule map_attention:
         mem=REQUESTS.memory(8, "run"),
         runtime="30m",
     params:
-        **call(EVALUATION.settings("attention"), EVALUATION.versions("jobs.map_attention")),
+        **call(EVALUATION.settings("attention"), versions_with("jobs.map_attention", EVALUATION.modules)),
     shell:
         command("map_attention")
 

@@ -114,7 +114,7 @@ rule extract_scores:
         documents=EXTRACTION.documents,
         averages=EXTRACTION.averages,
         fitted=EXTRACTION.fitted,
-        code=EXTRACTION.code,
+        code=code_with("jobs.extract_scores", EXTRACTION.modules),
     output:
         scores="<results>/extraction/scores/{kind}/{representation}/{task}.parquet",
     log:
@@ -128,6 +128,6 @@ rule extract_scores:
         mem=REQUESTS.memory(32),
         runtime="12h",
     params:
-        **call(EXTRACTION.task_settings, EXTRACTION.versions),
+        **call(EXTRACTION.task_settings, versions_with("jobs.extract_scores", EXTRACTION.modules)),
     shell:
         command("extract_scores")

@@ -136,7 +136,7 @@ rule draw_figure:
     """One figure of an experiment, or of the extraction study."""
     input:
         files=FIGURES.inputs,
-        code=FIGURES.code,
+        code=code_with("jobs.draw_figure", FIGURES.modules),
     output:
         svg=report(
             "<results>/figures/{experiment}/{figure}.svg",
@@ -156,7 +156,7 @@ rule draw_figure:
         mem=REQUESTS.memory(4),
         runtime="15m",
     params:
-        **call(FIGURES.settings, FIGURES.versions),
+        **call(FIGURES.settings, versions_with("jobs.draw_figure", FIGURES.modules)),
     shell:
         command("draw_figure")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.references import datasets_in
 from workflow_scripts.graph.slices import Wildcards, as_json, config_slice
 from workflow_scripts.graph.study import Study
@@ -60,22 +59,10 @@ class Evaluation:
         """Files of all evaluation sets."""
         return [f"<results>/datasets/{name}.parquet" for name in self._study.evaluation_sets]
 
-    def code(self, script: str) -> Callable[[Wildcards], str]:
-        """An input function: code of a script that loads a run's model."""
-        return lambda wildcards: code_of(script, *self._study.loading_modules(wildcards.run))
+    def modules(self, wildcards: Wildcards) -> list[str]:
+        """What loading a run's model imports by name."""
+        return self._study.loading_modules(wildcards.run)
 
-    def versions(self, script: str) -> Callable[[Wildcards], str]:
-        """A param function: versions of the packages behind it."""
-        return lambda wildcards: versions(script, *self._study.loading_modules(wildcards.run))
-
-    def suite_code(self, wildcards: Wildcards) -> str:
-        """Code of a suite's evaluator, and of loading the run."""
-        return code_of("jobs.evaluate_suite", *self._evaluating_modules(wildcards))
-
-    def suite_versions(self, wildcards: Wildcards) -> str:
-        """Versions of the packages behind it."""
-        return versions("jobs.evaluate_suite", *self._evaluating_modules(wildcards))
-
-    def _evaluating_modules(self, wildcards: Wildcards) -> list[str]:
+    def suite_modules(self, wildcards: Wildcards) -> list[str]:
         """Modules that evaluating a run imports by name."""
         return [f"evaluation.{wildcards.kind}", *self._study.loading_modules(wildcards.run)]

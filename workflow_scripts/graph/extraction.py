@@ -15,7 +15,6 @@ from workflow_scripts.extraction.blocks import (
     tasks_of,
     wikitext_settings,
 )
-from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
@@ -102,13 +101,9 @@ class Extraction:
         alone = suite.of_task(wildcards.task).model_dump(mode="json")
         return as_json({"job": self._settings(wildcards), "suite": alone})
 
-    def code(self, wildcards: Wildcards) -> str:
-        """Code that scores one kind of task."""
-        return code_of("jobs.extract_scores", f"evaluation.{evaluator_of(wildcards.kind)}")
-
-    def versions(self, wildcards: Wildcards) -> str:
-        """Versions of the packages behind it."""
-        return versions("jobs.extract_scores", f"evaluation.{evaluator_of(wildcards.kind)}")
+    def modules(self, wildcards: Wildcards) -> list[str]:
+        """The evaluator of a kind, which a job imports by name."""
+        return [f"evaluation.{evaluator_of(wildcards.kind)}"]
 
     def table_scores(self, wildcards: Wildcards) -> list[str]:
         """Score files of one table."""

@@ -15,7 +15,6 @@ from workflow_scripts.config import names_in
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.extraction.blocks import files_of_figure
 from workflow_scripts.extraction.blocks import names as extraction_names
-from workflow_scripts.graph.code import code_of, versions
 from workflow_scripts.graph.findings import refuse
 from workflow_scripts.graph.names import called, called_runs
 from workflow_scripts.graph.references import base_of, tasks_in
@@ -95,15 +94,7 @@ class Figures:
         patterns = needs.inputs.values()
         return [file for pattern in patterns for file in self._files(pattern, wildcards.experiment, needs)]
 
-    def code(self, wildcards: Wildcards) -> str:
-        """The code that draws a figure: that of its own module, and of no other figure's."""
-        return code_of("jobs.draw_figure", *self._modules(wildcards))
-
-    def versions(self, wildcards: Wildcards) -> str:
-        """Versions of the packages behind it."""
-        return versions("jobs.draw_figure", *self._modules(wildcards))
-
-    def _modules(self, wildcards: Wildcards) -> list[str]:
+    def modules(self, wildcards: Wildcards) -> list[str]:
         """Modules that drawing a figure imports by name: its own, and readouts of the models that it loads."""
         module = self._module(wildcards.experiment, wildcards.figure)
         return [

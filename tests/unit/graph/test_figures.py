@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph import code
-from workflow_scripts.graph.figures import Figures, declared_figures, without_figures
+from workflow_scripts.graph.figures import Figures, without_figures
 from workflow_scripts.graph.study import open_study
 
 OF_DEMO = [
@@ -139,36 +138,18 @@ def test_a_job_is_told_its_module_its_block_and_what_all_figures_share(figures):
     }
 
 
-def modules_of(file):
-    return set(json.loads(open(file).read()))  # noqa: PTH123
-
-
-def test_the_code_of_a_figure_is_its_module_and_the_readouts_of_what_it_loads(figures, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code.code_of.cache_clear()
-    curves, attention, similarity, lines = (
-        modules_of(figures.code(job(*which)))
-        for which in (
-            ("learning_curves",),
-            ("layer_attention",),
-            ("token_similarity",),
-            ("extraction_figure4", "extraction"),
-        )
-    )
-    figure = "workflow_scripts/figures/{}.py".format
-    readout = "workflow_scripts/models/readouts/{}.py".format
-    for files, own in (
-        (curves, "learning_curves"),
-        (attention, "layer_attention"),
-        (similarity, "token_similarity"),
-        (lines, "layer_lines"),
+def test_the_code_of_a_figure_is_its_module_and_the_readouts_of_what_it_loads(figures):
+    attention = figures.modules(job("layer_attention"))
+    assert {"figures.layer_attention", "models.readouts.layer_attention"} <= {*attention}
+    assert "models.readouts.pooling" not in attention
+    similarity = figures.modules(job("token_similarity"))
+    assert {"figures.token_similarity", "models.readouts.pooling"} <= {*similarity}
+    assert "models.readouts.layer_attention" not in similarity
+    for which, own in (
+        (("learning_curves",), "learning_curves"),
+        (("extraction_figure4", "extraction"), "layer_lines"),
     ):
-        assert {figure(own), figure("style"), "workflow_scripts/jobs/draw_figure.py"} <= files
-        assert not files & {figure(name) for name in {*declared_figures()} - {own}}
-    assert readout("layer_attention") in attention and readout("pooling") not in attention
-    assert readout("pooling") in similarity and readout("layer_attention") not in similarity
-    assert not any("/models/" in file for file in curves)
-    code.code_of.cache_clear()
+        assert {*figures.modules(job(*which))} == {f"figures.{own}", f"settings.figures.{own}"}
 
 
 def test_every_figure_has_a_caption_that_names_what_it_is_of(figures):
