@@ -392,6 +392,13 @@ def test_forget_takes_out_what_was_chosen(mixed, choice, left):
         assert ledger.check() == left
 
 
+def test_forget_needs_to_know_what(mixed):
+    with pytest.raises(DataError, match="forget what"):
+        command(mixed, "forget")
+    with Ledger(mixed) as ledger:
+        assert len(ledger) == 4
+
+
 def test_merging_takes_the_usable_row_of_two_and_keeps_what_was_there(mixed, tmp_path):
     with Ledger(tmp_path / "other") as other:
         other.settle([row(1, "another"), row(2, "better"), row(3, "?", "rejected", reason="other"), row(4)])

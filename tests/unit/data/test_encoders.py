@@ -9,7 +9,7 @@ import yaml
 from workflow_scripts.config import ConfigError
 from workflow_scripts.data import hub
 from workflow_scripts.data.encoders import FILES, locate
-from workflow_scripts.errors import DataError, UnreachableError
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.encoders import EncoderBlock
 
@@ -75,28 +75,6 @@ def test_an_encoder_without_safetensors_is_refused(root):
     (root / "toy/model.safetensors").rename(root / "toy/pytorch_model.bin")
     with pytest.raises(DataError, match=r"encoders\.toy: .*no model\.safetensors"):
         locate("toy", block(local()), root)
-
-
-def test_every_source_that_is_not_there_is_named(root, monkeypatch):
-    def offline(repository, *_):
-        raise UnreachableError(f"hub:{repository} (not reached)")
-
-    monkeypatch.setattr(hub, "find", offline)
-    sources = [
-        local("absent"),
-        {"kind": "package", "package": "no_such_package", "path": "model"},
-        {"kind": "package", "package": "gensim", "path": "no_such_folder"},
-        HUB,
-    ]
-    with pytest.raises(DataError) as error:
-        locate("toy", block(*sources), root)
-    line = str(error.value)
-    assert "encoders.toy: no source is available" in line
-    for name in ("absent", "no_such_package", "no_such_folder", "hub:team/toy", "not reached"):
-        assert name in line
-    assert "\n" not in line
-    with pytest.raises(DataError, match="SEMBLANCE_DATA"):
-        locate("toy", block(local()), None)
 
 
 def test_the_hub_is_asked_for_one_commit_and_for_no_code_or_pickle(root, monkeypatch):
