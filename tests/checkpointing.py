@@ -1,6 +1,13 @@
-"""Checkpoints at steps that a test can name, where trainings go by the clock."""
+"""Checkpoints at steps that a test can name, where trainings go by the clock.
 
+``python -m tests.checkpointing INPUTS OUT`` is a small training to be crashed. INPUTS is made by tests.jobs.make_inputs
+beforehand, so that the training's own files are the only ones written.
+"""
+
+import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 CHECKPOINT_EVERY = 4
@@ -20,3 +27,21 @@ def write_checkpoints_by_steps(patch: Callable[[type, str, Any], None] = setattr
         return due
 
     patch(_Writer, "is_due", is_due)
+
+
+def main() -> None:
+    """Train in OUT, going on from what is there."""
+    from tests.jobs import config, run_here
+
+    inputs, out = (Path(argument).resolve() for argument in sys.argv[1:])
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("encoder", "corpus"):
+        if not (out / name).exists():
+            (out / name).symlink_to(inputs / name)
+    os.chdir(out)
+    write_checkpoints_by_steps()
+    run_here("train_encoder", config("train_encoder"))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,23 +8,7 @@ import pytest
 from filelock import FileLock
 
 from tests.planning import copy_tree, run
-
-SMOKE = """
-name: demo
-training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint_minutes: 0}
-development: {dataset: null, every: 2}
-corpora: {wiki_extract: {dev_sentences: 250, max_sentences: 200}}
-continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}
-encoders: {minilm_mlm: {adapt: {training: {warmup_steps: 0}}}}
-methods:
-  simcse: {readings: {more_dropout: {training: &few {max_steps: 2}}}}
-  simcse_s2sent: {training: {max_steps: 3, batch_size: 8}}
-  simcse_layerattpooler: {training: *few}
-  simcse_3r: {training: *few}
-  jtcse: {training: {max_steps: 2, batch_size: 8}}
-exemplars: {wiki_extract_extractive: {list_words: 8, sentences: 12, uses: 1, listed_share: 0.2}}
-extraction: {wikitext: {max_sentences: 100}, averages: {max_sentences: 100}}
-"""
+from tests.smoke import CONFIGS, SMOKE
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +34,7 @@ def _run_whole_graph(folder: Path) -> None:
     grid.write_text(grid.read_text().replace("seeds: [1, 2]", "seeds: [1]"))
     finished = run(
         folder, "-m", "snakemake", "--cores", "2", "--quiet", "rules",
-        "--configfile", "config/demo.yaml", "config/smoke.yaml",
+        "--configfile", *CONFIGS,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-3000:]
 

@@ -7,16 +7,12 @@ import shutil
 import pytest
 import yaml
 
-from tests.e2e.test_whole_graph import CONFIGS
-from tests.planning import planned_jobs, processes_of, run
+from tests.planning import processes_of, run
+from tests.smoke import CONFIGS, plan
 
 TEMPLATE = "resources/report/report.html.j2"
 WARMER = {"methods": {"simcse_3r": {"k": 3}}}
 """A setting that 3R alone reads."""
-
-
-def plan(folder, *files):
-    return planned_jobs(folder, *CONFIGS[1:], *files, configfile=CONFIGS[0])
 
 
 def audit(folder, command, *files):

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.e2e.conftest import SMOKE
-from tests.e2e.test_whole_graph import CONFIGS
 from tests.planning import ROOT, planned_jobs, processes_of, run
+from tests.smoke import CONFIGS, SMOKE
 
 TOOLS = Path(os.environ.get("SEMBLANCE_CRATE_TOOLS", ROOT / ".venv-crates")) / "bin"
 """The environment of tests/crates/requirements.lock, which make test sets up."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tests.e2e.conftest import SMOKE
 from tests.jobs import call_of
 from tests.planning import DEMO, copy_tree, run, snakemake
+from tests.smoke import SMOKE
 
 
 def entry(folder: Path, rule: str, settings: dict, **named: object):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_whole_graph import CONFIGS, plan
 from tests.planning import planned_jobs, run
+from tests.smoke import CONFIGS, plan
 from workflow_scripts.provenance.artefacts import identity, read_record
 
 SCRIPT = Path("workflow_scripts/jobs/count_words.py")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.test_whole_graph import CONFIGS
 from tests.planning import planned_jobs, run
+from tests.smoke import CONFIGS
 
 SIMCSE = Path("results/demo/runs/simcse.minilm_mlm.wiki_extract")
 

@@ -8,17 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import copy_tree, planned_jobs, run, snakemake
+from tests.planning import copy_tree, run, snakemake
+from tests.smoke import CONFIGS, plan
 from workflow_scripts.audit import rebuild
 from workflow_scripts.audit.verify import studies_of, unchecked
 from workflow_scripts.provenance.origin import processor
-
-CONFIGS = ("config/demo.yaml", "config/smoke.yaml")
-
-
-def plan(folder: Path) -> dict[str, int]:
-    """What a run of the cut-short demo would still do."""
-    return planned_jobs(folder, CONFIGS[1], configfile=CONFIGS[0])
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def test_a_disk_that_is_full_is_one_line_and_keeps_the_checkpoint_before(tmp_pat
 def test_a_training_that_is_crashed_at_any_write_ends_in_the_same_bytes(tmp_path, modes):
     """By another tool, ckpt-chaos, which kills, tears files, and asks to stop before it kills."""
     make_inputs(tmp_path / "inputs")
-    training = [sys.executable, "-m", "tests.faults.training", str(tmp_path / "inputs"), "{out}"]
+    training = [sys.executable, "-m", "tests.checkpointing", str(tmp_path / "inputs"), "{out}"]
     options = ["--modes", modes, "--max-points", "8", "--result-file", f"{{out}}/{MODEL}/model.safetensors"]
     crashed = subprocess.run(
         [sys.executable, "-m", "ckpt_chaos", "run", *options, "--work", str(tmp_path / "work"), "--", *training],

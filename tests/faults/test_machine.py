@@ -169,7 +169,7 @@ def made_by(out):
 
 def train(inputs, out, code="", **environment):
     """Run a training in a process of its own, after some lines of Python."""
-    run = f"{code}\nfrom tests.faults.training import main\nmain()"
+    run = f"{code}\nfrom tests.checkpointing import main\nmain()"
     return subprocess.run(
         [sys.executable, "-c", run, str(inputs), str(out)],
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | environment,

@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import SMOKE
 from tests.planning import copy_tree
 from tests.slurm.conftest import give_profile
-
-CONFIGS = ("config/demo.yaml", "config/smoke.yaml")
+from tests.smoke import CONFIGS, SMOKE
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,28 @@
+"""The demo cut short: its files of configuration, and what Snakemake plans of it."""
+
+from pathlib import Path
+
+from tests.planning import DEMO, planned_jobs
+
+CONFIGS = (DEMO, "config/smoke.yaml")
+SMOKE = """
+name: demo
+training: {epochs: null, max_steps: 3, batch_size: 8, cpu_threads: 1, checkpoint_minutes: 0}
+development: {dataset: null, every: 2}
+corpora: {wiki_extract: {dev_sentences: 250, max_sentences: 200}}
+continue_mlm: {training: {epochs: null, max_steps: 2, batch_size: 8, cpu_threads: 1}}
+encoders: {minilm_mlm: {adapt: {training: {warmup_steps: 0}}}}
+methods:
+  simcse: {readings: {more_dropout: {training: &few {max_steps: 2}}}}
+  simcse_s2sent: {training: {max_steps: 3, batch_size: 8}}
+  simcse_layerattpooler: {training: *few}
+  simcse_3r: {training: *few}
+  jtcse: {training: {max_steps: 2, batch_size: 8}}
+exemplars: {wiki_extract_extractive: {list_words: 8, sentences: 12, uses: 1, listed_share: 0.2}}
+extraction: {wikitext: {max_sentences: 100}, averages: {max_sentences: 100}}
+"""
+
+
+def plan(folder: Path, *files: str) -> dict[str, int]:
+    """What a run of the cut-short demo would still do, with more files laid over it."""
+    return planned_jobs(folder, *CONFIGS[1:], *files, configfile=CONFIGS[0])
