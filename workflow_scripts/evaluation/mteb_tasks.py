@@ -1,10 +1,8 @@
 """Evaluation through mteb: any of its tasks, on a saved model folder, resumable task by task.
 
-Results of finished tasks are kept as mteb's own JSON in a cache folder, subset by subset, and not computed again. The
-cache is keyed by the model's name and revision, but mteb gives the same ones to every local model, so that one model
-would get another's scores. Here, the name is that of the run, and the revision is a hash of all files in the folder
-and of the length to which texts are truncated. The cache of a job has a key of its own, code and packages included
-(``keyed_cache``), and a task whose data has another revision is run again.
+Results of finished tasks are kept as mteb's own JSON in a cache folder, subset by subset, and not computed again. mteb
+tells local models apart by nothing, so that one would get another's scores: the cache of a job is a folder named by its
+model, settings, code and packages, that of mteb with the revisions of all data among them (``keyed_cache``).
 
 mteb's JSON contains times and dates; the scores returned here do not.
 """
@@ -134,7 +132,6 @@ def evaluate(
     tasks: Sequence[AbsTask],
     config: Config,
     *,
-    run: str,
     cache_folder: Path,
     lost: Callable[[str, Exception], Score],
     missing: Mapping[str, str] | None = None,
@@ -145,8 +142,7 @@ def evaluate(
         folder: A model folder that SentenceTransformer can load.
         tasks: Tasks of mteb, or of classes with the same base class.
         config: Lengths, batches, and the metrics to keep.
-        run: Name of the run, for mteb's files.
-        cache_folder: Folder of mteb's JSON between jobs, which is not an output of any rule.
+        cache_folder: Folder of mteb's JSON between jobs, of this encoder alone (``keyed_cache``).
         lost: The gap of a task that raised an error.
         missing: Tasks whose data are not to be had, and why; the data of all others are on this machine. Left out: they
             are asked for here.
@@ -159,7 +155,7 @@ def evaluate(
     Raises:
         DataError: if a dataset is unavailable and ``missing_data`` is ``stop``.
     """
-    encoder = _load(folder, config, run)
+    encoder = _load(folder, config)
     cache = ResultCache(cache_folder)
     scores: list[Score] = []
     for task in tasks:
@@ -211,15 +207,7 @@ def means_of_lists(scores: Sequence[Score], lists: Lists, config: Config) -> lis
     return found
 
 
-def revision(folder: Path, max_tokens: int) -> str:
-    """Identity of what a model folder computes: a hash of its files (without the record) and the maximal length."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RECORD_FILE)
-    content = {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
-    text = json.dumps([content, max_tokens], sort_keys=True)
-    return f"sha256-{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def _load(folder: Path, config: Config, run: str) -> SentenceTransformerEncoderWrapper:
+def _load(folder: Path, config: Config) -> SentenceTransformerEncoderWrapper:
     """Load any folder that sentence-transformers loads; code is run of one of this project's own alone."""
     ours = (folder / RECORD_FILE).exists()
     if ours:  # then its code is a copy of this project's, which its record vouches for
@@ -227,23 +215,17 @@ def _load(folder: Path, config: Config, run: str) -> SentenceTransformerEncoderW
     device = None if config.device == "auto" else config.device
     model = SentenceTransformer(str(folder), device=device, trust_remote_code=ours)
     model.max_seq_length = config.max_tokens
-    wrapper = SentenceTransformerEncoderWrapper(model)
-    identity = {"name": f"local/{run}", "revision": revision(folder, config.max_tokens)}
-    wrapper.mteb_model_meta = wrapper.mteb_model_meta.model_copy(update=identity)
-    return wrapper
+    return SentenceTransformerEncoderWrapper(model)
 
 
 def _finished(task: AbsTask, meta: ModelMeta, cache: ResultCache) -> TaskResult | None:
-    """The cached result, if it is complete and of the same data; an incomplete or stale file is removed."""
+    """The cached result, if it is complete; a damaged file is removed."""
     path = cache.get_task_result_path(task.metadata.name, meta)
     if not path.exists():
         return None
     try:
         result = TaskResult.from_disk(path)
     except ValueError:  # a job was killed while mteb wrote the file; includes errors of JSON and pydantic
-        path.unlink()
-        return None
-    if result.dataset_revision != task.metadata.revision:
         path.unlink()
         return None
     return None if result.get_missing_evaluations(task) else result

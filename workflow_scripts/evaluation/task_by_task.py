@@ -23,8 +23,10 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Evaluator, Task, not_scored
 from workflow_scripts.evaluation.embeddings import SharedTexts, Vectors
 from workflow_scripts.evaluation.failures import Failures
-from workflow_scripts.evaluation.opened import open_run
 from workflow_scripts.evaluation.scores import Score, score_table
+from workflow_scripts.models.devices import granted_device
+from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance.artefacts import read_record, read_table, write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
@@ -51,9 +53,10 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
     config = evaluator.Config.parse(job.settings["suite"], f"suites ({job.wildcards['suite']})")
     tables = {path.stem: _read(path, config) for path in job.many("datasets")}
     tasks = {name: _loaded(evaluator, name, tables[of], config) for name, of in config.tasks.items()}
-    run = open_run(job, config.readout)
-    columns = {name: task.columns for name, task in tasks.items()}
-    texts = SharedTexts(run.encoding(config.max_tokens), columns)
+    encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
+    encoder.to(granted_device(job.operational["gpu"]))
+    encoding = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
+    texts = SharedTexts(encoding, {name: task.columns for name, task in tasks.items()})
     failures, finished = Failures(job), _Finished(job, config)
     parts: list[Tables] = []
     for name, task in tasks.items():
@@ -68,7 +71,7 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
         parts.append(made)
         texts.forget(name)
     whole = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
-    labels = [*config.labels(run.tokenizer.tokenize), *failures.settle(whole["scores"])]
+    labels = [*config.labels(tokenizer.tokenize), *failures.settle(whole["scores"])]
     for role, table in whole.items():
         write_table(job.outputs[role], table, job.record(labels=labels))
 

@@ -22,7 +22,6 @@ def main(job: Job) -> None:
         job.inputs["model"].parent,
         mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists)),
         config,
-        run=f"{job.wildcards['run']}.seed{job.wildcards['seed']}",
         cache_folder=mteb_tasks.keyed_cache(job, config),
         lost=failures.add,
         missing=missing,

@@ -6,7 +6,7 @@ from workflow_scripts.columns.extraction import FITTED
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.evaluation.base import Evaluator
 from workflow_scripts.extraction.blocks import evaluator_of
-from workflow_scripts.extraction.opening import Files, open_representation
+from workflow_scripts.extraction.opening import open_representation
 from workflow_scripts.extraction.postprocess import Fit
 from workflow_scripts.extraction.representations import Key
 from workflow_scripts.extraction.study import (
@@ -28,7 +28,7 @@ def main(job: Job) -> None:
     evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{evaluator_of(kind)}")
     config = evaluator.Config.parse(job.settings["suite"], f"suites.{evaluator_of(kind)}")
     table = read_dataset_table(job.inputs["dataset"])
-    opened = open_representation(settings, Files.of(job), job.operational["gpu"]) if len(table) else None
+    opened = open_representation(settings, job) if len(table) else None
     if opened is None:
         scores = absent(name)
     else:

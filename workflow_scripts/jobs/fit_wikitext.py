@@ -1,7 +1,7 @@
 """Fit post-processings to Wikitext's vectors of one representation, and measure isotropy (rule fit_wikitext)."""
 
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.extraction.opening import Files, open_representation
+from workflow_scripts.extraction.opening import open_representation
 from workflow_scripts.extraction.study import JobSettings, Learnt, absent, fits_table, learn, plan, rows_of
 from workflow_scripts.extraction.wikitext import isotropy, sentences_of
 from workflow_scripts.provenance.artefacts import read_table, write_table
@@ -15,7 +15,7 @@ def main(job: Job) -> None:
     settings = JobSettings.parse(job.settings["learnt"], "extraction")
     measured = JobSettings.parse(job.settings["isotropy"], "extraction")
     wikitext = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
-    opened = open_representation(settings, Files.of(job), job.operational["gpu"])
+    opened = open_representation(settings, job)
     if opened is None:
         learnt = Learnt([], absent(wikitext.dataset))
     else:

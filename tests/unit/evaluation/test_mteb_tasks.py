@@ -1,20 +1,24 @@
-import json
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-import torch
 import yaml
 from datasets import Dataset, DatasetDict
 from mteb.abstasks import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
-from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.mteb_tasks import evaluate, find_tasks, means_of_lists, revision, task_names
+from workflow_scripts.evaluation.mteb_tasks import (
+    evaluate,
+    find_tasks,
+    keyed_cache,
+    means_of_lists,
+    task_names,
+)
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.suites.mteb import Config, Lists
@@ -63,17 +67,6 @@ def model(tmp_path):
     return Path(shutil.copytree(MINILM, tmp_path / "model"))
 
 
-def other_model(model):
-    """The same model with its last layer's weights scrambled, in a folder of its own."""
-    folder = Path(shutil.copytree(model, model.parent / "other"))
-    weights = load_file(folder / "model.safetensors")
-    generator = torch.Generator().manual_seed(0)
-    for name in [name for name in weights if "layer.5" in name and weights[name].ndim == 2]:
-        weights[name] = torch.randn(weights[name].shape, generator=generator) * weights[name].std()
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    return folder
-
-
 def main_score(scores):
     return next(score.value for score in scores if score.aggregation == "mean")
 
@@ -83,7 +76,7 @@ def unexpected(_task, error):
 
 
 def run_local(folder, cache, task=None, config=SETTINGS):
-    return evaluate(folder, [task or LocalSTS()], config, run="demo", cache_folder=cache, lost=unexpected)
+    return evaluate(folder, [task or LocalSTS()], config, cache_folder=cache, lost=unexpected)
 
 
 def directly(folder):
@@ -102,23 +95,15 @@ def test_an_evaluation_gives_the_right_score_and_comes_from_the_cache_the_second
     assert LocalSTS.loads == loads
 
 
-def test_another_model_does_not_get_the_first_ones_scores(model, tmp_path):
-    first = run_local(model, tmp_path / "cache")
-    second = run_local(other_model(model), tmp_path / "cache")
-    assert main_score(second) == pytest.approx(directly(model.parent / "other"), abs=1e-4)
-    assert main_score(second) != main_score(first)
+def test_another_model_or_length_has_results_of_its_own(tmp_path):
+    def folder(model, config=SETTINGS):
+        start = SimpleNamespace(inputs={"model": SimpleNamespace(sha256=model)}, meaning={}, packages={})
+        outputs = {"scores": tmp_path / "scores.parquet"}
+        return keyed_cache(SimpleNamespace(rule="r", wildcards={}, start=start, outputs=outputs), config)
 
-
-def test_what_changes_the_vectors_changes_the_revision(model):
-    first = revision(model, 32)
-    assert revision(model, 64) != first
-    (model / "record.json").write_text("{}")
-    assert revision(model, 32) == first
-    pooling = model / "1_Pooling" / "config.json"
-    pooling.write_text(
-        pooling.read_text().replace('"pooling_mode_mean_tokens": true', '"pooling_mode_mean_tokens": false')
-    )
-    assert revision(model, 32) != first
+    assert folder("a") == folder("a")
+    assert folder("a") != folder("b")
+    assert folder("a") != folder("a", SETTINGS.model_copy(update={"max_tokens": 64}))
 
 
 def test_scores_have_a_row_per_subset_and_metric_asked_for(model, tmp_path):
@@ -141,16 +126,6 @@ def test_a_torn_result_is_run_again(model, tmp_path):
     first = run_local(model, tmp_path)
     kept_file(tmp_path).write_text(kept_file(tmp_path).read_text()[:50])
     assert run_local(model, tmp_path) == first
-
-
-def test_data_of_another_revision_is_run_again(model, tmp_path):
-    run_local(model, tmp_path)
-    result = json.loads(kept_file(tmp_path).read_text())
-    result["scores"]["test"][0]["main_score"] = 0.123
-    kept_file(tmp_path).write_text(json.dumps(result))
-    assert main_score(run_local(model, tmp_path)) == 0.123  # it does come from the file
-    kept_file(tmp_path).write_text(json.dumps(result | {"dataset_revision": "older"}))
-    assert main_score(run_local(model, tmp_path)) == pytest.approx(directly(model), abs=1e-4)
 
 
 class Unreachable(LocalSTS):

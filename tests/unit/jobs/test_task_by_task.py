@@ -19,7 +19,7 @@ from tests.evaluations import call, dataset, run, scores_in
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation import opened, sts
+from workflow_scripts.evaluation import sts, task_by_task
 from workflow_scripts.evaluation.embeddings import SharedTexts
 from workflow_scripts.models import encoding
 from workflow_scripts.models.folders import load_encoder
@@ -57,7 +57,7 @@ class Suite:
         )
         monkeypatch.setattr(job, "atexit", register)
         monkeypatch.setattr(sts, "load", partial(self._load, sts.load))
-        monkeypatch.setattr(opened, "encode", self._encode)
+        monkeypatch.setattr(task_by_task, "encode", self._encode)
 
     def _encode(self, *given, **named):
         self.encoded += given[2]
