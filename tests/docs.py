@@ -17,7 +17,6 @@ from tests.planning import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 RECIPES = sorted(ROOT.glob("docs/adding/*.md"))
-RUN_LANGUAGES = {"sh", "python"}
 READ_LANGUAGES = {"text"}
 _FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PLANNED = {"make": "--dry-run", "snakemake": "--dry-run --quiet all"}

@@ -29,6 +29,22 @@ class Pair:
 
 BLOCKS = walk.blocks()
 TRAINED = [name for name, block in BLOCKS.items() if walk.is_trained(block)]
+PAPERS = (
+    "simcse",
+    "simcse_s2sent",
+    "simcse_layerattpooler",
+    "simcse_3r",
+    "jtcse",
+    "diffcse",
+    "promptbert",
+    "frozen_avg",
+)
+
+
+def each(names):
+    """Cases, of which those of the papers' own methods are not slow."""
+    return [pytest.param(name, marks=[] if name in PAPERS else [pytest.mark.slow]) for name in names]
+
 
 FILES = "train_encoder reads it: the file, or the part of it, that becomes a column"
 INERT = (
@@ -85,19 +101,19 @@ def test_every_method_and_every_readout_has_a_block_that_is_walked():
     assert sum(len(list(walk.leaves(block))) for block in BLOCKS.values()) > 200
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("name", each(BLOCKS))
 def test_every_setting_matters_or_is_known_not_to(folder, name):
     found = {f"{name}.{setting}" for setting in walk.idle(folder, BLOCKS[name])}
     assert found == {setting for setting in INERT if setting.startswith(f"{name}.")}
 
 
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("name", each(TRAINED))
 def test_a_gradient_reaches_every_parameter_that_is_meant_to_learn(folder, name):
     still = walk.effect(folder, walk.with_members(folder, BLOCKS[name])).still
     assert {parameter for parameter in still if not any(part in parameter for part in STILL)} == set()
 
 
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("name", each(TRAINED))
 def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
     """Nothing remembers how large the batches before it were; what is drawn is a function of seed and step."""
     losses = []
@@ -119,7 +135,7 @@ def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("name", each(BLOCKS))
 def test_neither_padding_nor_other_sentences_change_a_vector(folder, name):
     block = BLOCKS[name]
     encoder = walk.objective_of(folder, block)[0] if name in TRAINED else walk.untrained(folder, block)
@@ -127,7 +143,7 @@ def test_neither_padding_nor_other_sentences_change_a_vector(folder, name):
     assert not walk.depends_on_batch(encoder.eval(), tokenizer)
 
 
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("name", each(TRAINED))
 def test_products_in_bfloat16_give_the_same_loss_to_a_few_percent(folder, name):
     def first_loss():
         _, objective = walk.objective_of(folder, block)
@@ -180,7 +196,7 @@ def trained(folder, block, checkpoints, kill=None):
     return objective.module.state_dict(), outcome.history, outcome.metrics
 
 
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("name", each(TRAINED))
 def test_a_training_that_was_killed_ends_in_the_same_bytes(folder, tmp_path, torch_settings, name):
     """Whatever a method draws or keeps besides its weights, it finds again."""
     weights, *tables = trained(folder, BLOCKS[name], tmp_path / "whole")

@@ -111,6 +111,7 @@ def two_nodes(tmp_path):
     return {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "4711"}
 
 
+@pytest.mark.slow
 def test_two_nodes_have_the_loss_and_the_gradients_of_the_joint_batch(one, tmp_path, two_nodes):
     """Two torchruns that know nothing of each other but where they meet, as srun starts them."""
     one = one[0.0]
