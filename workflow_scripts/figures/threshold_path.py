@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_scripts.columns.training import METRICS
-from workflow_scripts.config import Settings
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.curves import CURVES, SINGLE, what_diamonds_are
 from workflow_scripts.figures.style import (
@@ -19,7 +18,7 @@ from workflow_scripts.figures.style import (
     upright,
 )
 from workflow_scripts.reporting.records import RunTable, run_tables
-from workflow_scripts.settings.figures.threshold_path import Config as Config
+from workflow_scripts.settings.figures.threshold_path import Config
 
 COLUMNS = CURVES
 TITLE = "Threshold of redundant dimensions: {title}"
@@ -37,7 +36,7 @@ HOW_DRAWN = (
 )
 
 
-def points(request: Request[Settings]) -> pa.Table:
+def points(request: Request[Config]) -> pa.Table:
     """Points of all runs and seeds."""
     return paths(run_tables(request.inputs["metrics"], METRICS))
 
@@ -62,7 +61,7 @@ def _points(history: RunTable, metric: str) -> pa.Table:
     return pa.table(dict(columns), schema=COLUMNS)
 
 
-def draw(points: pa.Table, request: Request[Settings]) -> Figure:
+def draw(points: pa.Table, request: Request[Config]) -> Figure:
     """Draw the paths: a row of panels for each run, a line for each seed."""
     runs, seeds = (list(dict.fromkeys(points[column].to_pylist())) for column in ("run", "seed"))
     if not runs:
