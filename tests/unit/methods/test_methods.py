@@ -10,7 +10,7 @@ import yaml
 from tests import tiny
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.methods import base, load_method, repooled
+from workflow_scripts.methods import base, load_method, method_modules, repooled
 from workflow_scripts.methods.frozen import Config, build
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
@@ -71,6 +71,15 @@ def test_labels_of_a_readout_reach_every_method_that_has_one():
     assert len(named) >= 15
     below = settings("simcse_3r") | {"base": named["simcse"] | {"readout": s2sent}}
     assert len(load_method("three_r").Config.parse(below, "methods").labels) == 1
+
+
+def test_code_of_a_run_has_its_readout_and_the_settings_of_it():
+    """Both are loaded by name: nothing that trains, or loads the run, imports them."""
+    assert method_modules({"module": "simcse", "readout": {"kind": "s2sent"}}) == [
+        "methods.simcse",
+        "models.readouts.s2sent",
+        "settings.readouts.s2sent",
+    ]
 
 
 def test_a_method_that_does_not_exist_is_an_error_of_the_configuration():
