@@ -175,16 +175,6 @@ def test_a_spreadsheet_computes_nothing_from_the_csv():
     assert (found["note"], found["labels"], found["mean"]) == ("'=cmd()", "'@SUM(A1)", "-1.5")
 
 
-def test_the_command_prints_tables_and_csv(finished):
-    table = finished / "tables/lab.parquet"
-    line = [sys.executable, "-m", "workflow_scripts", "show", table]
-    shown = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "simcse.minilm_mlm.wiki_extract" in shown.stdout
-    assert "substitution: all-MiniLM-L6-v2 stands in for BERT-base" in shown.stdout
-    text = subprocess.run([*line, "--csv"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert len(text.splitlines()) == 1 + 4 * 4
-
-
 def test_a_table_is_printed_for_documents_of_markdown_and_latex(finished):
     table = finished / "tables/lab.parquet"
     code, markdown = printed("show", table, "--markdown")
@@ -202,7 +192,8 @@ def test_a_table_is_printed_for_documents_of_markdown_and_latex(finished):
 
 def test_a_study_shows_all_its_tables(finished):
     _code, said = printed("show", finished)
-    assert said.count("simcse.minilm_mlm.wiki_extract") >= 1
+    assert "substitution: all-MiniLM-L6-v2 stands in for BERT-base" in said
+    assert len(printed("show", finished, "--csv")[1].splitlines()) == 1 + 4 * 4
     code, found = data("show", finished)
     assert code == 0 and found["lab"][0]["run"]
     with pytest.raises(DataError, match="a folder without tables"):
@@ -244,13 +235,11 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
             line = command(rule, settings, experiment="t", scores=[file], published=[], table=outputs[part])
             begin_here(*line)
             assert read_record(Path(outputs[part])).rule == rule
-        line = [sys.executable, "-m", "workflow_scripts", "show", Path(outputs["table"]).absolute()]
-    shown = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert "1.25 " in shown and "50.00" in shown and shown.index("ms") < shown.index("50.00")
-    assert "[1] measured on this machine" in shown
-    text = subprocess.run([*line, "--csv"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    kept = list(csv.DictReader(io.StringIO(text)))
-    assert [row["heading"] for row in kept] == ["A"]
+        _code, shown = printed("show", outputs["table"])
+        assert "1.25 " in shown and "50.00" in shown and shown.index("ms") < shown.index("50.00")
+        assert "[1] measured on this machine" in shown
+        kept = csv.DictReader(io.StringIO(printed("show", outputs["table"], "--csv")[1]))
+        assert [row["heading"] for row in kept] == ["A"]
 
 
 @pytest.fixture
@@ -291,37 +280,27 @@ def test_scores_as_csv_are_what_the_files_hold(score_files):
     ]
 
 
-def test_what_is_no_artefact_at_all_is_said_to_be_none_and_not_to_be_deleted(finished, tmp_path):
-    (tmp_path / "README.md").write_text("mine")
-    (tmp_path / "notes.txt").write_text("mine")
-    done = shown_by(tmp_path / "notes.txt")
-    assert done.returncode == 2 and "not written by this pipeline. Give a study" in done.stderr
-
-
-def test_tables_and_scores_are_no_one_csv(finished, score_files):
-    done = shown_by(finished / "tables/lab.parquet", score_files[0], "--csv")
-    assert done.returncode == 2 and not done.stdout
-    assert done.stderr.startswith("DataError: --csv: ") and len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize("file", ["learning_curves.parquet", "learning_curves.svg"])
-def test_another_artefact_ends_in_one_line_that_says_what_is_printed(finished, file):
-    done = shown_by(finished / "figures/lab" / file)
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert "made by draw_figure, neither a table nor scores. Give a study, or files of" in done.stderr
-
-
-def test_a_file_of_somebody_else_ends_in_one_line(tmp_path):
-    (tmp_path / "a.parquet").write_text("no table")
-    for file in ("a.parquet", "b.parquet"):
-        done = shown_by(tmp_path / file)
-        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "DataError" in done.stderr
-        assert "Delete" not in done.stderr  # what this pipeline may not have written
-
-
-def test_a_file_that_is_not_there_is_one_line(tmp_path):
-    with pytest.raises(DataError, match=r"no such file\. snakemake makes it, with the --configfile"):
-        printed("show", tmp_path / "results/demo/tables/demo.parquet")
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (["notes.txt"], "not written by this pipeline. Give a study"),
+        (["somebody.parquet"], ""),
+        (["results/demo/tables/demo.parquet"], "no such file. snakemake makes it, with the --configfile"),
+        (["{study}/figures/lab/learning_curves.parquet"], "made by draw_figure, neither a table nor scores"),
+        (["{study}/figures/lab/learning_curves.svg"], "made by draw_figure, neither a table nor scores"),
+        (["{study}/tables/lab.parquet", "{scores}", "--csv"], "--csv: "),
+    ],
+)
+def test_what_is_not_shown_ends_in_one_line_that_deletes_nothing(
+    finished, score_files, tmp_path, monkeypatch, paths, message
+):
+    monkeypatch.chdir(tmp_path)
+    for mine in ("notes.txt", "somebody.parquet"):
+        Path(mine).write_text("mine")
+    with pytest.raises(DataError) as refused:
+        printed("show", *(path.format(study=finished, scores=score_files[0]) for path in paths))
+    assert message in str(refused.value) and "Delete" not in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
 
 
 def test_a_lock_has_the_numbers_with_their_printed_digits(finished):
