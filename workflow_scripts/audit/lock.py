@@ -141,11 +141,6 @@ class Comparison:
         return {name for name in self.wanted if self.now.contents.get(name) == self.was.contents[name]}
 
     @property
-    def other_records(self) -> int:
-        """Those of the equal ones whose records differ, as after an edit of code that changed no number."""
-        return sum(self.now.artefacts[name] != self.was.artefacts[name] for name in self.same)
-
-    @property
     def elsewhere(self) -> str:
         """How this machine differs from the one that wrote the lock."""
         return _moved(self.was.machine, self.now.machine)
@@ -280,10 +275,9 @@ def _in_short(found: Comparison, arguments: str) -> Answer:
 
 
 def _checked(found: Comparison, file: Path) -> Answer:
-    records = f" ({found.other_records} with other records)" if found.other_records else ""
     return Answer(
-        f"{len(found.same)} artefacts as in {file}{records}, {len(found.differences)} not",
+        f"{len(found.same)} artefacts as in {file}, {len(found.differences)} not",
         not found.differences,
         [Rows("differences", found.differences), *filter(None, [found.elsewhere])],
-        {"equal": len(found.same), "other_records": found.other_records},
+        {"equal": len(found.same)},
     )

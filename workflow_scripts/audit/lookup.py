@@ -1,6 +1,5 @@
 """Find artefacts and their records by path. A model folder goes by the name of its record, as in other records."""
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -95,8 +94,7 @@ def _fault(record: Record) -> str | None:
             return f"the path {name!r}"
     if not _RULE.fullmatch(record.rule):
         return f"the rule {record.rule!r}"
-    text = record.to_json() + json.dumps(record.origin.model_dump())
-    return "control characters" if _CONTROL.search(text) else None
+    return "control characters" if _CONTROL.search(record.to_json()) else None
 
 
 def key_of(record: Record) -> str:

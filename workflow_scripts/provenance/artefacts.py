@@ -1,11 +1,10 @@
 """Checksummed artefacts: written whole or not at all, carrying their record, and checked when read.
 
-A checksummed file holds, near its end, a seal of fixed width: ``semblance-origin:``, where the file was made
-(``provenance.origin``) and a short hash of that; ``semblance-identity:`` and the sha256 of what it holds besides its
-record, which is how a job that reads it names it; ``semblance-checksum:`` and the sha256 of the whole file with blanks
-for origin and checksum. One changed byte anywhere breaks one of the hashes, and no second file is needed to notice. A
-file made again elsewhere keeps its checksum. One that other code makes with the same contents keeps its identity, and
-its readers stay as they are. Three kinds of file are checksummed:
+A checksummed file holds, near its end, a seal of fixed width: ``semblance-identity:`` and the sha256 of what it holds
+besides its record, which is how a job that reads it names it; ``semblance-checksum:`` and the sha256 of the whole file
+with zeros for this very hash. One changed byte anywhere breaks it, and no second file is needed to notice. A file that
+is made again elsewhere, or by other code, with the same contents keeps its identity, and its readers stay as they are.
+Three kinds of file are checksummed:
 
 * Parquet: record and seal are key-value metadata of the footer;
 * text that readers open (SVG, HTML, Markdown): both are in a comment at the end;
@@ -32,7 +31,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.errors import DataError, how_to_make
 from workflow_scripts.provenance.closure import meanings, packages
 from workflow_scripts.provenance.key import canonical, job_key
-from workflow_scripts.provenance.origin import WIDTH, Origin, origin_of
+from workflow_scripts.provenance.origin import origin_of_this_process
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
 
@@ -42,13 +41,11 @@ RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"
 _NOTE_START = f"<!-- {RECORD_KEY} ".encode()
 _SEAL_KEY = "semblance.seal"
-_MARK = b"semblance-origin:"
-_CHECK_DIGITS = 16
 _SEAL = re.compile(
-    rb"%b(?P<origin>[\s\S]{%d})(?P<check>[\s\S]{%d}) semblance-identity:(?P<identity>[0-9a-f]{64})"
-    rb" semblance-checksum:(?P<checksum>[0-9a-f]{64})" % (_MARK, WIDTH, _CHECK_DIGITS)
+    rb"semblance-identity:(?P<identity>[0-9a-f]{64}) semblance-checksum:(?P<checksum>[0-9a-f]{64})"
 )  # source code may name the marks, and holds no seal
 _NOT_YET = "0" * 64
+_UNSIGNED = f"semblance-identity:{_NOT_YET} semblance-checksum:{_NOT_YET}"
 CHECKSUMMED_SUFFIXES = {".parquet", ".svg", ".html", ".md"}
 _NEAR_BYTES = 64 << 10  # the seal follows the record, so it is seldom further than this from the end
 _TAIL_BYTES = 4 << 20  # record and seal are in a Parquet footer or in a closing comment: both far smaller
@@ -102,7 +99,7 @@ def job_record(
         inputs=used | dict(foreign or {}),
         outputs=sorted(path.as_posix() for path in outputs),
         labels=sorted(inherited.union(labels)),
-        origin=origin_of(decides["meaning"]),
+        origin=origin_of_this_process(),
     )
 
 
@@ -183,10 +180,12 @@ class _Seal(NamedTuple):
     """What stands at the end of a checksummed file."""
 
     position: int
-    origin: bytes
-    check: bytes
     identity: str
     checksum: str
+
+    def to_bytes(self) -> bytes:
+        """The seal as it stands there."""
+        return f"semblance-identity:{self.identity} semblance-checksum:{self.checksum}".encode()
 
 
 def _find_seal(path: Path) -> _Seal | None:
@@ -195,13 +194,9 @@ def _find_seal(path: Path) -> _Seal | None:
         size = file.seek(0, os.SEEK_END)
         for length in (_NEAR_BYTES, _TAIL_BYTES):
             start = file.seek(max(0, size - length))
-            found = list(_SEAL.finditer(file.read()))
-            if found:
+            if found := list(_SEAL.finditer(file.read())):
                 last = found[-1]
-                hashes = (last["identity"].decode(), last["checksum"].decode())
-                return _Seal(start + last.start(), last["origin"], last["check"], *hashes)
-            if start == 0:
-                break
+                return _Seal(start + last.start(), last["identity"].decode(), last["checksum"].decode())
     return None
 
 
@@ -248,8 +243,8 @@ def _listed(record: Record) -> bytes:
 
 
 def _digest(path: Path, seal: _Seal) -> str:
-    """The sha256 of a file with blanks for origin and checksum in its ``seal``."""
-    blank = _seal(" " * (WIDTH + _CHECK_DIGITS), seal.identity, _NOT_YET).encode()
+    """The sha256 of a file with this seal, but for its checksum."""
+    blank = seal._replace(checksum=_NOT_YET).to_bytes()
     sha = hashlib.sha256()
     with path.open("rb") as file:
         for piece in _pieces(file, seal.position):
@@ -267,29 +262,14 @@ def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
         yield piece
 
 
-def _unsigned_seal(made: Origin) -> str:
-    """A seal whose identity and checksum are still to be written."""
-    text = made.to_text()
-    return _seal(f"{text}{_check(text.encode()).decode()}", _NOT_YET, _NOT_YET)
-
-
-def _seal(made: str, identity: str, checksum: str) -> str:
-    return f"{_MARK.decode()}{made} semblance-identity:{identity} semblance-checksum:{checksum}"
-
-
-def _check(text: bytes) -> bytes:
-    return hashlib.sha256(text).hexdigest()[:_CHECK_DIGITS].encode()
-
-
 def _sign(path: Path, identity: str) -> None:
     """Write identity and checksum into a file's seal."""
     found = _find_seal(path)
     assert found is not None, path
-    made = (found.origin + found.check).decode()
-    checksum = _digest(path, found._replace(identity=identity))
+    seal = found._replace(identity=identity)
     with path.open("r+b") as file:
-        file.seek(found.position)
-        file.write(_seal(made, identity, checksum).encode())
+        file.seek(seal.position)
+        file.write(seal._replace(checksum=_digest(path, seal)).to_bytes())
 
 
 def verify_checksum(path: Path) -> str:
@@ -303,7 +283,7 @@ def verify_checksum(path: Path) -> str:
         raise DataError(
             f"{path}: truncated, or not written by this pipeline (no checksum). Delete it and rerun."
         )
-    if _digest(path, found) != found.checksum or _check(found.origin) != found.check:
+    if _digest(path, found) != found.checksum:
         raise DataError(
             f"{path}: changed since it was written (checksum {found.checksum[:12]} broken). Delete it and rerun."
         )
@@ -441,9 +421,7 @@ def writing_table(
         ) as writer:
             yield writer
             _check_unchanged(record)
-            writer.add_key_value_metadata(
-                {RECORD_KEY: record.to_json(), _SEAL_KEY: _unsigned_seal(record.origin)}
-            )
+            writer.add_key_value_metadata({RECORD_KEY: record.to_json(), _SEAL_KEY: _UNSIGNED})
         _sign(temporary, identity_of(_table_contents(temporary), record.labels))
 
 
@@ -452,9 +430,7 @@ def write_page(path: Path, text: str, record: Record) -> None:
     _check_unchanged(record)
     note = record.to_json().replace("--", "-\\u002d")  # a comment may not hold two hyphens
     with atomic(path) as temporary:
-        temporary.write_text(
-            f"{text.rstrip()}\n{_NOTE_START.decode()}{note} {_unsigned_seal(record.origin)} -->\n", "utf-8"
-        )
+        temporary.write_text(f"{text.rstrip()}\n{_NOTE_START.decode()}{note} {_UNSIGNED} -->\n", "utf-8")
         _sign(temporary, identity_of([page_text(temporary)], record.labels))
 
 
@@ -484,7 +460,7 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
 
 
 def _write_record_file(path: Path, record: Record) -> None:
-    content = {"record": json.loads(record.to_json()), "seal": _unsigned_seal(record.origin)}
+    content = {"record": json.loads(record.to_json()), "seal": _UNSIGNED}
     path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
     _sign(path, identity_of([_listed(record)], record.labels))
     _sync(path)
@@ -523,20 +499,14 @@ def read_record(path: Path) -> Record | None:
     if path.is_dir():
         path /= RECORD_FILE
     if path.suffix == ".parquet":
-        metadata = pq.read_metadata(path).metadata or {}
-        text, seal = metadata.get(RECORD_KEY.encode()), metadata.get(_SEAL_KEY.encode())
+        text = (pq.read_metadata(path).metadata or {}).get(RECORD_KEY.encode())
     elif path.name == RECORD_FILE:
-        content = json.loads(path.read_text("utf-8"))
-        text, seal = json.dumps(content["record"]).encode(), content["seal"].encode()
+        return Record.model_validate(json.loads(path.read_text("utf-8"))["record"])
     else:
         # The last one: a report may have figures drawn into it, each with a record of its own.
-        _, note, seal = _tail(path).rpartition(_NOTE_START)
-        text = seal.rpartition(b" " + _MARK)[0] if note else None
-    found = _SEAL.search(seal) if text and seal else None
-    if not text or not found:
-        return None
-    made = Origin.from_text(found["origin"].decode())
-    return Record.model_validate({**json.loads(text), "origin": made})
+        _, found, note = _tail(path).rpartition(_NOTE_START)
+        text = note.rpartition(b" semblance-identity:")[0] if found else None
+    return Record.model_validate_json(text) if text else None
 
 
 def page_text(path: Path) -> bytes:

@@ -28,20 +28,18 @@ UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
 """The same, relative to the repository's root."""
 
 UNKEYED_PACKAGES = {
-    name: name
-    for name in (
-        "httpx2",
-        "huggingface_hub",
-        "joblib",
-        "pydantic",
-        "requests",
-        "tenacity",
-        "threadpoolctl",
-        "tqdm",
-    )
-} | {"PyYAML": "yaml"}
-"""Distributions that decide no number, and what they are imported as: they fetch bytes whose hash is checked, retry,
-start threads, check types or show progress. Every other one that a job imports does, for all that is known here."""
+    "httpx2",
+    "huggingface_hub",
+    "joblib",
+    "pydantic",
+    "PyYAML",
+    "requests",
+    "tenacity",
+    "threadpoolctl",
+    "tqdm",
+}
+"""Distributions that decide no number: they fetch bytes whose hash is checked, retry, start threads, check types or
+show progress. Every other one that a job imports does, for all that is known here."""
 read_before: dict[str, tuple[str, list[str]]] = {}
 """sha256 of a source to its meaning and the names that it imports: parsing is nine tenths of finding a closure, so
 whoever asks often may keep this from process to process (``graph.code``)."""
@@ -80,17 +78,7 @@ def meanings(*modules: str) -> dict[str, str]:
 
 def packages(*modules: str) -> dict[str, str]:
     """Map each installed distribution behind the closure of ``modules`` that can change a number to its version."""
-    return {
-        name: _version(name) for name in sorted(_imported_distributions(modules) - UNKEYED_PACKAGES.keys())
-    }
-
-
-def loaded_unkeyed() -> dict[str, str]:
-    """Versions of the distributions that decide no number and that this process has loaded."""
-    # Who asks the environment which module is whose waits a tenth of a second, in every job.
-    return {
-        name: _version(name) for name, module in sorted(UNKEYED_PACKAGES.items()) if module in sys.modules
-    }
+    return {name: _version(name) for name in sorted(_imported_distributions(modules) - UNKEYED_PACKAGES)}
 
 
 def _imported_distributions(modules: tuple[str, ...]) -> set[str]:

@@ -21,7 +21,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import RECORD_FILE, job_record
 from workflow_scripts.provenance.job_log import summary
-from workflow_scripts.provenance.origin import origin_of
+from workflow_scripts.provenance.origin import origin_of_this_process
 from workflow_scripts.provenance.record import Input, Record
 from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
 
@@ -93,7 +93,7 @@ class Job(NamedTuple):
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
             "labels": sorted({*self.start.labels, *labels}),
-            "origin": origin_of(self.start.meaning),
+            "origin": origin_of_this_process(),
         }
         return self.start.model_copy(update=more)
 

@@ -1,31 +1,20 @@
-"""Where an artefact was made: commit, bytes of the code, machine, packages that change no number.
+"""Where an artefact was made: commit and machine.
 
-None of this decides what is made, so none of it is part of a file's identity: a job gives files of the same checksums
-at another commit or on another machine, and their readers stay as they are. It stands beside the record, in a field of
-fixed width that the checksum leaves out (``artefacts``).
+None of this decides what is made, so none of it is part of a file's identity or of a job's key: a job gives files of
+the same identity at another commit or on another machine, and their readers stay as they are.
 """
 
-import hashlib
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, urlencode
 
 from pydantic import Field
 from threadpoolctl import threadpool_info
 
 from workflow_scripts.config import Settings
-from workflow_scripts.provenance.closure import ROOT, UNKEYED_FILES, loaded_unkeyed
-from workflow_scripts.provenance.snapshot import source_at_start
-
-WIDTH = 2048
-"""Characters of the field; a shorter text is filled up with spaces."""
-_LONGEST = 100  # characters of one name, each of which may take three: so the field suffices
-_PACKAGE = "package:"
+from workflow_scripts.provenance.closure import ROOT
 
 
 class Origin(Settings):
@@ -33,44 +22,16 @@ class Origin(Settings):
 
     commit: str | None = Field(description="Git commit; None outside a repository.")
     dirty: bool = Field(description="Whether files differed from the commit, or were not in it.")
-    code: str = Field(description="One hash over the bytes of all project files that the job imports.")
     python: str
     processor: str
     capability: str = Field(description="Instructions that PyTorch uses; empty where it is not loaded.")
     threads: int = Field(description="That PyTorch computes with, or else the libraries of linear algebra.")
     blas: str = Field(description="Libraries of linear algebra, their versions and kernels.")
     gpu: str = Field(default="", description="The GPU that was computed on; empty for the processor alone.")
-    packages: dict[str, str] = Field(
-        description="Versions of packages that were loaded and change no number."
-    )
-
-    def to_text(self) -> str:
-        """One line of ``WIDTH`` printable ASCII characters; no quotation marks, no two hyphens in a row."""
-        fields = self.model_dump(exclude={"packages"}) | {
-            f"{_PACKAGE}{name}": version for name, version in self.packages.items()
-        }
-        shown = {
-            name: "" if value is None else _ascii(str(value))[:_LONGEST] for name, value in fields.items()
-        }
-        text = urlencode(shown, safe=":").replace("--", "-%2D")
-        assert len(text) <= WIDTH, text
-        return text.ljust(WIDTH)
-
-    @classmethod
-    def from_text(cls, text: str) -> "Origin":
-        """Read what ``to_text`` wrote."""
-        fields: dict[str, Any] = dict(parse_qsl(text.rstrip(), keep_blank_values=True))
-        packages = {name: fields.pop(name) for name in list(fields) if name.startswith(_PACKAGE)}
-        named = {name.removeprefix(_PACKAGE): version for name, version in packages.items()}
-        return cls.model_validate(fields | {"commit": fields.get("commit") or None, "packages": named})
 
 
-def origin_of(files: Iterable[str]) -> Origin:
-    """Describe the running process.
-
-    Args:
-        files: Project files that decide the job's result, relative to the repository's root.
-    """
+def origin_of_this_process() -> Origin:
+    """Describe the running process."""
     commit, dirty = git_state()
     torch = sys.modules.get("torch")  # what a job has not loaded has computed nothing
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
@@ -78,7 +39,6 @@ def origin_of(files: Iterable[str]) -> Origin:
     return Origin(
         commit=commit,
         dirty=dirty,
-        code=_hash_of({*files, *UNKEYED_FILES}),
         python=platform.python_version(),
         processor=processor(),
         capability=torch.backends.cpu.get_cpu_capability() if torch else "",
@@ -87,20 +47,7 @@ def origin_of(files: Iterable[str]) -> Origin:
         else max((one["num_threads"] for one in libraries), default=1),
         blas=", ".join(sorted(kernels)),
         gpu=torch.cuda.get_device_name() if torch and torch.cuda.is_initialized() else "",
-        packages=loaded_unkeyed(),
     )
-
-
-def _ascii(name: str) -> str:
-    return name.encode("ascii", "replace").decode()
-
-
-def _hash_of(files: Iterable[str]) -> str:
-    sha = hashlib.sha256()
-    for file in sorted(files):
-        sha.update(f"{file}\n".encode())
-        sha.update(source_at_start(file) or b"")
-    return sha.hexdigest()
 
 
 @cache

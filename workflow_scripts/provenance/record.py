@@ -1,7 +1,7 @@
 """The record that every artefact carries: the rule, settings, code, data and packages that made it.
 
-A record holds nothing that depends on time, host or dictionary order, so that the same inputs,
-settings and code give the same bytes. An input is named by what it holds (``artefacts.identity``): whatever
+A record holds nothing that depends on time or dictionary order, so that the same inputs, settings and code give the
+same bytes at the same commit on the same machine. An input is named by what it holds (``artefacts.identity``): whatever
 made it, a reader of the same contents makes the same.
 """
 
@@ -44,14 +44,14 @@ class Record(Settings):
     )
     labels: list[str] = Field(description="Substitutions that reach this artefact, its inputs' included.")
     files: dict[str, str] = Field(default={}, description="sha256 of the files of a model folder.")
-    origin: Origin = Field(description="Where it was made; beside the record, and no part of its identity.")
+    origin: Origin = Field(description="Where it was made, which decides nothing.")
 
     def to_json(self) -> str:
-        """Write the record as JSON without its origin; equal records give equal text."""
-        content = self.model_dump(exclude={"origin", "inputs"})
-        inputs = {role: given.model_dump() for role, given in self.inputs.items()}
-        ordered = json.loads(json.dumps(content, sort_keys=True))  # all but the inputs, whose order counts
-        return json.dumps({**ordered, "inputs": inputs}, ensure_ascii=True)
+        """Write the record as JSON; equal records give equal text."""
+        content = self.model_dump()
+        inputs = content.pop("inputs")  # whose order counts
+        ordered = json.loads(json.dumps(content, sort_keys=True))
+        return json.dumps({**ordered, "inputs": inputs})
 
 
 def sha256_of(path: Path) -> str:

@@ -28,11 +28,6 @@ _STARTER = PACKAGE / "jobs/__main__.py"
 _AT_START = {path: path.read_bytes() for path in PACKAGE.rglob("*.py")}
 
 
-def source_at_start(file: str) -> bytes | None:
-    """The bytes of a project file, relative to the repository's root, when this process started."""
-    return _AT_START.get(ROOT / file)
-
-
 def check_code(meaning: Mapping[str, str]) -> None:
     """Check that files of the project mean what a job's key says: when this process started, and now.
 
@@ -45,7 +40,7 @@ def check_code(meaning: Mapping[str, str]) -> None:
     for file, planned in meaning.items():
         path = ROOT / file
         now = path.read_bytes() if path.exists() else None
-        if any(source is None or _meaning(source) != planned for source in (source_at_start(file), now)):
+        if any(source is None or _meaning(source) != planned for source in (_AT_START.get(path), now)):
             raise DataError(
                 f"{path}: edited while this job was running, or since it was planned. Run snakemake again."
             )
