@@ -19,11 +19,11 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -311,29 +311,23 @@ def atomic(path: Path) -> Iterator[Path]:
     """Give a temporary name in the folder of ``path``; on success sync it and rename it, on failure remove it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    with _claimed(path, _new_file) as temporary, _naming_a_full_disk(path):
+    with _claimed(path, Path.touch) as temporary, _naming_a_full_disk(path):
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
         _sync(temporary)
         temporary.replace(path)
         _sync(path.parent)
 
 
-def _new_file(**place: Any) -> str:
-    handle, name = tempfile.mkstemp(**place)
-    os.close(handle)
-    return str(name)
-
-
 @contextmanager
-def _claimed(path: Path, new: Callable[..., str]) -> Iterator[Path]:
-    """Give a ``new`` temporary for ``path`` and remove it at the end, if it is there.
+def _claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Make a temporary for ``path`` and remove it at the end, if it is there.
 
     The lock on it is taken back by the kernel when this process dies, however it dies.
     """
     handle = None
     while handle is None:
-        temporary = Path(new(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+        temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+        make(temporary)
         handle = _lock(temporary)
     try:
         yield temporary
@@ -373,13 +367,6 @@ def _unclaimed(left: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    """The permissions that this process takes from new files; the temporary ones of ``tempfile`` have fewer."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _sync(path: Path) -> None:
@@ -439,16 +426,14 @@ def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
     """Give an empty folder to fill; on success hash its files, checksum its record and put it in place."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
-    with _claimed(folder, tempfile.mkdtemp) as temporary, _naming_a_full_disk(folder):
+    with _claimed(folder, Path.mkdir) as temporary, _naming_a_full_disk(folder):
         yield temporary
         _check_unchanged(record)
-        mask = _umask()
-        temporary.chmod(0o777 & ~mask)
         files = sorted(path for path in temporary.rglob("*") if path.is_file())
         hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
         _write_record_file(temporary / RECORD_FILE, record.model_copy(update={"files": hashes}))
         for path in files:
-            path.chmod(0o666 & ~mask)  # safetensors writes files that nobody else may read
+            path.chmod(temporary.stat().st_mode & 0o666)  # safetensors writes files that nobody else may read
         for path in (*files, temporary):
             _sync(path)
         if folder.exists():
