@@ -491,7 +491,7 @@ def read_record(path: Path) -> Record | None:
         # The last one: a report may have figures drawn into it, each with a record of its own.
         _, found, note = _tail(path).rpartition(_NOTE_START)
         text = note.rpartition(b" semblance-identity:")[0] if found else None
-    return Record.model_validate_json(text) if text else None
+    return Record.model_validate(json.loads(text)) if text else None
 
 
 def page_text(path: Path) -> bytes:

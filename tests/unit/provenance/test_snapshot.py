@@ -134,29 +134,6 @@ def test_a_job_does_not_begin_with_other_packages_than_it_was_planned_with(tree)
     assert f"pyarrow: {version('pyarrow')} where this job runs, 0.1 where it was planned" in ended.stderr
 
 
-COLLECTS = """
-import atexit, gc
-atexit.register(lambda: print("collects garbage:", gc.isenabled()))
-"""
-
-
-def test_garbage_is_looked_for_once_a_job_has_loaded_what_it_needs_and_not_before(tree, tmp_path):
-    """What a process says of itself at its end: one that was refused, and one that did its work."""
-    (tmp_path / "site-packages").mkdir()  # from where a job may load modules
-    (tmp_path / "site-packages/sitecustomize.py").write_text(COLLECTS)
-    job = ("-m", "workflow_scripts.jobs")
-    shutil.rmtree(tree / ".kept", ignore_errors=True)
-    refused, worked = (
-        run(tree, *job, *arguments, PYTHONPATH=f"{tmp_path}/site-packages")
-        for arguments in (command_line(tree, pyarrow="0.1"), command_line(tree))
-    )
-    assert refused.stdout.endswith("collects garbage: False\n")
-    assert worked.returncode == 0 and worked.stdout.endswith("collects garbage: True\n"), worked.stderr
-    Path(tree, "words.parquet").unlink()
-    other = run(tree, "-c", "import workflow_scripts.jobs", PYTHONPATH=f"{tmp_path}/site-packages")
-    assert other.stdout == "collects garbage: True\n"  # whoever else imports a script
-
-
 def test_a_record_holds_the_key_of_its_settings_inputs_and_code(tree):
     keys = set()
     for settings in ({"peak_window": 1}, {"peak_window": 1.0}, {"peak_window": 2}):
