@@ -8,11 +8,10 @@ by one, since one of them may be why a whole call came to nothing.
 """
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol
 
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
@@ -46,7 +45,7 @@ class Engine(Protocol):
 
 
 class Watch:
-    """Notices an engine that gives no usable answers, over all that a job asks; at its end says what was not used."""
+    """Notices an engine that gives no usable answers, over all that a job asks."""
 
     def __init__(self, place: str, most_without: int) -> None:
         """Stop when more requests than ``most_without`` have no usable answer, kept rows included."""
@@ -56,33 +55,6 @@ class Watch:
         self.in_a_row: list[Row] = []
         self.trusts = False
         """Whether the last answer was usable: until then, one call is sent at a time."""
-        self.sent = 0
-        """Requests that this job sent; those sent again count again."""
-        self._unused: Counter[str] = Counter()
-
-    def __enter__(self) -> Self:
-        """Nothing more than the object itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave a line in the log of what was sent, and of what may be paid and was not used."""
-        if self.sent:
-            reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(self._unused.items()))
-            unused = f"; {self._unused.total():,} answers, perhaps paid, are not used ({reasons})"
-            print(f"{self._place}: {self.sent:,} requests sent{unused if reasons else ''}", flush=True)  # noqa: T201
-
-    def waste(self, rows: Iterable[Row]) -> None:
-        """Count answers that are not used."""
-        self._unused.update(
-            f"{row.status}, {row.reason}" for row in rows if row.status in ("failed", "rejected")
-        )
-
-    def count(self, rows: Sequence[Row], wasted: Sequence[Row]) -> None:
-        """Count what a call has cost; ``wasted`` are answers of which others took the place."""
-        self.sent += len(rows) + len(wasted)
-        self.waste([*rows, *wasted])
 
     def keep(self, rows: Iterable[Row]) -> None:
         """Count what is known already."""
@@ -146,28 +118,18 @@ def settled(
     return rows | _ask_all(missing, ledger, engine, watch, tell)
 
 
-class _Came(NamedTuple):
-    """What came of one call, with its further tries."""
-
-    rows: list[Row]
-    wasted: list[Row]
-    """Those of which others came in a further try."""
-
-
-def _ask(batch: list[Request], ledger: Ledger, engine: Engine) -> _Came:
+def _ask(batch: list[Request], ledger: Ledger, engine: Engine) -> list[Row]:
     """Ask for a batch, and again for each of its requests that got no answer; before that, good answers are settled."""
-    came = _Came([], [])
+    kept: list[Row] = []
     rows = engine.ask(batch)
     for _again in range(engine.tries - 1):
         failed = [row for row in rows if not row.is_final]
         if not failed:
             break
-        came.rows.extend(ledger.settle(row for row in rows if row.is_final))
-        came.wasted.extend(failed)
+        kept += ledger.settle(row for row in rows if row.is_final)
         time.sleep(engine.calls.first_wait_seconds)
         rows = [row for one in failed for row in engine.ask([one.request])]
-    came.rows.extend(rows)
-    return came
+    return kept + rows
 
 
 def _ask_all(
@@ -177,7 +139,7 @@ def _ask_all(
     found: dict[bytes, Row] = {}
     longest = engine.calls.longest_seconds * (1 + (engine.tries - 1) * engine.at_once)
     waiting = deque(requests)
-    flying: set[Future[_Came]] = set()
+    flying: set[Future[list[Row]]] = set()
 
     def note(rows: Sequence[Row]) -> None:
         found.update((row.request.key, row) for row in rows)
@@ -198,7 +160,7 @@ def _ask_all(
                 if granted.busy and not flying:
                     time.sleep(_LOOK_AGAIN_SECONDS)
                 done, flying = wait(flying, _LOOK_AGAIN_SECONDS if granted.busy else None, FIRST_COMPLETED)
-                note(ledger.settle(_rows_of(done, watch)))
+                note(ledger.settle(_rows_of(done)))
                 for future in done:
                     future.result()  # raises its error, now that the others' answers are kept
                 watch.check()
@@ -208,17 +170,14 @@ def _ask_all(
     return found
 
 
-def _rows_of(done: Iterable[Future[_Came]], watch: Watch) -> list[Row]:
-    """The rows of calls that came to an end, which are counted."""
-    came = [future.result() for future in done if not future.exception()]
-    for one in came:
-        watch.count(one.rows, one.wasted)
-    return [row for one in came for row in one.rows]
+def _rows_of(done: Iterable[Future[list[Row]]]) -> list[Row]:
+    """The rows of calls that came to an end."""
+    return [row for future in done if not future.exception() for row in future.result()]
 
 
-def _give_up(flying: set[Future[_Came]], ledger: Ledger, watch: Watch) -> None:
+def _give_up(flying: set[Future[list[Row]]], ledger: Ledger, watch: Watch) -> None:
     """Wait for what is under way, which is paid; have asked again what was in a row without an answer."""
     done, _ = wait({future for future in flying if not future.cancel()})
     in_a_row = watch.in_a_row if len(watch.in_a_row) >= _MORE_THAN_CHANCE else []
-    ledger.settle([*_rows_of(done, watch), *(row._replace(status="failed") for row in in_a_row)])
+    ledger.settle([*_rows_of(done), *(row._replace(status="failed") for row in in_a_row)])
     ledger.release()

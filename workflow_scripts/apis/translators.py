@@ -453,13 +453,12 @@ def translate_all(
     asked = {request.key: request for request in requests if request is not None}
     direction = f"{translator.direction.source} to {translator.direction.target}"
     watch = Watch(translator.place, most_without)
-    with watch, Progress(len(asked), direction, "sentence") as progress:
+    with Progress(len(asked), direction, "sentence") as progress:
         rows = settled(asked.values(), ledger, translator, watch, offline=offline, tell=progress.update)
         usable = [row for row in rows.values() if row.status == "usable"]
         same = repeated((row.request.text, row.answer or "") for row in usable)
         late = [row for row in usable if row.answer in same]
         rejected = _rejected(late, "given to several different sentences", ledger)
-        watch.waste(rejected)
         without = len(late) + len(rows) - len(usable)
         if late and without > most_without:
             found = (

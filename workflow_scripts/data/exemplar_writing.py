@@ -100,7 +100,7 @@ def write_pool(
     calls: list[Row] = []
     watch = Watch(llm.place, pool.max_calls)
     waiting = prompts(template, words, pool, place)
-    with watch, Progress(pool.max_calls, "exemplars", "call") as progress:
+    with Progress(pool.max_calls, "exemplars", "call") as progress:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
             rows = settled(batch, ledger, llm, watch, offline=offline)
             for request in batch:

@@ -85,8 +85,7 @@ def client(name, ledger):
 
 def rows_of(engine, ledger, texts=TEXTS, most_without=1000):
     requests = [engine.request(text) for text in texts]
-    with Watch(engine.place, most_without) as watch:
-        rows = settled(requests, ledger, engine, watch, offline=False)
+    rows = settled(requests, ledger, engine, Watch(engine.place, most_without), offline=False)
     return [rows[request.key] for request in requests]
 
 

@@ -50,8 +50,7 @@ def llm(monkeypatch, ledger):
 def complete(llm, ledger, *prompts, offline=False):
     """The rows of some prompts, in order; the last one's alone where there is one."""
     requests = [llm.request(prompt) for prompt in prompts or ["Write."]]
-    with Watch(llm.place, 1000) as watch:
-        rows = settled(requests, ledger, llm, watch, offline=offline)
+    rows = settled(requests, ledger, llm, Watch(llm.place, 1000), offline=offline)
     found = [rows[request.key] for request in requests]
     return found if len(found) > 1 else found[0]
 
@@ -134,7 +133,7 @@ MESSAGE = {"role": "assistant", "content": "The old town."}
     ids=str,
 )  # fmt: skip
 def test_a_paid_answer_that_cannot_be_read_is_paid_once_and_stands_in_the_ledger(
-    llm, ledger, capsys, choices, reason
+    llm, ledger, choices, reason
 ):
     usage = {"prompt_tokens": 100, "completion_tokens": 50}
     body = json.dumps({"id": "1", "model": "deepseek-chat", "choices": choices, "usage": usage})
@@ -147,9 +146,6 @@ def test_a_paid_answer_that_cannot_be_read_is_paid_once_and_stands_in_the_ledger
         assert len(server.requests) == 1
     (counted,) = usage_of([row])
     assert (counted["calls"], counted["prompt_tokens"], counted["completion_tokens"]) == (1, 100, 50)
-    assert capsys.readouterr().out == (
-        f"llms.toy: 1 requests sent; 1 answers, perhaps paid, are not used (rejected, {reason} 1)\n"
-    )
 
 
 @pytest.mark.parametrize(

@@ -257,9 +257,7 @@ def test_a_fault_a_request_costs_two_requests_each_and_loses_nothing_with_many_w
 
 
 @pytest.mark.parametrize("wrong", [None, GOOGLES, 7, ["a"], HTML], ids=str)
-def test_of_a_list_the_good_answers_are_kept_and_what_is_missing_is_asked_once_more(
-    libre, ledger, capsys, wrong
-):
+def test_of_a_list_the_good_answers_are_kept_and_what_is_missing_is_asked_once_more(libre, ledger, wrong):
     """Two of eight are wrong for ever, one passes: 8 texts, then each of 3, and never more in one job."""
     for_ever, once = set(SENTENCES[2:4]), {SENTENCES[6]}
 
@@ -281,10 +279,6 @@ def test_of_a_list_the_good_answers_are_kept_and_what_is_missing_is_asked_once_m
         proper(text) for text, is_good in zip(SENTENCES, good, strict=True) if is_good
     ]
     assert {row.status for row in rows} == {"usable", "failed"}
-    said = capsys.readouterr().out
-    assert said.startswith(
-        "translators.libre: 11 requests sent; 5 answers, perhaps paid, are not used (failed, "
-    )
     with FaultServer(fault_server.libretranslate) as server:
         assert translated(libre(server, batch=8), ledger) == list(map(proper, SENTENCES))
         assert [request["q"] for request in server.requests] == [SENTENCES[2:4]]
