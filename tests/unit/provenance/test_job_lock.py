@@ -1,6 +1,5 @@
 """Of one job two may not run at a time, but several processes may share one."""
 
-import fcntl
 import os
 import socket
 import subprocess
@@ -18,10 +17,21 @@ ACQUIRE = "from workflow_scripts.provenance import job; job._acquire_job_lock()"
 def log(tmp_path):
     """The log of a job that is running."""
     log = tmp_path / "job.log"
-    lock = (tmp_path / "job.log.lock").open("w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    yield log
-    lock.close()
+    wait = f"{ACQUIRE}; import sys; print('held', file=sys.stderr, flush=True); sys.stdin.read()"
+    with (
+        log.open("w") as out,
+        subprocess.Popen(
+            [sys.executable, "-c", wait],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            text=True,
+        ) as running,
+    ):
+        assert running.stderr.readline() == "held\n"
+        yield log
+        running.communicate("")
 
 
 def start(log, **environment):
