@@ -51,7 +51,6 @@ rule read_dataset:
         mem=REQUESTS.memory(4),
         runtime="30m",
         downloads=1,
-        min_rows=CORPORA.min_rows,
     params:
         **call(CORPORA.dataset, versions_with("jobs.read_dataset", CORPORA.readers)),
     shell:

@@ -108,7 +108,6 @@ READERS: dict[str, dict[str, int]] = {
     "corpora.wiki_extract": FROM_CORPUS,
     "words": {"count_words": 1, "pick_exemplars": 1} | THREE_R,
     "datasets.wiki_extract": TEXT | FROM_TEXT,
-    "datasets.wiki_extract.contract.min_rows": NOTHING,  # what was read has enough
     "datasets.lee": JUDGEMENTS | SCORED_AGAIN,
     "datasets.wiki_extract.about": NOTHING,  # for people
     "datasets.lee.about": NOTHING,

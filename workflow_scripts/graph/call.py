@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from workflow_scripts.graph.slices import Wildcards
 
-OPERATIONAL = ("checkpoint_minutes", "gpu", "min_rows", "service")
+OPERATIONAL = ("checkpoint_minutes", "gpu", "service")
 """Resources that a job is told: they decide no result, and so Snakemake does not compare them."""
 CALLS = re.compile(r"-m workflow_scripts\.jobs (\w+) [^\n]*<<'END'\n(.*?)\nEND$", re.DOTALL | re.MULTILINE)
 """Entry script and JSON of every job in a text of commands."""

@@ -1,7 +1,6 @@
 """What the rules of sources, corpora, translations and exemplars look up."""
 
 from functools import cache
-from pathlib import Path
 
 from workflow_scripts.config import Settings
 from workflow_scripts.graph.outside import source_now, sources_of
@@ -31,30 +30,21 @@ class Corpora:
     def dataset(self, wildcards: Wildcards) -> str:
         """Settings of reading a dataset, and its source now.
 
-        ``about`` is for people. The least number of rows decides nothing either, unless what was read has fewer.
+        ``about`` is for people.
         """
         name = wildcards.dataset
         block = self._config["datasets"][name]
-        contract = {key: value for key, value in block["contract"].items() if key != "min_rows"}
-        decides = {key: value for key, value in block.items() if key != "about"} | {"contract": contract}
+        decides = {key: value for key, value in block.items() if key != "about"}
         source = self._source(name)
         decides["sources"] = sources_of(source, block["sources"])
-        table = f"datasets/{name}.parquet"
-        rows = _rows(Path(self._study.folder, table))
-        too_few = {"too_few_rows": rows} if 0 < rows < self.min_rows(wildcards) else {}
         may_be_gap = block.get("optional") and self._config["broken"] == "gap"
         broken = {"broken": "gap"} if may_be_gap else {}
-        return as_json({"dataset": decides, "source": source, **too_few, **broken})
+        return as_json({"dataset": decides, "source": source, **broken})
 
     def _source_of(self, dataset: str) -> str:
         """The name of what a dataset would be read from now."""
         block, table = self._config["datasets"][dataset], f"datasets/{dataset}.parquet"
         return source_now(self._study, table, block["sources"], optional=block.get("optional", False))
-
-    def min_rows(self, wildcards: Wildcards) -> int:
-        """The least number of rows of a dataset."""
-        least: int = self._config["datasets"][wildcards.dataset]["contract"].get("min_rows", 1)
-        return least
 
     def readers(self, wildcards: Wildcards) -> list[str]:
         """The reader of a dataset's source now, and no other."""
@@ -110,16 +100,3 @@ class Corpora:
     def pool_service(self, wildcards: Wildcards) -> str:
         """The language model that writes a pool, and how it is asked, a resource."""
         return as_json({"llm": self._config["llms"][self._config["exemplars"][wildcards.pool]["llm"]]})
-
-
-def _rows(table: Path) -> int:
-    """Rows of a table; 0 for a gap, and for what is missing or damaged, which others notice."""
-    if not table.exists():
-        return 0
-    import pyarrow.parquet as pq  # slow to import
-
-    try:
-        rows: int = pq.read_metadata(table).num_rows
-    except (OSError, ValueError):  # Arrow's errors among them
-        return 0
-    return rows

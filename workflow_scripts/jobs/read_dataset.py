@@ -11,8 +11,7 @@ from workflow_scripts.settings.datasets import Dataset
 def main(job: Job) -> None:
     """Read, check the contract, write the rows and the number of dropped ones."""
     name, planned = job.wildcards["dataset"], job.settings["source"]
-    contract = job.settings["dataset"]["contract"] | {"min_rows": job.operational["min_rows"]}
-    dataset = Dataset.parse(job.settings["dataset"] | {"contract": contract}, f"datasets.{name}")
+    dataset = Dataset.parse(job.settings["dataset"], f"datasets.{name}")
     broken = job.settings.get("broken") == "gap"
     loaded = load_planned(name, dataset, data_root(), planned, gap_if_broken=broken)
     (table, counts), origin, gap = loaded

@@ -72,9 +72,11 @@ class Estimator:
         if job is None:
             return None
         if job.rule == "read_dataset":
-            known, least = self._rates.rows.get(job.wildcards["dataset"]), job.operational.get("min_rows", 1)
-            rows = job.settings["dataset"]["contract"].get("rows", least if least > 1 else None)
-            return known.value if known else rows
+            known, contract = (
+                self._rates.rows.get(job.wildcards["dataset"]),
+                job.settings["dataset"]["contract"],
+            )
+            return known.value if known else contract.get("rows", contract.get("min_rows"))
         texts = [
             one for one in job.inputs if one.endswith(".parquet") and "round_trip" not in Path(one).parts
         ]

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from workflow_scripts.config import OPERATIONAL, Settings
+from workflow_scripts.config import Settings
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -76,12 +76,7 @@ class Contract(Settings):
     """What a dataset must contain to be accepted under its name."""
 
     rows: int | None = Field(default=None, ge=0, description="Exact number of rows.")
-    min_rows: int = Field(
-        default=1,
-        ge=0,
-        description="At least so many rows; what was read already and has them is not read again.",
-        json_schema_extra=OPERATIONAL,
-    )
+    min_rows: int = Field(default=1, ge=0, description="At least so many rows.")
     groups: dict[str, int] = Field(
         default={}, description="Exact rows per subset (pairs, if the source has them) or split (labelled)."
     )

@@ -157,7 +157,7 @@ def test_a_command_of_snakemakes_is_read_back(tmp_path, monkeypatch):
     call = {
         "settings": {"name": "it's"},
         "packages": {"torch": "2"},
-        "files": files | {"operational": {"min_rows": 3}},
+        "files": files | {"operational": {"gpu": 3}},
     }
     params = SimpleNamespace(**{name: json.dumps(part) for name, part in call.items()})
     told = SimpleNamespace(rule_name="draw", input=["a.parquet"], output=["o.svg"], log=["l.log"], benchmark="b.tsv",

@@ -6,19 +6,15 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import pyarrow as pa
 import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.graph import code
-from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.slices import config_slice, filled, one_of
 from workflow_scripts.graph.study import data_root_of, open_study
 from workflow_scripts.graph.targets import name_findings
 from workflow_scripts.graph.told import lines_of
 from workflow_scripts.graph.training import Training
-from workflow_scripts.provenance.artefacts import job_record, write_table
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 MORE_DROPOUT = f"{SIMCSE}.more_dropout"
@@ -85,22 +81,6 @@ def test_an_adapted_encoder_may_have_steps_of_its_own(study):
     assert own["adapt"] == shared["adapt"]  # said once, where it decides
     assert training.of_training("cpu_threads")(wildcards) == 3
     assert training.of_training("checkpoint_minutes", str)(wildcards) == "9"
-
-
-@pytest.mark.parametrize(("rows", "least", "too_few"), [(3, 2, None), (3, 3, None), (3, 4, 3), (0, 4, None)])
-def test_a_dataset_is_read_anew_for_its_least_number_of_rows_only_where_it_has_fewer(
-    study, tmp_path, monkeypatch, rows, least, too_few
-):
-    """A looser limit decides nothing; a gap has no rows and is judged by its sources."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(study.config["datasets"]["wiki_extract"]["contract"], "min_rows", least)
-    table = Path(study.folder, "datasets/wiki_extract.parquet")
-    record = job_record("read_dataset", settings={}, inputs={}, outputs=[table])
-    write_table(table, pa.Table.from_pylist([{"sentence": ""}] * rows, SENTENCES), record)
-    corpora, wildcards = Corpora(study), Wildcards(dataset="wiki_extract")
-    settings = json.loads(corpora.dataset(wildcards))
-    assert settings.get("too_few_rows") == too_few
-    assert "min_rows" not in settings["dataset"]["contract"] and corpora.min_rows(wildcards) == least
 
 
 def test_settings_that_decide_no_result_reach_jobs_by_the_environment(study):

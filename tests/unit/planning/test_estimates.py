@@ -75,8 +75,7 @@ SOURCES = [
     job(
         "read_dataset",
         ["r/datasets/least.parquet"],
-        settings={"dataset": {"contract": {}}},
-        operational={"min_rows": 5000},
+        settings={"dataset": {"contract": {"min_rows": 5000}}},
         dataset="least",
     ),
 ]
