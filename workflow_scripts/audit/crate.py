@@ -20,7 +20,7 @@ from workflow_scripts.audit.verify import checked
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.closure import ROOT, UNKEYED_FILES, meaning_now
 from workflow_scripts.provenance.kept import link_or_copy
-from workflow_scripts.provenance.record import Record, sha256_of
+from workflow_scripts.provenance.record import sha256_of
 
 METADATA = "ro-crate-metadata.json"
 _RO_CRATE = "https://w3id.org/ro/crate/1.1"  # the version that the run profiles extend
@@ -85,7 +85,7 @@ class Crate:
             "CreateAction",
             name=made_by(record),
             description=f"a job of rule {record.rule}",
-            instrument=self._add_rule(record),
+            instrument=self._add_rule(record.rule),
             object=[given, *inputs],
             result=[self.add_given(path) for path in record.outputs],
             endTime=job.end and job.end.isoformat(timespec="seconds"),
@@ -99,12 +99,17 @@ class Crate:
             f"#control/{name}", "ControlAction", name=f"start of {name}", instrument=step, object=action
         )
 
-    def _add_rule(self, record: Record) -> Reference:
+    def _add_rule(self, rule: str) -> Reference:
         """A rule's entry script, and the step of the workflow that runs it."""
-        rule, commit = record.rule, record.origin.commit
         script = f"workflow_scripts/jobs/{rule}.py"
-        kinds, described = ["File", "SoftwareSourceCode"], f"entry script of rule {rule}"
-        tool = self.add_file(script, ROOT / script, kinds, name=rule, version=commit, description=described)
+        tool = self.add_file(
+            script,
+            ROOT / script,
+            ["File", "SoftwareSourceCode"],
+            name=rule,
+            version=sha256_of(ROOT / script)[:12],
+            description=f"entry script of rule {rule}",
+        )
         steps, tools = (self.entities[_WORKFLOW].setdefault(key, []) for key in ("step", "hasPart"))
         if tool not in tools:
             tools.append(tool)
