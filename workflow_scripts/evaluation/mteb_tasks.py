@@ -39,16 +39,7 @@ from workflow_scripts.settings.suites.mteb import Lists as Lists
 
 
 def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:
-    """The names in mteb of all tasks of the ``chosen`` lists, each once.
-
-    Raises:
-        ConfigError: if a list does not exist.
-    """
-    for name in chosen:
-        if name not in lists.lists:
-            raise ConfigError(
-                f"mteb.lists: no list {name} in config/mteb.yaml; it has {', '.join(lists.lists)}."
-            )
+    """The names in mteb of all tasks of the ``chosen`` lists, each once."""
     return list(dict.fromkeys(task for name in chosen for task in lists.lists[name].values()))
 
 
@@ -134,7 +125,7 @@ def evaluate(
     *,
     cache_folder: Path,
     lost: Callable[[str, Exception], Score],
-    missing: Mapping[str, str] | None = None,
+    missing: Mapping[str, str],
 ) -> list[Score]:
     """Run an encoder on tasks, skipping what is in the cache.
 
@@ -144,8 +135,7 @@ def evaluate(
         config: Lengths, batches, and the metrics to keep.
         cache_folder: Folder of mteb's JSON between jobs, of this encoder alone (``keyed_cache``).
         lost: The gap of a task that raised an error.
-        missing: Tasks whose data are not to be had, and why; the data of all others are on this machine. Left out: they
-            are asked for here.
+        missing: Tasks whose data are not to be had, and why; the data of all others are on this machine.
 
     Returns:
         Per task the ``mean`` of main scores over splits and subsets, and for every split and subset
@@ -153,7 +143,7 @@ def evaluate(
         0 where it has none.
 
     Raises:
-        DataError: if a dataset is unavailable and ``missing_data`` is ``stop``.
+        DataError: if the data of a task are not there.
     """
     encoder = _load(folder, config)
     cache = ResultCache(cache_folder)
@@ -161,13 +151,12 @@ def evaluate(
     for task in tasks:
         result = _finished(task, encoder.mteb_model_meta, cache)
         if result is None:
-            known = (missing or {}).get(task.metadata.name)
-            if reason := known or _load_data(task, offline=missing is not None):
-                if config.missing_data == "stop" or (missing is not None and not known):
-                    advice = "Fetch it (snakemake --forcerun fetch_tasks), or set mteb.missing_data to gap"
-                    raise DataError(f"mteb {task.metadata.name}: {reason}. {advice}.")
+            if reason := missing.get(task.metadata.name):
                 scores.append(gap(task.metadata.name, reason))
                 continue
+            if reason := _load_data(task, offline=True):
+                advice = "Fetch it (snakemake --forcerun fetch_tasks)"
+                raise DataError(f"mteb {task.metadata.name}: {reason}. {advice}.")
             try:
                 _run(task, encoder, cache, config.batch_size)
             except Exception as error:  # every task has reasons of its own to fail

@@ -75,8 +75,9 @@ def unexpected(_task, error):
     raise error
 
 
-def run_local(folder, cache, task=None, config=SETTINGS):
-    return evaluate(folder, [task or LocalSTS()], config, cache_folder=cache, lost=unexpected)
+def run_local(folder, cache, task=None, **missing):
+    tasks = [task or LocalSTS()]
+    return evaluate(folder, tasks, SETTINGS, cache_folder=cache, lost=unexpected, missing=missing)
 
 
 def directly(folder):
@@ -134,10 +135,12 @@ class Unreachable(LocalSTS):
 
 
 def test_a_task_without_its_data_is_a_gap_or_an_error(model, tmp_path):
-    (found,) = run_local(model, tmp_path, Unreachable())
-    assert (found.value, found.note) == (None, "data set local/sts: ConnectionError: the hub is far")
-    with pytest.raises(DataError, match="LocalSTS: data set local/sts"):
-        run_local(model, tmp_path, Unreachable(), SETTINGS.model_copy(update={"missing_data": "stop"}))
+    (found,) = run_local(model, tmp_path, Unreachable(), LocalSTS="nobody has it")
+    assert (found.value, found.note) == (None, "nobody has it")
+    with pytest.raises(
+        DataError, match=r"LocalSTS: data set local/sts: ConnectionError: the hub is far\. Fetch"
+    ):
+        run_local(model, tmp_path, Unreachable())
 
 
 def test_the_mean_of_a_list_is_over_its_tasks_and_not_over_their_parts():
@@ -184,8 +187,6 @@ def test_sts22_has_the_papers_18_subsets():
     assert len(find_tasks(["STS22.v2"])[0].hf_subsets) == 18
 
 
-def test_unknown_lists_and_tasks_are_named():
-    with pytest.raises(ConfigError, match=r"no list jtcse_sts in config/mteb\.yaml"):
-        task_names(LISTS, ["jtcse_sts"])
+def test_unknown_tasks_are_named():
     with pytest.raises(ConfigError, match="has no task NoSuchTask"):
         find_tasks(["NoSuchTask"])

@@ -323,7 +323,9 @@ def test_mteb_gives_the_number_of_the_pipelines_own_evaluation(models, tmp_path,
     config = mteb_tasks.Config(
         lists=["none"], max_tokens=max_tokens, batch_size=8, device="cpu", metrics=[], missing_data="stop"
     )
-    found = mteb_tasks.evaluate(Path(run, "model"), [TinySTS()], config, cache_folder=tmp_path, lost=lost)
+    found = mteb_tasks.evaluate(
+        Path(run, "model"), [TinySTS()], config, cache_folder=tmp_path, lost=lost, missing={}
+    )
     left, right = zip(*PAIRS_OF_STS, strict=True)
     rows = [[""] * len(left), left, right, JUDGEMENTS]
     table = pa.table(
@@ -348,10 +350,14 @@ def test_mteb_runs_no_code_of_a_folder_whose_record_does_not_hold(models, tmp_pa
     code = folder / "encoder_sum.py"
     code.write_text(f"{code.read_text()}\nraise SystemExit('foreign code ran')\n")
     with pytest.raises(DataError, match=r"encoder_sum\.py: changed since it was written"):
-        mteb_tasks.evaluate(folder, [TinySTS()], config, cache_folder=tmp_path / "cache", lost=lost)
+        mteb_tasks.evaluate(
+            folder, [TinySTS()], config, cache_folder=tmp_path / "cache", lost=lost, missing={}
+        )
     (folder / "record.json").unlink()
     with pytest.raises(ValueError, match="trust_remote_code"):
-        mteb_tasks.evaluate(folder, [TinySTS()], config, cache_folder=tmp_path / "cache", lost=lost)
+        mteb_tasks.evaluate(
+            folder, [TinySTS()], config, cache_folder=tmp_path / "cache", lost=lost, missing={}
+        )
 
 
 def score_file(run, seed, value):
