@@ -53,7 +53,10 @@ rule evaluate_suite:
         mem=REQUESTS.memory(16, "run"),
         runtime=REQUESTS.minutes(4 * 60, "run"),
     params:
-        **call(config_slice(config, suite="suites.{kind}.{suite}"), versions_with("jobs.evaluate_suite", EVALUATION.suite_modules)),
+        **call(
+            config_slice(config, suite="suites.{kind}.{suite}"),
+            versions_with("jobs.evaluate_suite", EVALUATION.suite_modules),
+        ),
     shell:
         command("evaluate_suite")
 

@@ -102,7 +102,10 @@ rule encode_teacher:
         mem=REQUESTS.memory(16, "teacher"),
         runtime="4h",
     params:
-        **call(config_slice(config, teacher="teacher"), versions_with("jobs.encode_teacher", TRAINING.teacher_modules)),
+        **call(
+            config_slice(config, teacher="teacher"),
+            versions_with("jobs.encode_teacher", TRAINING.teacher_modules),
+        ),
     shell:
         command("encode_teacher")
 
