@@ -609,6 +609,8 @@ BY_NAME = {  # imported by the name in the configuration, so that no import stat
     "methods.simcse": set(TRAINED),
     "models.readouts.s2sent": set(S2SENT),
     "models.readouts.layer_attention": set(LAYER_POOLER),
+    "settings.readouts.s2sent": set(S2SENT),
+    "settings.readouts.layer_attention": set(LAYER_POOLER),
     "methods.three_r": set(THREE_R),
     "methods.jtcse": set(JTCSE),
     "models.ensemble": set(JTCSE),
