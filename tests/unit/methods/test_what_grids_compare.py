@@ -157,7 +157,7 @@ def test_the_first_row_of_table_2_is_the_baseline_of_table_1(paper):
         if cell[1:4] == ("BERT-base, Equation 8", "CLS_Last", "STS-B")
     }
     first, baseline = found["layerattpooler_table2"], found["layerattpooler_table1"]
-    assert first.value == baseline.value == "84.34" and first.run == baseline.run
+    assert first.value == baseline.value == 84.34 and first.run == baseline.run
     config, grids = paper
     run = runs_of(grids["layerattpooler_table2"])[first.run]
     assert run == runs_of(grids["layerattpooler_table1"])[first.run]._replace(seeds=run.seeds)
