@@ -8,9 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.planning import ROOT
 from workflow_scripts.graph.figures import Figures, without_figures
-from workflow_scripts.graph.study import open_study
 
 OF_DEMO = [
     "alignment_uniformity",
@@ -22,14 +21,6 @@ OF_DEMO = [
 ]
 SIMCSE, THREE_R = (f"{method}.minilm_mlm.wiki_extract" for method in ("simcse", "simcse_3r"))
 POOLER = "simcse_layerattpooler.minilm_mlm.wiki_extract"
-
-
-@pytest.fixture
-def study(monkeypatch):
-    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
-        monkeypatch.setenv(name, "before")  # so that it is put back
-        monkeypatch.delenv(name)
-    return open_study(merged_config(ROOT, DEMO), ROOT)
 
 
 @pytest.fixture

@@ -14,11 +14,8 @@ JTCSE = "jtcse.demo_twin.wiki_extract"
 
 
 @pytest.fixture
-def models(monkeypatch):
+def models(no_variables):
     """Makes the lookups of a study with one setting of ``keep_models``."""
-    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
-        monkeypatch.setenv(name, "before")  # so that it is put back
-        monkeypatch.delenv(name)
 
     def of(keep="none", configfile=DEMO):
         study = open_study(merged_config(ROOT, configfile) | {"keep_models": keep}, ROOT)

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph import code
 from workflow_scripts.graph.slices import config_slice, filled, one_of
@@ -31,14 +29,6 @@ class Wildcards(SimpleNamespace):
 
     def items(self):
         return vars(self).items()
-
-
-@pytest.fixture
-def study(monkeypatch):
-    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
-        monkeypatch.setenv(name, "before")  # so that it is put back
-        monkeypatch.delenv(name)
-    return open_study(merged_config(ROOT, DEMO), ROOT)
 
 
 def test_runs_are_trained_joined_or_frozen(study):

@@ -1,0 +1,18 @@
+import pytest
+
+from tests.planning import DEMO, ROOT, merged_config
+from workflow_scripts.graph.study import open_study
+
+
+@pytest.fixture
+def no_variables(monkeypatch):
+    """The environment without the variables that stand for settings; what a study sets of them is put back."""
+    for name in ("SEMBLANCE_DATA", "SEMBLANCE_OFFLINE", "SEMBLANCE_ANSWERS"):
+        monkeypatch.setenv(name, "before")  # so that it is put back
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def study(no_variables):
+    """The demo's study."""
+    return open_study(merged_config(ROOT, DEMO), ROOT)
