@@ -74,6 +74,11 @@ def _t_test(differences_S: Floats, sd: float) -> float:
     return float(2 * special.stdtr(len(differences_S) - 1, -abs(statistic)))
 
 
+def half_width(sd: float, n: int, alpha: float) -> float:
+    """Half of Student's interval, at level 1 - ``alpha``, of the mean of ``n`` values; ``sd`` is theirs over n - 1."""
+    return float(special.stdtrit(n - 1, 1 - alpha / 2)) * (sd / float(np.sqrt(n)))
+
+
 def detectable_difference(sd: float, n: int, alpha: float, power: float) -> float:
     """Smallest true difference that a paired t-test over ``n`` seeds detects with probability ``power``.
 

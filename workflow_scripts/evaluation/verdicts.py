@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from workflow_scripts.evaluation.significance import compare, holm, percentile_interval, share
+from workflow_scripts.evaluation.significance import compare, half_width, holm, percentile_interval, share
 from workflow_scripts.settings.claims import Expects
 from workflow_scripts.settings.significance import Config
 
@@ -52,7 +52,7 @@ def over_pairs(differences: Sequence[float], expects: Expects, margin: float, co
     if found.sd is None or found.t_p is None:
         return Evidence(found.n, found.difference, None, None, None, None)
     error = found.sd / float(np.sqrt(found.n))
-    reach = float(special.stdtrit(found.n - 1, 1 - config.alpha / 2)) * error
+    reach = half_width(found.sd, found.n, config.alpha)
     p = found.t_p if expects != "same" else _t_equivalence(values_S, error, margin)
     return Evidence(
         found.n, found.difference, found.difference - reach, found.difference + reach, p, found.detectable

@@ -4,11 +4,10 @@ The interval of a mean over seeds is Student's, at one less the level of the tab
 """
 
 from collections.abc import Sequence
-from math import ceil, floor, log10, sqrt
+from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
-from scipy import special
-
+from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.layout import Sheet, number
 
@@ -44,7 +43,7 @@ def interval(row: Row, alpha: float) -> tuple[float, float] | None:
     """The ends of the interval of a cell's mean; None where one seed or none has a value."""
     if row["sd"] is None:
         return None
-    half = float(special.stdtrit(row["seeds"] - 1, 1 - alpha / 2)) * row["sd"] / sqrt(row["seeds"])
+    half = half_width(row["sd"], row["seeds"], alpha)
     return row["mean"] - half, row["mean"] + half
 
 

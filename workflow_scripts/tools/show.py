@@ -10,19 +10,17 @@ their baselines, with gains and 95% intervals.
 import argparse
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from math import sqrt
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
-from scipy.special import stdtrit
 
 from workflow_scripts.audit.printing import Answer, Row, Rows, latex_of, markdown_of
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.significance import detectable_difference
+from workflow_scripts.evaluation.significance import detectable_difference, half_width
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
@@ -132,7 +130,7 @@ def _gain(row: Mapping[str, str], names: Mapping[str, str]) -> Row:
     # The detectable difference is a multiple of the spread of differences between seeds, which the table has not.
     seeds, difference = int(row["seeds"]), float(row["difference"])
     spread = float(row["detectable"]) / detectable_difference(1.0, seeds, alpha=0.05, power=0.8)
-    reach = spread * stdtrit(seeds - 1, 0.975) / sqrt(seeds)
+    reach = half_width(spread, seeds, alpha=0.05)
     gain = f"{difference:+.2f} ({difference - reach:.1f} to {difference + reach:.1f})"
     return {"mean": mean, "gain (95%)": gain, "over": names[row["baseline"]]}
 
