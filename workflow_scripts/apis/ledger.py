@@ -34,7 +34,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,6 +95,20 @@ class Row(NamedTuple):
     """What else was noted, as JSON: where the server is, client, model that answered, tokens."""
     asked_at: str = ""
     """Time of the answer (UTC, to the second); ``settle`` fills it in."""
+
+    @classmethod
+    def answered(
+        cls,
+        request: Request,
+        answer: str,
+        fault: str | None,
+        attributes: Mapping[str, Any],
+        cost_usd: float | None = None,
+    ) -> "Row":
+        """The row of an answer: usable, or rejected at the door with the ``fault`` that was found."""
+        kept = answer.encode("utf-8", "backslashreplace").decode()  # what no file can hold
+        noted = json.dumps(attributes, sort_keys=True)
+        return cls(request, kept, "rejected" if fault else "usable", fault or "", cost_usd, noted)
 
     @property
     def is_final(self) -> bool:

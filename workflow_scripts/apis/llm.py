@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from string import Template
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from workflow_scripts.apis.calls import (
     Caller,
@@ -111,12 +111,10 @@ class Llm:
         if allowed is not None and not completion.fault and noted["model"] not in allowed:
             found = f"asked {self._block.model}, answered by {noted['model']}"
             raise ApiError(f"{self.place}: {found}. Add it to answers_as, or correct base_url and model.")
-        text = completion.text.encode("utf-8", "backslashreplace").decode()  # what no file can hold
         fault = completion.fault or completion_fault(completion.text, completion.finish_reason, prompt)
-        status: Literal["rejected", "usable"] = "rejected" if fault else "usable"
         attributes = noted | {"endpoint": self._block.base_url, "client": f"openai {version('openai')}"}
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], self._block.price)
-        return Row(request, text, status, fault or "", cost, json.dumps(attributes, sort_keys=True))
+        return Row.answered(request, completion.text, fault, attributes, cost)
 
     def _ask(self, prompt: str) -> Completion:
         import openai  # slow to import, and not needed if all answers are kept

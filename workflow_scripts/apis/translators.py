@@ -13,7 +13,7 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -98,9 +98,7 @@ class Translator:
     ) -> Row:
         """A row with an answer, as it passes the door or not."""
         fault = translation_fault(request.text, answer, request.source, request.target)
-        kept = answer.encode("utf-8", "backslashreplace").decode()  # what no file can hold
-        status: Literal["rejected", "usable"] = "rejected" if fault else "usable"
-        return Row(request, kept, status, fault or "", cost, json.dumps(attributes, sort_keys=True))
+        return Row.answered(request, answer, fault, attributes, cost)
 
 
 def _call_of(requests: Sequence[Request]) -> dict[str, str]:
