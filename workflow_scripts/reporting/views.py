@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
@@ -73,12 +73,11 @@ def view_of(path: Path, times: Path | None = None) -> View:
         settings=f"config/experiments/{name}.yaml" if ordered else "config/extraction.yaml",
         rows=rows,
         headings=[heading for heading in ordered if heading in held] or list(held),
-        shown=_shown(path) if record.rule == "tabulate_extraction" else {},
+        shown=_shown(path, settings) if record.rule == "tabulate_extraction" else {},
     )
 
 
-def _shown(path: Path) -> dict[str, str]:
+def _shown(path: Path, settings: Mapping[str, Any]) -> dict[str, str]:
     """Rows and columns of a table of the extraction study under another name than the paper's."""
-    settings = record_of(path).settings
     table = ExtractionTable.parse(settings["table"], f"{path}: table")
     return shown(table, Names.parse(settings["names"], f"{path}: names"))
