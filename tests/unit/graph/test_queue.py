@@ -225,3 +225,22 @@ def test_the_reason_of_a_group_that_sbatch_refuses_is_printed(caplog):
         executor.print_job_error(SimpleNamespace(job=job), "SLURM sbatch failed.\n    sbatch call:\n  sbatch")
     assert caplog.messages == ["group evaluations failed: SLURM sbatch failed."]
     assert printed.call_count == 2
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_the_queue_is_asked_before_the_first_job_that_goes_to_it(monkeypatch, tmp_path, local):
+    """Without SLURM's commands a run ends here; jobs of this machine need none."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    rule = SimpleNamespace(name="train_encoder")
+    job = SimpleNamespace(is_local=local, rule=rule, group=None, resources=SMALL, wildcards_dict={})
+    workflow = SimpleNamespace(
+        executor_settings=ExecutorSettings(status_command="squeue"),
+        dag=SimpleNamespace(needrun_jobs=lambda: [job]),
+        group_settings=SimpleNamespace(group_components={}),
+        scheduler=Mock(),
+    )
+    if local:
+        queue.check_queue(workflow)
+        return
+    with pytest.raises(SystemExit, match="SLURM: no sbatch, squeue"):
+        queue.check_queue(workflow)
