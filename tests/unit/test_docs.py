@@ -124,6 +124,12 @@ def has_key(block: dict, path: str) -> bool:
     return key in block and (not rest or has_key(block[key], rest))
 
 
+def test_every_test_that_the_page_of_the_papers_names_is_there():
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/papers.md").read_text()))
+    code = "".join(file.read_text() for file in (ROOT / "tests").rglob("test_*.py"))
+    assert len(named) > 30 and not {name for name in named if f"def {name}(" not in code}
+
+
 def test_the_table_of_keys_names_keys_and_rules_that_are_there():
     """config/README.md, whose left column may shorten: `.tables` stands for the section of the key before it."""
     rules = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk"))
