@@ -3,7 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,7 +85,9 @@ def _section(
         name=view.name,
         settings=view.settings,
         sheet=sheet,
-        rests_on=_rests_on(lines, view.rows, called),
+        rests_on=rests_on(
+            lines, view.rows, called, {wildcard(one, "dataset") for one in job.many("datasets")}
+        ),
         headline=[row for row in view.rows if row["heading"] == headline],
         table=linked(path, job.outputs["report"]),
         trainings=lines,
@@ -95,9 +97,17 @@ def _section(
     )
 
 
-def _rests_on(lines: Sequence[Line], rows: Sequence[Row], called: Called) -> str:
+def rests_on(lines: Sequence[Line], rows: Sequence[Row], called: Called, datasets: Collection[str]) -> str:
     """Steps, data and seeds of a table in one line; the data are named where they are few."""
-    tasks = [row["task"] for row in rows if row["scale"] is not None]  # not computed from other columns
+    of_suites: dict[str, list[str]] = {}
+    for row in rows:
+        if row["scale"] is not None:  # not computed from other columns
+            of_suites.setdefault(row["suite"], []).append(row["task"])
+    tasks = [
+        task
+        for named in of_suites.values()
+        for task in [one for one in named if one in datasets] or named  # others measure the vectors of these
+    ]
     corpora = dict.fromkeys(called.corpus(line["corpus"]) for line in lines)
     steps = trainings.between([count for line in lines for count in line["counts"]])
     seeds = max(row["seeds"] for row in rows)

@@ -25,6 +25,8 @@ from workflow_scripts.provenance.artefacts import (
 )
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.origin import processor
+from workflow_scripts.reporting.called import Called
+from workflow_scripts.reporting.sections import rests_on
 from workflow_scripts.reporting.trainings import sentences
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
@@ -294,3 +296,10 @@ def test_a_training_reads_as_many_sentences_as_its_batches_hold(last_batch, expe
     assert [sentences(steps, 11, 4, last_batch) for steps in range(1, 7)] == expected
     assert [sentences(steps, 9, 4, last_batch) for steps in (2, 3)] == [8, 12]
     assert sentences(3, None, 4, last_batch) == 12
+
+
+def test_measures_of_vectors_are_not_listed_as_data_that_were_scored():
+    named = [("lee", "lee"), ("lee", "lee_space"), ("questions", "ArguAna")]
+    rows = [{"suite": suite, "task": task, "scale": 1.0, "seeds": 1} for suite, task in named]
+    called = Called(datasets={"lee": "Lee and Pincombe"}, runs={}, corpora={})
+    assert rests_on([], rows, called, {"lee"}) == "Nothing is trained; scored on Lee and Pincombe, ArguAna."
