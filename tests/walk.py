@@ -288,7 +288,8 @@ def others(annotation: Any, value: Any) -> Iterator[Any]:
 
 
 def _other_tuples(item: Any, value: Any) -> Iterator[list[Any]]:
-    for length, first in itertools.product((1, 2), others(item, None if value is None else value[0])):
+    # Two first: of the walked runs there are two, and the graph refuses another number of their weights.
+    for length, first in itertools.product((2, 1), others(item, None if value is None else value[0])):
         yield [first] * length if value is None else [first, *value[1:]]
     for index in range(len(value or [])):
         yield [*value[:index], *value[index + 1 :]]
