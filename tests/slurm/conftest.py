@@ -11,20 +11,19 @@ from pathlib import Path
 import pytest
 
 from tests.planning import ROOT
-from tests.slurm.node import Job, Node, UnavailableError, install
+from tests.slurm.node import Job, Node, UnavailableError
 
 ASKED = "SEMBLANCE_SLURM_TEST"
-"""Set by make slurm-test: these tests install packages, start daemons and take ten minutes."""
+"""Set by make slurm-test: these tests start daemons and take ten minutes."""
 
 
 @pytest.fixture(scope="session")
 def node() -> Iterator[Node]:
     """A cluster of one node; skips where this machine can have none."""
     if ASKED not in os.environ:
-        pytest.skip(f"installs SLURM and starts it; make slurm-test does, or {ASKED}=1")
+        pytest.skip(f"starts SLURM; make slurm-test does, or {ASKED}=1")
     node = Node(Path(tempfile.mkdtemp(prefix="semblance-slurm-")))  # which other users can reach
     try:
-        install()
         node.start()
         yield node
     except UnavailableError as reason:

@@ -1,4 +1,4 @@
-"""A real SLURM cluster of one node, this machine, on Debian's packages: python -m tests.slurm.node FOLDER.
+"""A real SLURM cluster of one node, this machine, on Debian's packages.
 
 No systemd: munged, mariadbd, slurmdbd, slurmctld and slurmd are started here as root, with all their files in one
 folder, and ended by their process ids. Two things are outside it: the link /etc/slurm/slurm.conf, since the executor
@@ -7,7 +7,6 @@ live, which reaches the controller and nothing else, as the compute nodes of man
 cores, memory and GPUs than the machine has, so that real requests are granted; its GPUs are copies of /dev/null.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -17,20 +16,21 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+import psutil
 
 ETC = Path("/etc/slurm/slurm.conf")
 DAEMONS = ("slurmd", "slurmctld", "slurmdbd", "mariadbd", "munged")
 """In the order of stopping."""
-PACKAGES = ("slurm-wlm", "munge", "slurmdbd", "mariadb-server-core", "mariadb-client-core")
+PACKAGES = ("slurm-wlm", "munge", "slurmdbd", "mariadb-server-core", "mariadb-client-core", "iproute2")
 ACCOUNT = "lab"
 """The one account that accounting knows."""
 HOST_ADDRESS, NODE_ADDRESS = "10.213.47.1", "10.213.47.2"
 """Of the two ends of the cable between controller and node."""
 CPUS, MEMORY_MB, GPUS = 4, 256_000, 2
-POLICY = Path("/usr/sbin/policy-rc.d")  # asked by Debian's packages whether they may start their daemons
 
 CONFIG = """\
 ClusterName=semblance
@@ -110,46 +110,10 @@ class Job(NamedTuple):
     partition: str
     state: str
     memory: str
-    minutes: int
+    limit: str
+    """Such as 8:00:00."""
     gpus: int
     cpus: int
-
-
-def install() -> None:
-    """Install SLURM from Debian's packages where it is missing.
-
-    Raises:
-        UnavailableError: without root or apt, or if the packages cannot be had.
-    """
-    if os.geteuid() != 0:
-        raise UnavailableError("starting SLURM's daemons takes root")
-    if all(map(shutil.which, DAEMONS)):
-        return
-    if not shutil.which("apt-get"):
-        raise UnavailableError("no slurmctld, and no apt-get to install it with")
-    apt = ["apt-get", "--option", "DPkg::Lock::Timeout=300"]
-    wanted = ["install", "--yes", "--no-install-recommends", *PACKAGES]
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    with no_daemons_started():
-        for command in ([*apt, *wanted], [*apt, "update"], [*apt, *wanted]):
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            if all(map(shutil.which, DAEMONS)):
-                return
-    raise UnavailableError(f"apt-get cannot install slurm-wlm: {done.stderr.strip().splitlines()[-1:]}")
-
-
-@contextmanager
-def no_daemons_started() -> Iterator[None]:
-    """Have packages installed without their daemons being started."""
-    if POLICY.exists():
-        yield
-        return
-    POLICY.write_text("#!/bin/sh\nexit 101\n")
-    POLICY.chmod(0o755)
-    try:
-        yield
-    finally:
-        POLICY.unlink()
 
 
 class Node:
@@ -160,18 +124,20 @@ class Node:
         self.config = folder / "slurm.conf"
         self.host = socket.gethostname().split(".")[0]
         self.namespace = f"semblance{os.getpid()}"
-        self.apart = False
-        """Whether its jobs have a network of their own; not where this machine makes none."""
 
     def start(self) -> None:
         """Write the configuration, start the daemons, and wait until a job can run.
 
         Raises:
-            UnavailableError: if another cluster's configuration is there, or this machine allows no device nodes.
+            UnavailableError: if this machine can have none; says why.
         """
+        if os.geteuid() != 0:
+            raise UnavailableError("starting SLURM's daemons takes root")
+        if not all(map(shutil.which, (*DAEMONS, "ip", "nsenter"))):
+            raise UnavailableError(f"apt-get install --no-install-recommends {' '.join(PACKAGES)}")
         if ETC.exists() or (ETC.is_symlink() and ETC.readlink() != self.config and ETC.readlink().exists()):
             raise UnavailableError(f"{ETC} is another cluster's")
-        self.apart = self._plug_in()
+        self._plug_in()
         self._write()
         ETC.parent.mkdir(exist_ok=True)
         ETC.unlink(missing_ok=True)
@@ -187,21 +153,19 @@ class Node:
 
     def start_slurmd(self) -> None:
         """Start the node's daemon, in its namespace."""
-        inside = ["nsenter", f"--net=/run/netns/{self.namespace}"] if self.apart else []
-        self._start("slurmd", before=inside)
+        self._start("slurmd", before=["nsenter", f"--net=/run/netns/{self.namespace}"])
 
     def crash(self) -> None:
         """End slurmd and all that it has started at once, as a node that loses power does."""
-        pids = [self._process("slurmd"), *(int(pid) for pid in said("pgrep", "-x", "slurmstepd").split())]
-        for pid in filter(None, pids):
+        daemon = self._process("slurmd")
+        assert daemon
+        daemon.kill()
+        inside = said("ip", "netns", "pids", self.namespace)
+        for pid in inside.split():
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if self.apart:
-            for pid in said("ip", "netns", "pids", self.namespace).split():
-                with suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+                os.kill(int(pid), signal.SIGKILL)
 
-    def _plug_in(self) -> bool:
+    def _plug_in(self) -> None:
         """Make a network that reaches this machine at one address and nothing else."""
         ends = ("svhost", "svnode")
         inside = ["ip", "netns", "exec", self.namespace]
@@ -214,10 +178,8 @@ class Node:
             [*inside, "ip", "link", "set", ends[1], "up"],
             [*inside, "ip", "link", "set", "lo", "up"],
         ]
-        if shutil.which("ip") and shutil.which("nsenter") and all(succeeds(*command) for command in commands):
-            return True
-        self._unplug()
-        return False
+        if not all(succeeds(*command) for command in commands):
+            raise UnavailableError("this machine makes no network namespaces")
 
     def _unplug(self) -> None:
         subprocess.run(["ip", "netns", "delete", self.namespace], check=False, capture_output=True)
@@ -225,31 +187,20 @@ class Node:
 
     def _account(self) -> None:
         """Start a database and slurmdbd, and give this user an account."""
-        data, log = self.folder / "database", self.folder / "mariadb-install.log"
-        with log.open("w") as printed:
-            install = [
-                "mariadb-install-db",
-                "--no-defaults",
-                "--user=root",
-                f"--datadir={data}",
-                "--skip-test-db",
-            ]
-            subprocess.run(install, check=True, stdout=printed, stderr=printed)
+        data = self.folder / "database"
+        options = ["--no-defaults", "--user=root", f"--datadir={data}"]
+        install = ["mariadb-install-db", *options, "--skip-test-db"]
+        subprocess.run(install, check=True, capture_output=True)
         with (self.folder / "mariadbd.log").open("w") as printed:
             subprocess.Popen(
-                ["mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", "--bind-address=127.0.0.1",
+                ["mariadbd", *options, "--bind-address=127.0.0.1",
                  f"--port={self.ports['db_port']}", f"--socket={self.folder}/mariadb.socket",
                  f"--pid-file={self.folder}/mariadbd.pid", "--innodb-flush-log-at-trx-commit=0",
                  "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900"],
                 stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, start_new_session=True,
             )  # fmt: skip
-        client = [
-            "mariadb",
-            "--no-defaults",
-            f"--socket={self.folder}/mariadb.socket",
-            "--user=root",
-            "--execute",
-        ]
+        socket_option = f"--socket={self.folder}/mariadb.socket"
+        client = ["mariadb", "--no-defaults", socket_option, "--user=root", "--execute"]
         wait_for(lambda: succeeds(*client, "select 1"), 60, "mariadbd")
         grants = "create database slurm_acct_db; create user slurm@'127.0.0.1' identified by 'slurm';"
         subprocess.run([*client, f"{grants} grant all on slurm_acct_db.* to slurm@'127.0.0.1'"], check=True)
@@ -278,8 +229,7 @@ class Node:
                 raise UnavailableError("no right to make device nodes, which stand for GPUs") from error
         names = ("port", "node_port", "dbd_port", "db_port")
         self.ports = dict(zip(names, free_ports(len(names)), strict=True))
-        ends = (HOST_ADDRESS, NODE_ADDRESS) if self.apart else ("127.0.0.1", "127.0.0.1")
-        places = {"host": self.host, "folder": self.folder, "controller": ends[0], "node": ends[1]}
+        places = {"host": self.host, "folder": self.folder, "controller": HOST_ADDRESS, "node": NODE_ADDRESS}
         sizes = {"cpus": CPUS, "memory": MEMORY_MB, "gpus": GPUS}
         self.config.write_text(CONFIG.format(**places, **self.ports, **sizes))
         database = self.folder / "slurmdbd.conf"
@@ -300,13 +250,13 @@ class Node:
     @contextmanager
     def silent(self) -> Iterator[None]:
         """Have slurmctld live and answer nobody."""
-        process = self._process("slurmctld")
-        assert process
-        os.kill(process, signal.SIGSTOP)
+        daemon = self._process("slurmctld")
+        assert daemon
+        daemon.suspend()
         try:
             yield
         finally:
-            os.kill(process, signal.SIGCONT)
+            daemon.resume()
 
     def stop(self) -> None:
         """Cancel what is in the queue, end the daemons, take the link away."""
@@ -314,63 +264,44 @@ class Node:
             for job in self.jobs():
                 subprocess.run(["scancel", str(job.number)], check=False, capture_output=True)
             wait_for(lambda: not said("squeue", "-h"), 40, "the queue to be empty")
-        for daemon in DAEMONS:
-            self._end(daemon)
-        if self.apart:
-            self._unplug()
+        for name in DAEMONS:
+            if daemon := self._process(name):
+                daemon.terminate()
+                wait_for(lambda name=name: self._process(name) is None, 30, f"{name} to end")  # type: ignore[misc]
+        self._unplug()
         if ETC.is_symlink() and ETC.readlink() == self.config:
             ETC.unlink()
 
-    def _process(self, daemon: str) -> int | None:
-        """Process id of a daemon that this node started and that still lives."""
-        file = self.folder / f"{daemon}.pid"
-        if not file.exists() or not (text := file.read_text().strip()):
-            return None
-        status = Path(f"/proc/{text}/status")
-        alive = status.exists() and re.search(
-            rf"Name:\s{daemon}\n(?:.*\n)*?State:\s[^ZX]", status.read_text()
-        )
-        return int(text) if alive else None
-
-    def _end(self, daemon: str) -> None:
-        if process := self._process(daemon):
-            os.kill(process, signal.SIGTERM)
-            wait_for(lambda: self._process(daemon) is None, 30, f"{daemon} to end")
+    def _process(self, name: str) -> psutil.Process | None:
+        """A daemon that this node started and that still lives."""
+        with suppress(OSError, ValueError, psutil.NoSuchProcess):
+            found = psutil.Process(int((self.folder / f"{name}.pid").read_text()))
+            if found.name() == name and found.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+                return found
+        return None
 
     def jobs(self, user: str | None = None) -> list[Job]:
         """Every job since the cluster started, those that ended among them: of all users, or of one."""
         fields = "JobID:|,Comment:|,Partition:|,State:|,MinMemory:|,TimeLimit:|,tres-per-job:|,NumCPUs:"
         whose = ["--user", user] if user else []
         asked = said("squeue", *whose, "--noheader", "--states=all", "--sort=i", f"--Format={fields}")
-        lines = asked.splitlines()
-        found = []
-        for line in lines:
-            number, name, partition, state, memory, limit, tres, cpus = (x.strip() for x in line.split("|"))
-            gpus = re.search(r"gpu(?::\w+)?:(\d+)", tres)
-            found.append(
-                Job(int(number), name, partition, state, memory, minutes_in(limit),
-                    int(gpus[1]) if gpus else 0, int(cpus))
-            )  # fmt: skip
-        return found
+        return [job_in(line) for line in asked.splitlines()]
 
 
-def minutes_in(limit: str) -> int:
-    """Minutes of a limit such as 30:00, 8:00:00 or 1-00:00:00."""
-    days, _, clock = limit.rpartition("-")
-    hours, minutes, _seconds = [0, 0, 0, *map(int, clock.split(":"))][-3:]
-    return (int(days or 0) * 24 + hours) * 60 + minutes
+def job_in(line: str) -> Job:
+    """The job of a line of squeue."""
+    number, name, partition, state, memory, limit, tres, cpus = (part.strip() for part in line.split("|"))
+    gpus = re.search(r"gpu(?::\w+)?:(\d+)", tres)
+    return Job(int(number), name, partition, state, memory, limit, int(gpus[1]) if gpus else 0, int(cpus))
 
 
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def said(*command: str) -> str:
@@ -394,20 +325,3 @@ def wait_for(condition: Callable[[], object], seconds: float, what: str) -> None
         if time.monotonic() > end:
             raise TimeoutError(f"waited {seconds} s for {what}")
         time.sleep(0.2)
-
-
-def main() -> None:
-    """Start the cluster, keep it until a line or the end of the input comes, stop it."""
-    parser = argparse.ArgumentParser(prog="python -m tests.slurm.node", description=__doc__)
-    parser.add_argument("folder", type=Path, help="for the cluster's files; a new one")
-    node = Node(parser.parse_args().folder.resolve())
-    install()
-    try:
-        node.start()
-        input(f"{said('sinfo')}Return stops it. ")
-    finally:
-        node.stop()
-
-
-if __name__ == "__main__":
-    main()

@@ -30,11 +30,16 @@ def test_what_a_rule_asks_for_reaches_the_queue(finished, node):
     """GPU, memory, time and partition of a training; a job that needs no GPU gets none."""
     trainings = [job for job in node.jobs() if job.name.startswith("rule_train_encoder")]
     assert trainings
-    assert {(job.partition, job.gpus, job.memory, job.minutes, job.cpus) for job in trainings} == {
-        ("gpu", 1, "16000M", 480, 1)
+    assert {(job.partition, job.gpus, job.memory, job.limit, job.cpus) for job in trainings} == {
+        ("gpu", 1, "16000M", "8:00:00", 1)
     }
     (counting,) = (job for job in node.jobs() if job.name.startswith("rule_count_tokens"))
-    assert (counting.partition, counting.gpus, counting.memory, counting.minutes) == ("main", 0, "4000M", 15)
+    assert (counting.partition, counting.gpus, counting.memory, counting.limit) == (
+        "main",
+        0,
+        "4000M",
+        "15:00",
+    )
 
 
 def test_small_jobs_share_a_place_in_the_queue(finished, node):
@@ -43,5 +48,5 @@ def test_small_jobs_share_a_place_in_the_queue(finished, node):
     made = list((finished / "results/demo/scores").glob("*/*/*/seed?.parquet"))
     assert len(made) == 26
     assert len(evaluations) <= 8
-    assert max((job.cpus, job.gpus, job.minutes) for job in evaluations) == (4, 0, 30)
+    assert max((job.cpus, job.gpus, job.limit) for job in evaluations) == (4, 0, "30:00")
     assert not [job for job in node.jobs() if job.name.startswith("rule_evaluate_sts")]

@@ -118,28 +118,8 @@ def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
     assert len(jobs_of(node, "rule_cancelled")) == 2  # finished work stays
 
 
-def test_a_killed_driver_leaves_no_two_writers(node, start, tmp_path):
-    """Its job goes on; a rerun starts no second one beside it, says so, and completes once it is gone."""
-    folder = make_study(tmp_path, held=5)
-    (folder / "hold").touch()
-    killed = start(folder)
-    wait_for((folder / "held.noted").exists, WAIT, "the job")
-    killed.process.send_signal(signal.SIGKILL)
-    killed.process.wait()
-    assert start(folder, "--unlock").ended()[0] == 0
-    code, printed = start(folder, "--restart-times", "0").ended()
-    assert code == 1
-    assert "this job is running already, process " in (folder / "logs/held.log").read_text()
-    assert (folder / "held.noted").read_text().split() == ["began"]
-    (folder / "hold").unlink()
-    wait_for(lambda: jobs_of(node, "rule_held")[0].state == "COMPLETED", WAIT, "the job to end")
-    code, printed = start(folder).ended()
-    assert code == 0, printed
-    assert (folder / "held.txt").read_text() == "done"
-
-
 def test_jobs_of_a_killed_driver_are_not_queued_again(node, start, tmp_path):
-    """Where the workflow asks the queue at its start, which it does; the next run goes on when they have ended."""
+    """They go on, and the next run when they have ended."""
     folder = make_study(tmp_path, kept=5)
     (folder / "Snakefile").write_text(ASKING + (folder / "Snakefile").read_text())
     (folder / "hold").touch()
