@@ -305,6 +305,7 @@ def transformers_server(tmp_path):
             process.wait()
 
 
+@pytest.mark.slow
 def test_a_real_server_answers_the_real_client(transformers_server, ledger, monkeypatch):
     url, model = transformers_server
     monkeypatch.setenv("TOY_KEY", KEY)

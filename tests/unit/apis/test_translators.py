@@ -397,6 +397,7 @@ def test_google_names_a_language_that_it_does_not_have(ledger):
         translator_of(block_of(engine="google", calls=CALLS), direction, ledger)
 
 
+@pytest.mark.slow
 def test_googles_soft_failure_in_one_of_ten_of_a_thousand_sentences_leaves_no_wrong_pair(ledger):
     """The whole page is as always, with the message where the translation should be."""
     asked = [0]
@@ -440,6 +441,7 @@ def test_apertium_translates_batch_by_batch_in_order(ledger):
     assert len(ledger) == 10
 
 
+@pytest.mark.slow
 @needs_apertium
 @pytest.mark.parametrize("target", ["spa", "cat"])
 def test_apertium_gives_a_sentence_the_same_translation_in_any_batch_and_order(ledger, target):

@@ -171,6 +171,7 @@ def test_an_encoder_that_cannot_be_had_is_asked_for_again_only_where_that_may_he
     assert ("(not reached)" if status == 503 else "(not allowed") in line
 
 
+@pytest.mark.slow
 def test_tasks_of_mteb_are_brought_and_load_without_a_network(hub, ask):
     with mirror(hub) as address:
         brought = ask(TASKS, address, OLD, NEW)

