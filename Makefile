@@ -40,7 +40,7 @@ environment: $(READY)  ## .venv alone; LOCK=requirements-gpu.lock for PyTorch's 
 demo: $(READY)  ## the whole graph on the embedded default: raw text to report, in minutes
 	$(SNAKEMAKE) rules --configfile config/demo.yaml
 	@python -m workflow_scripts show results/demo
-	@# Exit code 1: some artefacts differ from the committed lock, as on another processor.
+	@# Exit code 1: some artefacts differ from the committed lock, as on another machine.
 	@python -m workflow_scripts lock results/demo --check config/demo.lock.json --short || test $$? = 1
 	@echo "Report: $(CURDIR)/results/demo/report.html"
 

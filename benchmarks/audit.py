@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import Measured, Timing, ratios, run
-from workflow_scripts.audit.lookup import key_of
+from workflow_scripts.audit.records import key_of
 from workflow_scripts.provenance import artefacts
 from workflow_scripts.provenance.artefacts import (
     identity,

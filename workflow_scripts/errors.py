@@ -50,9 +50,11 @@ EXIT_INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
 
-_ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space") | dict.fromkeys(
-    (errno.EACCES, errno.EPERM, errno.EROFS), "Give this user the right to use it"
-)
+_ADVICE = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Give this user the right to use it"),
+    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), "Name another place"),
+}
 """What to do about errors of the operating system that a user can mend."""
 
 
@@ -70,5 +72,5 @@ def one_line_errors() -> Iterator[None]:
         advice = _ADVICE.get(error.errno or 0)
         if advice is None:
             raise
-        place = error.filename or "a file"
+        place = error.filename2 or error.filename or "a file"  # of a renaming, the new name
         sys.exit(f"OSError: {place}: {error.strerror}. {advice} and run again; nothing half-written stays.")

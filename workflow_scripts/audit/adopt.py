@@ -15,8 +15,8 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from workflow_scripts.audit.lookup import artefact_record
 from workflow_scripts.audit.printing import Answer
+from workflow_scripts.audit.records import artefact_record
 from workflow_scripts.audit.stale import stale
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.planning.graph import Job, add_configfile, planned

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.grid_columns import scored_columns
-from workflow_scripts.provenance.artefacts import verify_checksum
+from workflow_scripts.provenance.artefacts import identity
 
 _NEXT_COLUMN = re.compile(r",(?=\s*\w+\s*=)")
 Row = Mapping[str, Any]
@@ -50,7 +50,7 @@ def rows_of(path: Path, cell: Mapping[str, str]) -> pa.Table:
     """
     if path.suffix != ".parquet":
         raise DataError(f"{path}: not a table, so it has no cells. Name a .parquet file, or omit --cell.")
-    verify_checksum(path)
+    identity(path)
     rows = pq.read_table(path)
     for column, wanted in cell.items():
         if column not in rows.column_names:
@@ -166,7 +166,7 @@ def scores_behind(
 
 def _scores_in(file: Path) -> list[dict[str, Any]]:
     """The rows of a table of scores, none of any other."""
-    verify_checksum(file)
+    identity(file)
     table = pq.read_table(file)
     return table.to_pylist() if table.column_names == SCORES.names else []
 

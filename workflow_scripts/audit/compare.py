@@ -1,10 +1,11 @@
-"""In what two records differ: the one comparison behind diff, stale, rebuild and lock."""
+"""In what two records, or the contents of two artefacts, differ: behind diff, stale, rebuild and lock."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from workflow_scripts.audit.lookup import flat
+from workflow_scripts.provenance.artefacts import contents_of, identity_of
 from workflow_scripts.provenance.record import Input, Record
 
 ABSENT = "(absent)"
@@ -12,6 +13,8 @@ _MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
 HASHES = ("code", "input", "source")
 """Sections whose values are hashes of files."""
 _SHOWN_DIGITS = 12
+_VARIES = re.compile(rb'<(td|span) class="varies[a-z ]*">[^<]*</\1>')
+"""What a page shows that differs from run to run: seconds, the machine and the commit."""
 
 Facts = Mapping[str, Mapping[str, object]]
 """What can be compared of a record: sections, such as setting or code, and the entries of each."""
@@ -67,3 +70,23 @@ def _role(role: str, given: Input) -> str:
     parts = Path(given.path).parts
     inside = "/".join(parts[2:]) if parts[0] == "results" else given.path
     return role.removesuffix(given.path) + inside if role.endswith(f"/{given.path}") else role
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings with dotted keys; lists are kept as values."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        below = isinstance(value, dict) and value
+        found |= flat(value, f"{prefix}{key}.") if below else {f"{prefix}{key}": value}
+    return found
+
+
+def contents_hash(path: Path, record: Record) -> str:
+    """Hash of what every run of its job gives alike, computed anew: what was sealed again may claim another.
+
+    This leaves out an artefact's record, and of a page what varies.
+    """
+    pieces = contents_of(path, record)  # a page is one piece
+    return identity_of(
+        (_VARIES.sub(b"", piece) for piece in pieces) if path.suffix == ".html" else pieces, ()
+    )

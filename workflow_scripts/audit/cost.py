@@ -8,21 +8,74 @@ language model write. An unknown number is never counted as 0: jobs without one 
 """
 
 import argparse
+import csv
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from workflow_scripts.audit.jobs import Job, jobs_of
-from workflow_scripts.audit.lookup import artefact_of, name_of
 from workflow_scripts.audit.printing import Answer, Row, Rows, without_empty
-from workflow_scripts.audit.verify import studies_of, unchecked
+from workflow_scripts.audit.records import Records, artefact_of, name_of, studies_of
 from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.record import Record
 
 _USAGE = {"model", "calls", "prompt_tokens", "completion_tokens", "cost_usd"}
 """Columns by which a usage table is recognised."""
+
+
+_COLUMNS = {"s": "seconds", "cpu_time": "processor_seconds", "max_rss": "memory_mb"}
+"""Those of Snakemake's files that are read: real time, that of processors, largest resident memory."""
+
+
+class Job(NamedTuple):
+    """One finished job of a study."""
+
+    record: Record
+    outputs: list[str]
+    measured: Mapping[str, float]
+    """Of its last run, by the names of ``_COLUMNS``; what could not be measured is not in it."""
+    end: datetime | None
+
+
+Files = Mapping[tuple[str, frozenset[str]], Path]
+"""Measurements by rule and values of wildcards, whatever their order."""
+
+
+def jobs_of(records: Records, study: str) -> list[Job]:
+    """The finished jobs of ``study``."""
+    folder = Path("benchmarks", Path(study).name)
+    named = ((file, file.relative_to(folder).with_suffix("").parts) for file in folder.rglob("*.tsv"))
+    files = {(rule, frozenset(parts)): file for file, (rule, *parts) in named}
+    found: dict[tuple[str, ...], Job] = {}
+    for artefact, record in records.by_file.items():
+        if artefact.startswith(f"{study}/"):
+            job = found.setdefault((record.rule, *record.outputs), _job(record, files))
+            job.outputs.append(artefact)
+    return list(found.values())
+
+
+def _job(record: Record, files: Files) -> Job:
+    parts = {f"seed{value}" if key == "seed" else value for key, value in record.wildcards.items()}
+    of_rule = (file for (rule, _), file in files.items() if rule == record.rule)
+    file = files.get((record.rule, frozenset(parts))) if parts else next(of_rule, None)
+    if file is None:
+        return Job(record, [], {}, None)
+    return Job(record, [], measurements(file), datetime.fromtimestamp(file.stat().st_mtime, UTC))
+
+
+def measurements(file: Path) -> dict[str, float]:
+    """What Snakemake measured in a job's last run; it writes - or NA where it could not."""
+    with file.open(newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t"))
+    last = rows[-1] if rows else {}
+    return {name: float(last[column]) for column, name in _COLUMNS.items() if _is_number(last.get(column))}
+
+
+def _is_number(text: str | None) -> bool:
+    return (text or "").replace(".", "", 1).isdigit()
 
 
 def finished_jobs(path: Path | None) -> list[Job]:
@@ -32,14 +85,14 @@ def finished_jobs(path: Path | None) -> list[Job]:
         DataError: if ``path`` is neither a study nor an artefact.
     """
     is_study = path is None or path.parent == Path("results")
-    verifier = unchecked(studies_of([path] if path and is_study else []))
-    jobs = [job for study in verifier.studies for job in jobs_of(verifier, study)]
+    records = Records(studies_of([path] if path and is_study else []), hashing=False)
+    jobs = [job for study in records.folders for job in jobs_of(records, study)]
     if is_study or path is None:
         return jobs
     name = artefact_of(name_of(path))
-    if name not in verifier.records:
+    if name not in records.by_file:
         raise DataError(f"{name}: not an artefact. Name a file or model folder below results/.")
-    behind = verifier.behind(name)
+    behind = records.behind(name)
     return [job for job in jobs if behind & {*job.outputs}]
 
 

@@ -15,22 +15,24 @@ made from a file, or from a source as records name it, such as hub:owner/name@re
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from workflow_scripts.audit.cells import Agrees, agreement, parse_cell, rows_of, runs_of, scores_behind
-from workflow_scripts.audit.lookup import (
+from workflow_scripts.audit.compare import flat
+from workflow_scripts.audit.printing import Answer, Row, Rows, without_empty
+from workflow_scripts.audit.records import (
+    Records,
     artefact_of,
     artefact_record,
-    flat,
     is_outside,
     made_by,
     name_of,
     record_at,
+    studies_of,
 )
-from workflow_scripts.audit.printing import Answer, Row, Rows, without_empty
-from workflow_scripts.audit.verify import checked, studies_of, unchecked
+from workflow_scripts.audit.verify import not_as_written
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import identity, sealed_identity
@@ -47,30 +49,22 @@ _MADE_WITH = ("method.", "training.", "readout.")
 class Node:
     """One file in the ancestry of an artefact."""
 
+    depth: int
+    """How many jobs lie between it and the artefact."""
+    role: str
     path: str
     state: State
     sha256: str
     """Of its contents, as given in the record of the artefact that was made from it."""
     record: Record | None = None
     repeated: bool = False
-    inputs: dict[str, "Node"] = field(default_factory=dict)
-    """Role to input; empty where repeated."""
+    """Whether its inputs were listed before."""
     left_out: int = 0
     """Number of inputs that the selected rows do not come from."""
 
-    def walk(self, depth: int = 0, role: str = "") -> Iterator[tuple[int, str, "Node"]]:
-        """This node and all below it, each with its depth and role."""
-        yield depth, role, self
-        for name, node in self.inputs.items():
-            yield from node.walk(depth + 1, name)
 
-    def nodes(self) -> list["Node"]:
-        """This node and all below it."""
-        return [node for _depth, _role, node in self.walk()]
-
-
-def explain(path: Path, agrees: Agrees | None = None) -> Node:
-    """The ancestry of the artefact that ``path`` is or is part of.
+def explain(path: Path, agrees: Agrees | None = None) -> list[Node]:
+    """The artefact that ``path`` is or is part of, and below it its ancestry, each file before its own inputs.
 
     Args:
         path: File or model folder.
@@ -79,68 +73,70 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     Raises:
         DataError: if the file is missing, is not an artefact, or its record cannot be read.
     """
-    name = artefact_of(name_of(path))
-    record = artefact_record(Path(name))
-    node = _node_at(name, str(sealed_identity(Path(name))))
-    node.record = record
-    _add_inputs(node, agrees, set())
-    return node
+    name = Path(artefact_of(name_of(path)))
+    record = artefact_record(name)
+    state: State = "damaged" if _is_damaged(name) else "as recorded"
+    first = Node(0, "", name.as_posix(), state, str(sealed_identity(name)), record)
+    return [*_below(first, agrees, set())]
 
 
-def _add_inputs(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> None:
-    assert node.record is not None
-    for role, given in node.record.inputs.items():  # in the record's order: that of members, where it counts
-        child = _node_at(given.path, given.sha256)
-        verdict = agrees(child.record.wildcards) if agrees and child.record else None
+def _below(node: Node, agrees: Agrees | None, seen: set[tuple[str, bool]]) -> Iterator[Node]:
+    """A node and its ancestry, in the order of the records: that of members, where it counts."""
+    yield node
+    if node.record is None or not node.record.inputs:
+        return
+    shown = (node.path, agrees is None)
+    node.repeated = shown in seen
+    if node.repeated:
+        return
+    seen.add(shown)
+    for role, given in node.record.inputs.items():
+        state, record = _state_of(given.path, given.sha256)
+        verdict = agrees(record.wildcards) if agrees and record else None
         if verdict is False:
             node.left_out += 1
             continue
-        node.inputs[role] = child
-        below = None if verdict else agrees
-        if child.record is not None and child.record.inputs:
-            shown = (child.path, below is None)
-            child.repeated = shown in seen
-            seen.add(shown)
-            if not child.repeated:
-                _add_inputs(child, below, seen)
+        child = Node(node.depth + 1, role, given.path, state, given.sha256, record)
+        yield from _below(child, None if verdict else agrees, seen)
 
 
-def _node_at(name: str, sha256: str) -> Node:
-    """A file or source, and whether it is the one that was read with this hash; nothing below it."""
+def _state_of(name: str, sha256: str) -> tuple[State, Record | None]:
+    """Whether a file or source is the one that was read with this hash, and its record if that can be read."""
+    path = Path(name)
     if is_outside(name):
-        return Node(name, "source", sha256)
-    if not Path(name).exists():
-        return Node(name, "missing", sha256)
+        return "source", None
+    if not path.exists():
+        return "missing", None
     try:
-        record = record_at(Path(name))
+        record = record_at(path)
     except DataError:
-        return Node(name, "damaged", sha256)
+        return "damaged", None
     if record is None:
-        return Node(name, "file", sha256)
-    state: State = "as recorded" if sealed_identity(Path(name)) == sha256 else "rebuilt since"
-    return Node(name, "damaged" if _is_damaged(name) else state, sha256, record)
+        return "file", None
+    if _is_damaged(path):
+        return "damaged", record
+    return ("as recorded" if sealed_identity(path) == sha256 else "rebuilt since"), record
 
 
-def _is_damaged(name: str) -> bool:
+def _is_damaged(path: Path) -> bool:
     """Whether an artefact is not as it was written; each file is read once. Weights may lack that a study drops."""
     try:
-        identity(Path(name))
+        identity(path)
     except DataError:
-        run = Path(*Path(name).parts[:-3])  # which lists the dropped weights of all seeds
-        broken = checked([run]).not_as_written() if (run / DROPPED_FILE).is_file() else [name]
-        return name in map(artefact_of, broken)
+        run = Path(*path.parts[:-3])  # which lists the dropped weights of all seeds
+        broken = not_as_written(Records([run])) if (run / DROPPED_FILE).is_file() else [path.as_posix()]
+        return path.as_posix() in map(artefact_of, broken)
     return False
 
 
 # Cells
 
 
-@dataclass
-class Explanation:
+class Explanation(NamedTuple):
     """The ancestry of an artefact, and the rows it was narrowed down to."""
 
-    chain: Node
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    chain: list[Node]
+    rows: Sequence[Row] = ()
     narrowed: bool = False
     """Whether wildcards of inputs agreed with the rows; if not, the ancestry is that of the whole table."""
     scores: Sequence[Row] = ()
@@ -159,12 +155,11 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> Explanation:
     settings = artefact_record(path).settings
     agrees = agreement(rows, settings)
     chain = explain(path, agrees)
-    below = [node for node in chain.nodes() if node is not chain and node.record]
-    agreeing = [node.path for node in below if node.record and agrees(node.record.wildcards)]
+    agreeing = [node.path for node in chain[1:] if node.record and agrees(node.record.wildcards)]
     if not agreeing:
         return Explanation(explain(path), rows)
     scores = scores_behind(rows, settings, agreeing)
-    return Explanation(chain, rows, True, scores, made_with(below, runs_of(rows)))
+    return Explanation(chain, rows, True, scores, made_with(chain[1:], runs_of(rows)))
 
 
 def made_with(nodes: Iterable[Node], runs: Sequence[str]) -> list[Row]:
@@ -191,14 +186,14 @@ def made_into(name: str) -> list[Row]:
     Raises:
         DataError: if it is not an artefact and no record names it.
     """
-    verifier = unchecked(studies_of([]))
+    records = Records(studies_of([]), hashing=False)
     path = name if is_outside(name) else artefact_of(name_of(name))
-    found = verifier.made_from(path)
-    if not found and path not in verifier.records:
+    found = records.made_from(path)
+    if not found and path not in records.by_file:
         raise DataError(
             f"{name}: no record names it. Name a file below results/, or a source as explain does."
         )
-    return [{"made into": one, "by": made_by(verifier.records[one])} for one in sorted(found)]
+    return [{"made into": one, "by": made_by(records.by_file[one])} for one in sorted(found)]
 
 
 # The verb
@@ -220,14 +215,13 @@ def answer(args: argparse.Namespace) -> Answer:
         return Answer(f"{len(made)} made from {args.path}", parts=[Rows("downstream", made)])
     path, cell = Path(args.path), parse_cell(args.cell)
     found = explain_cell(path, cell) if cell else Explanation(explain(path))
-    nodes = found.chain.nodes()
-    broken = [node.path for node in nodes if node.state in _BROKEN]
-    verdict = f"{len(nodes) - 1} files and sources behind it"
+    broken = [node.path for node in found.chain if node.state in _BROKEN]
+    verdict = f"{len(found.chain) - 1} files and sources behind it"
     return Answer(
         f"{verdict}; not as it was: {', '.join(broken)}" if broken else verdict,
         not broken,
         [*_parts(found)],
-        {"chain": [_data(*step) for step in found.chain.walk()], "narrowed": found.narrowed},
+        {"chain": [*map(_data, found.chain)], "narrowed": found.narrowed},
     )
 
 
@@ -237,17 +231,16 @@ def _parts(found: Explanation) -> Iterator[Rows | str]:
         yield "no input's wildcards agree with these rows, so all inputs are shown"
     yield Rows("scores", found.scores)
     yield Rows("made with", found.settings)
-    records = [node.record for node in found.chain.nodes() if node.record]
-    labels = sorted({label for record in records for label in record.labels})
+    labels = sorted({label for node in found.chain if node.record for label in node.record.labels})
     numbers = {label: number for number, label in enumerate(labels, 1)}
-    for depth, role, node in found.chain.walk():
-        yield "  " * depth + _line(role, node, numbers)
+    for node in found.chain:
+        yield "  " * node.depth + _line(node, numbers)
         if node.left_out:
-            yield "  " * (depth + 1) + f"{node.left_out} inputs of other rows left out"
+            yield "  " * (node.depth + 1) + f"{node.left_out} inputs of other rows left out"
     yield from (f"[{number}] {label}" for label, number in numbers.items())
 
 
-def _turned(rows: list[dict[str, Any]]) -> list[Row]:
+def _turned(rows: Sequence[Row]) -> list[Row]:
     """A few rows as columns of names and values, for they are wide; empty columns are left out."""
     filled = without_empty(rows)
     if len(rows) > _ROWS_SIDE_BY_SIDE:
@@ -256,8 +249,8 @@ def _turned(rows: list[dict[str, Any]]) -> list[Row]:
     return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(filled, 1)} for name in names]
 
 
-def _line(role: str, node: Node, numbers: Mapping[str, int]) -> str:
-    role = role.partition("/")[0]  # where an input has several files, a role includes the file's path
+def _line(node: Node, numbers: Mapping[str, int]) -> str:
+    role = node.role.partition("/")[0]  # where an input has several files, a role includes the file's path
     parts = [f"{role}:" if role else "", node.path]
     parts.append(made_by(node.record) if node.record else "")
     parts.append(node.sha256[:12])
@@ -267,7 +260,7 @@ def _line(role: str, node: Node, numbers: Mapping[str, int]) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _data(depth: int, role: str, node: Node) -> Row:
+def _data(node: Node) -> Row:
     """A node for JSON, with all that its record says."""
-    data = {"depth": depth, "role": role, "path": node.path, "state": node.state, "sha256": node.sha256}
+    data = {name: getattr(node, name) for name in ("depth", "role", "path", "state", "sha256")}
     return data | (node.record.model_dump(exclude={"inputs"}) if node.record else {})

@@ -15,7 +15,6 @@ Exit code 1 if any artefact was added or removed, or has other contents.
 import argparse
 import hashlib
 import json
-import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +23,15 @@ from typing import Any
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from workflow_scripts.audit.compare import Facts, compare
-from workflow_scripts.audit.lookup import check_file_place, made_on, name_of
+from workflow_scripts.audit.compare import Facts, compare, contents_hash
 from workflow_scripts.audit.printing import Answer, Row, Rows
-from workflow_scripts.audit.varying import contents_hash
-from workflow_scripts.audit.verify import Verifier, checked, studies_of
+from workflow_scripts.audit.records import Records, studies_of
+from workflow_scripts.audit.verify import not_as_written
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import atomic
-from workflow_scripts.provenance.origin import processor
+from workflow_scripts.provenance.origin import Origin
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.layout import number
 
@@ -43,8 +41,8 @@ UNEXPLAINED = "nothing in its making differs: edited and sealed again, or its jo
 Hashes = dict[str, str]
 
 
-class Lock(Settings):
-    """What a lock says of some studies."""
+class Lock(Settings, extra="ignore"):
+    """What a lock says of some studies; one that was kept for years may say more."""
 
     artefacts: Hashes
     """Of whole files, records among them."""
@@ -53,7 +51,6 @@ class Lock(Settings):
     settings: Hashes
     code: Hashes
     commits: list[str]
-    machine: Hashes
     made_on: Hashes
     packages: Hashes
     printed: dict[str, Hashes] = Field(
@@ -64,18 +61,17 @@ class Lock(Settings):
     """From outside, and from ``resources``."""
 
 
-def lock_of(verifier: Verifier) -> Lock:
+def lock_of(study: Records) -> Lock:
     """What there is to say of studies now; of what is damaged or missing nothing."""
-    records = verifier.records
+    records = study.by_file
     given = [given for record in records.values() for given in record.inputs.values()]
     origins = [record.origin for record in records.values()]
     return Lock(
-        artefacts={name: str(verifier.inspections[name].checksum) for name in records},
+        artefacts={name: str(study.inspections[name].checksum) for name in records},
         contents={name: contents_hash(Path(name), record) for name, record in records.items()},
         settings={name: settings_hash(record.settings) for name, record in records.items()},
         code={path: sha for record in records.values() for path, sha in record.meaning.items()},
         commits=sorted({f"{origin.commit}{' (dirty)' * origin.dirty}" for origin in origins}),
-        machine=machine(),
         made_on={name: made_on(record.origin) for name, record in records.items()},
         packages={name: version for record in records.values() for name, version in record.packages.items()},
         printed={name: printed(Path(name)) for name in records if _is_table(name)},
@@ -96,10 +92,10 @@ def _is_table(name: str) -> bool:
     return name.endswith(".parquet") and pq.read_schema(name).remove_metadata() == TABLE
 
 
-def machine() -> Hashes:
-    """What of this machine may move the last digits of a number: processor, Python, operating system."""
-    system = platform.system()
-    return {"processor": processor(), "python": platform.python_version(), "system": system}
+def made_on(origin: Origin) -> str:
+    """The machine on which an artefact was made."""
+    parts = [origin.processor, origin.capability, f"{origin.threads} threads", origin.gpu]
+    return ", ".join([*filter(None, parts), f"Python {origin.python}"])
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:
@@ -113,12 +109,13 @@ def lock(studies: Iterable[Path]) -> Lock:
     Raises:
         DataError: if an artefact is damaged or gone, since a lock must not vouch for it.
     """
-    verifier = checked(studies)
-    for name in (*verifier.not_as_written(), *verifier.missing_outputs()):
+    study = Records(studies)
+    made = {path for record in study.by_file.values() for path in record.outputs}
+    for name in (*not_as_written(study), *sorted(path for path in made if not Path(path).exists())):
         raise DataError(
             f"{name}: damaged or missing. Run python -m workflow_scripts verify, repair it, and lock again."
         )
-    return lock_of(verifier)
+    return lock_of(study)
 
 
 # Checking
@@ -141,9 +138,9 @@ class Comparison:
         return {name for name in self.wanted if self.now.contents.get(name) == self.was.contents[name]}
 
     @property
-    def elsewhere(self) -> str:
-        """How this machine differs from the one that wrote the lock."""
-        return _moved(self.was.machine, self.now.machine)
+    def elsewhere(self) -> list[str]:
+        """How the machines differ that made the artefacts of lock and tree."""
+        return sorted({self._moved(name) for name in self.wanted & self.records.keys()} - {""})
 
     @property
     def compared(self) -> Hashes:
@@ -160,10 +157,12 @@ class Comparison:
     def differences(self) -> list[Row]:
         """What is not as it should be: path, kind and why."""
         changed = (self.wanted & self.records.keys()) - self.same
-        added, removed = self.records.keys() - self.wanted, self.wanted - {*self.records, *self.damaged}
-        found = [(name, "damaged", "its checksum is broken; see verify") for name in self.damaged]
-        found += [(name, "added", "not in the lock") for name in added]
-        found += [(name, "removed", "in the lock alone") for name in removed]
+        others = {
+            "damaged": (self.damaged, "its checksum is broken; see verify"),
+            "added": (self.records.keys() - self.wanted, "not in the lock"),
+            "removed": (self.wanted - {*self.records, *self.damaged}, "in the lock alone"),
+        }
+        found = [(name, kind, why) for kind, (names, why) in others.items() for name in names]
         found += [(name, "changed", self._why(name, changed)) for name in changed]
         return [dict(zip(("path", "kind", "why"), one, strict=True)) for one in sorted(found)]
 
@@ -180,8 +179,11 @@ class Comparison:
             f"{section} {keys[0]}".rstrip() + f" and {len(keys) - 1} more" * (len(keys) > 1)
             for section, keys in found.items()
         ]
-        moved = _moved({"": str(self.was.made_on.get(name))}, {"": made_on(record.origin)})
-        return "; ".join(reasons) or moved or UNEXPLAINED
+        return "; ".join(reasons) or self._moved(name) or UNEXPLAINED
+
+    def _moved(self, name: str) -> str:
+        was, now = self.was.made_on.get(name), self.now.made_on[name]
+        return f"another machine: {was} -> {now}" if was != now else ""
 
     def _sides(self, name: str, record: Record) -> tuple[Facts, Facts]:
         """What a lock and a record say of the same: a lock has settings as a hash, and of inputs sources alone."""
@@ -202,10 +204,10 @@ def check(studies: list[Path], file: Path) -> Comparison:
         DataError: if ``file`` is no lock.
     """
     locked = read_lock(file)
-    verifier = checked(studies)
-    folders = tuple(f"{name_of(study)}/" for study in studies)
+    study = Records(studies)
+    folders = tuple(f"{folder}/" for folder in study.folders)
     wanted = {name for name in locked.contents if name.startswith(folders)}
-    return Comparison(locked, lock_of(verifier), verifier.records, verifier.not_as_written(), wanted)
+    return Comparison(locked, lock_of(study), study.by_file, not_as_written(study), wanted)
 
 
 def read_lock(file: Path) -> Lock:
@@ -219,11 +221,6 @@ def read_lock(file: Path) -> Lock:
     except (OSError, ValueError) as error:
         found = error.strerror if isinstance(error, OSError) else "not a lock of this version"
         raise DataError(f"{file}: {found}. Write a lock: python -m workflow_scripts lock.") from error
-
-
-def _moved(was: Hashes, now: Hashes) -> str:
-    pairs = [f"{key} {was.get(key)} -> {now[key]}".strip() for key in now if was.get(key) != now[key]]
-    return f"another machine: {', '.join(pairs)}" if pairs else ""
 
 
 # The verb
@@ -252,7 +249,6 @@ def answer(args: argparse.Namespace) -> Answer:
         return (
             _in_short(found, f"{named} --check {args.check}") if args.short else _checked(found, args.check)
         )
-    check_file_place(args.to)
     content = lock(studies)
     with atomic(args.to) as temporary:
         temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
@@ -269,7 +265,7 @@ def _in_short(found: Comparison, arguments: str) -> Answer:
         counted = f"{len(found.numbers)} of {len(found.compared)} numbers" if found.compared else "artefacts"
         said = f"Not as published: {counted} differ{first}; {details}."
     else:
-        where = ", as on another processor" if found.elsewhere else ""
+        where = ", as on another machine" if found.elsewhere else ""
         said = f"Same numbers as published; bytes differ{where}: {details}."
     return Answer(said, not found.differences, data={"numbers": found.numbers})
 
@@ -278,6 +274,6 @@ def _checked(found: Comparison, file: Path) -> Answer:
     return Answer(
         f"{len(found.same)} artefacts as in {file}, {len(found.differences)} not",
         not found.differences,
-        [Rows("differences", found.differences), *filter(None, [found.elsewhere])],
+        [Rows("differences", found.differences), *found.elsewhere],
         {"equal": len(found.same)},
     )

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_scripts.audit.compare import HASHES, Change, compare, facts
-from workflow_scripts.audit.lookup import is_outside, key_of, made_by
 from workflow_scripts.audit.printing import Answer, Row, Rows, rows_of
-from workflow_scripts.audit.verify import unchecked
+from workflow_scripts.audit.records import Records, is_outside, key_of, made_by
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.planning.graph import Graph, Job, add_configfile, planned
 from workflow_scripts.provenance.artefacts import sealed_identity
@@ -89,12 +88,12 @@ def stale(graph: Graph) -> Staleness:
     names = {"/".join(Path(file).parts[:2]) for file in made if file.startswith("results/")}
     if not names:
         raise ConfigError("this configuration runs no job. Give another one with --configfile.")
-    verifier = unchecked(Path(name) for name in sorted(names) if Path(name).is_dir())
-    records = verifier.records
+    found = Records((Path(name) for name in sorted(names) if Path(name).is_dir()), hashing=False)
+    records = found.by_file
     jobs = {name: job for name, record in records.items() if (job := graph.writer(record))}
     own = {name: changes for name, job in jobs.items() if (changes := reasons(records[name], job))}
     missing = sorted(file for file in made if not Path(file).exists())
-    behind = {name: verifier.made_from(name) & jobs.keys() for name in (*own, *missing)}
+    behind = {name: found.made_from(name) & jobs.keys() for name in (*own, *missing)}
     following = sorted(set().union(*behind.values()) - own.keys())
     return Staleness(
         jobs=len(graph.jobs),

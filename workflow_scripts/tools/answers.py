@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.apis.ledger import Ledger, Request, Row, ledger_path, unpacked
-from workflow_scripts.audit.lookup import check_file_place
 from workflow_scripts.audit.printing import Answer, Rows
 from workflow_scripts.errors import DataError
 
@@ -46,9 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def answer(args: argparse.Namespace) -> Answer:
     """What the command says."""
     path: Path = args.ledger
-    if args.command == "merge" or path.is_dir():
-        check_file_place(path)
-    elif not path.is_file():
+    if path.is_dir() or (args.command != "merge" and not path.is_file()):
         raise DataError(f"{path}: no such file. Name one: --ledger FILE.")
     return COMMANDS[args.command](path, args)
 

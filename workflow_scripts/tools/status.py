@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from workflow_scripts.audit.jobs import measurements
+from workflow_scripts.audit.cost import measurements
 from workflow_scripts.audit.printing import Answer, Row, Rows
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.configuration import load_config

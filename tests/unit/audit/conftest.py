@@ -135,12 +135,14 @@ def write_times():
     write_page(Path(STUDY, "report.html"), "<html><body>0.5</body></html>", page)
 
 
-def write_dropped(run, *weights):
-    """The list of weights that a run does not keep."""
+def drop_weights(run):
+    """Delete the weights of a run's first seed, and list them as dropped."""
+    weights = Path(STUDY, f"runs/{run}/seed1/model/model.safetensors")
     file = f"runs/{run}/{DROPPED_FILE}"
-    rows = [[path.as_posix() for path in weights], [sha256_of(path) for path in weights]]
+    rows = [[weights.as_posix()], [sha256_of(weights)]]
     record = made_by("drop_models", [file], wildcards={"run": run})
     write_table(Path(STUDY, file), pa.table(rows, schema=DROPPED), record)
+    weights.unlink()
 
 
 def flip_a_byte(path, position=10):

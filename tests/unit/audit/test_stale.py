@@ -13,8 +13,8 @@ from snakemake.utils import format
 from tests.unit.audit.conftest import RUNS, STUDY, TIMES
 from tests.verbs import printed
 from workflow_scripts.audit.compare import ABSENT, Change
+from workflow_scripts.audit.records import Records
 from workflow_scripts.audit.stale import stale
-from workflow_scripts.audit.verify import unchecked
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.call import command
 from workflow_scripts.planning.graph import Graph, Job, _job
@@ -40,7 +40,7 @@ def planned_like(record):
 
 def jobs():
     """The jobs that would make the study as it is."""
-    records = unchecked([Path(STUDY)]).records.values()
+    records = Records([Path(STUDY)]).by_file.values()
     return {(record.rule, *record.outputs): planned_like(record) for record in records}
 
 

@@ -213,9 +213,9 @@ def test_mteb_goes_on_where_a_job_was_stopped_and_its_cache_is_not_judged(model,
     assert mteb_task.loads == 2
     assert [*scores.with_suffix(".checkpoints").iterdir()] == [finished]
 
-    from workflow_scripts.audit.disk import collect
+    from workflow_scripts.audit.records import Records
 
-    listed = collect([tmp_path / "results/demo"]).sizes
+    listed = Records([tmp_path / "results/demo"], hashing=False).sizes
     assert [Path(name).resolve() for name in listed] == [scores]
 
 
