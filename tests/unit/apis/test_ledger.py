@@ -314,7 +314,7 @@ def test_a_file_of_which_nothing_can_be_saved_is_one_line_and_stays(tmp_path):
 def test_a_folder_is_no_ledger(tmp_path, monkeypatch, arguments):
     (tmp_path / "other").touch()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r": a folder\. Name a"):
+    with pytest.raises(DataError, match=r": no such file\. Name one"):
         command(tmp_path, *arguments)
 
 
