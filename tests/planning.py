@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import yaml
 
@@ -47,37 +48,61 @@ def copy_tree(folder: Path) -> Path:
     return folder
 
 
+_FORK = multiprocessing.get_context("fork")
+_read_before: dict[tuple[str, str], bytes] = {}
+"""What YAML says, pickled, by the class that loads it and its text: as a rule, one file of forty differs."""
+_asked_before: set[frozenset] = set()
+_modules: dict[frozenset, dict[str, ModuleType]] = {}
+"""The project's modules of a folder, by the states of its files, once it is asked a second time."""
+
+
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run ``snakemake`` in ``folder``; returns its exit code and all it printed."""
     _prepare()
-    code, printed, imported, read = _in_a_fork(folder, arguments)
-    _import(imported)
+    files = (folder / "workflow_scripts").rglob("*.py")
+    sources = frozenset((file, file.stat().st_mtime_ns) for file in files)
+    reader, writer = _FORK.Pipe(duplex=False)
+    child = _FORK.Process(target=_child, args=(writer, folder, arguments, _modules.get(sources, {})))
+    child.start()
+    writer.close()
+    code, printed, imported, read = reader.recv()
+    child.join()
     _read_before.update(read)
+    _import(name for name in imported if not _is_ours(name))
+    if sources in _asked_before and sources not in _modules:
+        _modules[sources] = _modules_in(folder, filter(_is_ours, imported))
+    _asked_before.add(sources)
     return code, printed
 
 
-_read_before: dict[tuple[str, str], bytes] = {}
-"""What YAML says, pickled, by the class that loads it and its text: as a rule, one file of forty differs."""
+def _is_ours(name: str) -> bool:
+    return name.partition(".")[0] == "workflow_scripts"
 
 
-def _in_a_fork(folder: Path, arguments: tuple[str, ...]) -> tuple[int, str, list[str], dict]:
-    context = multiprocessing.get_context("fork")
-    reader, writer = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(writer, folder, arguments))
-    child.start()
-    writer.close()
-    answer = reader.recv()
-    child.join()
-    return answer
-
-
-def _import(names: list[str]) -> None:
-    """Import what a child has imported of others' packages, so that no later one does it again."""
+def _import(names: Iterable[str]) -> None:
+    """Import what a child has imported, so that no later one does it again."""
     for name in names:
         with contextlib.suppress(
             ImportError
         ):  # a module that its own package makes, or one of a test's folder
             importlib.import_module(name)
+
+
+def _modules_in(folder: Path, names: Iterable[str]) -> dict[str, ModuleType]:
+    """The project's modules of these names as ``folder`` has them, which are not those of this process."""
+    own = _take_away()
+    sys.path.insert(0, str(folder))
+    try:
+        _import(names)
+        return _take_away()
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.update(own)
+
+
+def _take_away() -> dict[str, ModuleType]:
+    """Take the project's modules out of ``sys.modules``."""
+    return {name: sys.modules.pop(name) for name in [*filter(_is_ours, sys.modules)]}
 
 
 @cache
@@ -107,14 +132,14 @@ def _remembering(load: Callable) -> Callable:
     return remembered
 
 
-def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
+def _child(writer, folder: Path, arguments: tuple[str, ...], modules: dict[str, ModuleType]) -> None:
     gc.disable()  # a short life, and each collection would look at, and so copy, all that the parent has loaded
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = False  # the folder is the test's own, and its next question finds it compiled
-    for name in [name for name in sys.modules if name.split(".")[0] == "workflow_scripts"]:
-        del sys.modules[name]
+    _take_away()
     before, read = set(sys.modules), set(_read_before)
+    sys.modules.update(modules)
     printed, code = io.StringIO(), 0
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         from snakemake.cli import main
@@ -126,14 +151,13 @@ def _child(writer, folder: Path, arguments: tuple[str, ...]) -> None:
             code = stop.code if isinstance(stop.code, int) else 1
             if isinstance(stop.code, str):
                 printed.write(stop.code)
+    new = sorted(name for name in sys.modules.keys() - before if _is_ours(name) or _is_installed(name))
     newly_read = {key: value for key, value in _read_before.items() if key not in read}
-    writer.send((code or 0, printed.getvalue(), _new_modules(before), newly_read))
+    writer.send((code or 0, printed.getvalue(), new, newly_read))
 
 
-def _new_modules(before: set[str]) -> list[str]:
-    """Modules that this process has imported since, of packages that are installed."""
-    new = ((name, sys.modules[name]) for name in sys.modules.keys() - before)
-    return sorted(name for name, module in new if "site-packages" in str(getattr(module, "__file__", "")))
+def _is_installed(name: str) -> bool:
+    return "site-packages" in str(getattr(sys.modules[name], "__file__", ""))
 
 
 def planned_jobs(folder: Path, *arguments: str, configfile: str = DEMO) -> dict[str, int]:
