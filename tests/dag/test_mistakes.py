@@ -1126,7 +1126,7 @@ def test_a_printed_number_of_no_grid_is_one_line(tmp_path):
     (tmp_path / "resources/published").mkdir(parents=True)
     rows = ["s2sent_table2,a,Avg.,1", "extraction_table1,b,STS,2", ",left out,,", "76.25,s2sent_table2,a,1"]
     (tmp_path / "resources/published/mine.csv").write_text(
-        "\n".join(["grid,run,heading,value,source", *(f"{row},x" for row in rows), ""])
+        "\n".join(["row,column,grid,run,heading,value,source", *(f"r,c,{row},x" for row in rows), ""])
     )
     asked = {"demo": grids["demo"] | {"published": ["mine"]}}
     (found,) = published_findings(config, asked, tmp_path)

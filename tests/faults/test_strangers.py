@@ -110,7 +110,7 @@ ARGUED = {
     "extraction/word_vectors.py": ["np.load(path, allow_pickle=False)"],
     "models/readouts/encoder_sum.py": ["trust_remote_code=trust_remote_code"],
     "evaluation/mteb_tasks.py": ["trust_remote_code=ours"],
-    "reporting/usage.py": ['", trust_remote_code=True" if own', "only with `trust_remote_code=True`"],
+    "reporting/model_card.py": ['", trust_remote_code=True" if own', "only with `trust_remote_code=True`"],
 }
 """Word vectors of a package are an array, which is refused where it holds a pickle; a saved ensemble hands on to its sub-encoders what its caller gave to
 SentenceTransformer; mteb is given folders of which every file has the hash that their record names; a model's card

@@ -33,7 +33,7 @@ from workflow_scripts.provenance.artefacts import RECORD_FILE, check_model_folde
 from workflow_scripts.provenance.closure import ROOT, UNKEYED_FILES, meaning_now
 from workflow_scripts.provenance.kept import link_or_copy
 from workflow_scripts.provenance.record import sha256_of
-from workflow_scripts.reporting.usage import README_FILE, readme
+from workflow_scripts.reporting.model_card import README_FILE, readme
 
 METADATA = "ro-crate-metadata.json"
 _RO_CRATE = "https://w3id.org/ro/crate/1.1"  # the version that the run profiles extend

@@ -33,7 +33,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.provenance.origin import Origin
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.reporting.layout import number
+from workflow_scripts.reporting.numbers import number
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock: the one file below results/ that Git tracks."""

@@ -10,7 +10,7 @@ from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.figures.base import Request
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import Row
-from workflow_scripts.reporting.extraction_cells import Scores
+from workflow_scripts.reporting.extraction import Scores
 from workflow_scripts.settings.extraction.cells import Names
 
 POINTS = pa.schema(

@@ -14,7 +14,7 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.extraction import POINTS, UNITS, lacking, measured, names_and_scores
 from workflow_scripts.figures.style import empty_panel, line_look, upright
 from workflow_scripts.reporting.cells import Row
-from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Scores, Variant
+from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant
 from workflow_scripts.settings.extraction.cells import Model, Names
 from workflow_scripts.settings.figures.layer_lines import Config, Series
 

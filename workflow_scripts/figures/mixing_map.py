@@ -12,7 +12,7 @@ from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.extraction import HUNDRED, POINTS, UNITS, lacking, names_and_scores
 from workflow_scripts.figures.style import INK, PAPER, empty_panel
 from workflow_scripts.reporting.cells import Row
-from workflow_scripts.reporting.extraction_cells import NOT_ASKED, Scores, Variant
+from workflow_scripts.reporting.extraction import NOT_ASKED, Scores, Variant
 from workflow_scripts.settings.extraction.cells import Measure, Model, Names
 from workflow_scripts.settings.figures.mixing_map import Config
 

@@ -14,8 +14,7 @@ from workflow_scripts.figures.extraction import UNITS, lacking, measured
 from workflow_scripts.figures.style import empty_panel, line_look
 from workflow_scripts.graph.extraction_rows import scattered
 from workflow_scripts.reporting.cells import Row
-from workflow_scripts.reporting.extraction_cells import variants_of
-from workflow_scripts.reporting.extraction_tables import Material, build
+from workflow_scripts.reporting.extraction import Material, build, variants_of
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 from workflow_scripts.settings.figures.variant_scatter import Config

@@ -1,7 +1,7 @@
 """Rows and columns of the extraction study's tables by the names that the paper gives them.
 
 A row is a variant, as in ``idf^T + quantile-u``, and a column a model, or a row is a model and a column a measure.
-Where a table has several groups, a row begins with its group: ``STS: avg.``. ``reporting.extraction_tables`` makes the
+Where a table has several groups, a row begins with its group: ``STS: avg.``. ``reporting.extraction`` makes the
 same names of the same settings; a test holds both against each other. A figure that sets two measures of the same cells
 against each other is read as a table of both.
 """

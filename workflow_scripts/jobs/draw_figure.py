@@ -8,7 +8,7 @@ from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import write_page, write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.called import Called
-from workflow_scripts.reporting.labels import split_labels
+from workflow_scripts.reporting.records import split_labels
 from workflow_scripts.settings.style import FigureStyle
 
 

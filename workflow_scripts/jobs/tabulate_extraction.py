@@ -2,7 +2,7 @@
 
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.reporting.extraction_tables import Material, build
+from workflow_scripts.reporting.extraction import Material, build
 from workflow_scripts.reporting.published import as_printed
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable

@@ -1,6 +1,6 @@
 """The cells of all tables: one kind of row, whoever computes it (``columns.tables.TABLE``)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -58,12 +58,11 @@ def cell(
     }
 
 
-def paired(
-    ours: Mapping[int, float], theirs: Mapping[int, float], ours_fixed: bool, theirs_fixed: bool
-) -> dict[int, tuple[float, float]]:
-    """Values to compare, by seed; a run that is fixed has the same value for every seed of the other."""
-    if theirs_fixed:
+def paired(sides: Sequence[Mapping[int, float]], fixed: Sequence[bool]) -> dict[int, tuple[float, float]]:
+    """Values of two sides by seed; one that is fixed has the same value for every seed of the other."""
+    ours, theirs = sides
+    if fixed[1]:
         return {seed: (value, fmean(theirs.values())) for seed, value in ours.items()}
-    if ours_fixed:
+    if fixed[0]:
         return {seed: (fmean(ours.values()), value) for seed, value in theirs.items()}
     return {seed: (ours[seed], theirs[seed]) for seed in ours if seed in theirs}

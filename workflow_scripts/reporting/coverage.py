@@ -8,7 +8,7 @@ figures with theirs.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import yaml
@@ -20,8 +20,7 @@ from workflow_scripts.graph.runs import paper_of
 from workflow_scripts.reporting.published import Printed
 
 FIGURE = "figure: "
-SETTING = "setting: "
-"""Beginnings of headings that are no columns of a table."""
+"""Beginning of a heading that is a figure, and no column of a table."""
 
 PAPERS = {
     "s2sent": "S2Sent",
@@ -53,8 +52,8 @@ class Reason(Settings):
 
     def covers(self, cell: Printed) -> bool:
         """Whether the reason is one for this cell."""
-        wanted = {name: getattr(self, name) for name in ("table", "group", "row", "column")}
-        return all(value in (None, getattr(cell, name)) for name, value in wanted.items())
+        names = ("table", "group", "row", "column")
+        return all(getattr(self, name) in (None, getattr(cell, name)) for name in names)
 
 
 class Panel(Settings):
@@ -89,8 +88,8 @@ class Line(NamedTuple):
     printed: int
     mapped: int
     """With a counterpart."""
-    measured: tuple[int, ...]
-    """Whose counterpart has a value, for each of some studies."""
+    measured: int
+    """Whose counterpart has a value."""
     reasons: Mapping[str, int]
     """Without a counterpart, by the kind of reason."""
 
@@ -112,104 +111,78 @@ def reasons_of(cells: Iterable[Printed], reasons: Sequence[Reason]) -> dict[Prin
     """
     found: dict[Printed, Reason] = {}
     for cell in cells:
-        given = [reason for reason in reasons if reason.covers(cell)]
-        if cell.target is None and not given:
-            raise DataError(f"{cell}: has neither a run nor a reason. Name one in the table or the ledger.")
-        if cell.target and given:
-            raise DataError(f"{cell}: has a run and a reason, {given[0].reason!r}. Remove one.")
+        given = next((reason for reason in reasons if reason.covers(cell)), None)
+        if bool(given) == bool(cell.target):
+            what = (
+                f"a run and a reason, {given.reason!r}. Remove one"
+                if given
+                else "neither a run nor a reason. Name one"
+            )
+            raise DataError(f"{cell}: has {what} in the table or the ledger.")
         if given:
-            found[cell] = given[0]
+            found[cell] = given
     for reason in reasons:
         if reason not in found.values():
-            raise DataError(
-                f"ledger: {reason.table}: no cell without a run needs {reason.reason!r}. Remove it."
-            )
+            needless = f"no cell without a run needs {reason.reason!r}"
+            raise DataError(f"ledger: {reason.table}: {needless}. Remove it.")
     return found
 
 
 def lines(
-    cells: Sequence[Printed], ledgers: Mapping[str, Ledger], measured: Sequence[set[Target]]
+    cells: Sequence[Printed], ledgers: Mapping[str, Ledger], measured: Collection[Target]
 ) -> list[Line]:
-    """The overview: a line for each table of each paper, one for its figures, and one for all of it.
+    """The overview: a line for each table of each paper, one for its figures, and one for all of its tables.
 
     Args:
         cells: Printed numbers; those of other files than the papers' are left out.
         ledgers: Reasons and panels of each paper.
-        measured: For each study that is asked for, the counterparts that have a value there. That of a panel has an
-            empty run.
+        measured: The counterparts that have a value. That of a panel has an empty run.
 
     Raises:
         DataError: as ``reasons_of``, or at a table whose name does not say its number.
     """
-    found = []
-    for paper in PAPERS:
+    outcomes: dict[tuple[str, str], list[tuple[Kind | None, Target]]] = {}
+    for paper, ledger in ledgers.items():
         ours = [cell for cell in cells if paper_of(cell.table) == paper]
-        reasons = reasons_of(ours, ledgers[paper].reasons)
-        tables = sorted({cell.table for cell in ours}, key=_number)
-        of_paper = [
-            _of_cells(paper, table, [cell for cell in ours if cell.table == table], reasons, measured)
-            for table in tables
-        ]
-        of_paper.append(_of_panels(paper, ledgers[paper].panels, measured))
-        found += [*of_paper, total(of_paper[:-1], paper)]
-    return found
+        kinds = {cell: reason.kind for cell, reason in reasons_of(ours, ledger.reasons).items()}
+        for cell in sorted(ours, key=_place):
+            of_table = outcomes.setdefault((paper, _NAMES[_place(cell)[0]].format(_place(cell)[1])), [])
+            of_table.append((kinds.get(cell), _shown(cell)))
+        panels = [(panel.kind, (str(panel.grid), "", str(panel.drawn))) for panel in ledger.panels]
+        outcomes[paper, "panels of figures"] = panels
+        outcomes[paper, "all"] = [(kinds.get(cell), _shown(cell)) for cell in ours]
+    return [
+        Line(
+            paper,
+            name,
+            printed=len(found),
+            mapped=sum(kind is None for kind, _ in found),
+            measured=sum(target in measured for _, target in found),
+            reasons=Counter(kind for kind, _ in found if kind),
+        )
+        for (paper, name), found in outcomes.items()
+    ]
 
 
-def total(parts: Sequence[Line], paper: str) -> Line:
-    """The sum of some lines; figures are counted apart, since their panels are no numbers."""
-    reasons = sum((Counter(part.reasons) for part in parts), Counter[str]())
-    measured = tuple(map(sum, zip(*(part.measured for part in parts), strict=True)))
-    return Line(
-        paper,
-        "all",
-        sum(part.printed for part in parts),
-        sum(part.mapped for part in parts),
-        measured,
-        reasons,
-    )
+_NAMES = {"table": "Table {}", "figure": "text of Figure {}"}
 
 
-def _number(table: str) -> tuple[str, int]:
-    named = re.fullmatch(r".+_(table|figure)(\d+)", table)
+def _place(cell: Printed) -> tuple[str, int]:
+    """Whether a number is in a table or in the text of a figure, and the number of that."""
+    named = re.fullmatch(r".+_(table|figure)(\d+)", cell.table)
     if not named:
-        raise DataError(f"{table}.csv: its name does not end in _table or _figure and a number. Rename it.")
+        what = "its name does not end in _table or _figure and a number"
+        raise DataError(f"{cell.table}.csv: {what}. Rename it.")
     return named[1], int(named[2])
 
 
-def _of_cells(
-    paper: str,
-    table: str,
-    cells: Sequence[Printed],
-    reasons: Mapping[Printed, Reason],
-    measured: Sequence[set[Target]],
-) -> Line:
-    kind, number = _number(table)
-    targets = [cell.target for cell in cells if cell.target]
-    return Line(
-        paper,
-        f"{'Table' if kind == 'table' else 'text of Figure'} {number}",
-        len(cells),
-        len(targets),
-        tuple(sum(_shown(target) in values for target in targets) for values in measured),
-        Counter(reasons[cell].kind for cell in cells if cell in reasons),
-    )
-
-
-def _shown(target: Target) -> Target:
+def _shown(cell: Printed) -> Target:
     """What has to be there for a number to be measured: a cell, or the whole figure that shows it."""
-    grid, _, heading = target
-    return (grid, "", heading.removeprefix(FIGURE)) if heading.startswith(FIGURE) else target
-
-
-def _of_panels(paper: str, panels: Sequence[Panel], measured: Sequence[set[Target]]) -> Line:
-    drawn = [(panel.grid, "", panel.drawn) for panel in panels if panel.grid and panel.drawn]
-    return Line(
-        paper,
-        "panels of figures",
-        len(panels),
-        len(drawn),
-        tuple(sum(target in values for target in drawn) for values in measured),
-        Counter(panel.kind for panel in panels if panel.kind),
+    in_figure = cell.heading.startswith(FIGURE)
+    return (
+        (cell.grid, "", cell.heading.removeprefix(FIGURE))
+        if in_figure
+        else (cell.grid, cell.run, cell.heading)
     )
 
 

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +17,7 @@ from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.reporting.cells import Values, cell
-from workflow_scripts.reporting.extraction_tables import Numbers
-from workflow_scripts.reporting.published import look_up
+from workflow_scripts.reporting.published import Printed, look_up
 from workflow_scripts.settings.extraction.statistics import DIGITS, Row, Statistics
 
 Tokenise = Callable[[list[str]], Iterable[Sequence[str]]]
@@ -30,7 +28,7 @@ def build(
     datasets: Mapping[str, pa.Table],
     pieces: Tokenise,
     labels: Sequence[str],
-    printed: Numbers,
+    printed: Mapping[tuple[str, ...], Printed],
 ) -> pa.Table:
     """Describe the dataset of every row, in the columns of ``columns.tables.TABLE``.
 
@@ -44,33 +42,28 @@ def build(
     Raises:
         ConfigError: if a dataset lacks the split of a row.
     """
-    cells = [
-        one
-        for row in table.rows
-        for one in _cells(row, _rows_of(row, datasets[row.dataset]), pieces, labels, printed)
-    ]
+    cells = []
+    for row in table.rows:
+        rows = _rows_of(row, datasets[row.dataset])
+        found = describe(rows, row.graded, row.words, pieces) if len(rows) else {}
+        run, shows = ", ".join(filter(None, (row.name, row.split))), {"suite": "statistics", "scale": 1.0}
+        for heading, digits in DIGITS.items():
+            gap = (
+                "grades, no classes"
+                if heading == "C" and row.graded
+                else "no source of the dataset is available"
+            )
+            held = (
+                Values({0: found[heading]}, len(rows), ())
+                if heading in found
+                else Values({}, len(rows), (gap,))
+            )
+            shows |= {"task": row.dataset, "aggregation": row.split, "metric": heading, "digits": digits}
+            of_pieces = labels if heading.split(",")[0].endswith("B") else ()
+            cells.append(
+                cell(run, heading, held, shows, of_pieces, look_up(printed, row.split, row.name, heading))
+            )
     return pa.Table.from_pylist(cells, schema=TABLE)
-
-
-def _cells(
-    row: Row, rows: pa.Table, pieces: Tokenise, labels: Sequence[str], printed: Numbers
-) -> Iterable[dict[str, Any]]:
-    values = describe(rows, row.graded, row.words, pieces) if len(rows) else {}
-    for heading, digits in DIGITS.items():
-        found = {0: values[heading]} if heading in values else {}
-        yield cell(
-            ", ".join(filter(None, (row.name, row.split))),
-            heading,
-            Values(found, len(rows), () if found else (_gap(row, heading),)),
-            {"suite": "statistics", "task": row.dataset, "aggregation": row.split, "metric": heading}
-            | {"scale": 1.0, "digits": digits},
-            labels if heading.split(",")[0].endswith("B") else (),
-            look_up(printed, row.split, row.name, heading),
-        )
-
-
-def _gap(row: Row, heading: str) -> str:
-    return "grades, no classes" if heading == "C" and row.graded else "no source of the dataset is available"
 
 
 def _rows_of(row: Row, table: pa.Table) -> pa.Table:
@@ -94,29 +87,22 @@ def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dic
         words: How texts are split into words.
         pieces: How they are split into pieces.
     """
-    first, second, label = (
-        ("sentence1", "sentence2", "score") if table.schema.equals(PAIRS) else ("text1", "text2", "label")
-    )
-    texts = [
-        " ".join(filter(None, pair))
-        for pair in zip(*(table[n].to_pylist() for n in (first, second)), strict=True)
-    ]
-    counts = Counter(table[label].to_pylist())
-    found = {
-        "N": float(len(texts)),
-        "L/S": end_ratio(table[label]) if graded else max(counts.values()) / min(counts.values()),
-    }
-    if not graded:
-        found["C"] = float(len(counts))
-    for mark, tokens in (("W", [WORDS[words](text) for text in texts]), ("B", pieces(texts))):
-        found |= token_numbers(list(tokens), mark)
-    return found
+    of_pairs = ("sentence1", "sentence2", "score")
+    first, second, label = of_pairs if table.schema.equals(PAIRS) else ("text1", "text2", "label")
+    both = zip(table[first].to_pylist(), table[second].to_pylist(), strict=True)
+    texts = [" ".join(filter(None, pair)) for pair in both]
+    found = {"N": float(len(texts))}
+    if graded:
+        found["L/S"] = end_ratio(table[label])
+    else:
+        counts = Counter(table[label].to_pylist()).values()
+        found |= {"L/S": max(counts) / min(counts), "C": float(len(counts))}
+    of_words = [text.split() if words == "whitespace" else _marks_apart(text) for text in texts]
+    return found | token_numbers(of_words, "W") | token_numbers([*pieces(texts)], "B")
 
 
-WORDS: dict[str, Callable[[str], list[str]]] = {
-    "whitespace": str.split,
-    "marks_apart": lambda text: re.findall(r"\w+|[^\w\s]", text.lower()),
-}
+def _marks_apart(text: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", text.lower())
 
 
 def end_ratio(grades: pa.ChunkedArray) -> float:
@@ -128,10 +114,9 @@ def end_ratio(grades: pa.ChunkedArray) -> float:
 def token_numbers(texts: Sequence[Sequence[str]], mark: str) -> dict[str, float]:
     """Number of distinct tokens, tokens per text, and the percentage of tokens that consist of letters only."""
     counts = Counter(chain.from_iterable(texts))
-    tokens = counts.total()
     letters = sum(count for token, count in counts.items() if token.isalpha())
     return {
         f"vocabulary {mark}": float(len(counts)),
-        f"tokens {mark}": tokens / len(texts),
-        f"alphabetic {mark}, %": 100 * letters / tokens,
+        f"tokens {mark}": counts.total() / len(texts),
+        f"alphabetic {mark}, %": 100 * letters / counts.total(),
     }

@@ -1,17 +1,89 @@
-"""A table's cells as text, formatted once for the terminal, the report and the laboratory's CSV."""
+"""A table with all that readers see of it, as text that the terminal, documents and the page print."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
+from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
 from types import MappingProxyType
 from typing import NamedTuple
 
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import Row
-from workflow_scripts.reporting.labels import split_labels
-from workflow_scripts.reporting.views import View
+from workflow_scripts.reporting.extraction import shown
+from workflow_scripts.reporting.numbers import number, p_equation, score_text
+from workflow_scripts.reporting.records import record_of, split_labels
+from workflow_scripts.settings.extraction.cells import Names
+from workflow_scripts.settings.extraction.tables import ExtractionTable
 
-GAP = "gap"
-MINUS = "\N{MINUS SIGN}"
+_NAMED_BY = {
+    "make_table": "experiment",
+    "tabulate_times": "experiment",
+    "tabulate_extraction": "table",
+    "describe_datasets": "statistics",
+}
+"""Rules that make tables, and the wildcard that is a table's name."""
+_NO_TESTS = 0.05  # level of significance for tables without tests
+_EXTRACTION = "config/extraction.yaml"
+
+
+class View(NamedTuple):
+    """One table, whichever rule made it."""
+
+    name: str
+    title: str
+    source: str
+    """Paper and table."""
+    alpha: float
+    """Level of its tests."""
+    settings: str
+    """Configuration file that defines it."""
+    rows: Sequence[Row]
+    """Its cells (``columns.tables.TABLE``)."""
+    headings: Sequence[str]
+    """Its columns in order."""
+    shown: Mapping[str, str]
+    """Rows and columns that readers see under another name."""
+
+    @property
+    def of_experiment(self) -> bool:
+        """Whether it compares the runs of a grid."""
+        return self.settings != _EXTRACTION
+
+
+def view_of(path: Path, times: Path | None = None) -> View:
+    """A table as its file and its record say.
+
+    Args:
+        path: Of the table.
+        times: Of its measured columns, if it has some.
+
+    Raises:
+        DataError: if a file is no table.
+    """
+    record = record_of(path)
+    if record.rule not in _NAMED_BY:
+        raise DataError(f"{path}: made by {record.rule}. Give files of results/<study>/tables.")
+    rows = [row for part in (path, times) if part for row in read_table(part, TABLE).to_pylist()]
+    settings, name = record.settings, record.wildcards[_NAMED_BY[record.rule]]
+    block = settings["experiment"] if "experiment" in settings else settings["table"]
+    ordered = [column["heading"] for column in settings.get("experiment", {}).get("columns", ())]
+    held = dict.fromkeys(row["heading"] for row in rows)
+    renamed: Mapping[str, str] = {}
+    if record.rule == "tabulate_extraction":
+        names = Names.parse(settings["names"], f"{path}: names")
+        renamed = shown(ExtractionTable.parse(block, f"{path}: table"), names)
+    return View(
+        name=name,
+        title=block["title"],
+        source=block["source"],
+        alpha=settings.get("significance", {}).get("alpha", _NO_TESTS),
+        settings=f"config/experiments/{name}.yaml" if ordered else _EXTRACTION,
+        rows=rows,
+        headings=[heading for heading in ordered if heading in held] or list(held),
+        shown=renamed,
+    )
 
 
 class Cell(NamedTuple):
@@ -23,7 +95,7 @@ class Cell(NamedTuple):
     detectable: str
     published: str
     significant: bool
-    notes: tuple[int, ...]
+    notes: Sequence[int]
 
 
 class Head(NamedTuple):
@@ -31,8 +103,8 @@ class Head(NamedTuple):
 
     text: str
     measure: str
-    notes: tuple[int, ...]
-    marks: tuple[str, ...]
+    notes: Sequence[int]
+    marks: Sequence[str]
     """Of substitutions that reach all cells of this column, and not all columns."""
 
 
@@ -40,28 +112,27 @@ class Line(NamedTuple):
     """One run: marks of its substitutions, its number of seeds, its cells."""
 
     run: str
-    marks: tuple[str, ...]
+    marks: Sequence[str]
     seeds: str
     baseline: bool
     """Whether other runs are compared with it."""
     against: str | None
     """The run that it is compared with."""
-    cells: tuple[Cell, ...]
+    cells: Sequence[Cell]
 
 
 class Sheet(NamedTuple):
     """A table as readers see it."""
 
-    title: str
-    source: str
+    view: View
     baselines: Mapping[str, str]
     """Runs that others are compared with, in the order of the table, each with its letter."""
-    alpha: float
-    heads: tuple[Head, ...]
-    lines: tuple[Line, ...]
-    substitutions: tuple[tuple[str, str], ...]
-    gaps: tuple[str, ...]
-    notes: tuple[str, ...]
+    heads: Sequence[Head]
+    lines: Sequence[Line]
+    substitutions: Mapping[str, str]
+    """Each with the letter that marks it."""
+    gaps: Sequence[str]
+    notes: Sequence[str]
     shown: Mapping[str, str]
     """Runs and headings that readers see under another name."""
 
@@ -69,14 +140,10 @@ class Sheet(NamedTuple):
         """What readers see in place of a run or heading."""
         return self.shown.get(name, name)
 
-    def letter(self, label: str) -> str | None:
-        """The letter that marks a substitution, where a run of the table has it."""
-        return next((letter for letter, text in self.substitutions if text == label), None)
-
     @property
     def level(self) -> str:
         """The level of significance, in the usual notation."""
-        return f"{self.alpha:g}".replace("0.", ".", 1)
+        return f"{self.view.alpha:g}".replace("0.", ".", 1)
 
     @property
     def only_baseline(self) -> str | None:
@@ -100,103 +167,72 @@ def lay_out(view: View, names: Mapping[str, str] = MappingProxyType({})) -> Shee
     A substitution is marked by a letter on each run that it affects, a note by a number on each of its cells, or on the
     heading if it applies to all cells of a column.
     """
-    rows, headings, alpha = view.rows, view.headings, view.alpha
-    runs = list(dict.fromkeys(row["run"] for row in rows))
-    by_cell = {(row["run"], row["heading"]): row for row in rows}
-    of_rows, of_columns = _reached(runs, headings, by_cell)
-    against = {row["run"]: row["baseline"] for row in rows}
-    baselines = _lettered([run for run in runs if run in against.values()])
-    labels = split_labels(label for row in rows for label in row["labels"])
-    letters = dict(zip(labels.substitutions, _letters(ascii_lowercase), strict=False))
-    shared = {heading: _shared_note([by_cell[run, heading] for run in runs]) for heading in headings}
-    numbers = _numbered(shared, rows)
+    by_cell = {(row["run"], row["heading"]): row for row in view.rows}
+    runs = list(dict.fromkeys(row["run"] for row in view.rows))
+    columns = {heading: [by_cell[run, heading] for run in runs] for heading in view.headings}
+    lines = {run: [by_cell[run, heading] for heading in view.headings] for run in runs}
+    against = {row["run"]: row["baseline"] for row in view.rows}
+    baselines = _lettered([run for run in runs if run in against.values()], ascii_uppercase)
+    labels = split_labels(label for row in view.rows for label in row["labels"])
+    letters = _lettered(labels.substitutions, ascii_lowercase)
+    within = {
+        heading: set.intersection(*({*row["labels"]} for row in rows)) for heading, rows in columns.items()
+    }
+    whole = {heading: reached - set.intersection(*within.values()) for heading, reached in within.items()}
+    shared = {
+        heading: rows[0]["note"]
+        for heading, rows in columns.items()
+        if len({row["note"] for row in rows}) == 1
+    }
+    notes = [*filter(None, chain(shared.values(), (row["note"] for row in view.rows)))]
+    numbers = {note: place for place, note in enumerate(dict.fromkeys(notes), start=1)}
+
+    def marks(reached: Iterable[str]) -> list[str]:
+        return [letters[label] for label in sorted(set(reached)) if label in letters]
+
+    def cell(row: Row) -> Cell:
+        own = row["note"] if shared.get(row["heading"]) is None else None
+        return _cell(row, view.alpha, [numbers[own]] if own else [])
+
     return Sheet(
-        title=view.title,
-        source=view.source,
+        view=view,
         baselines=baselines,
-        alpha=alpha,
-        heads=tuple(
+        heads=[
             Head(
                 heading,
-                _measure([by_cell[run, heading] for run in runs]),
-                _marks(shared[heading], numbers),
-                tuple(letters[label] for label in of_columns[heading] if label in letters),
+                _measure(rows),
+                [numbers[note] for note in [shared.get(heading)] if note],
+                marks(whole[heading]),
             )
-            for heading in headings
-        ),
-        lines=tuple(
+            for heading, rows in columns.items()
+        ],
+        lines=[
             Line(
                 run=run,
-                marks=tuple(letters[label] for label in of_rows[run] if label in letters),
-                seeds=_range(
-                    by_cell[run, heading]["seeds"] for heading in headings if by_cell[run, heading]["seeds"]
-                ),
+                marks=marks(label for row in rows for label in {*row["labels"]} - whole[row["heading"]]),
+                seeds=_range(row["seeds"] for row in rows if row["seeds"]),
                 baseline=run in baselines,
                 against=against[run],
-                cells=tuple(
-                    _cell(by_cell[run, heading], alpha, numbers, shared[heading]) for heading in headings
-                ),
+                cells=[cell(row) for row in rows],
             )
-            for run in runs
-        ),
-        substitutions=tuple((letter, label) for label, letter in letters.items()),
+            for run, rows in lines.items()
+        ],
+        substitutions=letters,
         gaps=labels.gaps,
-        notes=tuple(numbers),
+        notes=list(numbers),
         shown=dict(names) | dict(view.shown),
     )
 
 
-def _reached(
-    runs: Sequence[str], headings: Sequence[str], cells: Mapping[tuple[str, str], Row]
-) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Labels of each run and of each column: of a column where they reach all of its cells and not all columns."""
-    within = {
-        heading: set.intersection(*({*cells[run, heading]["labels"]} for run in runs)) for heading in headings
-    }
-    everywhere = set.intersection(*within.values())
-    whole = {heading: sorted(labels - everywhere) for heading, labels in within.items()}
-    of_runs = {
-        run: sorted(
-            {
-                label
-                for heading in headings
-                for label in cells[run, heading]["labels"]
-                if label not in whole[heading]
-            }
-        )
-        for run in runs
-    }
-    return of_runs, whole
-
-
-def _lettered(baselines: Sequence[str]) -> dict[str, str]:
-    return dict(zip(baselines, _letters(ascii_uppercase), strict=False))
-
-
-def _letters(alphabet: str) -> Iterable[str]:
-    """Marks: a to z, then aa, ab, ..."""
-    yield from alphabet
-    yield from ("".join(pair) for pair in product(alphabet, repeat=2))
-
-
-def _shared_note(rows: Sequence[Row]) -> str | None:
-    notes = {row["note"] for row in rows}
-    return notes.pop() if len(notes) == 1 else None
-
-
-def _numbered(shared: Mapping[str, str | None], rows: Iterable[Row]) -> dict[str, int]:
-    notes = [note for note in shared.values() if note] + [row["note"] for row in rows if row["note"]]
-    return {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
-
-
-def _marks(note: str | None, numbers: Mapping[str, int]) -> tuple[int, ...]:
-    return (numbers[note],) if note else ()
+def _lettered(names: Iterable[str], alphabet: str) -> dict[str, str]:
+    """Each with its mark: a to z, then aa, ab, ..."""
+    return dict(zip(names, chain(alphabet, map("".join, product(alphabet, repeat=2))), strict=False))
 
 
 def _measure(rows: Sequence[Row]) -> str:
     """What a column holds; its rows may be scores of several measures, or of several datasets."""
-    scales = {row["scale"] for row in rows} - {1, None}
-    scale = f", times {scales.pop():g}" if len({row["scale"] for row in rows}) == 1 and scales else ""
+    scales = {row["scale"] for row in rows}
+    scale = f", times {scales.pop():g}" if len(scales) == 1 and not scales & {1, None} else ""
     parts: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         parts.setdefault((row["metric"], row["aggregation"]), []).append(row)
@@ -214,36 +250,17 @@ def _sizes(rows: Iterable[Row]) -> str:
 
 def _range(counts: Iterable[int]) -> str:
     found = sorted(set(counts)) or [0]
-    return f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    return " to ".join(map(str, dict.fromkeys((found[0], found[-1]))))
 
 
-def _cell(row: Row, alpha: float, numbers: Mapping[str, int], shared: str | None) -> Cell:
-    digits = row["digits"]
+def _cell(row: Row, alpha: float, notes: Sequence[int]) -> Cell:
+    digits, p = row["digits"], row["p_value"]
     return Cell(
         score=score_text(row["mean"], row["sd"], digits),
         difference="" if row["difference"] is None else number(row["difference"], digits, signed=True),
-        p="" if row["p_value"] is None else p_text(row["p_value"]),
+        p="" if p is None else p_equation(p),
         detectable="" if row["detectable"] is None else number(row["detectable"], digits),
         published="" if row["published"] is None else number(row["published"], digits),
-        significant=row["p_value"] is not None and row["p_value"] < alpha,
-        notes=() if row["note"] == shared else _marks(row["note"], numbers),
+        significant=p is not None and p < alpha,
+        notes=notes,
     )
-
-
-def score_text(mean: float | None, sd: float | None, digits: int) -> str:
-    """Mean and standard deviation; the word gap if there is no mean."""
-    if mean is None:
-        return GAP
-    return number(mean, digits) if sd is None else f"{number(mean, digits)} ± {number(sd, digits)}"
-
-
-def number(value: float, digits: int, *, signed: bool = False) -> str:
-    """A number with a true minus sign; zero has no sign."""
-    rounded = round(value, digits) + 0.0  # -0.0 becomes 0.0
-    sign = MINUS if rounded < 0 else "+" if signed and rounded else ""
-    return f"{sign}{abs(rounded):.{digits}f}"
-
-
-def p_text(p: float) -> str:
-    """A p-value in the usual notation, with = or <."""
-    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)

@@ -1,9 +1,10 @@
-"""The card of an evaluated model: what it is, what made it, what it scores, how to load it."""
+"""The card of a model: what it is, what made it, what it scores, how to load it."""
 
 import inspect
-from collections.abc import Iterable, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
 import pyarrow as pa
@@ -12,12 +13,19 @@ from huggingface_hub import EvalResult, ModelCardData
 from pydantic import Field
 
 from workflow_scripts.config import Settings
+from workflow_scripts.evaluation.significance import summarise
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.reporting.records import RunTable
-from workflow_scripts.reporting.trainings import kept
-from workflow_scripts.reporting.usage import usage
+from workflow_scripts.reporting.records import RunTable, kept, steps
 
+README_FILE = "README.md"
 _KNOWN_LICENCES = {"apache-2.0", "mit", "llama2"}
+_OWN_MODULES = {
+    "encoder_sum": "adds up the vectors of several encoders",
+    "prompted_transformer": "puts each sentence into a prompt",
+}
+
+Scores = Mapping[tuple[str, str, str, str], Mapping[int, float]]
+"""Suite, task, aggregation and metric of what stands for a whole task, to the value of each seed."""
 
 
 class Source(Settings):
@@ -46,7 +54,7 @@ def model_card(
     identity: str,
     *,
     method: Any,
-    scores: Sequence[RunTable],
+    scores: Iterable[RunTable],
     history: pa.Table | None,
 ) -> str:
     """Lay out the card in Markdown, with the metadata that the Hub reads.
@@ -61,12 +69,16 @@ def model_card(
         history: Of the training, if there was one.
     """
     run, seed = record.wildcards["run"], int(record.wildcards["seed"])
+    found = {key: values for key, values in _summaries(scores).items() if seed in values}
+    settings = {"method": config.method} | ({"training": config.training} if config.training else {})
+    block = yaml.safe_dump(settings, sort_keys=True, allow_unicode=True)
+    quoted = "\n".join(f"> {line}".rstrip() for line in (inspect.getdoc(method) or "").splitlines())
     parts = [
-        f"---\n{_metadata(run, seed, config, scores)}\n---\n\n# {run}, seed {seed}\n",
-        f"A sentence encoder by Semblance. The method, as its code describes it:\n\n{_quoted(method)}\n",
+        f"---\n{_metadata(run, seed, config, found)}\n---\n\n# {run}, seed {seed}\n",
+        f"A sentence encoder by Semblance. The method, as its code describes it:\n\n{quoted}\n",
         f"## Sources\n\n{_sources(config)}\n",
-        f"## Scores\n\n{_scores(scores, seed)}\n",
-        f"## Training\n\n{_training(config, history)}\n",
+        f"## Scores\n\n{_scores(found, seed)}\n",
+        f"## Training\n\n{_trained(history)}\n\n```yaml\n{block}```\n\n",
     ]
     if record.labels:
         parts.append("## Substitutions\n\n" + "".join(f"- {label}\n" for label in record.labels))
@@ -75,102 +87,119 @@ def model_card(
     return "\n".join(parts)
 
 
-def _metadata(run: str, seed: int, config: Config, scores: Sequence[RunTable]) -> str:
+def readme(folder: Path) -> str:
+    """The card of a model that nobody has evaluated yet."""
+    front = "---\nlibrary_name: sentence-transformers\npipeline_tag: sentence-similarity\n---\n"
+    start = "# A sentence encoder\n\nMade by Semblance; `record.json` says from what, by which settings and code.\n\n"
+    return f"{front}\n{start}{usage(folder)}"
+
+
+def _summaries(scores: Iterable[RunTable]) -> Scores:
+    found: dict[tuple[str, str, str, str], dict[int, float]] = defaultdict(dict)
+    for table in scores:
+        for row in table.table.to_pylist():
+            if row["value"] is not None and ":" not in row["aggregation"]:
+                key = (row["suite"], row["task"], row["aggregation"], row["metric"])
+                found[key][table.seed] = row["value"]
+    return found
+
+
+def _metadata(run: str, seed: int, config: Config, scores: Scores) -> str:
     licences = {source.licence.lower() for source in config.encoders}
-    known = licences.pop() if len(licences) == 1 else "other"
     results = [
         EvalResult(
             task_type="sentence-similarity",
-            dataset_type=row["task"],
-            dataset_name=row["task"],
-            metric_type=f"{row['metric']}_{row['aggregation']}".strip("_"),
-            metric_value=round(row["value"], 4),
+            dataset_type=task,
+            dataset_name=task,
+            metric_type=f"{metric}_{aggregation}".strip("_"),
+            metric_value=round(values[seed], 4),
         )
-        for table in scores
-        if table.seed == seed
-        for row in _summaries(table.table)
+        for (_, task, aggregation, metric), values in scores.items()
     ]
     data = ModelCardData(
         library_name="sentence-transformers",
         pipeline_tag="sentence-similarity",
         model_name=run,
         base_model=[source.hub for source in config.encoders if source.hub] or None,
-        license=known if known in _KNOWN_LICENCES else "other",
+        license=licences.pop() if len(licences) == 1 and licences <= _KNOWN_LICENCES else "other",
         tags=["sentence-transformers", "semblance"],
         eval_results=results or None,
     )
-    text: str = data.to_yaml()
-    return text
-
-
-def _quoted(method: Any) -> str:
-    text = inspect.getdoc(method) or ""
-    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+    return str(data.to_yaml())
 
 
 def _sources(config: Config) -> str:
-    rows = [("encoder", source) for source in config.encoders] + [("data", source) for source in config.data]
-    lines = [
-        f"| {' | '.join(map(_in_cell, (kind, s.name, s.origin, s.licence, s.citation)))} |"
-        for kind, s in rows
-    ]
-    head = ["| what | name | from | licence | cite |", "| --- | --- | --- | --- | --- |"]
-    return "\n".join([*head, *lines]) + "\n"
+    named = [("encoder", source) for source in config.encoders] + [("data", source) for source in config.data]
+    rows = [(kind, one.name, one.origin, one.licence, one.citation) for kind, one in named]
+    return _table({"what": "---", "name": "---", "from": "---", "licence": "---", "cite": "---"}, rows)
 
 
-def _in_cell(text: str) -> str:
-    """Text that neither ends a cell nor a row of a Markdown table."""
-    return " ".join(text.split()).replace("|", r"\|")
-
-
-def _summaries(table: pa.Table) -> Iterable[dict[str, Any]]:
-    """Rows that stand for a whole task."""
-    for row in table.to_pylist():
-        if row["value"] is not None and ":" not in row["aggregation"]:
-            yield row
-
-
-def _scores(scores: Sequence[RunTable], seed: int) -> str:
+def _scores(scores: Scores, seed: int) -> str:
     """This seed's value of every summary, and mean and deviation over seeds."""
-    found: dict[tuple[str, ...], dict[int, float]] = {}
-    for table in scores:
-        for row in _summaries(table.table):
-            key = (row["suite"], row["task"], row["aggregation"], row["metric"])
-            found.setdefault(key, {})[table.seed] = row["value"]
-    if not found:
+    if not scores:
         return "None yet.\n"
+    rows = [
+        (*key, f"{values[seed]:.4f}", _over_seeds([*values.values()]))
+        for key, values in sorted(scores.items())
+    ]
+    heads = dict.fromkeys(("suite", "task", "over", "metric"), "---")
+    return _table(heads | dict.fromkeys((f"seed {seed}", "all seeds"), "---:"), rows)
+
+
+def _over_seeds(values: Sequence[float]) -> str:
+    found = summarise(values)
+    return "one seed" if found.sd is None else f"{found.mean:.4f} ± {found.sd:.4f} ({found.n})"
+
+
+def _table(heads: Mapping[str, str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of Markdown, of headings with their rules; no text ends a cell or a row of it."""
     lines = [
-        f"| {' | '.join(key)} | {values[seed]:.4f} | {_over_seeds(values)} |"
-        for key, values in sorted(found.items())
-        if seed in values
+        heads,
+        heads.values(),
+        *([" ".join(text.split()).replace("|", r"\|") for text in row] for row in rows),
     ]
-    head = [
-        f"| suite | task | over | metric | seed {seed} | all seeds |",
-        "| --- | --- | --- | --- | ---: | ---: |",
-    ]
-    return "\n".join([*head, *lines]) + "\n"
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _over_seeds(values: dict[int, float]) -> str:
-    if len(values) == 1:
-        return "one seed"
-    return f"{mean(values.values()):.4f} ± {stdev(values.values()):.4f} ({len(values)})"
-
-
-def _training(config: Config, history: pa.Table | None) -> str:
-    settings = {"method": config.method} | ({"training": config.training} if config.training else {})
-    block = yaml.safe_dump(settings, sort_keys=True, allow_unicode=True)
-    return f"{_chosen(history)}\n\n```yaml\n{block}```\n"
-
-
-def _chosen(history: pa.Table | None) -> str:
+def _trained(history: pa.Table | None) -> str:
     """How long it was trained, and which checkpoint was kept."""
     if history is None or not len(history):
         return "Not trained here."
-    steps, best = history["step"].to_pylist()[-1], kept(history)
-    if best.score is None:
-        return f"{steps} steps; the last checkpoint is kept."
-    return (
-        f"{steps} steps; the checkpoint of step {best.step} is kept, "
-        f"the best on the development set ({best.score:.4f})."
+    best, score = kept(history)
+    which = (
+        "the last checkpoint is kept."
+        if score is None
+        else f"the checkpoint of step {best} is kept, the best on the development set ({score:.4f})."
     )
+    return f"{steps(history)} steps; {which}"
+
+
+def usage(folder: Path) -> str:
+    """The section of a card that says how to load the model of ``folder``, in Markdown."""
+    types = [module["type"] for module in json.loads((folder / "modules.json").read_text("utf-8"))]
+    own = [name.split(".")[0] for name in types if not name.startswith("sentence_transformers.")]
+    trust = ", trust_remote_code=True" if own else ""
+    text = f"""## Use
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/folder"{trust})
+vectors = model.encode(["A sentence.", "Another one."])
+print(model.similarity(vectors, vectors))
+```
+
+"""
+    if own:
+        reasons = (_OWN_MODULES.get(name, "reads the hidden states of several layers") for name in own)
+        text += (
+            f"This model {' and '.join(reasons)}, for which sentence-transformers has no module of its own. The `.py` "
+            "files in this folder do it, and run only with `trust_remote_code=True`. They are copies of files of "
+            "Semblance, and `record.json` lists their hashes.\n\n"
+        )
+    if "architectures" in json.loads((folder / "config.json").read_text("utf-8")):
+        then = " and ".join(f"`{name}`" for name in types[1:])
+        alone = f"loads the encoder alone; {then} in `modules.json` say how it is pooled."
+    else:
+        alone = "refuses this folder: the encoder in it is only a part of the model."
+    return f"{text}`transformers.AutoModel` {alone}\n"

@@ -6,8 +6,8 @@ all empty where there is none.
 
 import csv
 import io
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from workflow_scripts.errors import DataError
 
@@ -41,7 +41,7 @@ class Printed(NamedTuple):
         return ": ".join([self.table, ", ".join(filter(None, (self.group, self.row, self.column)))])
 
 
-_NEEDED = ("grid", "run", "heading", "value", "source")
+_NEEDED = ("row", "column", "grid", "run", "heading", "value", "source")
 
 
 def read_printed(content: bytes, place: str) -> list[Printed]:
@@ -58,30 +58,26 @@ def read_printed(content: bytes, place: str) -> list[Printed]:
         rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{place}: no CSV in UTF-8: {error}. Save it as one.") from error
-    return [_number(row, place, line) for line, row in enumerate(rows, start=1)]
+    table = place.rpartition("/")[2].removesuffix(".csv")
+    return [_number(row, table, f"{place}: row {line}") for line, row in enumerate(rows, start=1)]
 
 
-def _number(row: Mapping[str | None, str | None], place: str, line: int) -> Printed:
+def _number(row: Mapping[str | None, str | None], table: str, place: str) -> Printed:
     if missing := [name for name in _NEEDED if row.get(name) is None]:
-        found = f"row {line} has no {', '.join(missing)}"
-        raise DataError(f"{place}: {found}. Give the columns {', '.join(_NEEDED)}.")
+        raise DataError(f"{place} has no {', '.join(missing)}. Give the columns {', '.join(_NEEDED)}.")
     if None in row:  # the header's cells are all taken
-        raise DataError(f"{place}: row {line} has more cells than the header. Quote text with commas.")
-    texts = {name: row.get(name) or "" for name in Printed._fields}
+        raise DataError(f"{place} has more cells than the header. Quote text with commas.")
+    found: dict[str, Any] = {name: row.get(name) or "" for name in Printed._fields} | {"table": table}
     try:
-        value = float(texts["value"]) if texts["value"] else None
+        return Printed(**found | {"value": float(found["value"]) if found["value"] else None})
     except ValueError as error:
-        raise DataError(
-            f"{place}: row {line}: value {row['value']} is no number. Correct the row."
-        ) from error
-    named = texts | {"table": place.rpartition("/")[2].removesuffix(".csv")}
-    return Printed(**(named | {"value": value}))  # type: ignore[arg-type]
+        raise DataError(f"{place}: value {row['value']} is no number. Correct the row.") from error
 
 
 def of_cells(
     contents: Mapping[str, bytes], cells: Collection[tuple[str, str]], grid: str
-) -> dict[tuple[str, str], Printed]:
-    """The printed numbers of the cells of one grid; those of another grid or none are left out.
+) -> dict[tuple[str, ...], Printed]:
+    """The printed numbers of one grid by run and heading; those of another grid or none are left out.
 
     Args:
         contents: Path of each file to its bytes.
@@ -91,43 +87,38 @@ def of_cells(
     Raises:
         DataError: as ``read_printed``, or if a row's run and heading are not in the grid or have no value or two.
     """
-    numbers: dict[tuple[str, str], Printed] = {}
-    for place, content in contents.items():
-        for number in read_printed(content, place):
-            if number.grid != grid or PLACED in number.heading:
-                continue
-            cell = number.run, number.heading
-            where = f"{place}: run {cell[0]}, heading {cell[1]}"
-            if cell not in cells:
-                raise DataError(f"{where}: not in the grid {grid}. Correct the row or the grid.")
-            if number.value is None:
-                raise DataError(f"{where}: has no value. Give one or remove the row.")
-            if numbers.setdefault(cell, number).value != number.value:
-                raise DataError(f"{where}: has two values. Remove one row.")
-    return numbers
+    every = [number for place, content in contents.items() for number in read_printed(content, place)]
+    ours = [number for number in every if number.grid == grid and PLACED not in number.heading]
+    for number in ours:
+        if (number.run, number.heading) not in cells:
+            found = f"run {number.run}, heading {number.heading}: not in the grid {grid}"
+            raise DataError(f"{number}: {found}. Correct the row or the grid.")
+    return _by(("run", "heading"), ours)
 
 
-def as_printed(content: bytes, place: str) -> dict[tuple[str, str, str], Printed]:
+def as_printed(content: bytes, place: str) -> dict[tuple[str, ...], Printed]:
     """The numbers of one file by the paper's group, row and column; a single group's name is dropped.
 
     Raises:
-        DataError: as ``read_printed``, or if a cell has no value or two rows.
+        DataError: as ``read_printed``, or if a cell has no value or two.
     """
     printed = read_printed(content, place)
-    single = len({number.group for number in printed}) == 1
-    numbers: dict[tuple[str, str, str], Printed] = {}
-    for number in printed:
-        cell = ("" if single else number.group, number.row, number.column)
-        if number.value is None or cell in numbers:
-            what = "has no value" if number.value is None else "occurs twice"
-            where = f"{place}: {number.group}, {number.row}, {number.column}"
-            raise DataError(f"{where}: {what}. Correct the row.")
-        numbers[cell] = number
-    return numbers
+    if len({number.group for number in printed}) == 1:
+        printed = [number._replace(group="") for number in printed]
+    return _by(("group", "row", "column"), printed)
 
 
-def look_up(
-    numbers: Mapping[tuple[str, str, str], Printed], group: str, row: str, column: str
-) -> Printed | None:
+def _by(names: Sequence[str], numbers: Iterable[Printed]) -> dict[tuple[str, ...], Printed]:
+    """Numbers by some of their names; one that is there twice has the same value."""
+    found: dict[tuple[str, ...], Printed] = {}
+    for number in numbers:
+        if number.value is None:
+            raise DataError(f"{number}: has no value. Give one or remove the row.")
+        if found.setdefault(tuple(getattr(number, name) for name in names), number).value != number.value:
+            raise DataError(f"{number}: has two values. Remove one row.")
+    return found
+
+
+def look_up(numbers: Mapping[tuple[str, ...], Printed], group: str, row: str, column: str) -> Printed | None:
     """The number of a cell, in its group or in a file with one group."""
     return numbers.get((group, row, column)) or numbers.get(("", row, column))

@@ -1,10 +1,11 @@
-"""What reporting reads from records: the run that a file belongs to, and the job that made it."""
+"""What reporting reads from records: the run that a file belongs to, the job that made it, and its labels."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, read_table
@@ -60,3 +61,46 @@ def run_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[RunTable]:
     """
     for path in paths:
         yield RunTable(*run_and_seed(path), read_table(path, schema))
+
+
+_GAP = "gap: "  # prefix of read_dataset's label for a dataset that is not available
+
+
+class Labels(NamedTuple):
+    """The two kinds of labels in records, each sorted."""
+
+    substitutions: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+    def sentences(self) -> list[str]:
+        """All labels, each with a word for its kind."""
+        return [
+            *(f"Substitution: {label}." for label in self.substitutions),
+            *(f"Gap: {gap}." for gap in self.gaps),
+        ]
+
+
+def split_labels(labels: Iterable[str]) -> Labels:
+    """Separate labels into substitutions and gaps."""
+    unique = sorted(set(labels))
+    return Labels(
+        substitutions=tuple(label for label in unique if not label.startswith(_GAP)),
+        gaps=tuple(label.removeprefix(_GAP) for label in unique if label.startswith(_GAP)),
+    )
+
+
+def steps(history: pa.Table) -> int:
+    """Optimiser steps of a training (``columns.training.HISTORY``)."""
+    return int(history["step"][-1].as_py()) if len(history) else 0
+
+
+def kept(history: pa.Table) -> tuple[int, float | None]:
+    """Step and development score of the weights that a training kept.
+
+    They have the best score, the first of equal ones; they are the last, without one, where none was measured.
+    """
+    measured = history.filter(pc.field("dev_score").is_valid()).to_pylist()
+    if not measured:
+        return steps(history), None
+    best = max(measured, key=lambda row: row["dev_score"])
+    return best["step"], best["dev_score"]

@@ -3,28 +3,39 @@
 Every number is a mean over seeds, never the best of them. The difference to the row's own baseline is tested over the
 seeds that both have. A frozen run has only one seed, since nothing in it is random; its score is compared with every
 seed of another run, which makes the test a one-sample t-test. One that is made of trained runs has their seeds.
+Columns that are computed from others are computed seed by seed.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.columns.training import METRICS
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import compare
 from workflow_scripts.graph.runs import baselines_of, runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, Values, cell, paired
-from workflow_scripts.reporting.computed_columns import Cells, computed, described, paths
 from workflow_scripts.reporting.published import Printed, of_cells
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
-from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment, MeanColumn, PathColumn
+from workflow_scripts.settings.experiment import (
+    AnyColumn,
+    Column,
+    Experiment,
+    GainColumn,
+    MeanColumn,
+    PathColumn,
+    RatioColumn,
+    read_by,
+)
 from workflow_scripts.settings.significance import Config as Significance
 
 CHOSEN_BY = "of the set by which checkpoints were chosen"
@@ -38,10 +49,30 @@ class ScoreFile(NamedTuple):
     labels: Sequence[str]
 
 
+def of_job(job: Job, *, measured: bool) -> pa.Table:
+    """The table of one experiment that a job asks for: its measured columns, or the others.
+
+    Raises:
+        ConfigError, DataError: as ``build`` and ``published.of_cells``.
+    """
+    name = job.wildcards["experiment"]
+    experiment = Experiment.parse(job.settings["experiment"], f"experiments.{name}")
+    contents = {str(path): path.read_bytes() for path in job.many("published")}
+    return build(
+        experiment.part(measured=measured),
+        [ScoreFile(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")],
+        of_cells(contents, experiment.cells(), name),
+        Significance.parse(job.settings["significance"], "significance"),
+        f"experiments.{name}",
+        run_tables(job.many("metrics"), METRICS),
+        job.settings.get("development"),
+    )
+
+
 def build(
     experiment: Experiment,
     files: Iterable[ScoreFile],
-    published: Mapping[tuple[str, str], Printed],
+    published: Mapping[tuple[str, ...], Printed],
     significance: Significance,
     place: str,
     histories: Iterable[RunTable] = (),
@@ -62,174 +93,195 @@ def build(
         A row per run and column in the grid's order, in the columns of ``columns.tables.TABLE``.
 
     Raises:
-        ConfigError: if a baseline is not a run of the grid, or no run has a column's task or metric.
         DataError: if a run lacks the scores of a suite, or the seeds of a cell come from different data.
     """
-    grid = experiment.model_dump()
-    runs, baselines = runs_of(grid), baselines_of(grid)
-    for baseline in filter(None, baselines.values()):
-        if baseline not in runs:
-            raise ConfigError(f"{place}.baseline: {baseline} is no run of the grid; has {', '.join(runs)}.")
-    scores, labels = _indexed(files)
-    of_paths = paths(experiment.columns, histories)
-    fixed = {name for name, run in runs.items() if run.fixed}
-    cells = _cells(experiment.columns, scores, baselines, fixed, of_paths, place)
-    cells = _noted(cells, {name for name, run in runs.items() if run.corpus}, experiment.columns, development)
-    return pa.Table.from_pylist(
-        [
-            cell(
-                run,
-                column.heading,
-                cells[run, column.heading],
-                described(experiment.columns, column),
-                labels[run],
-                published.get((run, column.heading)),
-            )
-            | _against(baselines[run], run, column.heading, cells, fixed, significance)
-            for run in runs
-            for column in experiment.columns
-        ],
-        schema=TABLE,
+    table = _Table(experiment, files, histories, place)
+    chosen = (
+        {name for name in table.columns if development in table.tasks_behind(name)} if development else ()
     )
+    cells = []
+    for run, about in runs_of(experiment.model_dump()).items():
+        for heading in table.columns:
+            values = table.values(run, heading)
+            if about.corpus and heading in chosen and values.by_seed:
+                values = values._replace(notes=(*values.notes, CHOSEN_BY))
+            shows, printed = table.shows(heading), published.get((run, heading))
+            made = cell(run, heading, values, shows, table.labels[run], printed)
+            cells.append(made | table.against_baseline(run, heading, significance))
+    return pa.Table.from_pylist(cells, schema=TABLE)
 
 
-def of_job(job: Job, *, measured: bool) -> pa.Table:
-    """The table of one experiment that a job asks for: its measured columns, or the others.
+class _Table:
+    """The values of a grid's cells, each computed when it is asked for."""
 
-    Raises:
-        ConfigError, DataError: as ``build`` and ``published.of_cells``.
-    """
-    place = f"experiments.{job.wildcards['experiment']}"
-    experiment = Experiment.parse(job.settings["experiment"], place)
-    significance = Significance.parse(job.settings["significance"], "significance")
-    files = [ScoreFile(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")]
-    contents = {str(path): path.read_bytes() for path in job.many("published")}
-    published = of_cells(contents, experiment.cells(), job.wildcards["experiment"])
-    histories = run_tables(job.many("metrics"), METRICS)
-    return build(
-        experiment.part(measured=measured),
-        files,
-        published,
-        significance,
-        place,
-        histories,
-        job.settings.get("development"),
-    )
+    def __init__(
+        self, experiment: Experiment, files: Iterable[ScoreFile], histories: Iterable[RunTable], place: str
+    ) -> None:
+        grid = experiment.model_dump()
+        self.columns = {column.heading: column for column in experiment.columns}
+        self.labels: dict[str, set[str]] = defaultdict(set)
+        self._baselines = baselines_of(grid)
+        self._fixed = {name for name, run in runs_of(grid).items() if run.fixed}
+        self._histories, self._place = list(histories), place
+        self._scores: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+        for file in files:
+            for row in file.scores.to_pylist():
+                self._scores[row["run"], row["suite"], row["task"]].append(row)
+                self.labels[row["run"]].update(file.labels)
+        self.values = cache(self._values)  # of a run and a heading
 
+    def _values(self, run: str, heading: str) -> Values:
+        """What a cell holds, seed by seed."""
+        column = self.columns[heading]
+        parts = {part: self.values(run, part) for part in read_by(column)}
+        match column:
+            case Column():
+                return self._scored(run, column)
+            case PathColumn():
+                return self._path(run, column)
+            case MeanColumn():
+                return _mean(parts)
+            case RatioColumn():
+                return _ratio(parts)
+            case GainColumn():
+                return self._gain(run, column.gain_of)
 
-def _cells(
-    columns: Sequence[AnyColumn],
-    scores: "_Scores",
-    baselines: Mapping[str, str | None],
-    fixed: set[str],
-    of_paths: Cells,
-    place: str,
-) -> Cells:
-    read: dict[tuple[str, str], Values] = {}
-    for column in columns:
-        for run in baselines:
-            if isinstance(column, Column):
-                read[run, column.heading] = _values(scores, run, column, place)
-            elif isinstance(column, PathColumn):
-                read[run, column.heading] = of_paths.get((run, column.heading), _no_path(column))
-    return computed(columns, read, baselines, fixed)
+    def _scored(self, run: str, column: Column) -> Values:
+        """Values of one run in one column, multiplied by its scale."""
+        where = f"{self._place}.columns, {column.heading}: "
+        rows = self._scores[run, column.suite, column.task]
+        if not rows:
+            raise DataError(f"{where}no scores of run {run} on {column.suite}. Rerun its evaluation.")
+        asked = (column.aggregation, column.metric)
+        exact = [row for row in rows if (row["aggregation"], row["metric"]) == asked]
+        found = {row["seed"]: row for row in exact if row["value"] is not None}
+        sizes = {row["n"] for row in found.values()}
+        if len(sizes) > 1:
+            raise DataError(f"{where}seeds of {run} have different data, n {sorted(sizes)}. Rerun them.")
+        if len({row["seed"] for row in exact}) < len(exact):
+            raise DataError(f"{where}run {run} has two values for one seed. Remove one of its score files.")
+        notes = ["measured on this machine"] if column.measured else []
+        notes += [row["note"] for row in rows if row["value"] is None]
+        if not exact and not notes:
+            known = sorted({row["aggregation"] for row in rows if row["metric"] == column.metric})
+            notes = [f"{column.task} has no aggregation {column.aggregation}; has {', '.join(known)}"]
+        notes += [row["note"] for row in found.values() if row["note"]]
+        values = {seed: found[seed]["value"] * column.scale for seed in sorted(found)}
+        return Values(values, min(sizes, default=0), tuple(dict.fromkeys(notes)))
 
+    def _path(self, run: str, column: PathColumn) -> Values:
+        """A training's own metric at one step; runs without it have none."""
+        at_step = (pc.field("metric") == column.path_of) & (pc.field("step") == column.step)
+        found = {
+            history.seed: value
+            for history in self._histories
+            if history.run == run
+            for value in history.table.filter(at_step)["value"].to_pylist()
+        }
+        if not found:
+            return Values({}, 0, (f"its training has no {column.path_of} of step {column.step}",))
+        return Values(dict(sorted(found.items())), 1, ())
 
-def _noted(cells: Cells, trained: set[str], columns: Sequence[AnyColumn], development: str | None) -> Cells:
-    """The cells, those of trained runs on their own development set with a note: they are no test."""
-    chosen = {one.heading for one in columns if isinstance(one, Column) and one.task == development}
-    chosen |= {one.heading for one in columns if isinstance(one, MeanColumn) and chosen & {*one.mean_of}}
-    return {
-        (run, heading): values._replace(notes=(*values.notes, CHOSEN_BY))
-        if run in trained and heading in chosen and values.by_seed
-        else values
-        for (run, heading), values in cells.items()
-    }
+    def _gain(self, run: str, heading: str) -> Values:
+        """Ours less theirs."""
+        baseline = self._baselines[run]
+        if baseline is None:
+            return Values({}, 0, ("nothing that it is compared with",))
+        ours, theirs = self.values(run, heading), self.values(baseline, heading)
+        if not ours.by_seed or not theirs.by_seed:
+            return Values({}, 0, tuple(dict.fromkeys((*ours.notes, *theirs.notes))))
+        gains = {seed: one - other for seed, (one, other) in self._paired(run, baseline, heading).items()}
+        return Values(gains, ours.n if gains else 0, () if gains else ("no seed that the baseline has too",))
 
-
-class _Scores(NamedTuple):
-    """Rows of all score files, indexed by what cells look up."""
-
-    of_task: dict[tuple[str, str, str], list[Row]]  # run, suite, task
-    tasks: dict[str, set[str]]  # of a suite
-    metrics: dict[tuple[str, str], set[str]]  # of a suite and task; empty where all are gaps
-
-
-def _indexed(files: Iterable[ScoreFile]) -> tuple[_Scores, dict[str, set[str]]]:
-    scores = _Scores(defaultdict(list), defaultdict(set), defaultdict(set))
-    labels: dict[str, set[str]] = defaultdict(set)
-    for file in files:
-        for row in file.scores.to_pylist():
-            suite, task = row["suite"], row["task"]
-            scores.of_task[row["run"], suite, task].append(row)
-            scores.tasks[suite].add(task)
-            scores.metrics[suite, task] |= {row["metric"]} - {""}
-            labels[row["run"]].update(file.labels)
-    return scores, labels
-
-
-def _values(scores: _Scores, run: str, column: Column, place: str) -> Values:
-    """Values of one run in one column, multiplied by its scale."""
-    suite, task = column.suite, column.task
-    where = f"{place}.columns, {column.heading}"
-    if task not in scores.tasks[suite]:
-        known = ", ".join(sorted(scores.tasks[suite])) or "no tasks"
-        raise ConfigError(f"{where}: suite {suite} has no scores of {task}; has {known}.")
-    if scores.metrics[suite, task] and column.metric not in scores.metrics[suite, task]:
-        known = ", ".join(sorted(scores.metrics[suite, task]))
-        raise ConfigError(f"{where}: task {task} has no metric {column.metric}; has {known}.")
-    rows = scores.of_task[run, suite, task]
-    if not rows:
-        raise DataError(f"{where}: no scores of run {run} on {suite}. Rerun its evaluation.")
-    asked = (column.aggregation, column.metric)
-    exact = [row for row in rows if (row["aggregation"], row["metric"]) == asked]
-    found = [row for row in exact if row["value"] is not None]
-    gaps = [row["note"] for row in rows if row["value"] is None]
-    if not exact and not gaps:
-        known = ", ".join(sorted({row["aggregation"] for row in rows if row["metric"] == column.metric}))
-        gaps = [f"{task} has no aggregation {column.aggregation}; has {known}"]
-    if len(sizes := {row["n"] for row in found}) > 1:
-        raise DataError(
-            f"{where}: seeds of {run} were scored on different data, n {sorted(sizes)}. Rerun them."
+    def _paired(self, run: str, baseline: str, heading: str) -> dict[int, tuple[float, float]]:
+        """Values of two runs, which have some, by seed."""
+        names = (run, baseline)
+        return paired(
+            [self.values(name, heading).by_seed for name in names], [name in self._fixed for name in names]
         )
-    if len({row["seed"] for row in found}) < len(found):
-        raise DataError(f"{where}: run {run} has two values for one seed. Remove one of its score files.")
-    notes = [*gaps, *(row["note"] for row in found if row["note"])]
-    if column.measured:
-        notes.insert(0, "measured on this machine")
+
+    def against_baseline(self, run: str, heading: str, significance: Significance) -> Row:
+        """The difference of a cell to that of the run's baseline, and its test; nothing where it has none."""
+        baseline = self._baselines[run]
+        if baseline is None:
+            return {}
+        ours, theirs = (self.values(name, heading).by_seed.values() for name in (run, baseline))
+        if not ours or not theirs:
+            return {"baseline": baseline}
+        pairs = self._paired(run, baseline, heading)
+        if not pairs or len({*ours}) == len({*theirs}) == 1:  # parameters, say: nothing is left to chance
+            return {"baseline": baseline, "difference": fmean(ours) - fmean(theirs)}
+        one, other = zip(*pairs.values(), strict=True)
+        result = compare(one, other, significance)
+        tested = {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}
+        return tested | {"baseline": baseline}
+
+    def tasks_behind(self, heading: str) -> set[str]:
+        """Tasks of a column of scores, or of those that a mean is taken over."""
+        column = self.columns[heading]
+        parts = (
+            [self.columns[part] for part in column.mean_of] if isinstance(column, MeanColumn) else [column]
+        )
+        return {part.task for part in parts if isinstance(part, Column)}
+
+    def shows(self, heading: str) -> dict[str, Any]:
+        """What a column shows, as ``columns.tables.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""
+        column = self.columns[heading]
+        if isinstance(column, Column):
+            return column.model_dump(include={"suite", "task", "aggregation", "metric", "scale", "digits"})
+        shown: dict[str, Any] = {"scale": None, "digits": column.digits}
+        if isinstance(column, PathColumn):
+            shown |= {"suite": "training", "task": f"step {column.step:,}"}
+            return shown | {"aggregation": "", "metric": column.path_of}
+        behind = [self.shows(part) for part in self.columns if part in read_by(column)]
+        for key in ("suite", "aggregation", "metric"):
+            shown[key] = " and ".join(dict.fromkeys(part[key] for part in behind))
+        return shown | {"task": _computed_from(column)}
+
+
+def _computed_from(column: AnyColumn) -> str:
+    match column:
+        case MeanColumn(mean_of=parts):
+            return f"mean of {', '.join(parts)}"
+        case RatioColumn(ratio_of=[above, below]):
+            return f"{above} over {below}"
+        case _:
+            return f"{', '.join(read_by(column))} less that of the baseline"
+
+
+def _mean(parts: Mapping[str, Values]) -> Values:
+    """Mean over columns, for the seeds that all of them have; a gap in one of them is a gap."""
+    seeds = _shared_seeds(parts)
     return Values(
-        by_seed={
-            row["seed"]: row["value"] * column.scale for row in sorted(found, key=lambda row: row["seed"])
-        },
-        n=min(sizes, default=0),
-        notes=tuple(dict.fromkeys(notes)),
+        by_seed={seed: fmean(part.by_seed[seed] for part in parts.values()) for seed in seeds},
+        n=sum(part.n for part in parts.values()) if seeds else 0,
+        notes=_lacking(parts),
     )
 
 
-def _no_path(column: PathColumn) -> Values:
-    return Values({}, 0, (f"its training has no {column.path_of} of step {column.step}",))
+def _ratio(parts: Mapping[str, Values]) -> Values:
+    """First column over second, for the seeds that both have; nothing over 0."""
+    above, below = parts.values()
+    shared = _shared_seeds(parts)
+    seeds = [seed for seed in shared if below.by_seed[seed]]
+    return Values(
+        by_seed={seed: above.by_seed[seed] / below.by_seed[seed] for seed in seeds},
+        n=above.n if seeds else 0,
+        notes=_lacking(parts) or (() if len(seeds) == len(shared) else (f"{list(parts)[1]} is 0",)),
+    )
 
 
-def _against(
-    baseline: str | None,
-    run: str,
-    heading: str,
-    cells: Cells,
-    fixed: set[str],
-    significance: Significance,
-) -> Row:
-    if baseline is None:
-        return {}
-    ours, theirs = cells[run, heading].by_seed, cells[baseline, heading].by_seed
-    if not ours or not theirs:
-        return {"baseline": baseline}
-    pairs = paired(ours, theirs, run in fixed, baseline in fixed)
-    counted = (
-        len({*ours.values()}) == len({*theirs.values()}) == 1
-    )  # parameters, say: nothing is left to chance
-    if not pairs or counted:
-        return {"baseline": baseline, "difference": fmean(ours.values()) - fmean(theirs.values())}
-    one, other = zip(*pairs.values(), strict=True)
-    result = compare(one, other, significance)
-    tested = {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}
-    return tested | {"baseline": baseline}
+def _shared_seeds(parts: Mapping[str, Values]) -> list[int]:
+    return sorted(set.intersection(*(set(part.by_seed) for part in parts.values())))
+
+
+def _lacking(parts: Mapping[str, Values]) -> tuple[str, ...]:
+    """Why a cell that needs all of ``parts`` has no value, or none for some seed; nothing if it has all."""
+    lacking = [heading for heading, part in parts.items() if not part.by_seed]
+    if lacking:
+        return (f"needs {', '.join(lacking)}",)
+    shared, every = _shared_seeds(parts), set.union(*(set(part.by_seed) for part in parts.values()))
+    if not shared:
+        return ("no seed has all of its columns",)
+    fewer = [heading for heading, part in parts.items() if len(part.by_seed) < len(every)]
+    return (f"over {len(shared)} of {len(every)} seeds, which {', '.join(fewer)} has",) if fewer else ()

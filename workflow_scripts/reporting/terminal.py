@@ -1,23 +1,37 @@
-"""Print a table in the terminal."""
+"""Tables and scores in the terminal, and as CSV with the same bytes every time."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from workflow_scripts.reporting.layout import GAP, Cell, Head, Line, Sheet
+from workflow_scripts.columns.scores import SCORES
+from workflow_scripts.reporting.cells import Row
+from workflow_scripts.reporting.layout import Cell, Line, Sheet, View
+from workflow_scripts.reporting.numbers import GAP
+from workflow_scripts.reporting.records import split_labels
 
 _PADDING = 2  # blanks that rich puts around a column
 
 
-class _Strip(NamedTuple):
-    """Headings that fit side by side, and the index of the first of them."""
+class _Column(NamedTuple):
+    """One column of a table as it is printed."""
 
-    start: int
-    heads: Sequence[Head]
+    head: Text
+    cells: Sequence[Text]
+    justify: JustifyMethod = "right"
+
+    @property
+    def width(self) -> int:
+        """Characters of its widest line, and blanks around it."""
+        lines = (line for text in (self.head, *self.cells) for line in text.plain.split("\n"))
+        return max(map(len, lines)) + _PADDING
 
 
 class Printed(NamedTuple):
@@ -27,14 +41,26 @@ class Printed(NamedTuple):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Its parts in the width that there is."""
-        yield from _parts(self.sheet, options.max_width)
-
-
-def _parts(sheet: Sheet, width: int) -> Iterator[RenderableType]:
-    yield Text.assemble((sheet.title, "bold"), f"\n{sheet.source}")
-    for strip in _strips(sheet, width):
-        yield _table(sheet, strip)
-    yield from (Text(line, style="dim") for line in footnotes(sheet))
+        sheet = self.sheet
+        yield Text.assemble((sheet.view.title, "bold"), f"\n{sheet.view.source}")
+        runs, *others = _row_heads(sheet)
+        scores = [
+            _Column(
+                Text(sheet.named(head.text) + _marked(head.marks) + _numbers(head.notes)),
+                [_cell_text(line.cells[place]) for line in sheet.lines],
+            )
+            for place, head in enumerate(sheet.heads)
+        ]
+        room = options.max_width - _PADDING - sum(column.width for column in (runs, *others))
+        for strip in _strips(scores, room):
+            table = Table(box=SIMPLE_HEAD, pad_edge=False)
+            table.add_column(runs.head, overflow="fold")
+            for column in (*others, *strip):
+                table.add_column(column.head, justify=column.justify, no_wrap=True)
+            for row in zip(*(column.cells for column in (runs, *others, *strip)), strict=True):
+                table.add_row(*row)
+            yield table
+        yield from (Text(line, style="dim") for line in footnotes(sheet))
 
 
 def footnotes(sheet: Sheet) -> Iterator[str]:
@@ -48,46 +74,29 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
     if sheet.any_significant:
         yield f"* p < {sheet.level}, two-sided t-test over seeds, not corrected for the number of comparisons"
     yield from (f"[{number}] {note}" for number, note in enumerate(sheet.notes, start=1))
-    for letter, label in sheet.substitutions:
-        yield f"({letter}) substitution: {label}"
+    yield from (f"({letter}) substitution: {label}" for label, letter in sheet.substitutions.items())
     yield from (f"gap: {gap}" for gap in sheet.gaps)
 
 
-def _strips(sheet: Sheet, width: int) -> Iterator[_Strip]:
-    room = width - _run_width(sheet) - len("seeds") - 3 * _PADDING
+def _row_heads(sheet: Sheet) -> Iterator[_Column]:
+    """What stands at the left of every part: runs, what they are compared with, seeds."""
+    styles = ["italic" if line.baseline else "" for line in sheet.lines]
+    names = [sheet.named(line.run) + _marked(line.marks) for line in sheet.lines]
+    yield _Column(Text("run"), [Text(*named) for named in zip(names, styles, strict=True)], "left")
     if _has_bases(sheet):
-        room -= len("base") + _PADDING
-    start = end = used = 0
-    for index, head in enumerate(sheet.heads):
-        lines = [
-            _head_text(sheet, head).plain,
-            *(_cell_text(line.cells[index]).plain for line in sheet.lines),
-        ]
-        needed = max(len(part) for line in lines for part in line.split("\n")) + _PADDING
-        if used + needed > room and end > start:
-            yield _Strip(start, sheet.heads[start:end])
-            start, used = end, 0
-        end, used = index + 1, used + needed
-    yield _Strip(start, sheet.heads[start:end])
+        yield _Column(Text("base"), [Text(_base_text(sheet, line)) for line in sheet.lines], "left")
+    yield _Column(Text("seeds"), [Text(line.seeds) for line in sheet.lines])
 
 
-def _run_width(sheet: Sheet) -> int:
-    return max(len(_run_text(sheet, line).plain) for line in sheet.lines)
-
-
-def _table(sheet: Sheet, strip: _Strip) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("run", overflow="fold")
-    if _has_bases(sheet):
-        table.add_column("base", no_wrap=True)
-    table.add_column("seeds", justify="right", no_wrap=True)
-    for head in strip.heads:
-        table.add_column(_head_text(sheet, head), justify="right", no_wrap=True)
-    for line in sheet.lines:
-        cells = line.cells[strip.start : strip.start + len(strip.heads)]
-        base = [_base_text(sheet, line)] if _has_bases(sheet) else []
-        table.add_row(_run_text(sheet, line), *base, line.seeds, *map(_cell_text, cells))
-    return table
+def _strips(columns: Iterable[_Column], room: int) -> Iterator[list[_Column]]:
+    """Columns that fit side by side, at least one of them."""
+    strip: list[_Column] = []
+    for column in columns:
+        if strip and sum(one.width for one in (*strip, column)) > room:
+            yield strip
+            strip = []
+        strip.append(column)
+    yield strip
 
 
 def _has_bases(sheet: Sheet) -> bool:
@@ -102,16 +111,6 @@ def _base_text(sheet: Sheet, line: Line) -> str:
     return f"({sheet.baselines[line.run]})" if line.baseline else ""
 
 
-def _head_text(sheet: Sheet, head: Head) -> Text:
-    marks = f" ({','.join(head.marks)})" if head.marks else ""
-    return Text(sheet.named(head.text) + marks + _numbers(head.notes))
-
-
-def _run_text(sheet: Sheet, line: Line) -> Text:
-    marks = f" ({','.join(line.marks)})" if line.marks else ""
-    return Text(sheet.named(line.run) + marks, style="italic" if line.baseline else "")
-
-
 def _cell_text(cell: Cell) -> Text:
     star = "*" if cell.significant else " "
     lines = [f"{cell.score}{_numbers(cell.notes)}" + (star if cell.score != GAP else "")]
@@ -122,5 +121,76 @@ def _cell_text(cell: Cell) -> Text:
     return Text("\n".join(lines))
 
 
+def _marked(marks: Sequence[str]) -> str:
+    return f" ({','.join(marks)})" if marks else ""
+
+
 def _numbers(notes: Sequence[int]) -> str:
     return "".join(f" [{note}]" for note in notes)
+
+
+def scores_shown(scores: pa.Table, labels: Iterable[str]) -> list[RenderableType]:
+    """A row for each score, unscaled and unrounded but for its sixth digit, and the labels of their files.
+
+    Columns of text are continued below where the terminal is narrow.
+    """
+    rows = scores.to_pylist()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    columns = [name for name in SCORES.names if name != "note" or any(row["note"] for row in rows)]
+    for name in columns:
+        justify: JustifyMethod = "right" if name in ("seed", "value", "n") else "left"
+        long = name in ("run", "task", "note")
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=not long)
+    for row in rows:
+        shown = row | {"value": _value_text(row["value"]), "n": f"{row['n']:,}", "note": row["note"] or ""}
+        table.add_row(*(Text(str(shown[name])) for name in columns))
+    return [table, *(Text(label, style="dim") for label in split_labels(labels).sentences())]
+
+
+def _value_text(value: float | None) -> str:
+    """Six digits; a count whole, such as one of parameters."""
+    if value is None:
+        return GAP
+    return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1000 else f"{value:.6g}"
+
+
+_CSV_FIELDS = (
+    "experiment", "run", "heading", "task", "aggregation", "metric", "mean", "sd", "seeds", "n", "baseline",
+    "difference", "p_value", "detectable", "published", "note", "labels",
+)  # fmt: skip
+_ROUNDED = ("mean", "sd", "difference", "detectable", "published")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def to_csv(views: Iterable[View]) -> str:
+    """Tables one after another, rounded to the printed digits; a gap is in the note of its row, not in labels."""
+    return _csv(_CSV_FIELDS, (_in_csv(view.name, row) for view in views for row in view.rows))
+
+
+def scores_csv(tables: Iterable[pa.Table]) -> str:
+    """Scores one after another, values as they are."""
+    return _csv(SCORES.names, (row for table in tables for row in table.to_pylist()))
+
+
+def _in_csv(name: str, row: Row) -> Row:
+    rounded = {key: _rounded(row[key], row["digits"]) for key in _ROUNDED}
+    p = None if row["p_value"] is None else f"{row['p_value']:.2g}"
+    labels = "; ".join(split_labels(row["labels"]).substitutions)
+    return row | rounded | {"experiment": name, "labels": labels, "p_value": p}
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else float(f"{value:.{digits}f}") + 0.0  # -0.0 becomes 0.0
+
+
+def _csv(fields: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(fields)
+    writer.writerows([_harmless(row[field]) for field in fields] for row in rows)
+    return out.getvalue()
+
+
+def _harmless(value: object) -> object:
+    """Text with an apostrophe in front if a spreadsheet would otherwise evaluate it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -5,7 +5,7 @@ tasks behind a mean of the extraction study, and the sentence pairs of two untra
 be subtracted, but nothing can be said of the difference.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -30,39 +30,30 @@ from workflow_scripts.evaluation.verdicts import (
 from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting.cells import Row, paired
+from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.claims import Comparison, Held, HeldClaim
 from workflow_scripts.settings.experiment import AnyColumn, Column, Experiment, MeanColumn
 from workflow_scripts.settings.significance import Config as Significance
 
 
-class Found(NamedTuple):
-    """Two compared cells and the evidence on them."""
-
-    ours: Row
-    theirs: Row
-    compared: "Compared"
-
-
-class Compared(NamedTuple):
-    """What two cells were compared over."""
-
-    over: str
-    """seeds, draws, tasks or pairs; empty where nothing is repeated."""
-    ours: float
-    theirs: float
-    """Means over what both sides have."""
-    evidence: Evidence
-
-
 class Table(NamedTuple):
     """A table, or the data of a figure that is drawn from one, by its cells."""
 
-    record: Record
+    grid: Experiment | None
+    """None for one of the extraction study."""
     cells: Mapping[tuple[str, str], Row]
     """Run and heading to what ``columns.tables.TABLE`` has of them."""
+
+    @classmethod
+    def read(cls, path: Path) -> "Table":
+        """The table at ``path``."""
+        record = record_of(path)
+        block = record.settings["experiment"] if record.rule == "make_table" else None
+        rows = read_table(path, TABLE).to_pylist()
+        grid = block and Experiment.parse(block, f"{path}: experiment")
+        return cls(grid, {(row["run"], row["heading"]): row for row in rows})
 
 
 class Material(NamedTuple):
@@ -73,6 +64,17 @@ class Material(NamedTuple):
     """Scored pairs, by run and suite."""
 
 
+class Compared(NamedTuple):
+    """Two cells and the evidence on them."""
+
+    sides: Sequence[Row]
+    over: str
+    """What they were compared over: seeds, draws, tasks or pairs; empty where nothing is repeated."""
+    means: tuple[float, float]
+    """Over what both sides have."""
+    evidence: Evidence
+
+
 def of_job(job: Job) -> pa.Table:
     """Judge all claims that a job's study is held to.
 
@@ -81,11 +83,17 @@ def of_job(job: Job) -> pa.Table:
     """
     significance = Significance.parse(job.settings["significance"], "significance")
     claims = Held.parse(job.settings["held"], "claims").claims
-    material = _material(job)
+    pairs = {
+        (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
+        for path in job.many("pairs")
+    }
+    material = Material({path.stem: Table.read(path) for path in job.many("tables")}, pairs)
     return judged(claims, [compare(claim, material, significance) for claim in claims], significance)
 
 
-def judged(claims: Sequence[HeldClaim], found: Sequence[Found | str], significance: Significance) -> pa.Table:
+def judged(
+    claims: Sequence[HeldClaim], found: Sequence[Compared | str], significance: Significance
+) -> pa.Table:
     """The table of claims with their verdicts.
 
     Args:
@@ -93,35 +101,30 @@ def judged(claims: Sequence[HeldClaim], found: Sequence[Found | str], significan
         found: What was found of each, or why it was not compared.
         significance: How differences are tested.
     """
-    p_values = corrected([None if isinstance(one, str) else one.compared.evidence.p for one in found])
+    p_values = corrected([None if isinstance(one, str) else one.evidence.p for one in found])
     rows = [
-        _described(claim)
-        | (_not_run(one) if isinstance(one, str) else _compared(claim, one, p, significance))
+        {
+            "paper": claim.paper,
+            "claim": claim.name,
+            "place": claim.where,
+            "says": claim.says,
+            "expects": claim.expects,
+            "margin": claim.margin,
+            "printed_ours": claim.printed.ours,
+            "printed_theirs": claim.printed.theirs,
+        }
+        | (
+            {"verdict": NOT_RUN, "reason": one, "labels": []}
+            if isinstance(one, str)
+            else _compared(claim, one, p, significance)
+        )
         for claim, one, p in zip(claims, found, p_values, strict=True)
     ]
     return pa.Table.from_pylist(rows, schema=CLAIMS)
 
 
-def _described(claim: HeldClaim) -> Row:
-    return {
-        "paper": claim.paper,
-        "claim": claim.name,
-        "place": claim.where,
-        "says": claim.says,
-        "expects": claim.expects,
-        "margin": claim.margin,
-        "printed_ours": claim.printed.ours,
-        "printed_theirs": claim.printed.theirs,
-    }
-
-
-def _not_run(why: str) -> Row:
-    return {"verdict": NOT_RUN, "reason": why, "labels": []}
-
-
-def _compared(claim: HeldClaim, found: Found, p: float | None, significance: Significance) -> Row:
-    over, ours, theirs, evidence = found.compared
-    comparison = claim.compared
+def _compared(claim: HeldClaim, found: Compared, p: float | None, significance: Significance) -> Row:
+    evidence, comparison = found.evidence, claim.compared
     assert isinstance(comparison, Comparison)
     kind = verdict(evidence, p, claim.expects, claim.margin or 0, significance.alpha)
     return {
@@ -132,71 +135,48 @@ def _compared(claim: HeldClaim, found: Found, p: float | None, significance: Sig
         "heading": comparison.ours.heading,
         "baseline": comparison.theirs.run,
         "baseline_heading": comparison.theirs.heading,
-        "ours": ours,
-        "theirs": theirs,
+        "ours": found.means[0],
+        "theirs": found.means[1],
         "difference": evidence.difference,
         "low": evidence.low,
         "high": evidence.high,
-        "over": over,
+        "over": found.over,
         "n": evidence.n,
         "detectable": evidence.detectable,
         "p_value": evidence.p,
         "corrected_p": p,
-        "labels": sorted({*found.ours["labels"], *found.theirs["labels"]}),
+        "labels": sorted({label for side in found.sides for label in side["labels"]}),
     }
 
 
-def reason(found: Found, kind: Kind, differs: str | None, alpha: float) -> str:
+def reason(found: Compared, kind: Kind, differs: str | None, alpha: float) -> str:
     """What a verdict rests on, in one line."""
-    over, _ours, _theirs, evidence = found.compared
+    evidence = found.evidence
     direction = "higher" if evidence.difference > 0 else "lower"
-    parts = [f"{number(abs(evidence.difference))} {direction}" if evidence.difference else "equal"]
+    parts = [f"{brief(abs(evidence.difference))} {direction}" if evidence.difference else "equal"]
     if evidence.low is None or evidence.high is None:
-        several = any((side["seeds"] or 1) > 1 for side in (found.ours, found.theirs))
+        several = any((side["seeds"] or 1) > 1 for side in found.sides)
         why = "no two seeds in common" if several else "one value on each side"
         parts.append(f"{why}, so that nothing is tested")
     else:
-        interval = f"{number(evidence.low)} to {number(evidence.high)}"
-        parts[0] += f" ({interval}) over {evidence.n:,} {over}"
-        if kind == "undecided":
-            parts.append(_why_undecided(evidence, alpha))
+        interval = f"{brief(evidence.low)} to {brief(evidence.high)}"
+        parts[0] += f" ({interval}) over {evidence.n:,} {found.over}"
+        if kind == "undecided" and evidence.p is not None and evidence.p < alpha:
+            parts.append("shown alone, but not among so many claims")
+        elif kind == "undecided":
+            least = brief(evidence.detectable or 0)
+            parts.append(f"even alone, a true difference below {least} would mostly go unseen")
     return "; ".join([*parts, *filter(None, [differs])])
 
 
-def _why_undecided(evidence: Evidence, alpha: float) -> str:
-    if evidence.p is not None and evidence.p < alpha:
-        return "shown alone, but not among so many claims"
-    return f"even alone, a true difference below {number(evidence.detectable or 0)} would mostly go unseen"
-
-
-def number(value: float) -> str:
-    """A number with two decimals, or two digits where it is small."""
-    return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
-
-
-def _material(job: Job) -> Material:
-    return Material(
-        tables={path.stem: _table(path) for path in job.many("tables")},
-        pairs={
-            (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
-            for path in job.many("pairs")
-        },
-    )
-
-
-def _table(path: Path) -> Table:
-    rows = read_table(path, TABLE).to_pylist()
-    return Table(record_of(path), {(row["run"], row["heading"]): row for row in rows})
-
-
-def compare(claim: HeldClaim, material: Material, significance: Significance) -> Found | str:
+def compare(claim: HeldClaim, material: Material, significance: Significance) -> Compared | str:
     """The evidence on one claim, or why there is none."""
     comparison = claim.compared
     if isinstance(comparison, str):
         return comparison
-    if comparison.table not in material.tables:
+    table = material.tables.get(comparison.table)
+    if table is None:
         return f"this study makes no table {comparison.table}"
-    table = material.tables[comparison.table]
     sides = []
     for cell in (comparison.ours, comparison.theirs):
         row = table.cells.get((cell.run, cell.heading))
@@ -205,109 +185,65 @@ def compare(claim: HeldClaim, material: Material, significance: Significance) ->
         if row["mean"] is None:
             return f"{cell.run}, {cell.heading}: {row['note'] or 'no value'}"
         sides.append(row)
-    if table.record.rule == "make_table":
-        experiment = Experiment.parse(table.record.settings["experiment"], comparison.table)
-        return Found(sides[0], sides[1], _in_grid(sides, experiment, claim, material, significance))
-    return Found(sides[0], sides[1], _in_extraction(sides, claim, significance))
+    test = (claim.expects, claim.margin or 0, significance)
+    runs = runs_of(table.grid.model_dump()) if table.grid else {}
+    fixed = [runs[row["run"]].fixed if runs else len(row["values"]) == 1 for row in sides]
+    parts = _resampled(sides, table.grid, material, significance) if table.grid and all(fixed) else []
+    if parts:
+        differences, resampled_R, counts = zip(*parts, strict=True)
+        evidence = over_resamples(fmean(differences), np.mean(resampled_R, axis=0), sum(counts), *test)
+        return Compared(sides, "pairs", (sides[0]["mean"], sides[1]["mean"]), evidence)
+    over, pairs = _repeated(sides, fixed, "seeds" if table.grid else "draws")
+    evidence = over_pairs([one - other for one, other in pairs], *test)
+    return Compared(
+        sides, over, (fmean(one for one, _ in pairs), fmean(other for _, other in pairs)), evidence
+    )
 
 
-def _seeded(row: Row) -> dict[int, float]:
-    """The value of each seed, or draw."""
-    return dict(zip(row["repeats"], row["values"], strict=True))
-
-
-def _in_extraction(sides: Sequence[Row], claim: HeldClaim, significance: Significance) -> Compared:
-    """Over the draws of random vectors, else over the tasks of a mean."""
+def _repeated(
+    sides: Sequence[Row], fixed: Sequence[bool], repeats: str
+) -> tuple[str, list[tuple[float, float]]]:
+    """What two cells were repeated over, and their values pair by pair; over tasks where both have one value."""
     ours, theirs = sides
-    single = len(ours["values"]) == 1, len(theirs["values"]) == 1
-    if not all(single):
-        draws = paired(_seeded(ours), _seeded(theirs), *single)
-        return _over("draws", list(draws.values()), claim, significance)
-    if len(ours["of_tasks"]) > 1 and ours["task"] == theirs["task"]:
-        tasks = list(zip(ours["of_tasks"], theirs["of_tasks"], strict=True))
-        return _over("tasks", tasks, claim, significance)
-    return _over("", [(ours["mean"], theirs["mean"])], claim, significance)
-
-
-def _over(
-    what: str, pairs: Sequence[tuple[float, float]], claim: HeldClaim, significance: Significance
-) -> Compared:
-    """Two sides over what both repeat, pair by pair."""
-    differences = [one - other for one, other in pairs]
-    evidence = over_pairs(differences, claim.expects, claim.margin or 0, significance)
-    return Compared(what, fmean(one for one, _ in pairs), fmean(other for _, other in pairs), evidence)
-
-
-def _in_grid(
-    sides: Sequence[Row],
-    experiment: Experiment,
-    claim: HeldClaim,
-    material: Material,
-    significance: Significance,
-) -> Compared:
-    """Over seeds; over sentence pairs where neither run has any."""
-    runs = runs_of(experiment.model_dump())
-    ours, theirs = map(_seeded, sides)
-    fixed = [runs[row["run"]].fixed for row in sides]
-    if all(fixed):
-        columns = [_behind(experiment.columns, row["heading"]) for row in sides]
-        parts = [
-            _resampled(one, other, [row["run"] for row in sides], material, significance)
-            for one, other in zip(*columns, strict=False)
-        ]
-        if len(columns[0]) == len(columns[1]) and all(parts) and _averages(experiment.columns, sides):
-            difference = fmean(part.difference for part in parts if part)
-            mixed = np.mean([part.resampled_R for part in parts if part], axis=0)
-            count = sum(part.pairs for part in parts if part)
-            found = over_resamples(difference, mixed, count, claim.expects, claim.margin or 0, significance)
-            return Compared("pairs", sides[0]["mean"], sides[1]["mean"], found)
-    pairs = list(paired(ours, theirs, *fixed).values())
-    means = (sides[0]["mean"], sides[1]["mean"])
-    return _over("seeds" if len(pairs) > 1 else "", pairs or [means], claim, significance)
-
-
-def _headed(columns: Iterable[AnyColumn], heading: str) -> AnyColumn:
-    return next(column for column in columns if column.heading == heading)
-
-
-def _behind(columns: Sequence[AnyColumn], heading: str) -> list[Column]:
-    """The columns of scores that a heading is computed from, in order."""
-    column = _headed(columns, heading)
-    parts = column.mean_of if isinstance(column, MeanColumn) else [heading]
-    return [one for one in (_headed(columns, part) for part in parts) if isinstance(one, Column)]
-
-
-def _averages(columns: Sequence[AnyColumn], sides: Iterable[Row]) -> bool:
-    """Whether both sides are a score or a mean of scores."""
-    return all(isinstance(_headed(columns, row["heading"]), Column | MeanColumn) for row in sides)
-
-
-class _Resampled(NamedTuple):
-    """One task's difference, as it is and in each of R resamples of its pairs."""
-
-    difference: float
-    resampled_R: Any
-    pairs: int
+    if all(fixed) and repeats == "draws" and len(ours["of_tasks"]) > 1 and ours["task"] == theirs["task"]:
+        return "tasks", list(zip(ours["of_tasks"], theirs["of_tasks"], strict=True))
+    seeded = [dict(zip(row["repeats"], row["values"], strict=True)) for row in sides]
+    pairs = list(paired(seeded, fixed).values())
+    return (repeats if len(pairs) > 1 else ""), pairs or [(ours["mean"], theirs["mean"])]
 
 
 def _resampled(
-    ours: Column, theirs: Column, runs: Sequence[str], material: Material, significance: Significance
-) -> _Resampled | None:
-    """None for a column that is not one correlation by ranks over all pairs of a task."""
-    columns = (ours, theirs)
-    found = [material.pairs.get((run, column.suite)) for run, column in zip(runs, columns, strict=True)]
-    if found[0] is None or found[1] is None or ours.task != theirs.task:
-        return None
-    if any((column.aggregation, column.metric) != ("all", "spearman") for column in columns):
-        return None
-    one, other = (table.filter(pc.equal(table["task"], ours.task)) for table in found if table is not None)
-    gold = one["gold"].to_numpy()
-    if not np.array_equal(gold, other["gold"].to_numpy()):
-        what = f"{' and '.join(runs)} were scored on different pairs of {ours.task}"
-        raise DataError(f"{what}. Rerun their evaluation.")
-    cosines = one["cosine"].to_numpy(), other["cosine"].to_numpy()
-    return _Resampled(
-        observed(gold, *cosines) * ours.scale,
-        resampled(gold, *cosines, significance) * ours.scale,
-        len(gold),
-    )
+    sides: Sequence[Row], grid: Experiment, material: Material, significance: Significance
+) -> list[tuple[float, Any, int]]:
+    """The difference of each task behind two cells, as it is and in R resamples of its pairs, and their number.
+
+    Empty where a cell is no correlation by ranks over all pairs of a task, nor a mean of such.
+    """
+    columns = {column.heading: column for column in grid.columns}
+    found = []
+    behind = [_behind(columns, row["heading"]) for row in sides]
+    for pair in zip(*behind, strict=True) if len(behind[0]) == len(behind[1]) else ():
+        tables = [
+            material.pairs[row["run"], column.suite].filter(pc.field("task") == column.task)
+            for row, column in zip(sides, pair, strict=True)
+            if isinstance(column, Column)
+            and (column.aggregation, column.metric, column.task)
+            == ("all", "spearman", getattr(pair[0], "task", None))
+            and (row["run"], column.suite) in material.pairs
+        ]
+        if len(tables) < 2:
+            return []
+        gold, other = (table["gold"].to_numpy() for table in tables)
+        if not np.array_equal(gold, other):
+            what = f"{' and '.join(row['run'] for row in sides)} were scored on different pairs of {pair[0].task}"
+            raise DataError(f"{what}. Rerun their evaluation.")
+        ours, theirs = (table["cosine"].to_numpy() for table in tables)
+        difference, resampled_R = observed(gold, ours, theirs), resampled(gold, ours, theirs, significance)
+        found.append((difference * pair[0].scale, resampled_R * pair[0].scale, len(gold)))
+    return found
+
+
+def _behind(columns: Mapping[str, AnyColumn], heading: str) -> list[AnyColumn]:
+    """The columns that a mean is taken over, or the column itself."""
+    column = columns[heading]
+    return [columns[part] for part in column.mean_of] if isinstance(column, MeanColumn) else [column]

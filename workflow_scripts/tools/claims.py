@@ -19,9 +19,8 @@ from workflow_scripts.graph.findings import refuse, unknown
 from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.claim_text import p_text, printed_sides
 from workflow_scripts.reporting.coverage import PAPERS
-from workflow_scripts.reporting.verdicts import number
+from workflow_scripts.reporting.numbers import brief, p_text, printed_sides
 from workflow_scripts.settings.claims import Claim, ClaimFile, Comparison
 
 Row = dict[str, Any]
@@ -102,9 +101,7 @@ def compared(rows: Sequence[Row]) -> list[Row]:
             "claim": row["says"],
             "printed": printed_sides(row),
             "here: difference (95%)": _here(row),
-            "p / corrected": " / ".join(
-                "" if row[p] is None else p_text(row[p]) for p in ("p_value", "corrected_p")
-            ),
+            "p / corrected": " / ".join(p_text(row[p]) for p in ("p_value", "corrected_p")),
             "verdict": row["verdict"],
         }
         for row in rows
@@ -114,11 +111,11 @@ def compared(rows: Sequence[Row]) -> list[Row]:
 
 def _here(row: Row) -> str:
     """What was measured, in a cell."""
-    sides = f"{number(row['ours'])} against {number(row['theirs'])}"
+    sides = f"{brief(row['ours'])} against {brief(row['theirs'])}"
     if row["low"] is None or row["high"] is None:
         return f"{sides}; nothing repeated"
-    interval = f"{number(row['low'])} to {number(row['high'])}"
-    return f"{sides}: {number(row['difference'])} ({interval}), {row['n']:,} {row['over']}"
+    interval = f"{brief(row['low'])} to {brief(row['high'])}"
+    return f"{sides}: {brief(row['difference'])} ({interval}), {row['n']:,} {row['over']}"
 
 
 def left_out(rows: Sequence[Row]) -> list[Row]:

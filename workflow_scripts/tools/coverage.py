@@ -57,7 +57,7 @@ def overview(lines: Iterable[Line], titles: Mapping[str, str], *, whole: bool) -
             "printed": line.printed,
             "with a run": line.mapped,
             "%": round(100 * line.mapped / line.printed, 1) if line.printed else None,
-            "laboratory": line.measured[0],
+            "laboratory": line.measured,
             "reasons": ", ".join(f"{kind} {count}" for kind, count in sorted(line.reasons.items())),
         }
         for line in lines
@@ -72,6 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def answer(args: argparse.Namespace) -> Answer:
     """The ledger, in which every number has a counterpart or a reason."""
-    lines = coverage.lines(cells(), ledgers(), [in_laboratory()])
+    lines = coverage.lines(cells(), ledgers(), in_laboratory())
     rows = overview(lines, coverage.PAPERS, whole=not args.short)
     return Answer("Every printed number has a run or a reason.", parts=[Rows("printed numbers", rows)])

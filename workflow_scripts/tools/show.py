@@ -27,12 +27,9 @@ from workflow_scripts.provenance.artefacts import (
     read_checksum,
     read_table,
 )
-from workflow_scripts.reporting.laboratory_csv import to_csv
-from workflow_scripts.reporting.layout import Cell, Sheet, lay_out
+from workflow_scripts.reporting.layout import Cell, Sheet, View, lay_out, view_of
 from workflow_scripts.reporting.records import record_of
-from workflow_scripts.reporting.score_list import scores_csv, scores_shown
-from workflow_scripts.reporting.terminal import Printed, footnotes
-from workflow_scripts.reporting.views import View, view_of
+from workflow_scripts.reporting.terminal import Printed, footnotes, scores_csv, scores_shown, to_csv
 
 SYSTEMS = "systems.yaml"
 """In a folder of kept tables: name of a system to its table, run and cost."""

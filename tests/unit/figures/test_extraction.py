@@ -13,7 +13,7 @@ from workflow_scripts.figures.base import Request, load_figure
 from workflow_scripts.figures.extraction import UNITS, measured
 from workflow_scripts.figures.style import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import job_record, write_table
-from workflow_scripts.reporting.extraction_cells import Scores
+from workflow_scripts.reporting.extraction import Scores
 
 FIGURES = {
     "variant_scatter": {

@@ -16,7 +16,7 @@ from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.reporting import Reporting
 from workflow_scripts.graph.yaml_files import read_yaml
-from workflow_scripts.reporting.extraction_tables import places
+from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.claims import ClaimFile, Comparison
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable

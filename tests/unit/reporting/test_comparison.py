@@ -4,17 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from workflow_scripts.reporting.comparison import Axis, compare_runs, interval
+from workflow_scripts.reporting.page import Axis, compare_runs
 
 
 def row(run, mean, sd, seeds, published=None):
     return {"run": run, "heading": "STS", "mean": mean, "sd": sd, "seeds": seeds, "published": published}
-
-
-def test_an_interval_is_students():
-    """With 5 seeds, t(.975, 4) is 2.776: 2.776 * 2 / sqrt(5) = 2.483."""
-    assert interval(row("a", 10.0, 2.0, 5), 0.05) == pytest.approx((7.517, 12.483), abs=5e-4)
-    assert interval(row("a", 10.0, None, 1), 0.05) is None
 
 
 def test_an_axis_has_some_air_and_round_numbers():
@@ -28,7 +22,7 @@ def test_an_axis_has_some_air_and_round_numbers():
 def test_runs_are_dots_the_baseline_a_line_and_the_papers_value_a_mark():
     lines = [SimpleNamespace(cells=["other", name]) for name in "ab"]
     sheet = SimpleNamespace(
-        alpha=0.05,
+        view=SimpleNamespace(alpha=0.05),
         only_baseline="a",
         lines=lines,
         heads=[SimpleNamespace(text=name) for name in ("x", "STS")],
@@ -38,3 +32,17 @@ def test_runs_are_dots_the_baseline_a_line_and_the_papers_value_a_mark():
     assert (drawn["runs"][1]["at"], drawn["runs"][1]["printed_at"]) == (None, 95.45)
     assert drawn["printed"] and [one["cell"] for one in drawn["runs"]] == ["a", "b"]
     assert compare_runs(sheet, [row("a", None, None, 0)]) == {}
+
+
+def test_an_interval_is_students():
+    """With 5 seeds, t(.975, 4) is 2.776: 10 -+ 2.776 * 2 / sqrt(5), and one part in twenty of air at both ends."""
+    sheet = SimpleNamespace(
+        view=SimpleNamespace(alpha=0.05),
+        only_baseline=None,
+        lines=[SimpleNamespace(cells=["own"])],
+        heads=[SimpleNamespace(text="STS")],
+    )
+    (drawn,) = compare_runs(sheet, [row("a", 10.0, 2.0, 5, published=12.483)])["runs"]
+    assert drawn["ends"] == pytest.approx([4.55, 95.45]) and drawn["printed_at"] == pytest.approx(
+        95.45, abs=0.02
+    )

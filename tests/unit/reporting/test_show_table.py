@@ -20,10 +20,9 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.scores import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, read_record, write_table
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.laboratory_csv import to_csv
-from workflow_scripts.reporting.layout import lay_out, number, p_text, score_text
-from workflow_scripts.reporting.terminal import Printed
-from workflow_scripts.reporting.views import View, view_of
+from workflow_scripts.reporting.layout import View, lay_out, view_of
+from workflow_scripts.reporting.numbers import number, p_equation, score_text
+from workflow_scripts.reporting.terminal import Printed, to_csv
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -70,7 +69,7 @@ def test_scores_and_p_values_are_printed_as_papers_do():
     assert score_text(None, None, 2) == "gap"
     assert score_text(58.1, None, 2) == "58.10"
     assert score_text(58.1, 0.136, 2) == "58.10 ± 0.14"
-    assert [p_text(p) for p in (0.0421, 0.0004, 1.0)] == ["p = .042", "p < .001", "p = 1.000"]
+    assert [p_equation(p) for p in (0.0421, 0.0004, 1.0)] == ["p = .042", "p < .001", "p = 1.000"]
 
 
 def test_a_cell_shows_score_star_difference_p_and_the_number_of_seeds():
@@ -121,8 +120,8 @@ def test_a_gap_is_a_word_with_a_footnote_and_not_a_number():
 
 def test_a_note_that_a_whole_column_shares_stands_at_its_heading():
     shared = sheet([row(run, note="lee, score > 4") for run in RUNS])
-    assert shared.heads[0].notes == (1,)
-    assert all(cell.notes == () for line in shared.lines for cell in line.cells)
+    assert shared.heads[0].notes == [1]
+    assert all(cell.notes == [] for line in shared.lines for cell in line.cells)
 
 
 def test_every_substitution_is_printed_and_marked_on_the_runs_it_reached():

@@ -270,20 +270,6 @@ def test_an_aggregation_that_a_source_cannot_give_is_a_gap_that_says_so():
     assert (found["mean"], found["note"]) == (None, "a has no aggregation wmean; has all")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"task": "sts21"}, "suite sts has no scores of sts21; has a, b"),
-        ({"metric": "sperman"}, "task a has no metric sperman; has spearman"),
-        ({"suite": "sst"}, "suite sst has no scores of a; has no tasks"),
-    ],
-)
-def test_a_column_that_nothing_fills_is_an_error_that_names_it(change, message):
-    column = grid().columns[0].model_dump() | change
-    with pytest.raises(ConfigError, match=f"experiments.t.columns, A: {message}"):
-        built(grid(columns=[column]))
-
-
 MEASURED = {"heading": "ms", "suite": "sts", "task": "a", "aggregation": "batch:2", "metric": "latency_ms"}
 MEASURED |= {"measured": True, "scale": 1, "digits": 1}
 
@@ -320,11 +306,6 @@ def test_each_row_is_tested_against_the_baseline_of_its_block():
     assert cell(table, OURS) == cell(built(), OURS)
 
 
-def test_a_baseline_outside_the_grid_is_an_error():
-    with pytest.raises(ConfigError, match=r"experiments\.t\.baseline: simcse\.large is no run of the grid"):
-        built(grid(baseline="simcse.large"))
-
-
 def test_seeds_scored_on_different_data_are_refused():
     given = files()
     short = given[-1].scores.to_pylist()
@@ -341,39 +322,42 @@ def test_two_values_for_one_seed_are_refused():
 
 def test_published_numbers_stand_in_their_cells():
     content = (
-        "source,heading,row,run,value,grid\n"
-        f"Table 1,A,BERT,{OURS},76.25,t\nTable 1,,BERT large,,78.00,\nTable 1,A,BERT,{OURS},75.00,another\n"
-        f"Table 1,figure: sweep,BERT,{OURS},75.00,t\n"
+        "source,heading,row,column,run,value,grid\n"
+        f"Table 1,A,BERT,A,{OURS},76.25,t\nTable 1,,BERT large,A,,78.00,\nTable 1,A,BERT,A,{OURS},75.00,another\n"
+        f"Table 1,figure: sweep,BERT,A,{OURS},75.00,t\n"
     )
     numbers = of_cells({"published/t.csv": content.encode()}, grid().cells(), "t")
-    assert numbers == {(OURS, "A"): Printed("t", "", "BERT", "", 76.25, "t", OURS, "A", "Table 1")}
+    assert numbers == {(OURS, "A"): Printed("t", "", "BERT", "A", 76.25, "t", OURS, "A", "Table 1")}
     table = built(published=numbers)
     assert (cell(table, OURS)["published"], cell(table, OURS)["published_source"]) == (76.25, "Table 1")
     assert table["published"].null_count == len(table) - 1
 
 
+NAMES = "row,column,grid,run,heading,value,source\n"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (f"grid,run,heading,value\nt,{OURS},A,1\n", "source"),
-        (f"run,heading,value,source\n{OURS},A,1,x\n", "grid"),
-        (f"grid,run,heading,value,source\nt,{OURS},C,1,x\n", "heading C: not in the grid"),
-        (f"grid,run,heading,value,source\nt,{OURS},A,1,x\nt,{OURS},A,2,x\n", "has two values"),
-        (f"grid,run,heading,value,source\nt,{OURS},A,n/a?,x\n", "row 1: value n/a? is no number"),
-        ("grid,run,heading,value,source\nt,\u00e9,A,1,x\n".encode("latin-1"), "no CSV in UTF-8"),
-        (f"grid,run,heading,value,source\nt,{OURS},A,,x\n", "heading A: has no value"),
-        (f"grid,run,heading,value,source\n,t,{OURS},A,1,x\n", "row 1 has more cells than the header"),
+        (f"row,column,grid,run,heading,value\nr,c,t,{OURS},A,1\n", "source"),
+        (f"row,column,run,heading,value,source\nr,c,{OURS},A,1,x\n", "grid"),
+        (f"{NAMES}r,c,t,{OURS},C,1,x\n", "r, c: .*heading C: not in the grid"),
+        (f"{NAMES}r,c,t,{OURS},A,1,x\nr,d,t,{OURS},A,2,x\n", "r, d: has two values"),
+        (f"{NAMES}r,c,t,{OURS},A,n/a?,x\n", r"row 1: value n/a\? is no number"),
+        ("{NAMES}r,c,t,\u00e9,A,1,x\n".encode("latin-1"), "no CSV in UTF-8"),
+        (f"{NAMES}r,c,t,{OURS},A,,x\n", "r, c: has no value"),
+        (f"{NAMES},t,r,c,{OURS},A,1,x\n", "row 1 has more cells than the header"),
     ],
 )
 def test_published_files_that_do_not_fit_are_refused(content, message):
     content = content if isinstance(content, bytes) else content.encode()
-    with pytest.raises(DataError, match=f"published/t.csv: .*{message}".replace("?", r"\?")):
+    with pytest.raises(DataError, match=f"^(published/t.csv|t): .*{message}"):
         of_cells({"published/t.csv": content}, grid().cells(), "t")
 
 
 def test_two_numbers_for_one_cell_are_refused_unless_they_agree():
-    first, second = (f"grid,run,heading,value,source\nt,{OURS},A,{value},x\n".encode() for value in (1, 2))
-    with pytest.raises(DataError, match=r"second\.csv: .*has two values"):
+    first, second = (f"{NAMES}r,c,t,{OURS},A,{value},x\n".encode() for value in (1, 2))
+    with pytest.raises(DataError, match="second: r, c: has two values"):
         of_cells({"first.csv": first, "second.csv": second}, grid().cells(), "t")
     numbers = of_cells({"first.csv": first, "second.csv": first.replace(b",x", b",y")}, grid().cells(), "t")
     assert numbers[OURS, "A"][4:] == (1, "t", OURS, "A", "x")

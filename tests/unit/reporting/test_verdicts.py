@@ -9,9 +9,10 @@ from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import observed
-from workflow_scripts.provenance.artefacts import job_record
-from workflow_scripts.reporting.verdicts import Material, Table, compare, judged, number
+from workflow_scripts.reporting.numbers import brief
+from workflow_scripts.reporting.verdicts import Material, Table, compare, judged
 from workflow_scripts.settings.claims import HeldClaim
+from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.significance import Config
 
 SETTINGS = {"alpha": 0.05, "power": 0.8, "resamples": 400, "seed": 0}
@@ -66,9 +67,9 @@ def row(run, heading, values, labels=(), repeats=None, note=None, **more):
     return dict.fromkeys(TABLE.names) | found | {"of_tasks": [], "labels": [f"of {run}", *labels]} | more
 
 
-def table(rule, rows, settings=None):
-    record = job_record(rule, settings=settings or {}, inputs={}, outputs=[])
-    return Table(record, {(one["run"], one["heading"]): one for one in rows})
+def table(rows, settings=None):
+    grid = Experiment.parse(settings["experiment"], "toy") if settings else None
+    return Table(grid, {(one["run"], one["heading"]): one for one in rows})
 
 
 @pytest.fixture
@@ -97,8 +98,8 @@ def material():
     drawn.append(row("avg.", "RE", [30 + 0.1 * draw for draw in range(5)], task="a, b, c, d"))
     return Material(
         tables={
-            "toy": table("make_table", rows, {"experiment": GRID}),
-            "drawn": table("tabulate_extraction", drawn),
+            "toy": table(rows, {"experiment": GRID}),
+            "drawn": table(drawn),
         },
         pairs=pairs,
     )
@@ -156,7 +157,7 @@ def test_both_p_values_are_shown_and_the_corrected_one_decides(material):
 def test_what_is_undecided_says_what_would_have_been_seen(material):
     (row,) = judge(material, claim("unsteady.minilm.wiki", S))
     assert row["reason"].endswith(
-        f"a true difference below {number(row['detectable'])} would mostly go unseen"
+        f"a true difference below {brief(row['detectable'])} would mostly go unseen"
     )
 
 

@@ -10,7 +10,7 @@ from workflow_scripts.extraction.blocks import names
 from workflow_scripts.graph.figures import Figures
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.coverage import lines
-from workflow_scripts.reporting.extraction_tables import places
+from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.statistics import DIGITS, Statistics
 from workflow_scripts.settings.extraction.tables import ExtractionTable
@@ -50,9 +50,7 @@ def extraction_cells(config):
     for name, block in extraction["tables"].items():
         table = ExtractionTable.parse(block, name)
         shown = places(table, Names.parse(names(config, block), name))
-        several = len({place.group for place in shown}) > 1
-        for place in shown:
-            yield name, f"{place.group}: {place.row}" if several else place.row, place.column
+        yield from ((name, place.run, place.column) for place in shown)
     for name, block in extraction["statistics"].items():
         for row in Statistics.parse(block, name).rows:
             run = ", ".join(filter(None, (row.name, row.split)))
@@ -118,7 +116,7 @@ def test_the_verb_prints_every_paper_or_a_line_a_table(monkeypatch):
 
 def test_the_page_of_the_papers_has_the_counts_of_the_command(ledgers):
     shown = [" ".join(line.split()) for line in (ROOT / "docs/papers.md").read_text().splitlines()]
-    for line in lines(coverage.cells(), ledgers, [coverage.in_laboratory()]):
+    for line in lines(coverage.cells(), ledgers, coverage.in_laboratory()):
         if line.name == "all":
             title = coverage.coverage.PAPERS[line.paper]
-            assert f"{title} {line.printed:,} {line.mapped:,} {line.measured[0]:,}" in shown
+            assert f"{title} {line.printed:,} {line.mapped:,} {line.measured:,}" in shown

@@ -1,0 +1,228 @@
+"""Tables of the extraction study: rows are variants and columns models, or rows are models and columns measures.
+
+A model is a representation, mixing weight and layers; a variant a weighting and post-processing; a measure says which
+scores of which tasks are averaged. The mean over tasks is taken for each draw; a model without draws has one.
+
+A paper's mean over tasks is comparable only where the study averages the same tasks. Where a study lacks some, its
+number is compared with the mean over the tasks that it has, computed from the paper's tables of single tasks; the
+paper's tables agree with each other to .06 (O-87).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from statistics import fmean
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workflow_scripts.columns.extraction import EXTRACTION
+from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.reporting.cells import Row, Values, cell
+from workflow_scripts.reporting.published import Printed, look_up
+from workflow_scripts.reporting.records import record_of, wildcard
+from workflow_scripts.settings.extraction.cells import Measure, Model, Names, Variants
+from workflow_scripts.settings.extraction.tables import ExtractionTable
+
+NOT_ASKED = "not in the study's grid"
+"""The note of a cell that no block of the study asks for, and that is no gap."""
+
+Numbers = Mapping[tuple[str, ...], Printed]
+"""Group, row and column to a paper's number."""
+
+
+class Variant(NamedTuple):
+    """A weighting of token vectors and a post-processing of sentence vectors."""
+
+    weighting: str
+    postprocess: str
+
+    def text(self, names: Names) -> str:
+        """As the paper prints it: ``idf^T + quantile-u``."""
+        parts = [names.weightings[self.weighting], names.postprocessings[self.postprocess]]
+        return " + ".join(filter(None, parts))
+
+
+def variants_of(blocks: Iterable[Variants]) -> list[Variant]:
+    """Every variant of some blocks in order, each once."""
+    pairs = (pair for block in blocks for pair in product(block.weightings, block.postprocessings))
+    return list(dict.fromkeys(Variant(*pair) for pair in pairs))
+
+
+class Scores:
+    """Scores read from tables with the columns of ``columns.extraction.EXTRACTION``, indexed once."""
+
+    def __init__(self, tables: Iterable[pa.Table], measures: Iterable[Measure]) -> None:
+        wanted = list(measures)
+        metrics = [metric for measure in wanted for metric in measure.metrics]
+        kept = pc.field("aggregation").isin([measure.aggregation for measure in wanted])
+        kept &= pc.field("metric").isin(metrics)
+        self._rows: dict[tuple[Any, ...], dict[int, Row]] = defaultdict(dict)
+        self._tasks: dict[str, dict[str, None]] = defaultdict(dict)
+        self._layers: dict[str, dict[str, None]] = defaultdict(dict)
+        self._gaps: dict[tuple[str, str, str], str] = {}
+        for table in tables:
+            for row in table.filter(kept | pc.field("value").is_null()).to_pylist():
+                self._tasks[row["kind"]][row["task"]] = None
+                if row["value"] is not None:
+                    self._rows[*(row[name] for name in _PLACE)][row["draw"]] = row
+                elif not row["weighting"]:
+                    self._gaps[row["representation"], row["kind"], row["task"]] = row["note"]
+                    continue
+                self._layers[row["representation"]][row["layers"]] = None
+
+    def layers(self, representation: str) -> list[str]:
+        """Layers that a representation was scored with: single layers first, then combinations by their length."""
+        return sorted(
+            self._layers[representation],
+            key=lambda name: (not name.isdigit(), name.count("+"), len(name), name),
+        )
+
+    def tasks(self, measure: Measure) -> list[str]:
+        """Tasks that a measure averages over."""
+        return measure.tasks or list(self._tasks[measure.kind])
+
+    def cell(self, model: Model, variant: Variant, measure: Measure) -> Values:
+        """The value of one cell, times the measure's scale; a gap in any of its tasks makes the cell a gap."""
+        found = {task: self._of_task(model, variant, measure, task) for task in self.tasks(measure)}
+        lacking = [task for task, rows in found.items() if not rows]
+        if lacking or not found:
+            gaps = {task: self._gaps.get((model.representation, measure.kind, task)) for task in lacking}
+            return Values({}, 0, tuple(f"{task}: {gap}" for task, gap in gaps.items() if gap) or (NOT_ASKED,))
+        draws = sorted(set.intersection(*(set(rows) for rows in found.values())))
+        if not draws:
+            return Values({}, 0, ("no draw has all of its tasks",))
+        values = {
+            task: [rows[draw]["value"] * measure.scale for draw in draws] for task, rows in found.items()
+        }
+        firsts = [rows[min(rows)] for rows in found.values()]
+        return Values(
+            by_seed=dict(zip(draws, map(fmean, zip(*values.values(), strict=True)), strict=True)),
+            by_task={task: fmean(of_draws) for task, of_draws in values.items()},
+            n=sum(first["n"] for first in firsts),
+            notes=(firsts[0]["note"],) if firsts[0]["note"] and len(firsts) == 1 else (),
+        )
+
+    def _of_task(self, model: Model, variant: Variant, measure: Measure, task: str) -> Mapping[int, Row]:
+        """Scores of one task by draw, of the first metric that the task has."""
+        place = (model.representation, model.mixing_weight, model.layers, *variant)
+        places = ((*place, measure.kind, task, measure.aggregation, metric) for metric in measure.metrics)
+        return next((self._rows[place] for place in places if place in self._rows), {})
+
+
+_PLACE = (
+    "representation", "mixing_weight", "layers", "weighting", "postprocess", "kind", "task", "aggregation", "metric",
+)  # fmt: skip
+"""What tells scores apart, but for the draw."""
+
+
+class Material(NamedTuple):
+    """Scores of the extraction study, and the substitutions that affect each representation."""
+
+    scores: Scores
+    labels: Mapping[str, set[str]]
+
+    @classmethod
+    def of(cls, files: Sequence[Path], names: Names) -> "Material":
+        """What some files of scores hold of the measures that ``names`` defines."""
+        labels: dict[str, set[str]] = defaultdict(set)
+        for path in files:
+            labels[wildcard(path, "representation")].update(record_of(path).labels)
+        tables = (read_table(path, EXTRACTION) for path in files)
+        return cls(Scores(tables, names.measures.values()), labels)
+
+
+class Place(NamedTuple):
+    """One cell: row and column as the paper names them, and what it holds."""
+
+    group: str
+    row: str
+    column: str
+    model: str
+    variant: Variant
+    measure: str
+    several: bool
+    """Whether the table has several groups."""
+
+    @property
+    def run(self) -> str:
+        """What a table calls the row; the group is named where there are several."""
+        return f"{self.group}: {self.row}" if self.several else self.row
+
+
+def places(table: ExtractionTable, names: Names) -> list[Place]:
+    """Every cell in order."""
+    variants = variants_of(table.variants)
+    if table.columns == "models":
+        several = len(set(table.measures)) > 1
+        return [
+            Place(measure, variant.text(names), model, model, variant, measure, several)
+            for measure, variant, model in product(table.measures, variants, table.models)
+        ]
+    several = len({variant.text(names) for variant in variants}) > 1
+    return [
+        Place(variant.text(names), model, measure, model, variant, measure, several)
+        for variant, model, measure in product(variants, table.models, table.measures)
+    ]
+
+
+def shown(table: ExtractionTable, names: Names) -> dict[str, str]:
+    """Rows and columns that readers see under another name than the paper's."""
+    words = {model: names.model(model) for model in table.models}
+    if table.columns == "measures":
+        named = {place.run: place._replace(row=words[place.model]).run for place in places(table, names)}
+    else:
+        named = words
+    return {name: word for name, word in named.items() if word != name}
+
+
+def build(
+    table: ExtractionTable,
+    names: Names,
+    material: Material,
+    printed: Numbers = MappingProxyType({}),
+    of_tasks: Mapping[str, Numbers] = MappingProxyType({}),
+) -> pa.Table:
+    """Build one table with the columns of ``columns.tables.TABLE``.
+
+    Args:
+        table: Which cells to show.
+        names: Definitions and labels behind its rows and columns.
+        material: All scores that it needs.
+        printed: The paper's numbers for this table.
+        of_tasks: The paper's numbers from each task's own table.
+    """
+    rows = []
+    for place in places(table, names):
+        model, measure = names.models[place.model], names.measures[place.measure]
+        tasks = material.scores.tasks(measure)
+        shows = {
+            "suite": measure.kind,
+            "task": ", ".join(tasks),
+            "aggregation": measure.aggregation,
+            "metric": " or ".join(measure.metrics),
+            "scale": measure.scale,
+            "digits": table.digits,
+        }
+        values = material.scores.cell(model, place.variant, measure)
+        labels = material.labels.get(model.representation, ())
+        number = _published(place, tasks, measure.paper_tasks, printed, of_tasks)
+        rows.append(cell(place.run, place.column, values, shows, labels, number))
+    return pa.Table.from_pylist(rows, schema=TABLE)
+
+
+def _published(
+    place: Place, tasks: list[str], paper_tasks: int | None, printed: Numbers, of_tasks: Mapping[str, Numbers]
+) -> Printed | None:
+    at = (place.group, place.row, place.column)
+    if paper_tasks in (None, len(tasks)):
+        return look_up(printed, *at)
+    parts = [part for task in tasks if (part := look_up(of_tasks.get(task, {}), *at))]
+    if not parts or len(parts) < len(tasks):
+        return None
+    mean = fmean(part.value for part in parts if part.value is not None)
+    return parts[0]._replace(value=mean, source=f"mean of {len(tasks)} tables of single tasks")
