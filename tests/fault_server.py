@@ -57,6 +57,8 @@ class FaultServer:
                 """Answer what the URL asks."""
                 self._answer(_flat(parse_qs(urlsplit(self.path).query)))
 
+            do_HEAD = do_GET
+
             def _answer(self, asked: dict[str, Any]) -> None:
                 with lock:
                     outer.requests.append(

@@ -14,13 +14,12 @@ import re
 import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from workflow_scripts.columns.corpora import CONTAMINATION
-from workflow_scripts.data.tables import TEXT_COLUMNS
+from workflow_scripts.data.tables import TEXT_COLUMNS, texts_of
 
 _NO_WORDS = dict.fromkeys(
     code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZC"
@@ -44,9 +43,13 @@ def contamination(
         Columns of ``columns.corpora.CONTAMINATION``, tasks in the given order. A null or missing second text is
         ignored; a task without texts has a null share.
     """
-    tables = list(training)
-    shared = {match: _shared(evaluation, _keys(tables, key), key) for match, key in MATCHES.items()}
-    shared["contained"] = contained(texts_of_all(tables), texts_of_all(evaluation.values()))
+    trained = {text for table in training for text in texts_of(table)}
+    evaluated = {text for table in evaluation.values() for text in texts_of(table)}
+    shared = {
+        "exact": {text for text in evaluated & trained if exact(text)},
+        "normalised": _alike(evaluated, trained),
+        "contained": contained(trained, evaluated),
+    }
     rows = [
         {"task": task, "match": match, **_overlap(table, found, examples)}
         for task, table in evaluation.items()
@@ -69,26 +72,26 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
-def texts_of_all(tables: Iterable[pa.Table]) -> Iterator[str]:
-    """Every distinct text of each column of the tables."""
-    columns = (table[name] for table in tables for name in TEXT_COLUMNS if name in table.column_names)
-    return (text for column in columns for text in pc.unique(column).to_pylist() if text)
+def _alike(evaluated: Iterable[str], trained: Iterable[str]) -> set[str]:
+    """Those evaluation texts that are the same as a training text when both are normalised."""
+    known = {normalised(text) for text in trained} - {""}
+    return {text for text in evaluated if normalised(text) in known}
 
 
-def contained(training: Iterable[str], evaluation: Iterable[str]) -> set[str]:
+def contained(trained: Iterable[str], evaluated: Iterable[str]) -> set[str]:
     """Those evaluation texts whose words stand in a row in a training text."""
-    by_start: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = defaultdict(list)
-    for text in set(evaluation):
+    by_start: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = defaultdict(dict)
+    for text in evaluated:
         words = _words(text)
         if len(words) >= _LEAST_WORDS:
-            by_start[words[:_LEAST_WORDS]].append((words, text))
+            by_start[words[:_LEAST_WORDS]][text] = words
     found = set()
-    for text in training:
-        words = _words(text)
+    for words in map(_words, trained):
         for place in range(len(words) - _LEAST_WORDS + 1):
-            for other, evaluated in by_start.get(words[place : place + _LEAST_WORDS], ()):
-                if words[place : place + len(other)] == other:
-                    found.add(evaluated)
+            looked_for = by_start.get(words[place : place + _LEAST_WORDS], {})
+            found |= {
+                text for text, other in looked_for.items() if words[place : place + len(other)] == other
+            }
     return found
 
 
@@ -96,26 +99,13 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(_folded(text)))
 
 
-MATCHES: dict[str, Callable[[str], str]] = {"exact": exact, "normalised": normalised}
-
-
-def _texts(table: pa.Table) -> list[list[str | None]]:
-    return [table[name].to_pylist() for name in TEXT_COLUMNS if name in table.column_names]
-
-
-def _keys(tables: Iterable[pa.Table], key: Callable[[str], str]) -> set[str]:
-    return {key(text) for text in texts_of_all(tables)} - {""}
-
-
-def _shared(evaluation: Mapping[str, pa.Table], trained: set[str], key: Callable[[str], str]) -> set[str]:
-    return {text for text in texts_of_all(evaluation.values()) if key(text) in trained}
-
-
-def _overlap(table: pa.Table, found: set[str], examples: int) -> dict[str, int | float | list[str] | None]:
-    columns = _texts(table)
-    texts = dict.fromkeys(text for column in columns for text in column if text is not None)
-    shared = {text: None for text in texts if text in found}
-    rows = [[text in shared for text in row if text is not None] for row in zip(*columns, strict=True)]
+def _overlap(
+    table: pa.Table, found: Collection[str], examples: int
+) -> dict[str, int | float | list[str] | None]:
+    texts = dict.fromkeys(texts_of(table))
+    shared = [text for text in texts if text in found]
+    columns = [table[name].to_pylist() for name in TEXT_COLUMNS if name in table.column_names]
+    rows = [[text in found for text in row if text is not None] for row in zip(*columns, strict=True)]
     return {
         "texts": len(texts),
         "shared_texts": len(shared),
@@ -123,5 +113,5 @@ def _overlap(table: pa.Table, found: set[str], examples: int) -> dict[str, int |
         "rows": len(rows),
         "rows_with_any": sum(map(any, rows)),
         "rows_with_all": sum(bool(row) and all(row) for row in rows),
-        "examples": list(shared)[:examples],
+        "examples": shared[:examples],
     }

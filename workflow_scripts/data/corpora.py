@@ -39,12 +39,11 @@ def split(sentences: pa.Table, corpus: Corpus) -> Split:
     documents = sentences["document"].to_numpy()
     cut = len(documents)
     if corpus.dev_sentences:
-        cut = int(np.searchsorted(documents, documents[max(0, len(documents) - corpus.dev_sentences)]))
-    train = sentences.slice(0, min(cut, corpus.max_sentences or cut))
-    if not len(train):
+        cut = int(np.searchsorted(documents, documents[max(0, cut - corpus.dev_sentences)]))
+    if not cut:
         found = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on"
         raise DataError(f"corpora: {found}. Lower dev_sentences.")
-    return Split(train, sentences.slice(cut))
+    return Split(sentences.slice(0, min(cut, corpus.max_sentences or cut)), sentences.slice(cut))
 
 
 def with_sentences_of(train: pa.Table, pairs: pa.Table) -> pa.Table:
@@ -59,10 +58,10 @@ def with_sentences_of(train: pa.Table, pairs: pa.Table) -> pa.Table:
     """
     if "document" not in train.column_names:
         raise ConfigError("corpora: sentences cannot be added to triples. Remove the key `also`.")
-    columns = [pairs[name].to_pylist() for name in ("sentence1", "sentence2")]
-    texts = list(dict.fromkeys(text for pair in zip(*columns, strict=True) for text in pair))
+    both = zip(pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist(), strict=True)
+    texts = list(dict.fromkeys(text for pair in both for text in pair))
     document = pc.max(train["document"]).as_py() + 1
-    rows = {"sentence": texts, "document": [document] * len(texts), "position": list(range(len(texts)))}
+    rows = {"sentence": texts, "document": [document] * len(texts), "position": range(len(texts))}
     return pa.concat_tables([train, pa.table(rows, schema=SENTENCES)])
 
 
@@ -79,24 +78,18 @@ def adjacency_pairs(held_out: pa.Table, seed: int) -> pa.Table:
     Returns:
         As many neighbours as strangers, columns of ``columns.corpora.PAIRS``; empty if no document has two sentences.
     """
-    here, after = held_out.slice(0, max(0, len(held_out) - 1)), held_out.slice(1)
-    adjacent = pc.and_(
-        pc.equal(here["document"], after["document"]),
-        pc.equal(pc.add(here["position"], 1), after["position"]),
-    )
-    left, right = here.filter(adjacent), after.filter(adjacent)
-    strangers = _strangers(left["document"].to_numpy(), held_out["document"].to_numpy(), seed)
-    left, right = left.filter(pa.array(strangers >= 0)), right.filter(pa.array(strangers >= 0))
-    first = left["sentence"].to_pylist()
-    other = held_out["sentence"].take(pa.array(strangers[strangers >= 0])).to_pylist()
-    size = len(first)
-    columns = [
-        ["neighbours"] * size + ["strangers"] * size,
-        first * 2,
-        right["sentence"].to_pylist() + other,
-        [1.0] * size + [0.0] * size,
-    ]
-    return pa.table([pa.array(c, field.type) for c, field in zip(columns, PAIRS, strict=True)], schema=PAIRS)
+    sentences = np.array(held_out["sentence"].to_pylist(), dtype=object)
+    documents, positions = held_out["document"].to_numpy(), held_out["position"].to_numpy()
+    first = np.flatnonzero((np.diff(documents) == 0) & (np.diff(positions) == 1))
+    strangers = _strangers(documents[first], documents, seed)
+    first, strangers = first[strangers >= 0], strangers[strangers >= 0]
+    columns = {
+        "subset": np.repeat(["neighbours", "strangers"], len(first)),
+        "sentence1": np.tile(sentences[first], 2),
+        "sentence2": np.concatenate([sentences[first + 1], sentences[strangers]]),
+        "score": np.repeat([1.0, 0.0], len(first)),
+    }
+    return pa.table(columns, schema=PAIRS)
 
 
 def _strangers(documents: np.ndarray, all_documents: np.ndarray, seed: int) -> np.ndarray:

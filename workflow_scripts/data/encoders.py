@@ -38,9 +38,7 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
         folder, label = folder_of(source, data_root, "model", list(FILES)), label_of(source)
         if not isinstance(source, HubEncoder):
             folder, label = folder / source.path, f"{label}{source.path}/"
-        if not folder.is_dir():
-            raise MissingError(f"{folder} does not exist")
-        hashes = _checked(name, source, folder)
+        hashes = _checked(source, folder)
         return folder, {file: Input(path=f"{label}{file}", sha256=sha) for file, sha in hashes.items()}
 
     return first_of(f"encoders.{name}", block.sources, find, "Provide one of them.")
@@ -53,16 +51,17 @@ def copy_files(origin: Path, folder: Path) -> None:
             shutil.copyfile(origin / file, folder / file)
 
 
-def _checked(name: str, source: EncoderSource, folder: Path) -> dict[str, str]:
+def _checked(source: EncoderSource, folder: Path) -> dict[str, str]:
     """Hash of each file that is taken; a tokeniser of other ids spoils an encoder as other weights do."""
-    if not (folder / WEIGHTS).exists():
-        raise DataError(f"encoders.{name}: {folder} has no {WEIGHTS}. Convert the model to safetensors.")
+    if not folder.is_dir():
+        raise MissingError(f"{folder} does not exist")
     found = {file: sha256_of(folder / file) for file in FILES if (folder / file).exists()}
+    if WEIGHTS not in found:
+        raise DataError(f"{folder}: no {WEIGHTS}. Convert the model to safetensors.")
     pinned = found if source.sha256 is None else source.sha256
     for file in sorted({*found, *pinned}):
         if found.get(file) != pinned.get(file):
             was, now = pinned.get(file, "nothing"), found.get(file, "missing")
-            raise DataError(
-                f"{folder / file}: sha256 {now}; pinned {was}. Get the model again, or pin this one."
-            )
+            advice = "Get the model again, or pin this one."
+            raise DataError(f"{folder / file}: sha256 {now}; pinned {was}. {advice}")
     return found

@@ -43,11 +43,8 @@ class ModelValidator(Validator):
 
     def without_canned(self, candidates: list[Candidate]) -> list[Candidate]:
         """Those that no later call was answered with, too; the others are counted."""
-        kept = [
-            one for one in candidates if self.repeated_in.get(words_of(one.sentence), one.place) == one.place
-        ]
-        if len(kept) < len(candidates):
-            self.refused["in several answers"] += len(candidates) - len(kept)
+        kept = [c for c in candidates if self.repeated_in.get(words_of(c.sentence), c.place) == c.place]
+        self.refused += Counter({"in several answers": len(candidates) - len(kept)})
         return kept
 
     def no_sentence(self, sentence: str) -> str | None:
@@ -100,20 +97,19 @@ def write_pool(
     calls: list[Row] = []
     watch = Watch(llm.place, pool.max_calls)
     waiting = prompts(template, words, pool, place)
+    found = None
     with Progress(pool.max_calls, "exemplars", "call") as progress:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
             rows = settled(batch, ledger, llm, watch, offline=offline)
             for request in batch:
-                progress.update()
                 calls.append(rows[request.key])
                 candidates += _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
                 candidates = validator.without_canned(candidates)
-                if len(candidates) >= pool.sentences:
-                    cover = greedy_cover(candidates, validator.listed, pool)
-                    progress.update(0, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
-                    if lacks(cover, validator.listed, pool) is None:
-                        return Written([candidates[place] for place in cover.chosen], calls)
-    found = lacks(greedy_cover(candidates, validator.listed, pool), validator.listed, pool)
+                cover = greedy_cover(candidates, validator.listed, pool)
+                progress.update(1, f"{len(candidates)} sentences, {len(cover.lacking)} words to go")
+                found = lacks(cover, validator.listed, pool)
+                if found is None:
+                    return Written([candidates[place] for place in cover.chosen], calls)
     raise ApiError(
         f"{place}: after {pool.max_calls} calls with {len(candidates)} usable sentences, {found}; "
         f"refused: {dict(validator.refused)}. Raise max_calls; answers are kept."
@@ -134,24 +130,15 @@ def sentences_in(completion: str, *, cut_off: bool = False) -> tuple[list[str], 
     Returns:
         The sentences, and how many lines are none, by reason.
     """
-    lines = [
-        _EMPHASIS.sub("", line)
-        for line in without_thinking(completion).splitlines()
-        if not _NO_TEXT.match(line)
-    ]
-    lines = [line for line in lines if line.strip()]
-    dropped = Counter({"cut off": 1} if cut_off and lines else {})
-    lines = lines[: len(lines) - cut_off]
-    items = [line for line in lines if _ITEM.match(line)]
-    kept = [line for line in items or lines if not _CHATTER.search(line)]
-    if len(kept) < len(lines):
-        dropped["chatter"] = len(lines) - len(kept)
-    return [_COUNTED.sub("", _plain(line)).strip(_DECORATION) for line in kept], dropped
-
-
-def _plain(line: str) -> str:
-    """A line without its number; a model may give it two ("1. Sentence 1: ...")."""
-    return _ITEM.sub("", _ITEM.sub("", line))
+    lines = without_thinking(completion).splitlines()
+    plain = [_EMPHASIS.sub("", line) for line in lines if not _NO_TEXT.match(line)]
+    lines = [line for line in plain if line.strip()]
+    whole = lines[: len(lines) - cut_off]
+    items = [line for line in whole if _ITEM.match(line)]
+    kept = [line for line in items or whole if not _CHATTER.search(line)]
+    dropped = Counter({"cut off": len(lines) - len(whole), "chatter": len(whole) - len(kept)})
+    bare = [_ITEM.sub("", _ITEM.sub("", line)) for line in kept]  # "1. Sentence 1: ..." has two numbers
+    return [_COUNTED.sub("", line).strip(_DECORATION) for line in bare], +dropped
 
 
 def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Iterator[str]:
@@ -161,9 +148,8 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         ConfigError: if the prompt has an unknown placeholder, or none for the words.
     """
     for call in range(1, pool.max_calls + 1):
-        drawn = np.random.default_rng([pool.seed, call]).choice(
-            len(words), size=min(pool.words_per_call, len(words)), replace=False
-        )
+        draw = np.random.default_rng([pool.seed, call])
+        drawn = draw.choice(len(words), size=min(pool.words_per_call, len(words)), replace=False)
         joined = ", ".join(words[number] for number in drawn)
         values = {"sentences": pool.sentences_per_call, "max_tokens": pool.max_tokens, "words": joined}
         yield filled(template, values, "words", f"{place}: prompt {pool.prompt}")
@@ -177,7 +163,6 @@ def _usable(row: Row, call: int, validator: ModelValidator, most: int) -> list[C
         return []
     noted = json.loads(row.attributes)
     sentences, dropped = sentences_in(row.answer, cut_off=noted["finish_reason"] == "length")
-    validator.refused.update(dropped)
-    if len(sentences) > most:
-        validator.refused["more than asked for"] += len(sentences) - most
+    dropped["more than asked for"] = max(0, len(sentences) - most)
+    validator.refused += dropped
     return validator.accept(sentences[:most], noted["model"], [call] * len(sentences[:most]))

@@ -20,8 +20,6 @@ from workflow_scripts.data.words import cleaned, spoken
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.exemplars import Pool
 
-_ENDS = (".", "!", "?")
-
 
 class Candidate(NamedTuple):
     """A sentence that qualifies for a pool."""
@@ -71,25 +69,24 @@ class Validator:
         self.repeated_in: dict[tuple[str, ...], int] = {}
         """Where a sentence that repeats another was last, by its words."""
 
-    def accept(self, sentences: Sequence[str], source: str, places: Iterable[int]) -> list[Candidate]:
+    def accept(self, sentences: list[str], source: str, places: Iterable[int]) -> list[Candidate]:
         """Those of ``sentences`` that qualify for the pool, in order."""
         found = []
-        for sentence, place in zip(sentences, places, strict=True):
+        for sentence, place, tokens in zip(sentences, places, self._tokens_of(sentences), strict=True):
             words = words_of(sentence)
-            if reason := self._fault(sentence, words):
+            reason = self._fault(sentence, words)
+            if words in self._seen and reason:
+                self.repeated_in[words] = place
+            elif not reason:
+                self._seen.add(words)
+                if tokens > self._pool.max_tokens:
+                    reason = f"over {self._pool.max_tokens} tokens"
+            if reason:
                 self.refused[reason] += 1
-                if words in self._seen:
-                    self.repeated_in[words] = place
                 continue
-            self._seen.add(words)
             listed = Counter(word for word in words if word in self._known)
-            found.append(Candidate(sentence, 0, len(words), listed, source, place))
-        lengths = self._tokens_of([candidate.sentence for candidate in found]) if found else []
-        counted = [candidate._replace(tokens=n) for candidate, n in zip(found, lengths, strict=True)]
-        short = [candidate for candidate in counted if candidate.tokens <= self._pool.max_tokens]
-        if len(short) < len(counted):
-            self.refused[f"over {self._pool.max_tokens} tokens"] += len(counted) - len(short)
-        return short
+            found.append(Candidate(sentence, tokens, len(words), listed, source, place))
+        return found
 
     def _fault(self, sentence: str, words: tuple[str, ...]) -> str | None:
         if reason := self.no_sentence(sentence):
@@ -102,7 +99,7 @@ class Validator:
 
     def no_sentence(self, sentence: str) -> str | None:
         """Why a line is no sentence; None if it is one. Lines of a corpus may be headings."""
-        return None if sentence.endswith(_ENDS) else "no end of sentence"
+        return None if sentence.endswith((".", "!", "?")) else "no end of sentence"
 
 
 class Cover(NamedTuple):
@@ -120,7 +117,8 @@ def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: P
     of a list of 200 in the Wikipedia extract, and none with these weights). When all words are covered, the pool is
     filled with the candidates that have the largest fraction of listed words.
     """
-    uses_CW = _uses(candidates, listed, pool.uses)
+    counts = [[candidate.listed.get(word, 0) for word in listed] for candidate in candidates]
+    uses_CW = np.minimum(np.array(counts, dtype=np.int16).reshape(-1, len(listed)), pool.uses)
     weight_W = 1 / np.sqrt(np.maximum(uses_CW.sum(axis=0), 1))
     need_W = np.full(len(listed), pool.uses, dtype=np.int16)
     free_C = np.ones(len(candidates), dtype=bool)
@@ -137,16 +135,6 @@ def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: P
     share_C = np.array([candidate.listed.total() / candidate.words for candidate in candidates])
     rest = [int(place) for place in np.argsort(-share_C, kind="stable") if free_C[place]]
     return Cover(chosen + rest[: pool.sentences - len(chosen)], lacking)
-
-
-def _uses(candidates: Sequence[Candidate], listed: Sequence[str], most: int) -> np.ndarray:
-    """Uses of each word in each candidate, capped at ``most``; shape (candidates, words)."""
-    column = {word: number for number, word in enumerate(listed)}
-    uses_CW = np.zeros((len(candidates), len(listed)), dtype=np.int16)
-    for row, candidate in enumerate(candidates):
-        for word, count in candidate.listed.items():
-            uses_CW[row, column[word]] = min(count, most)
-    return uses_CW
 
 
 def pool_table(candidates: Iterable[Candidate]) -> pa.Table:

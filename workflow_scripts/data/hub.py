@@ -1,33 +1,31 @@
 """Access to the Hugging Face Hub: what is not there, what may not be read, and what cannot be reached are three things.
 
-Only a definite answer, HTTP 404 or an empty repository, says that something is not there. Anything else may be
-otherwise tomorrow, so it stops a job and never becomes a gap.
+Only a definite answer, HTTP 404, says that something is not there. Anything else may be otherwise tomorrow, so it stops
+a job and never becomes a gap.
 """
 
 import errno
 import threading
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 
-T = TypeVar("T")
 Kind = Literal["dataset", "model"]
 
 _SECONDS = 5
 _ATTEMPTS = 4
 _FIRST_WAIT_SECONDS = 2.0  # then twice that, and so on
-_NOT_ALLOWED = (401, 403)
-_NOT_THERE = 404
-_SERVER_ERRORS = 500
 _OF_THIS_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+class NotAllowedError(UnreachableError):
+    """The Hub answers, and this user may not read what it has."""
 
 
 def find(repository: str, revision: str | None, kind: Kind) -> str | None:
@@ -52,14 +50,16 @@ def find(repository: str, revision: str | None, kind: Kind) -> str | None:
         return None
 
 
-def download(repository: str, revision: str | None, kind: Kind, patterns: list[str]) -> Path:
-    """The folder with files of a repository at a commit, got ``persistently``.
+def download(repository: str, revision: str | None, kind: Kind, patterns: list[str] | None = None) -> Path:
+    """The folder with files of a repository at a commit, tried a few times where the Hub has just answered.
+
+    Files that have come are not asked for again. Within a file, the client goes on where a connection broke off.
 
     Args:
         repository: Its name.
         revision: The commit.
         kind: Of the repository.
-        patterns: Of the names of the files.
+        patterns: Of the names of the files; None for all.
 
     Raises:
         MissingError: no such repository or commit.
@@ -83,7 +83,13 @@ def download(repository: str, revision: str | None, kind: Kind, patterns: list[s
                 local_files_only=newest is None,
             )
 
-    return Path(persistently(get) if newest else get())
+    attempts = Retrying(
+        retry=retry_if_exception(lambda error: type(error) is UnreachableError),
+        stop=stop_after_attempt(_ATTEMPTS if newest else 1),
+        wait=wait_exponential(_FIRST_WAIT_SECONDS),
+        reraise=True,
+    )
+    return Path(attempts(get))
 
 
 @contextmanager
@@ -96,53 +102,25 @@ def reaching(place: str) -> Iterator[None]:
     Raises:
         MissingError: the Hub says that it is not there.
         UnreachableError: offline, unknown host, timeout, trouble on the server, or no right to read it.
-        DataError: the request makes no sense, such as one for a split that a dataset does not have.
     """
     from httpx2 import HTTPError
 
     try:
         yield
-    except (OSError, ValueError, HTTPError) as error:
+    except (OSError, HTTPError) as error:
         if getattr(error, "errno", None) in _OF_THIS_MACHINE:
             raise
-        raise _verdict(place, error) from error
-
-
-def persistently(get: Callable[[], T]) -> T:
-    """What ``get`` gets from a Hub that has just answered, tried a few times.
-
-    Files that have come are not asked for again. Within a file, the client goes on where a connection broke off.
-
-    Raises:
-        MissingError, UnreachableError, DataError: of the last attempt, as ``reaching`` raises them within ``get``.
-    """
-    attempts = Retrying(
-        retry=retry_if_exception(
-            lambda error: isinstance(error, UnreachableError) and "(not reached)" in str(error)
-        ),
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_exponential(_FIRST_WAIT_SECONDS),
-        reraise=True,
-    )
-    result: T = attempts(get)
-    return result
-
-
-def _verdict(place: str, error: Exception) -> DataError:
-    first_line = (str(error).splitlines() or [""])[0].rstrip(". ")
-    found = f"{place}: {type(error).__name__}: {first_line}"
-    behind = list(_causes(error))[-1]  # the client says that a file is not in its cache, whatever the reason
-    if behind is not error and str(behind):
-        found += f", because of {type(behind).__name__}: {str(behind).splitlines()[0].rstrip('. ')}"
-    statuses = [_status(cause) for cause in _causes(error)]
-    first = next((status for status in statuses if status is not None), None)
-    if {*_NOT_ALLOWED} & {*statuses} or "is a gated dataset" in first_line:
-        return UnreachableError(f"{found} (not allowed: ask for access, then log in with hf auth login)")
-    if first == _NOT_THERE or (first is None and isinstance(error, FileNotFoundError)):
-        return MissingError(found)
-    if first is None and isinstance(error, ValueError):
-        return DataError(f"{found}. Correct the block.")
-    return UnreachableError(f"{found} (not reached)")
+        causes = [*_causes(error)]  # the client says that a file is not in its cache, whatever the reason
+        responses = [getattr(cause, "response", None) for cause in causes]
+        status = next((response.status_code for response in responses if response is not None), None)
+        said = (str(causes[-1]).splitlines() or [""])[0].rstrip(". ")
+        found = f"{place}: {type(causes[-1]).__name__}: {said}"
+        if status in (401, 403):
+            advice = "not allowed: ask for access, then log in with hf auth login"
+            raise NotAllowedError(f"{found} ({advice})") from error
+        if status == 404:
+            raise MissingError(found) from error
+        raise UnreachableError(f"{found} (not reached)") from error
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -150,18 +128,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _status(error: BaseException) -> int | None:
-    """The status of an HTTP answer, 0 where there was none, None for an error that says nothing of the Hub."""
-    from httpx2 import HTTPError
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    if (response := getattr(error, "response", None)) is not None:
-        return int(response.status_code)
-    return (
-        0 if isinstance(error, (HTTPError, ConnectionError, TimeoutError, LocalEntryNotFoundError)) else None
-    )
 
 
 def snapshot(repository: str, revision: str, kind: Kind) -> Path:
@@ -208,10 +174,9 @@ def answers() -> bool:
 
 
 def _answers(endpoint: str) -> bool:
+    import requests
+
     try:
-        urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=_SECONDS).close()
-    except urllib.error.HTTPError as error:
-        return error.code < _SERVER_ERRORS
-    except OSError:
+        return requests.head(endpoint, timeout=_SECONDS).status_code < 500
+    except requests.RequestException:
         return False
-    return True

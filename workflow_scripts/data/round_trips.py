@@ -20,8 +20,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from workflow_scripts.apis.door import repeated
 from workflow_scripts.apis.ledger import Row
@@ -97,31 +97,18 @@ def to_train_on(trips: pa.Table, base: pa.Table, shape: Shape) -> tuple[pa.Table
         Triples without negatives, or sentences at the positions of the base sentences (``columns.corpora``); and the
         number of dropped rows by outcome. A corpus holds each sentence once; of equal ones, the first is kept.
     """
-    kept = ["paraphrase", "unchanged"] if shape.unchanged == "keep" else ["paraphrase"]
-    usable = trips.filter(pc.is_in(trips["outcome"], pa.array(kept)))
-    dropped = Counter(trips["outcome"].to_pylist())
-    for outcome in kept:
-        del dropped[outcome]
-    own = pa.array(_is_own(usable), pa.bool_())
-    if said_of_others := len(usable) - own.true_count:
-        dropped["rejected: given to several different sentences"] += said_of_others
-        usable = usable.filter(own)
+    every = trips.to_pandas()
+    wanted = ["paraphrase", "unchanged"] if shape.unchanged == "keep" else ["paraphrase"]
+    usable = every[every["outcome"].isin(wanted)]
+    dropped = Counter(every["outcome"].drop(usable.index))
+    forth, back = (repeated(zip(usable["sentence"], usable[leg], strict=True)) for leg in ("pivot", "back"))
+    own = usable[~usable["pivot"].isin(forth) & ~usable["back"].isin(back)]
+    dropped["rejected: given to several different sentences"] += len(usable) - len(own)
     if shape.form == "pairs":
-        negatives = pa.nulls(len(usable), pa.string())
-        return pa.table([usable["sentence"], usable["back"], negatives], schema=TRIPLES), dropped
-    text = usable.select(["row", "back"])
-    if shape.form == "expanded":
-        text = pa.concat_tables([trips.select(["row", "sentence"]).rename_columns(text.column_names), text])
-    first = pc.index_in(text["back"], pc.unique(text["back"])).to_numpy()
-    once = text.take(np.sort(np.unique(first, return_index=True)[1]))
-    if repeats := len(text) - len(once):
-        dropped["repeated"] = repeats
-    places = base.take(once["row"])
-    return pa.table([once["back"], places["document"], places["position"]], schema=SENTENCES), dropped
-
-
-def _is_own(trips: pa.Table) -> list[bool]:
-    """Whether both translations of a row are its own, in the whole corpus: a shard sees its own rows alone."""
-    sentences, pivots, backs = (trips[name].to_pylist() for name in ("sentence", "pivot", "back"))
-    forth, back = repeated(zip(sentences, pivots, strict=True)), repeated(zip(sentences, backs, strict=True))
-    return [one not in forth and other not in back for one, other in zip(pivots, backs, strict=True)]
+        negatives = pa.nulls(len(own), pa.string())
+        return pa.table([own["sentence"], own["back"], negatives], schema=TRIPLES), +dropped
+    texts = pd.concat([every["sentence"], own["back"]]) if shape.form == "expanded" else own["back"]
+    once = texts.drop_duplicates()
+    dropped["repeated"] += len(texts) - len(once)
+    places = base.take(pa.array(every["row"][once.index]))
+    return pa.table([once, places["document"], places["position"]], schema=SENTENCES), +dropped

@@ -18,6 +18,7 @@ _ABBREVIATIONS = {
 }  # fmt: skip
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])")
 _LAST_WORD = re.compile(r"([\w.]+)\.$")
+_INITIALS = re.compile(r"[A-Z]|([A-Za-z]\.)+[A-Za-z]")
 
 
 def split_sentences(paragraph: str) -> list[str]:
@@ -36,10 +37,7 @@ def split_sentences(paragraph: str) -> list[str]:
 
 def _is_abbreviated(piece: str) -> bool:
     last = _LAST_WORD.search(piece)
-    if last is None:
-        return False
-    word = last.group(1)
-    return word in _ABBREVIATIONS or bool(re.fullmatch(r"[A-Z]|([A-Za-z]\.)+[A-Za-z]", word))
+    return last is not None and (last[1] in _ABBREVIATIONS or _INITIALS.fullmatch(last[1]) is not None)
 
 
 def keep_sentences(
@@ -56,8 +54,7 @@ def keep_sentences(
         Columns of ``columns.corpora.SENTENCES``, and how many sentences each rule dropped.
     """
     dropped: Counter[str] = Counter()
-    seen: set[str] = set()
-    rows: list[tuple[str, int, int]] = []
+    kept: dict[str, tuple[int, int]] = {}
     for document, sentences in enumerate(documents):
         for position, sentence in enumerate(sentences):
             words = len(sentence.split())
@@ -65,9 +62,8 @@ def keep_sentences(
                 dropped[f"under {min_words} words"] += 1
             elif words > max_words:
                 dropped[f"over {max_words} words"] += 1
-            elif sentence in seen:
+            elif sentence in kept:
                 dropped["repeated"] += 1
             else:
-                seen.add(sentence)
-                rows.append((sentence, document, position))
-    return table_of(rows, SENTENCES), dropped
+                kept[sentence] = (document, position)
+    return table_of([(sentence, *place) for sentence, place in kept.items()], SENTENCES), dropped

@@ -11,7 +11,6 @@ import importlib
 import lzma
 import os
 import zlib
-from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,21 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.data.hub import Kind, at_commit, download, find, persistently, reaching
+from workflow_scripts.data.hub import Kind, download
 from workflow_scripts.data.planned import NOT_REACHED, ON_HUB, accepted, check_planned, is_here
-from workflow_scripts.data.readers.base import Reader, Rows
+from workflow_scripts.data.readers import Rows
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.datasets import Dataset, FileSource, HubSource
+from workflow_scripts.settings.datasets import Contract, Dataset, File, FileSource, HubSource
 from workflow_scripts.settings.encoders import EncoderSource
 
 S = TypeVar("S", bound=FileSource | HubSource | EncoderSource)
 T = TypeVar("T")
 
-_DAMAGE = (pa.ArrowException, UnicodeError, EOFError, lzma.LZMAError, zlib.error)
+_DAMAGE = (pa.ArrowException, UnicodeError, EOFError, lzma.LZMAError, zlib.error, OSError)
 """What readers and the libraries below them raise of files that are cut, of another format, or no text."""
 _LONGEST = 500_000  # characters of a text: a longer one is a file without line ends, or of another kind
-_ACCEPT = "or list both hashes in its sha256."
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
 
@@ -72,9 +70,11 @@ def load_planned(
         UnreachableError: if the Hub cannot be asked.
         DataError: if bytes or rows are not as the configuration or the plan says.
     """
-    reached = not planned.startswith(NOT_REACHED)
+    reached, sources = not planned.startswith(NOT_REACHED), dataset.sources
+    if not reached:
+        sources = [source for source in sources if source.kind not in ON_HUB]
     try:
-        rows, origin = load(name, _without_hub(dataset) if not reached else dataset, data_root)
+        rows, origin = load(name, dataset.model_copy(update={"sources": sources}), data_root)
     except MissingError as error:
         if is_here(planned):
             advice = "Put it back; or delete the dataset's table and what .kept beside it holds of it, to do without."
@@ -82,7 +82,9 @@ def load_planned(
         if not dataset.optional:
             raise
         why = "not there" if reached else "Hub not reached"
-        return _gap(dataset, f"{name}: {why}; expected {expected(dataset)}", error)
+        return _gap(
+            dataset, f"{name}: {why}; expected {', or '.join(map(_expected, dataset.sources))}", error
+        )
     except UnreachableError:
         raise
     except DataError as error:
@@ -96,26 +98,19 @@ def load_planned(
 
 def _gap(dataset: Dataset, why: str, error: DataError) -> Loaded:
     print(f"Gap: {error}\nGap: {why}")  # noqa: T201
-    return Loaded(Rows(FORMS[dataset.form].empty_table(), Counter()), {}, why)
-
-
-def _without_hub(dataset: Dataset) -> Dataset:
-    here = [source for source in dataset.sources if source.kind not in ON_HUB]
-    return dataset.model_copy(update={"sources": here})
-
-
-def expected(dataset: Dataset) -> str:
-    """All that a dataset may be read from: files with the hashes that they must have, repositories with commits."""
-    return ", or ".join(_expected(source) for source in dataset.sources)
+    return Loaded(Rows(FORMS[dataset.form].empty_table()), {}, why)
 
 
 def _expected(source: FileSource | HubSource) -> str:
+    """What a dataset may be read from: files with the hashes that they must have, or a repository with its commit."""
     if isinstance(source, HubSource):
-        return f"hub:{source.repository}@{source.revision}"
-    hashes = sorted(
-        (file.path, " or ".join(accepted(file.sha256)) or "not pinned") for file in source.files.values()
-    )
-    return " and ".join(f"{label_of(source)}{path} (sha256 {sha256})" for path, sha256 in hashes)
+        return label_of(source).removesuffix("/")
+    files = sorted((file.path, _promised(file)) for file in source.files.values())
+    return " and ".join(f"{label_of(source)}{path} ({promised})" for path, promised in files)
+
+
+def _promised(file: File) -> str:
+    return f"sha256 {' or '.join(accepted(file.sha256)) or 'not pinned'}"
 
 
 def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
@@ -165,42 +160,28 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
     root = folder_of(source, data_root, "dataset", [file.path for file in source.files.values()])
     files = {role: root / file.path for role, file in source.files.items()}
     for role, path in files.items():
-        if not path.exists():
-            promised = " or ".join(accepted(source.files[role].sha256)) or "not pinned"
-            raise MissingError(f"{path} does not exist (sha256 {promised})")
         if not path.is_file():
-            raise DataError(f"{path}: a folder, or no file that can be read. Put the file there.")
+            raise MissingError(f"{path} does not exist ({_promised(source.files[role])})")
     origin = {}
-    for role, path in files.items():
-        found, pinned = sha256_of(path), accepted(source.files[role].sha256)
-        if found not in pinned:
-            _check_size(path, source.files[role].size)
+    for role, file in source.files.items():
+        found, pinned = sha256_of(files[role]), accepted(file.sha256)
         if pinned and found not in pinned:
-            raise DataError(
-                f"{path}: sha256 {found}; pinned {' or '.join(pinned)}. Download it again, {_ACCEPT}"
-            )
-        origin[role] = Input(path=f"{label_of(source)}{source.files[role].path}", sha256=found)
-    reader: Reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
+            advice = "Download it again, or list both hashes in its sha256."
+            raise DataError(f"{files[role]}: sha256 {found}; pinned {' or '.join(pinned)}. {advice}")
+        origin[role] = Input(path=f"{label_of(source)}{file.path}", sha256=found)
+    reader = importlib.import_module(f"workflow_scripts.data.readers.{source.reader}")
     options = reader.Config.parse(source.options, f"options of reader {source.reader}")
     try:
         return reader.read(files, options), origin
-    except (*_DAMAGE, OSError) as error:
-        if (
-            isinstance(error, OSError) and error.errno is not None
-        ):  # of this machine; Arrow's of a format have none
+    except _DAMAGE as error:
+        if getattr(error, "errno", None) is not None:  # of this machine; Arrow's of a format have none
             raise
-        first = (str(error).splitlines() or [""])[0].rstrip(".")
-        names = " and ".join(map(str, files.values()))
-        raise DataError(
-            f"{names}: not what reader {source.reader} reads: {first}. Download the file again, or name its reader."
-        ) from error
-
-
-def _check_size(path: Path, promised: int | None) -> None:
-    size = path.stat().st_size
-    if promised is not None and size != promised:
-        cut = "It was cut off: download" if size < promised else "Download"
-        raise DataError(f"{path}: {size} bytes; pinned {promised}. {cut} it again, {_ACCEPT}")
+        names, first = (
+            " and ".join(map(str, files.values())),
+            (str(error).splitlines() or [""])[0].rstrip("."),
+        )
+        advice = "Download the file again, or name its reader."
+        raise DataError(f"{names}: not what reader {source.reader} reads: {first}. {advice}") from error
 
 
 def label_of(source: Any) -> str:
@@ -220,50 +201,31 @@ def folder_of(source: Any, data_root: Path | None, kind: Kind, files: list[str])
         MissingError: no data root is set, or no such package, repository or commit.
         UnreachableError: the Hub cannot be asked.
     """
-    match source.kind:
-        case "local":
-            return local_root(data_root)
-        case "package":
-            return package_root(source.package)
-    return download(source.repository, source.revision, kind, files)
-
-
-def local_root(data_root: Path | None) -> Path:
-    """The data root, which may not be set."""
+    if source.kind in ON_HUB:
+        return download(source.repository, source.revision, kind, files)
+    if source.kind == "package":
+        spec = find_spec(source.package)
+        if spec is None or spec.origin is None:
+            raise MissingError(f"Python package {source.package} is not installed")
+        return Path(spec.origin).parent
     if data_root is None:
         raise MissingError("no data root is set (setting data_root, or environment variable SEMBLANCE_DATA)")
     return data_root
 
 
-def package_root(package: str) -> Path:
-    """The folder of an installed Python package."""
-    spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise MissingError(f"Python package {package} is not installed")
-    return Path(spec.origin).parent
-
-
 def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
-    from datasets import Dataset as HubDataset  # slow to import, and needed only for this kind of source
-    from datasets import load_dataset
+    """Rows of a repository's files at a commit, which the library reads on this machine, as its card says."""
+    from datasets import load_dataset  # slow to import, and needed only for this kind of source
 
-    where = f"hub:{source.repository}@{source.revision}"
-    newest = find(source.repository, source.revision, "dataset")
-
-    def get() -> dict[str, Any]:
-        with reaching(where), at_commit(source.revision, offline=newest is None):
-            return {
-                split: load_dataset(source.repository, source.name, split=split, revision=source.revision)
-                for split in source.splits
-            }
-
-    tables = [
-        _in_form(part.with_format("arrow")[:], source, split, form)
-        for split, part in (persistently(get) if newest else get()).items()
-        if isinstance(part, HubDataset)
-    ]
-    rows = pa.concat_tables(tables)
-    return Rows(rows, Counter()), {"hub": Input(path=where, sha256=_content_hash(rows))}
+    where = label_of(source).removesuffix("/")
+    folder = str(download(source.repository, source.revision, "dataset"))
+    try:
+        parts = {split: load_dataset(folder, source.name, split=split) for split in source.splits}
+    except (ValueError, FileNotFoundError) as error:
+        raise DataError(f"{where}: {str(error).splitlines()[0].rstrip('. ')}. Correct the block.") from error
+    found = [_in_form(part.with_format("arrow")[:], source, split, form) for split, part in parts.items()]
+    rows = pa.concat_tables(found)
+    return Rows(rows), {"hub": Input(path=where, sha256=_content_hash(rows))}
 
 
 def _content_hash(rows: pa.Table) -> str:
@@ -277,21 +239,17 @@ def _content_hash(rows: pa.Table) -> str:
 def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
     """Bring one split of the Hub into the columns of ``form``; a column that nothing fills is null."""
     if missing := sorted({*source.columns.values(), *source.where} - set(rows.column_names)):
-        place = f"hub:{source.repository}@{source.revision}"
-        raise DataError(
-            f"{place}: no column {missing[0]!r}; has {rows.column_names}. Fix the block's columns."
-        )
+        found = f"no column {missing[0]!r}; has {rows.column_names}. Fix the block's columns."
+        raise DataError(f"{label_of(source).removesuffix('/')}: {found}")
     for name, value in source.where.items():
         rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
-    constants = source.constants | (
-        {"split": source.split_names[split]} if split in source.split_names else {}
-    )
-    columns = []
-    for field in FORMS[form]:
-        if field.name in source.columns:
-            columns.append(rows[source.columns[field.name]].cast(field.type))
-        else:
-            columns.append(pa.array([constants.get(field.name)] * len(rows), field.type))
+    constants = {"split": source.split_names.get(split)} | source.constants
+    columns = [
+        rows[source.columns[field.name]].cast(field.type)
+        if field.name in source.columns
+        else pa.array([constants.get(field.name)] * len(rows), field.type)
+        for field in FORMS[form]
+    ]
     return pa.table(columns, schema=FORMS[form])
 
 
@@ -302,16 +260,9 @@ def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
         DataError: naming the dataset, what was expected and what was found.
     """
     promise = dataset.contract
-    groups = _groups(dataset.form, table) if promise.groups else {}
-    findings = {
-        "columns": (FORMS[dataset.form].names, table.column_names),
-        "rows": (promise.rows, len(table)) if promise.rows is not None else None,
-        "groups": (promise.groups, groups) if promise.groups and groups.keys() != {None} else None,
-        "labels": (promise.labels, len(pc.unique(table["label"]))) if promise.labels else None,
-    }
-    for what, finding in findings.items():
-        if finding and finding[0] != finding[1]:
-            mismatch = f"{what} {finding[1]}; its contract says {finding[0]}"
+    for what, (promised, found) in _findings(dataset.form, promise, table).items():
+        if promised not in (None, found):
+            mismatch = f"{what} {found}; its contract says {promised}"
             raise DataError(f"datasets.{name}: {mismatch}. This is not {name}; get the right file.")
     _check_texts(name, table)
     if len(table) < promise.min_rows:
@@ -319,9 +270,24 @@ def check_contract(name: str, dataset: Dataset, table: pa.Table) -> None:
     if promise.score_range and len(table):
         low, high = pc.min_max(table["score"]).as_py().values()
         if low < promise.score_range[0] or high > promise.score_range[1]:
-            raise DataError(
-                f"datasets.{name}: scores from {low} to {high}; its contract says {promise.score_range}."
-            )
+            found = f"scores from {low} to {high}; its contract says {promise.score_range}"
+            raise DataError(f"datasets.{name}: {found}.")
+
+
+def _findings(form: str, promise: Contract, table: pa.Table) -> dict[str, tuple[Any, Any]]:
+    """What a contract promises, None for nothing, and what a table has.
+
+    Rows a group, which is a subset or split, are not promised of a source that does not tell them.
+    """
+    groups = pc.value_counts(table["subset" if form == "pairs" else "split"]) if promise.groups else []
+    counts = {group["values"].as_py(): group["counts"].as_py() for group in groups}
+    labels = len(pc.unique(table["label"])) if promise.labels else None
+    return {
+        "columns": (FORMS[form].names, table.column_names),
+        "rows": (promise.rows, len(table)),
+        "groups": (promise.groups if counts.keys() - {None} else None, counts),
+        "labels": (promise.labels, labels),
+    }
 
 
 def _check_texts(name: str, table: pa.Table) -> None:
@@ -348,9 +314,3 @@ def _check_texts(name: str, table: pa.Table) -> None:
             if row >= 0:
                 place = f"datasets.{name}: row {row + 1}: {field.name}"
                 raise DataError(f"{place} {what}. Mend the file, or get it again.")
-
-
-def _groups(form: str, table: pa.Table) -> dict[str | None, int]:
-    """Rows per subset or split; the only key is None if the source does not distinguish them."""
-    column = {"pairs": "subset", "labelled": "split"}[form]
-    return {entry["values"]: entry["counts"] for entry in pc.value_counts(table[column]).to_pylist()}

@@ -18,17 +18,14 @@ TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor"
 def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
     """Rows, cells in the order of the columns, as a table."""
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    return pa.table(
-        [pa.array(cells, field.type) for cells, field in zip(columns, schema, strict=True)], schema
-    )
+    return pa.table(dict(zip(schema.names, columns, strict=True)), schema)
 
 
 def texts_of(table: pa.Table) -> Iterator[str]:
     """Every text of a table, column by column, without nulls."""
     for name in TEXT_COLUMNS:
         if name in table.column_names:
-            for chunk in table[name].drop_null().chunks:
-                yield from chunk.to_pylist()
+            yield from table[name].drop_null().to_pylist()
 
 
 def read_dataset_table(path: Path) -> pa.Table:
@@ -41,7 +38,7 @@ def read_dataset_table(path: Path) -> pa.Table:
         raise DataError(f"{path}: no such file. {how_to_make(path)}")
     verify_checksum(path)
     columns = pq.read_schema(path).remove_metadata()
-    for schema in FORMS.values():
-        if columns.equals(schema):
-            return read_table(path, schema)
-    raise DataError(f"{path}: columns {columns.names} belong to no form. Rerun read_dataset.")
+    schema = next((schema for schema in FORMS.values() if columns.equals(schema)), None)
+    if schema is None:
+        raise DataError(f"{path}: columns {columns.names} belong to no form. Rerun read_dataset.")
+    return read_table(path, schema)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -20,19 +20,16 @@ def count_words(sentences: Iterable[str], words: Words) -> pa.Table:
     Returns:
         Columns of ``columns.corpora.WORD_COUNTS``, most frequent first, equal counts in alphabetical order.
     """
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(sentence.split())
+    counts = Counter(word for sentence in sentences for word in sentence.split())
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    texts, numbers = zip(*ordered, strict=True) if ordered else ((), ())
-    rates = change_rates(np.array(numbers, dtype=np.int64))
-    columns = [
-        pa.array(range(1, len(ordered) + 1), pa.int32()),
-        pa.array(texts, pa.string()),
-        pa.array(numbers, pa.int64()),
-        pa.array(rates, pa.float64(), mask=np.isnan(rates)),
-        pa.array(local_peaks(rates, words.peak_window)),
-    ]
+    rates = change_rates(np.array([count for _, count in ordered], dtype=np.int64))
+    columns = {
+        "rank": range(1, len(ordered) + 1),
+        "word": [word for word, _ in ordered],
+        "count": [count for _, count in ordered],
+        "change_rate": pa.array(rates, from_pandas=True),  # no number is null
+        "peak": local_peaks(rates, words.peak_window),
+    }
     return pa.table(columns, schema=WORD_COUNTS)
 
 
@@ -52,14 +49,11 @@ def local_peaks(rates: np.ndarray, window: int) -> np.ndarray:
     ASSUME: 3R names peaks at 103, 176, 199, 300, 393 and 472, but no rule. Its Table 5 has smaller maxima next to them
     (101, 198), so a window of one neighbour on either side is too small.
     """
-    if not len(rates):
-        return np.zeros(0, dtype=bool)
-    padded = np.pad(np.nan_to_num(rates, nan=-np.inf), window, constant_values=-np.inf)
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * window + 1)
-    centre = around[:, window]
-    highest = around.max(axis=1, initial=-np.inf)
-    alone = (around == highest[:, None]).sum(axis=1) == 1
-    peaks: np.ndarray = (centre == highest) & alone & (centre > 0)
+    known = np.nan_to_num(rates, nan=-np.inf)
+    padded = np.pad(known, (window, window + 1), constant_values=-np.inf)
+    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * window + 1)[:-1]
+    before, after = around[:, :window].max(axis=1), around[:, window + 1 :].max(axis=1)
+    peaks: np.ndarray = known > np.maximum(np.maximum(before, after), 0)
     return peaks
 
 
@@ -89,12 +83,11 @@ def top_words(counts: pa.Table, length: int, *, drop_capitalised: bool) -> list[
     Raises:
         DataError: if the corpus has fewer words.
     """
-    words: Sequence[str] = counts["word"].to_pylist()
+    words: list[str] = counts["word"].to_pylist()
     if drop_capitalised:
         rank = {word: place for place, word in enumerate(words)}
         words = [word for place, word in enumerate(words) if rank.get(word.lower(), place) >= place]
     if len(words) < length:
-        raise DataError(
-            f"words: the corpus has {len(words)} different words; the list asks for {length}. Shorten the list."
-        )
-    return list(words[:length])
+        found = f"the corpus has {len(words)} different words; the list asks for {length}"
+        raise DataError(f"words: {found}. Shorten the list.")
+    return words[:length]

@@ -17,7 +17,6 @@ class File(Settings):
         description="Several of copies that are read alike; null where the file was not at hand when this was written: "
         "only the contract checks it."
     )
-    size: int | None = Field(default=None, ge=0, description="Bytes; a download that was cut off has fewer.")
 
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")]

@@ -1,6 +1,6 @@
 """Pin data that the configuration leaves open.
 
-Writes sha256 and size of files that are now at hand in the place of `sha256: null`, and the newest commit of the Hub's
+Writes the sha256 of files that are now at hand in the place of `sha256: null`, and the newest commit of the Hub's
 repositories that have none; a commit fixes the bytes of all files. Nothing else of a file is touched: comments and
 layout stay. Files at hand are pinned only if all of their source are there and its rows meet the contract; what is not
 there is left as it is, and named. With names, of datasets or encoders, exit code 1 if anything of theirs is left open.
@@ -19,7 +19,7 @@ import yaml
 from workflow_scripts.audit.printing import Answer
 from workflow_scripts.data.hub import Kind, find
 from workflow_scripts.data.planned import ON_HUB
-from workflow_scripts.data.sources import load, local_root, package_root
+from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.checks import content_findings
 from workflow_scripts.graph.configuration import base_files, load_config
@@ -105,21 +105,17 @@ def _at(node: yaml.Node | None, path: Iterable[str]) -> yaml.Node | None:
 
 
 def _at_hand(source: Source, root: Path | None) -> Iterator[Pin]:
-    """Hashes and sizes of files on this machine, of which a reader has read rows that meet the contract."""
+    """Hashes of files on this machine, of which a reader has read rows that meet the contract."""
     roles = [role for role, file in source.settings.get("files", {}).items() if file["sha256"] is None]
     if not roles:
         return
     decides = {key: value for key, value in source.block.items() if key != "about"}
     dataset = Dataset.parse(decides | {"sources": [source.settings]}, source.place)
     _rows, origin = load(source.name, dataset, root)
-    package = source.settings.get("package")
-    folder = package_root(package) if package else local_root(root)
     for role in roles:
-        size = (folder / source.settings["files"][role]["path"]).stat().st_size
         node, found = _at(source.node, ["files", role]), origin[role]
-        shown = f"{source.place}: {found.path}: sha256 {found.sha256}, {size} bytes"
+        shown = f"{source.place}: {found.path}: sha256 {found.sha256}"
         yield _set(node, "sha256", found.sha256, "path", shown)
-        yield _set(node, "size", str(size), "sha256", "")
 
 
 def _on_hub(source: Source) -> Iterator[Pin]:

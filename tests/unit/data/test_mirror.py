@@ -106,7 +106,6 @@ def test_what_was_read_from_the_hub_is_read_again_without_it_and_at_once(hub, as
     begun = time.monotonic()
     assert ask(READ, NOBODY, OLD, NEW).stdout == online.stdout
     assert time.monotonic() - begun < 20
-    assert ask(READ, NOBODY, OLD, NEW, HF_HUB_OFFLINE="1").stdout == online.stdout
 
 
 def test_a_commit_that_is_not_on_this_machine_is_never_another_one(hub, ask):

@@ -8,10 +8,9 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from tests.planning import ROOT
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.planned import NOT_REACHED, check_planned
-from workflow_scripts.data.readers.base import Rows
+from workflow_scripts.data.readers import Rows
 from workflow_scripts.data.sources import load_planned
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.graph import notes, outside
@@ -141,7 +140,6 @@ def test_the_name_is_the_same_before_and_after_the_job(root, monkeypatch, tmp_pa
         return read_rows(), {"hub": Input(path=f"hub:{source.repository}@{COMMIT}", sha256=PIN)}
 
     monkeypatch.setattr("workflow_scripts.data.sources._from_hub", ask)
-    monkeypatch.setattr("workflow_scripts.data.sources.package_root", lambda _: ROOT / "tests")
     on_hub = {"splits": ["test"], "columns": {}}
     whole = [source | ({"reader": "lines"} if "files" in source else on_hub) for source in sources]
     block = {"form": "sentences", "sources": whole, "contract": {}, "optional": True}

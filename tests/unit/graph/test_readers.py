@@ -36,8 +36,8 @@ def dataset(**source):
         ({"options": {"columns": COLUMNS, "header": ["y"]}}, "options.columns: x is not in header. Name it there."),
         ({"options": {"columns": COLUMNS | {"label": 3}}}, "options.columns.label: 3 is not text"),
         (
-            {"reader": "class_files", "options": {"escapes": "keeps"}},
-            "options.escapes: 'keeps' is none of keep, decode. Did you mean keep?",
+            {"reader": "lines", "form": "sentences", "files": {"text": {}}, "options": {"cleaning": "non"}},
+            "options.cleaning: 'non' is none of none, sentences. Did you mean none?",
         ),
         (
             {"options": {"columns": COLUMNS, "strip": 1}},
@@ -57,10 +57,7 @@ def test_what_a_reader_does_not_take_is_one_line(source, message):
 def test_sound_sources_and_sources_without_a_reader_are_let_pass():
     assert list(reader_findings(dataset())) == []
     assert list(reader_findings(dataset(options={"columns": COLUMNS, "header": None}))) == []
-    assert (
-        list(reader_findings(dataset(reader="class_files", files={"good": {}}, options={"escapes": "keep"})))
-        == []
-    )
+    assert list(reader_findings(dataset(reader="class_files", files={"good": {}}, options={}))) == []
 
 
 def test_the_command_prints_what_a_reader_takes():

@@ -1,1 +1,61 @@
-"""One reader per source format, imported by the name that a dataset's source gives (``readers.base``)."""
+"""One reader per source format, a module of this folder that a dataset's source names.
+
+A reader has a function ``read(files, options)``: files by their roles (the keys of the source's ``files``, their hashes
+checked before) and the source's ``options`` as ``Config`` of settings/readers reads them; it returns ``Rows`` of a form
+that ``Config`` names, and raises a DataError that names file and line, what was found there and what was expected.
+
+Lines of text end only at a line feed: ``str.splitlines`` would also split at characters that occur inside texts
+(U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed.
+"""
+
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from workflow_scripts.errors import DataError
+
+Files = Mapping[str, Path]
+
+
+class Rows(NamedTuple):
+    """What a reader made of its files."""
+
+    table: pa.Table
+    """In the columns of one form (``columns.corpora.FORMS``), in the order of the files."""
+
+    dropped: Counter[str] = Counter()  # noqa: RUF012  (nobody adds to it)
+    """Reason to the number of rows that were left out for it; they are listed in the report."""
+
+
+def read_text(path: Path, otherwise: str | None = None) -> str:
+    """The text of a UTF-8 file without a byte order mark.
+
+    Args:
+        path: The file.
+        otherwise: The encoding of a file that is not UTF-8.
+
+    Raises:
+        DataError: if a gzip file is incomplete, or naming the line that is not UTF-8.
+    """
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: not a complete gzip file: {error}. Download the file again.") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if otherwise:
+            return content.decode(otherwise)
+        line = content.count(b"\n", 0, error.start) + 1
+        found = f"byte {content[error.start]:#x} is not UTF-8"
+        raise DataError(f"{path}:{line}: {found}. Convert the file to UTF-8.") from error
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text without line feeds; a blank line is an empty string."""
+    return text.removesuffix("\n").split("\n") if text else []

@@ -6,21 +6,21 @@ file is which of the form. Where cells are not quoted, quotation marks are text,
 
 import csv
 import io
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from workflow_scripts.columns.corpora import FORMS
-from workflow_scripts.data.readers.base import Rows
+from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.data.text_files import parts, read_text
 from workflow_scripts.errors import DataError
+from workflow_scripts.settings.readers import PARTS
 from workflow_scripts.settings.readers.delimited import Config
 
 
-def read(files: Mapping[str, Path], options: Config) -> Rows:
-    """Read the parts train, dev and test, or the one part ``all``.
+def read(files: Files, options: Config) -> Rows:
+    """Read the parts train, dev and test, or the one part ``all``, whose rows have no split.
 
     Returns:
         Rows of the form that has the configured columns. Pairs without a score were never judged, and are dropped;
@@ -33,20 +33,19 @@ def read(files: Mapping[str, Path], options: Config) -> Rows:
     schema = FORMS[str(options.form)]  # a configuration without one is refused
     dropped: Counter[str] = Counter()
     rows = []
-    for split, path in parts(files):
-        for line, cells in _rows(path, options):
-            row: dict[str, Any] = {"split": split, "subset": ""} | cells
-            if options.form == "pairs" and not row["score"]:
+    for part in [part for part in PARTS if part in files]:
+        for line, cells in _rows(files[part], options):
+            if options.form == "pairs" and not cells["score"]:
                 dropped["no score"] += 1
                 continue
             if options.form == "triples" and not all(text.strip() for text in cells.values()):
                 dropped["empty text"] += 1
                 continue
-            if options.form == "pairs":
-                row["score"] = _number(row["score"], path, line)
-            elif options.form == "labelled":
-                row["label"] = _label(row["label"], options, path, line)
-            rows.append([row.get(name) for name in schema.names])
+            row = {"split": "" if part == "all" else part, "subset": ""} | cells
+            try:
+                rows.append([_cell(name, row.get(name), options) for name in schema.names])
+            except ValueError as error:
+                raise DataError(f"{files[part]}:{line}: {error}. Download the file again.") from None
     return Rows(table_of(rows, schema), dropped)
 
 
@@ -74,8 +73,7 @@ def _lines(path: Path, options: Config) -> Iterator[tuple[int, list[str]]]:
     text = read_text(path, options.otherwise).translate(str.maketrans("", "", options.remove))
     if not options.quoted:
         most = len(options.header) - 1 if options.header and options.separator == " " else -1
-        lines = text.removesuffix("\n").split("\n") if text else []
-        yield from enumerate((line.split(options.separator, most) for line in lines), start=1)
+        yield from enumerate((line.split(options.separator, most) for line in lines_of(text)), start=1)
         return
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=options.separator, strict=True)
     try:
@@ -91,19 +89,27 @@ def _remedy(header: list[str]) -> str:
     return "Correct the options columns, header and separator, or download the file again."
 
 
-def _label(cell: str, options: Config, path: Path, line: int) -> str:
-    label = cell.partition(options.label_until)[0] if options.label_until else cell
+def _cell(name: str, text: str | None, options: Config) -> str | float | None:
+    """What stands in a column of the form.
+
+    Raises:
+        ValueError: if there is no label, or the score is not finite.
+    """
+    if name == "score":
+        return _number(text)
+    if name != "label" or text is None:
+        return text
+    label = text.partition(options.label_until)[0] if options.label_until else text
     if not label:
-        raise DataError(f"{path}:{line}: no label. Download the file again.")
-    return f"{_number(label, path, line):g}" if options.graded else label
+        raise ValueError("no label")
+    return f"{_number(label):g}" if options.graded else label
 
 
-def _number(text: str, path: Path, line: int) -> float:
-    """A score, which must be finite."""
+def _number(text: str | None) -> float:
     try:
-        value = float(text)
+        value = float(text or "")
     except ValueError:
-        value = float("nan")
-    if not abs(value) < float("inf"):
-        raise DataError(f"{path}:{line}: score {text!r} is not a number. Download the file again.")
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"score {text!r} is not a number")
     return value

@@ -5,18 +5,15 @@ ones included, as they are. Cleaning is a choice, and its counts are part of wha
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from pathlib import Path
 
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data.readers.base import Rows
+from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
 from workflow_scripts.data.sentences import keep_sentences
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.data.text_files import read_lines
 from workflow_scripts.settings.readers.lines import Config
 
 
-def read(files: Mapping[str, Path], options: Config) -> Rows:
+def read(files: Files, options: Config) -> Rows:
     """Read the file of role ``text``.
 
     Returns:
@@ -25,10 +22,9 @@ def read(files: Mapping[str, Path], options: Config) -> Rows:
     Raises:
         DataError: naming the first line that is not UTF-8, or if a gzip file is incomplete.
     """
-    lines = [line.rstrip("\r") for line in read_lines(files["text"])]
+    lines = [line.rstrip("\r") for line in lines_of(read_text(files["text"]))]
     if options.cleaning == "none":
-        rows = ((line, document, 0) for document, line in enumerate(lines))
-        return Rows(table_of(rows, SENTENCES), Counter())
+        return Rows(table_of([(line, document, 0) for document, line in enumerate(lines)], SENTENCES))
     cleaned = [" ".join(line.split()) for line in lines]
     blank = Counter({"blank": cleaned.count("")})
     table, cut = keep_sentences(([line] for line in cleaned if line), options.min_words, options.max_words)

@@ -9,12 +9,12 @@ import bz2
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from gensim.corpora.wikicorpus import extract_pages, filter_wiki, remove_template
 
-from workflow_scripts.data.readers.base import Rows
+from workflow_scripts.data.readers import Files, Rows
 from workflow_scripts.data.sentences import keep_sentences, split_sentences
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers.wikipedia_xml import Config
@@ -30,7 +30,7 @@ _BEFORE_POINT = re.compile(r"\s+([,.;:)])")
 _ENDS = (".", "!", "?", '."', '!"', '?"', ".)", ".'")
 
 
-def read(files: Mapping[str, Path], options: Config) -> Rows:
+def read(files: Files, options: Config) -> Rows:
     """Read the bz2-compressed dump of role ``dump``.
 
     Returns:

@@ -6,17 +6,15 @@ the raw release does neither. Papers seldom say which of them they use, so both 
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.data.readers.base import Rows
+from workflow_scripts.data.readers import Files, Rows, lines_of, read_text
 from workflow_scripts.data.sentences import split_sentences
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.data.text_files import read_lines
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers.wikitext import Config
 
@@ -25,7 +23,7 @@ _JOINED = re.compile(r" @([-,.])@ ")
 _UNKNOWN = "<unk>"
 
 
-def read(files: Mapping[str, Path], options: Config) -> Rows:
+def read(files: Files, options: Config) -> Rows:
     """Read all files, in the order in which they are given.
 
     Returns:
@@ -55,7 +53,7 @@ def read(files: Mapping[str, Path], options: Config) -> Rows:
 def _lines(path: Path) -> list[str]:
     """Lines of a text file, or the column ``text`` of the Hub's Parquet files."""
     if path.suffix != ".parquet":
-        return read_lines(path)
+        return lines_of(read_text(path))
     lines: list[Any] = pq.read_table(path, columns=["text"])["text"].to_pylist()
     if None in lines:
         raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Download the file again.")

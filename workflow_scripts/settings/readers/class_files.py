@@ -1,8 +1,6 @@
 """Options of reader class_files."""
 
-from typing import ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar
 
 from workflow_scripts.settings.readers import ReaderConfig
 
@@ -11,5 +9,3 @@ class Config(ReaderConfig):
     """One file per class, one text per line: MR, CR, SUBJ and MPQA as distributed with SentEval."""
 
     forms: ClassVar[tuple[str, ...]] = ("labelled",)
-
-    escapes: Literal["keep", "decode"] = Field(description="What to do with the escapes of cat -v.")

@@ -9,7 +9,7 @@ from workflow_scripts.config import names_in
 from workflow_scripts.graph.readers import READERS, reader
 
 EXAMPLES = {
-    "class_files": ({"good": "fine\n"}, {"escapes": "keep"}),
+    "class_files": ({"good": "fine\n"}, {}),
     "delimited": ({"test": "l\tt\n1\ta\n"}, {"columns": {"text1": "t", "label": "l"}}),
     "lee": ({"documents": "a\nb\n", "ratings": "1 0.5\n0.5 1\n"}, {}),
     "lines": ({"text": "A sentence.\n"}, {}),

@@ -57,32 +57,24 @@ def test_one_row_of_each_format(parsed, options, content, row):
     assert parsed(options, ".gz", all=gzip.compress(b"\xef\xbb\xbf" + content.encode())) == ([row], {})
 
 
-def test_pairs_that_were_never_judged_are_dropped_and_counted(parsed):
-    """O-02: the release of STS15 lists 8,500 pairs, of which 3,000 were judged."""
-    content = "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nA\t\tc\td\nB\t0\te\tf\n"
-    assert parsed(WITH_SUBSETS, all=content) == (
-        [("A", "a", "b", 4.4), ("B", "e", "f", 0.0)],
-        {"no score": 1},
-    )
-
-
-def test_triples_with_an_empty_text_are_dropped_and_counted(parsed):
-    content = "sent0,sent1,hard_neg\na,b,c\n,b,c\na, ,c\na,b,\n"
-    assert parsed(TRIPLES, all=content) == ([("a", "b", "c")], {"empty text": 3})
+@pytest.mark.parametrize(
+    ("options", "content", "rows", "dropped"),
+    [  # O-02: the release of STS15 lists 8,500 pairs, of which 3,000 were judged
+        (WITH_SUBSETS, "subset\tscore\tsentence1\tsentence2\nA\t4.4\ta\tb\nA\t\tc\td\nB\t0\te\tf\n",
+         [("A", "a", "b", 4.4), ("B", "e", "f", 0.0)], {"no score": 1}),
+        (TRIPLES, "sent0,sent1,hard_neg\na,b,c\n,b,c\na, ,c\na,b,\n", [("a", "b", "c")], {"empty text": 3}),
+        (QUORA, "split\tdup\tq1\tq2\ndev\t1\ta\tb\ntest\t0\tc\td\n", [("dev", "a", "b", "1"), ("test", "c", "d", "0")], {}),
+    ],
+    ids=["never judged", "empty texts", "a split column"],
+)  # fmt: skip
+def test_several_rows(parsed, options, content, rows, dropped):
+    assert parsed(options, all=content) == (rows, dropped)
 
 
 def test_parts_are_splits_in_their_order_and_scores_may_be_labels(parsed):
-    graded = STSB | {
-        "columns": {"text1": "sentence1", "text2": "sentence2", "label": "score"},
-        "graded": True,
-    }
-    rows, _ = parsed(graded, test="c,d,2.615\n", train="a,b,5.0\n")
+    columns = {"text1": "sentence1", "text2": "sentence2", "label": "score"}
+    rows, _ = parsed(STSB | {"columns": columns, "graded": True}, test="c,d,2.615\n", train="a,b,5.0\n")
     assert rows == [("train", "a", "b", "5"), ("test", "c", "d", "2.615")]
-
-
-def test_a_split_column_goes_before_the_part(parsed):
-    rows, _ = parsed(QUORA, all="split\tdup\tq1\tq2\ndev\t1\ta\tb\ntest\t0\tc\td\n")
-    assert rows == [("dev", "a", "b", "1"), ("test", "c", "d", "0")]
 
 
 def test_sentevals_copy_of_trec_and_the_release_are_read_alike(parsed):

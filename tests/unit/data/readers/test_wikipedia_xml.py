@@ -1,4 +1,5 @@
 import bz2
+import re
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -76,36 +77,22 @@ def parsed(tmp_path):
     return read(files, Config(min_words=4, max_words=50))
 
 
-def test_running_text_is_kept_and_markup_is_not(parsed):
-    rows = [(row["sentence"], row["document"]) for row in parsed.table.to_pylist()]
-    assert rows == [
-        ("The Great River is a river in the north of the country.", 0),
-        ("It flows to the sea in summer.", 0),
-        ('Its water is "cold" & clear; 5 km of it are frozen.', 0),
-        ("Dr. J. R. Smith measured it in 1901.", 0),
-        ("He found of it.", 0),
-        ("A site says so too.", 0),
-        ("The last words of the article stand here.", 0),
-        ("The town of Alba has one church.", 1),
+def test_running_text_is_kept_and_markup_is_not_and_what_was_dropped_is_counted(parsed):
+    """Positions count every sentence of a document: sentences that followed each other are known."""
+    assert [tuple(row.values()) for row in parsed.table.to_pylist()] == [
+        ("The Great River is a river in the north of the country.", 0, 0),
+        ("It flows to the sea in summer.", 0, 1),
+        ('Its water is "cold" & clear; 5 km of it are frozen.', 0, 2),
+        ("Dr. J. R. Smith measured it in 1901.", 0, 3),
+        ("He found of it.", 0, 4),
+        ("A site says so too.", 0, 5),
+        ("The last words of the article stand here.", 0, 8),
+        ("The town of Alba has one church.", 1, 0),
     ]
-
-
-def test_what_was_dropped_is_counted(parsed):
     assert parsed.dropped == {
-        "redirect, empty or no article": 4,
-        "paragraph of list, table or heading": 4,
-        "no end of sentence": 1,
-        "left-over markup": 1,
-        "under 4 words": 1,
-        "over 50 words": 1,
-        "repeated": 1,
-    }
-
-
-def test_positions_count_every_sentence_of_a_document(parsed):
-    """So that sentences that followed each other are known, also where one between them was dropped."""
-    rows = [(row["document"], row["position"]) for row in parsed.table.to_pylist()]
-    assert rows == [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (0, 8), (1, 0)]
+        "redirect, empty or no article": 4, "paragraph of list, table or heading": 4, "no end of sentence": 1,
+        "left-over markup": 1, "under 4 words": 1, "over 50 words": 1, "repeated": 1,
+    }  # fmt: skip
 
 
 def test_a_table_in_a_table_and_a_link_in_a_caption_go_as_a_whole(tmp_path):
@@ -134,58 +121,19 @@ def test_a_dump_that_breaks_off_is_an_error_and_not_half_a_corpus(tmp_path):
             read(files, Config(min_words=1, max_words=50))
 
 
-def test_a_dump_without_articles_gives_no_sentences(tmp_path):
-    parsed = read(
-        write(tmp_path, page("Big River", "#REDIRECT [[Great River]]")), Config(min_words=1, max_words=50)
-    )
-    assert len(parsed.table) == 0
-
-
-@pytest.fixture(scope="module")
-def real():
-    return read({"dump": PACKAGE / GENSIM_DUMP}, Config(min_words=5, max_words=50))
-
-
-def test_the_real_dump_gives_distinct_clean_sentences(real):
+def test_the_real_dump_gives_distinct_clean_sentences_in_order():
+    real = read({"dump": PACKAGE / GENSIM_DUMP}, Config(min_words=5, max_words=50))
     sentences = real.table["sentence"].to_pylist()
-    assert len(sentences) == 17_111
-    assert len(set(sentences)) == len(sentences)
+    assert len(set(sentences)) == len(sentences) == 17_111
     for sentence in sentences:
-        assert 5 <= len(sentence.split()) <= 50
-        assert sentence == " ".join(sentence.split())
+        assert 5 <= len(sentence.split()) <= 50 and sentence == " ".join(sentence.split())
         assert sentence.rstrip("\"')").endswith((".", "!", "?"))
     text = "\n".join(sentences)
-    for markup in (
-        "[[",
-        "]]",
-        "{{",
-        "}}",
-        "|",
-        "<",
-        "''",
-        "http:",
-        "https:",
-        "&nbsp;",
-        "&amp;",
-        "\N{NO-BREAK SPACE}",
-    ):
-        assert markup not in text, markup
-
-
-def test_the_real_dump_comes_in_order(real):
+    assert not re.search(r"\[\[|\]\]|\{\{|\}\}|[|<\xa0]|''|https?:|&nbsp;|&amp;", text)
     documents, positions = (real.table[name].to_numpy().astype(int) for name in ("document", "position"))
     assert len(set(documents)) == 103
-    assert (np.diff(documents) >= 0).all()
-    assert (np.diff(positions)[np.diff(documents) == 0] > 0).all()
-
-
-def test_what_the_real_dump_drops_is_counted(real):
+    assert (np.diff(documents) >= 0).all() and (np.diff(positions)[np.diff(documents) == 0] > 0).all()
     assert real.dropped == {
-        "redirect, empty or no article": 100,
-        "paragraph of list, table or heading": 7320,
-        "no end of sentence": 505,
-        "over 50 words": 373,
-        "under 5 words": 113,
-        "left-over markup": 71,
-        "repeated": 27,
-    }
+        "redirect, empty or no article": 100, "paragraph of list, table or heading": 7320, "no end of sentence": 505,
+        "over 50 words": 373, "under 5 words": 113, "left-over markup": 71, "repeated": 27,
+    }  # fmt: skip
