@@ -16,9 +16,9 @@ from workflow_scripts.models.cross_attention import cross_layers
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.mlm import MaskedLanguageModel
-from workflow_scripts.training.mlm_head import save_head
+from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
 from workflow_scripts.training.sampler import Sampler
 
 CODE = (
@@ -56,8 +56,8 @@ def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], None], d
     config = {"training": {}, "development": {}, "encoders": {"minilm": {}}, "methods": blocks}
     block = run_settings(config, Run(name, "minilm", "wiki", "default", {}, (1,)))["method"]
     method = importlib.import_module(f"workflow_scripts.methods.{block['module']}")
-    settings = method.Config.parse(block, f"methods.{name}")
-    backbones = [load_backbone(encoder, **method.overrides(settings)) for _ in range(METHODS[name])]
+    settings = MethodConfig.parse(block, f"methods.{name}")
+    backbones = [load_backbone(encoder, **settings.overrides) for _ in range(METHODS[name])]
     sentences = wikipedia_sentences(8 * batch + POOL)
     texts = sentences[POOL:]
     columns = {

@@ -27,6 +27,7 @@ from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
@@ -68,14 +69,14 @@ class Step:
         self.sentences = wikipedia_sentences(self.steps * batch)
         block = yaml.safe_load((ROOT / "config/methods.yaml").read_text("utf-8"))["methods"]["simcse"]
         block["readout"]["pooler"] = pooler
-        self.method = simcse.Config.parse(block, "methods.simcse")
+        self.method = MethodConfig.parse(block, "methods.simcse")
         self.pooler = pooler
 
 
 def ours(step: Step, *, deterministic: bool = True) -> Callable[[], None]:
     """The training job between loading its encoder and writing it."""
     prepare(step.settings, seed=1)
-    encoder = simcse.build(step.method, load_backbone(minilm(), **simcse.overrides(step.method)))
+    encoder = simcse.build(step.method, load_backbone(minilm(), **step.method.overrides))
     tokenizer = load_tokenizer(minilm())
     torch.use_deterministic_algorithms(False)
 

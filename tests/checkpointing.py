@@ -18,12 +18,12 @@ def write_checkpoints_by_steps(patch: Callable[[type, str, Any], None] = setattr
     from workflow_scripts.training.loop import _Writer
 
     def is_due(writer: Any) -> bool:
-        writer._check()
+        writer._writing.result()
         writer.steps = getattr(writer, "steps", 0) + 1
         due: bool = writer.steps % CHECKPOINT_EVERY == 0
         if due:  # the write that follows waits for itself
             write = type(writer).write
-            writer.write = lambda checkpoint: (write(writer, checkpoint), writer._check())
+            writer.write = lambda checkpoint: (write(writer, checkpoint), writer._writing.result())
         return due
 
     patch(_Writer, "is_due", is_due)

@@ -31,12 +31,12 @@ from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.readouts import AnyReadout
 from workflow_scripts.settings.readouts.pooling import Config as Pooling
 from workflow_scripts.settings.templates import Template
 from workflow_scripts.training.data import Teacher, TrainingData
-from workflow_scripts.training.mlm import MaskedLanguageModel
-from workflow_scripts.training.mlm_head import save_head
+from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
 from workflow_scripts.training.sampler import Sampler
 
 Block = dict[str, Any]
@@ -182,9 +182,9 @@ def _plain_encoders(folder: Path, count: int) -> list[SentenceEncoder]:
 def objective_of(folder: Path, block: Block, sampler: Sampler | None = None) -> tuple[Any, Any]:
     """The encoder of a block, and its objective."""
     method = load_method(block["module"])
-    config = method.Config.parse(block, "methods")
+    config = MethodConfig.parse(block, "methods")
     start = encoder_folder(folder, block)
-    backbones = _backbones(start, method.build, method.overrides(config))
+    backbones = _backbones(start, method.build, config.overrides)
     torch.manual_seed(0)
     encoder = method.build(config, *backbones)
     tokenizer = load_tokenizer(start)
@@ -231,7 +231,7 @@ def _descend(objective: Any) -> set[str]:
 def untrained(folder: Path, block: Block) -> Any:
     """The encoder of a method that trains nothing."""
     method = load_method(block["module"])
-    config = method.Config.parse(block, "methods")
+    config = MethodConfig.parse(block, "methods")
     if "encoders" not in inspect.signature(method.build).parameters:
         encoder = method.build(config, load_backbone(bert(folder)))
         set_mask_token(encoder, load_tokenizer(bert(folder)))
@@ -309,7 +309,7 @@ def changed(block: Block, path: Keys, value: Any) -> Block:
 
 def matters(folder: Path, block: Block, path: Keys, value: Any, before: Effect) -> bool:
     """Whether another value of a setting that the method accepts changes anything."""
-    config = load_method(block["module"]).Config.parse(block, "methods")
+    config = MethodConfig.parse(block, "methods")
     for other in others(_annotation(config, path), value):
         try:
             after = effect(folder, changed(block, path, other))

@@ -13,8 +13,7 @@ from workflow_scripts.provenance.artefacts import read_table, write_table, writi
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, afresh
-from workflow_scripts.training.mlm_head import save_head
+from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, afresh, save_head
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.session import prepare, try_again_when_stopped, write_speed
 

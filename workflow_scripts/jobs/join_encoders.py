@@ -1,17 +1,17 @@
 """Make a run from finished runs: the sum of their vectors, or another readout (rule join_encoders)."""
 
 from workflow_scripts.methods import load_method
-from workflow_scripts.methods.base import JoiningMethod
 from workflow_scripts.models.encoder import own_tokenizers
 from workflow_scripts.models.folders import load_encoder, save_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.methods import MethodConfig
 
 
 def main(job: Job) -> None:
     """Load, join, write."""
-    method: JoiningMethod = load_method(job.settings["method"]["module"])
-    config = method.Config.parse(job.settings["method"], "methods")
+    method = load_method(job.settings["method"]["module"])
+    config = MethodConfig.parse(job.settings["method"], "methods")
     folders = [path.parent for path in job.many("encoder")]
     encoders, tokenizers = zip(*(load_encoder(folder) for folder in folders), strict=True)
     encoder = method.build(config, encoders)

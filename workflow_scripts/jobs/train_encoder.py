@@ -4,12 +4,12 @@ import shutil
 
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.methods import load_method
-from workflow_scripts.methods.base import Method
 from workflow_scripts.models.encoder import load_backbone, shared_tokenizer
 from workflow_scripts.models.folders import save_encoder
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.training import Development, Training
 from workflow_scripts.training import ranks
 from workflow_scripts.training.data import TrainingData, read_auxiliary, read_columns, read_teacher
@@ -30,15 +30,15 @@ def main(job: Job) -> None:
     seed = int(job.wildcards["seed"])
     every = {"checkpoint_minutes": job.operational["checkpoint_minutes"]}
     training = Training.parse(job.settings["training"] | every, "training")
-    method: Method = load_method(job.settings["method"]["module"])
-    config = method.Config.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
+    method = load_method(job.settings["method"]["module"])
+    config = MethodConfig.parse(job.settings["method"], f"methods ({job.wildcards['run']})")
     device = prepare(training, seed)
     folders = [path.parent for path in job.many("encoder")]
     tokenizer = shared_tokenizer(folders)
     columns = read_columns(job.inputs["corpus"])
     columns |= read_auxiliary(job.many("exemplars"), job.many("words"), job.settings["method"].get("words"))
     rows = len(columns["anchor"])
-    backbones = [load_backbone(folder, **method.overrides(config)) for folder in folders]
+    backbones = [load_backbone(folder, **config.overrides) for folder in folders]
     encoder = method.build(config, *backbones).to(device)
     set_mask_token(encoder, tokenizer)
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels, *encoder.labels])

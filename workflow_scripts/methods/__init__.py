@@ -8,29 +8,17 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from workflow_scripts.errors import ConfigError
-
 
 def load_method(name: str) -> Any:
-    """Import ``methods/<name>.py``, a module as ``methods.base`` describes it.
-
-    Raises:
-        ConfigError: if there is no such module.
-    """
-    try:
-        return importlib.import_module(f"workflow_scripts.methods.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"workflow_scripts.methods.{name}":  # something that the method imports
-            raise
-        raise ConfigError(
-            f"methods: no file workflow_scripts/methods/{name}.py. Correct `module`."
-        ) from error
+    """Import ``methods/<name>.py``, a module as ``methods.base`` describes it."""
+    return importlib.import_module(f"{__name__}.{name}")
 
 
 def method_modules(block: Mapping[str, Any]) -> list[str]:
     """Modules that training by a block of ``methods`` imports by name: method and readout, its base's too."""
     below = method_modules(block["base"]) if "base" in block else []
-    return [f"methods.{block['module']}", *readout_modules(block), *below]
+    name = f"methods.{block['module']}"
+    return [name, f"settings.{name}", *readout_modules(block), *below]
 
 
 def readout_modules(block: Mapping[str, Any]) -> list[str]:

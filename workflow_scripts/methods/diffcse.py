@@ -25,47 +25,34 @@ Shape suffixes: B sentences of both views, T tokens, D width, M masked tokens.
 """
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods.diffcse import Config
 from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import overrides
 from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.mlm import corrupted
-from workflow_scripts.training.mlm_head import load_masked_language_model
+from workflow_scripts.training.mlm import Masking, load_masked_language_model
 from workflow_scripts.training.ranks import gathered
 
-__all__ = ["Config", "Objective", "build", "overrides"]
 
-
-class Projector(nn.Module):
-    """Linear, BatchNorm, ReLU, Linear, BatchNorm without scale; twice as wide in the middle."""
-
-    def __init__(self, read_width: int, width: int) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Linear(read_width, 2 * width, bias=False),
-            nn.BatchNorm1d(2 * width),
-            nn.ReLU(),
-            nn.Linear(2 * width, width, bias=False),
-            nn.BatchNorm1d(width, affine=False),
-        )
-
-    def forward(self, vectors_BR: Tensor) -> Tensor:
-        """Map (B, R) to (B, D)."""
-        projected: Tensor = self.layers(vectors_BR)
-        return projected
+def projector(read_width: int, width: int) -> nn.Module:
+    """Linear, BatchNorm, ReLU, Linear, BatchNorm without scale, (B, R) to (B, D); twice as wide in the middle."""
+    return nn.Sequential(
+        nn.Linear(read_width, 2 * width, bias=False),
+        nn.BatchNorm1d(2 * width),
+        nn.ReLU(),
+        nn.Linear(2 * width, width, bias=False),
+        nn.BatchNorm1d(width, affine=False),
+    )
 
 
 class Discriminator(nn.Module):
@@ -88,11 +75,8 @@ class Discriminator(nn.Module):
 
         embeddings = self.backbone.embeddings
         assert isinstance(embeddings, nn.Module)
-        hook = embeddings.register_forward_hook(put_in)
-        try:
+        with embeddings.register_forward_hook(put_in):
             states_BTD = self.backbone(input_ids=ids_BT, attention_mask=mask_BT).last_hidden_state
-        finally:
-            hook.remove()
         scores: Tensor = self.classifier(states_BTD)
         return scores
 
@@ -106,74 +90,50 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     return contrastive.build(config, backbone, head=config.projector == "head")
 
 
-class _Trained(nn.Module):
-    """What the loop optimises; the encoder alone is saved."""
-
-    def __init__(self, encoder: SentenceEncoder, projector: Projector | None) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.discriminator = Discriminator(encoder.backbone)
-        self.projector = projector
-
-
 class Objective(base.Objective):
     """SimCSE's loss and the discriminator's, on a corpus of sentences."""
 
-    module: _Trained
-
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
-        device = next(encoder.parameters()).device
-        width = encoder.backbone.config.hidden_size
-        projector = Projector(encoder.readout.width, width) if config.projector == "batch_norm" else None
-        self.module = _Trained(encoder, projector).to(device)
-        self.generator = load_masked_language_model(Path(str(encoder.backbone.name_or_path))).to(device)
-        self.generator.requires_grad_(False).train(config.generator_dropout)
+        self.encoder = encoder
+        self.project: Callable[[Tensor], Tensor] = encoder.project
+        thrown_away = nn.ModuleDict()
+        if config.projector == "batch_norm":
+            width = encoder.backbone.config.hidden_size
+            self.project = thrown_away["projector"] = projector(encoder.readout.width, width)
+        self.discriminator = Discriminator(encoder.backbone)
+        parts = {"encoder": encoder, "discriminator": self.discriminator, **thrown_away}
+        self.module = nn.ModuleDict(parts).to(encoder.device)
+        self.generator = load_masked_language_model(Path(str(encoder.backbone.name_or_path)))
+        self.generator.to(encoder.device).requires_grad_(False).train(config.generator_dropout)
         self._text = data.tokenised("anchor")
         self._sampler = data.sampler
-        tokenizer = data.tokenizer
-        if tokenizer.mask_token_id is None:
-            raise ConfigError(
-                "methods: diffcse masks tokens, and the tokeniser has no mask. Name another encoder."
-            )
-        self._mask_id = int(tokenizer.mask_token_id)
-        self._special = torch.tensor(sorted(tokenizer.all_special_ids))
-        self._vocabulary = len(tokenizer)
+        self._masking = Masking(data.tokenizer, config.mlm_probability, data.sampler.seed)
         self._config = config
 
     def loss(self, step: int) -> Tensor:
         """Contrast the two dropout views, and tell the tokens that the generator replaced."""
-        device = next(self.module.parameters()).device
         batch = self._text.batch(self._sampler.rows_of(step)).repeated()
         masked_BT, chosen_BT = self.mask(batch.ids_BT, step)
-        batch = batch.to(device)
-        vectors_BD = self.vectors(batch)
+        batch = batch.to(self.encoder.device)
+        vectors_BD = self.project(self.encoder.read(batch))
         first_BD, second_BD = vectors_BD.chunk(2)
         contrast = infonce(gathered(first_BD), gathered(second_BD), self._config.temperature)
-        filled_BT = self.fill(batch, masked_BT.to(device), chosen_BT.to(device))
-        scores_BT2 = self.module.discriminator(filled_BT, batch.mask_BT, vectors_BD)
+        filled_BT = self.fill(batch, masked_BT.to(self.encoder.device), chosen_BT.to(self.encoder.device))
+        scores_BT2 = self.discriminator(filled_BT, batch.mask_BT, vectors_BD)
         replaced_BT = ((filled_BT != batch.ids_BT) * batch.mask_BT).long()
         return contrast + self._config.weight * F.cross_entropy(
             scores_BT2.flatten(0, 1), replaced_BT.flatten()
         )
-
-    def vectors(self, batch: TokenBatch) -> Tensor:
-        """Sentence vectors as the losses see them, (B, D)."""
-        read_BR = self.module.encoder.read(batch)
-        if self.module.projector is not None:
-            return self.module.projector(read_BR)  # type: ignore[no-any-return]
-        return self.module.encoder.project(read_BR)
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Ids that the generator is shown, a function of seed and step, and where they were chosen; both (B, T).
 
         Special tokens are never chosen.
         """
-        draw = np.random.default_rng([self._sampler.seed, step, 1])
-        chance_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
-        chosen_BT = (chance_BT < self._config.mlm_probability) & ~torch.isin(ids_BT, self._special)
+        chosen_BT, _, draw = self._masking.chosen(ids_BT, step)
         if self._config.masking == "mask":
-            return torch.where(chosen_BT, self._mask_id, ids_BT), chosen_BT
-        return corrupted(ids_BT, chosen_BT, draw, self._mask_id, self._vocabulary), chosen_BT
+            return torch.where(chosen_BT, self._masking.mask_id, ids_BT), chosen_BT
+        return self._masking.corrupted(ids_BT, chosen_BT, draw), chosen_BT
 
     @torch.no_grad()
     def fill(self, batch: TokenBatch, masked_BT: Tensor, chosen_BT: Tensor) -> Tensor:

@@ -23,11 +23,6 @@ from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 
-def overrides(config: Config) -> dict[str, float | None]:
-    """What this method asks of ``load_backbone``."""
-    return {"dropout": config.dropout}
-
-
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     """The student."""
     return SentenceEncoder(backbone, config.readout, head=False, head_at_test=False)

@@ -22,30 +22,25 @@ leaving LayerNorms of the last layers out.
 Expected: on BERT-base 79.70 over seven STS tasks (the paper, seeds 1 to 5 close to it); TNCSE 79.58.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import PreTrainedModel
+from transformers.models.bert.modeling_bert import BertPooler
 
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
 from workflow_scripts.methods import base
 from workflow_scripts.models.cross_attention import run_twin
-from workflow_scripts.models.encoder import SentenceEncoder, check_fit, has_dropout
+from workflow_scripts.models.encoder import SentenceEncoder, check_fit
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.settings.methods.jtcse import Config
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 UNTRAINED_POOLER = "JTCSE's modulus starts from a pooler that nobody trained"
-
-
-def overrides(config: Config) -> dict[str, Any]:
-    """What this method asks of ``load_backbone``."""
-    return {"dropout": config.dropout}
 
 
 def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
@@ -55,10 +50,6 @@ def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
         ConfigError: if they cannot be joined, or a setting asks for what they lack.
     """
     check_fit(config.misfits, *backbones)
-    if config.dropout is None and not has_dropout(backbones[0]):
-        raise ConfigError(
-            "methods: dropout is null, but the encoders drop nothing of their own. Give a number."
-        )
     labels = _give_poolers(backbones) if config.reads_pooler else []
     encoders = [
         SentenceEncoder(backbone, config.readout, head=False, head_at_test=False) for backbone in backbones
@@ -66,21 +57,6 @@ def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
     ensemble = Ensemble(encoders, (1.0, 1.0), config.bypassed_layernorms)
     ensemble.labels = labels
     return ensemble
-
-
-class Pooler(nn.Module):
-    """BERT's pooler: linear and tanh on [CLS], drawn from N(0, ``initializer_range``) by a seed of its own."""
-
-    def __init__(self, config: PretrainedConfig, seed: int) -> None:
-        super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
-        draw = torch.Generator().manual_seed(seed)
-        nn.init.normal_(self.dense.weight, std=config.initializer_range, generator=draw)
-        nn.init.zeros_(self.dense.bias)
-
-    def forward(self, states_BTD: Tensor) -> Tensor:
-        """Map last hidden states to (B, D)."""
-        return torch.tanh(self.dense(states_BTD[:, 0]))
 
 
 def _give_poolers(sub_encoders: Sequence[Any]) -> list[str]:
@@ -91,7 +67,11 @@ def _give_poolers(sub_encoders: Sequence[Any]) -> list[str]:
     """
     for number, sub_encoder in enumerate(sub_encoders, start=1):
         if sub_encoder.pooler is None:
-            sub_encoder.pooler = Pooler(sub_encoder.config, seed=number)
+            sub_encoder.pooler = BertPooler(sub_encoder.config)  # type: ignore[no-untyped-call]
+            draw = torch.Generator().manual_seed(number)
+            std = sub_encoder.config.initializer_range
+            nn.init.normal_(sub_encoder.pooler.dense.weight, std=std, generator=draw)
+            nn.init.zeros_(sub_encoder.pooler.dense.bias)
     trained = [bool(sub_encoder.pooler.dense.bias.any()) for sub_encoder in sub_encoders]
     return [] if all(trained) else [UNTRAINED_POOLER]
 
@@ -108,7 +88,6 @@ class Objective(base.Objective):
     """The terms of Eq. 15, on a corpus of sentences."""
 
     module: Ensemble
-    metric_names = ("nce", "icnce", "ictm", "forward")
 
     def __init__(self, config: Config, encoder: Ensemble, data: TrainingData) -> None:
         self.module = encoder
@@ -119,21 +98,22 @@ class Objective(base.Objective):
         assert isinstance(first, SentenceEncoder) and isinstance(second, SentenceEncoder)
         self._sub_encoders: tuple[Any, Any] = (first.backbone, second.backbone)
         self._cross_every = config.cross_every if config.reads_cross_streams else None
-        self._last: dict[str, Tensor | float] = {}
+        self._last: Mapping[str, Tensor | float] = {}
 
     def loss(self, step: int) -> Tensor:
         """Contrast within and across sub-encoders, and constrain the moduli."""
         batch = self._text.batch(self._sampler.rows_of(step)).repeated().to(self.module.device)
         states = run_twin(self._sub_encoders, batch, self._cross_every, self._config.cross_mode, first=True)
-        views = [self._views(states, number) for number in (0, 1)]
+        first, second = (self._views(states, number) for number in (0, 1))
         forward = self.goes_forward(step)
-        terms = self.terms(views[0], views[1], forward)
-        self._last = {name: term.detach() for name, term in terms.items()} | {"forward": float(forward)}
+        terms = self.terms(first, second, forward)
+        left_out = dict.fromkeys(("nce", "icnce", "ictm"), float("nan"))
+        self._last = left_out | {name: term.detach() for name, term in terms.items()} | {"forward": forward}
         return torch.stack(list(terms.values())).sum()
 
-    def metrics(self) -> Sequence[Tensor | float]:
-        """Terms of the last step; nan for those that are not asked for."""
-        return [self._last.get(name, float("nan")) for name in self.metric_names]
+    def metrics(self) -> Mapping[str, Tensor | float]:
+        """Terms of the last step, nan for those that are not asked for, and the direction."""
+        return self._last
 
     def goes_forward(self, step: int) -> bool:
         """Whether R is 1, a function of seed and step."""
@@ -156,13 +136,8 @@ class Objective(base.Objective):
         asked, temperature = self._config.terms, self._config.temperature
         terms: dict[str, Tensor] = {}
         if "nce" in asked:
-            terms["nce"] = sum(
-                (
-                    contrast_views(sub_encoder.last_RD, sub_encoder.last_RD, temperature)
-                    for sub_encoder in (first, second)
-                ),
-                torch.zeros((), device=first.last_RD.device),
-            )
+            within = [contrast_views(one.last_RD, one.last_RD, temperature) for one in (first, second)]
+            terms["nce"] = within[0] + within[1]
         if "icnce" in asked:
             rows, candidates = (first, second) if forward else (second, first)
             terms["icnce"] = contrast_views(rows.last_RD, candidates.last_RD, temperature)

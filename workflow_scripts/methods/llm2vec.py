@@ -18,7 +18,6 @@ Expected: LLaMA-2-7B 76.15 over seven STS tasks, 77.53 with 3R (as 3R reproduces
 
 from typing import Any
 
-import torch
 from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
 from torch import nn
@@ -28,13 +27,6 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways
 from workflow_scripts.settings.methods.llm2vec import Config
 from workflow_scripts.training import contrastive
-
-__all__ = ["Config", "Objective", "build", "overrides"]
-
-
-def overrides(config: Config) -> dict[str, Any]:
-    """What this method asks of ``load_backbone``: its dropout, and the precision of the frozen weights."""
-    return contrastive.overrides(config) | {"dtype": getattr(torch, config.weights)}
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:

@@ -40,10 +40,7 @@ from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.methods.promptbert import Config
 from workflow_scripts.settings.templates import Template
 from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import overrides
 from workflow_scripts.training.data import TrainingData
-
-__all__ = ["Config", "Objective", "build", "overrides"]
 
 
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:

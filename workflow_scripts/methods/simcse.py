@@ -10,7 +10,6 @@ seed (the paper prints 76.25); about 1.5 hours on one GPU. The laboratory's figu
 ``resources/laboratory``.
 """
 
-from workflow_scripts.settings.methods.simcse import Config
-from workflow_scripts.training.contrastive import Objective, build, overrides
+from workflow_scripts.training.contrastive import Objective, build
 
-__all__ = ["Config", "Objective", "build", "overrides"]
+__all__ = ["Objective", "build"]

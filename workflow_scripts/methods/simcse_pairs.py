@@ -5,7 +5,6 @@ second view made of another text. Both texts are seen under dropout and go throu
 A corpus of the form sentences, round trips alone or beside what they came from, is for ``simcse`` itself.
 """
 
-from workflow_scripts.settings.methods.simcse_pairs import Config
-from workflow_scripts.training.contrastive import Objective, build, overrides
+from workflow_scripts.training.contrastive import Objective, build
 
-__all__ = ["Config", "Objective", "build", "overrides"]
+__all__ = ["Objective", "build"]

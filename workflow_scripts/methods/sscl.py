@@ -24,14 +24,16 @@ from workflow_scripts.models.readouts.pooling import pool
 from workflow_scripts.settings.methods.sscl import Config
 from workflow_scripts.settings.readouts.pooling import Config as Pooled
 from workflow_scripts.training import contrastive
-from workflow_scripts.training.contrastive import build, overrides
+from workflow_scripts.training.contrastive import build
 from workflow_scripts.training.data import TrainingData
 
-__all__ = ["Config", "Objective", "build", "overrides"]
+__all__ = ["Objective", "build"]
 
 
 class Objective(contrastive.Objective):
     """SimCSE's loss with a sentence's intermediate layers among its negatives."""
+
+    reads_once = False
 
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         super().__init__(config, encoder, data)

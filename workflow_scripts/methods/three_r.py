@@ -49,11 +49,11 @@ from transformers import PreTrainedModel
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import Threshold, deviation, reduce
 from workflow_scripts.methods import base, load_method
-from workflow_scripts.methods.base import ContrastiveObjective, Method
 from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods.three_r import Config
+from workflow_scripts.training import contrastive
 from workflow_scripts.training.data import TrainingData
 
 FEW = 0.1
@@ -65,21 +65,10 @@ FULL = "3R: for a tenth of the steps or more every dimension was redundant (over
 ON_ITS_WAY = "3R: its threshold c had not settled when the training ended"
 
 
-def overrides(config: Config) -> Mapping[str, Any]:
-    """What the method underneath asks of ``load_backbone``."""
-    return _base(config).overrides(config.base)
-
-
 def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     """The encoder of the method underneath."""
-    encoder = _base(config).build(config.base, backbone)
-    assert isinstance(encoder, SentenceEncoder)
+    encoder: SentenceEncoder = load_method(config.base.module).build(config.base, backbone)
     return encoder
-
-
-def _base(config: Config) -> Method:
-    method: Method = load_method(config.base.module)
-    return method
 
 
 def path_findings(
@@ -104,13 +93,12 @@ def path_findings(
 class Objective(base.Objective):
     """Loss of the method underneath on reduced vectors."""
 
-    metric_names = ("threshold", "reduced_dimensions")
-
     def __init__(self, config: Config, encoder: SentenceEncoder, data: TrainingData) -> None:
         self._config = config
-        objective = _base(config).Objective(config.base, encoder, data)
-        assert isinstance(objective, ContrastiveObjective)
-        self.under = objective
+        self.under: contrastive.Objective = load_method(config.base.module).Objective(
+            config.base, encoder, data
+        )
+        self._encoder = encoder
         self._seed = data.sampler.seed
         start = config.threshold.start
         if start is None:
@@ -119,35 +107,40 @@ class Objective(base.Objective):
         self.module = nn.ModuleDict({"base": self.under.module, "threshold": self.threshold})
         travel = config.threshold.travel
         self.rate_budgets = {"threshold.c": travel} if travel else {}
-        self._width = encoder.width
         self._exemplars = data.tokenised("exemplar") if config.subtract == "exemplars" else None
         if self._exemplars is not None and config.k > len(self._exemplars):
             raise ConfigError(f"methods: k is {config.k}; the pool has {len(self._exemplars)}. Lower it.")
-        self._words = data.tokenised("word") if config.reads_words else None
-        self._deviation_at_start = self._of_words_at_start() if config.identify == "words_at_start" else None
-        self._last: Sequence[Tensor] = ()
+        if config.reads_words:
+            words = data.tokenised("word")
+            self._words = words.batch(np.arange(len(words))).to(encoder.device)
+        if config.identify == "words_at_start":
+            encoder.train()
+            with torch.no_grad():  # before the first step, which a resumed training finds again
+                self._deviation_at_start = deviation(self._embedded(self._words, step=0))
+        self._last: Mapping[str, Tensor] = {}
 
     def loss(self, step: int) -> Tensor:
         """Reduce the step's vectors, then compare them."""
         self.threshold.clamp()
-        encoder = self.under.encoder
-        views_VBD, exemplars_KD = self._read(step)
+        views_VBR, exemplars_KD = self._read(step)
+        views_VBD = self._reduced(self._placed(views_VBR), exemplars_KD, step)
         if self._config.where == "before_head":
-            return self.under.contrast(encoder.project(self._reduced(views_VBD, exemplars_KD, step)))
-        return self.under.contrast(self._reduced(encoder.project(views_VBD), exemplars_KD, step))
+            views_VBD = self._encoder.project(views_VBD)
+        return self.under.contrast(views_VBD)
 
     def _read(self, step: int) -> tuple[Tensor, Tensor | None]:
         """The step's vectors, and those of its exemplars, in one pass where the encoder and the method can."""
         if self._exemplars is None:
             return self.under.views(step), None
-        encoder = self.under.encoder
-        batch = self._exemplars.batch(self.exemplars_of(step)).to(encoder.device)
-        views_VBD, exemplars_KR = encoder.reading_along(lambda: self.under.views(step), batch)
-        if exemplars_KR is None:
-            return views_VBD, self._embedded(batch, step)
-        return views_VBD, self._at_the_views(exemplars_KR)
+        exemplars = self._exemplars.batch(self.exemplars_of(step)).to(self._encoder.device)
+        if not (self.under.reads_once and self._encoder.tells_sentences_apart):
+            return self.under.views(step), self._embedded(exemplars, step)
+        own = self.under.batch(step)
+        vectors_xR = self._encoder.read(own.followed_by(exemplars))
+        views_xR, exemplars_KR = vectors_xR.tensor_split([len(own.ids_BT)])
+        return self.under.of_all_processes(views_xR), self._placed(exemplars_KR)
 
-    def metrics(self) -> Sequence[Tensor]:
+    def metrics(self) -> Mapping[str, Tensor]:
         """Threshold c and the number of dimensions in S, at the last step."""
         return self._last
 
@@ -160,7 +153,7 @@ class Objective(base.Objective):
         """That S was empty or full for long, or that c was still on its way."""
         if self._config.identify == "all":
             return []
-        return path_findings(metrics["threshold"], metrics["reduced_dimensions"], self._width)
+        return path_findings(metrics["threshold"], metrics["reduced_dimensions"], self._encoder.width)
 
     def finish(self) -> None:
         """What the method underneath does."""
@@ -168,7 +161,10 @@ class Objective(base.Objective):
 
     def _reduced(self, views_VBD: Tensor, exemplars_KD: Tensor | None, step: int) -> Tensor:
         member_D = self._members(views_VBD, step)
-        self._last = (self.threshold.c.detach().clone(), (member_D > 0.5).sum())
+        self._last = {
+            "threshold": self.threshold.c.detach().clone(),
+            "reduced_dimensions": (member_D > 0.5).sum(),
+        }
         return reduce(views_VBD, self._redundant(exemplars_KD, step), member_D)
 
     def _members(self, views_VBD: Tensor, step: int) -> Tensor:
@@ -180,10 +176,9 @@ class Objective(base.Objective):
             case "both_views":
                 deviation_D = deviation(views_VBD[:2].flatten(0, 1))
             case "words_at_start":
-                assert self._deviation_at_start is not None
                 deviation_D = self._deviation_at_start
             case "words_each_step":
-                deviation_D = deviation(self._embedded_words(step))
+                deviation_D = deviation(self._embedded(self._words, step))
         member_D: Tensor = self.threshold(deviation_D)
         return member_D
 
@@ -195,7 +190,7 @@ class Objective(base.Objective):
                 assert exemplars_KD is not None
                 vectors_KD = exemplars_KD
             case "words":
-                vectors_KD = self._embedded_words(step)
+                vectors_KD = self._embedded(self._words, step)
             case "word_rows":
                 vectors_KD = self._word_rows()
         redundant_D = vectors_KD.mean(dim=0)
@@ -207,34 +202,21 @@ class Objective(base.Objective):
         draw = np.random.default_rng([self._seed, step, 2])
         return np.sort(draw.choice(len(self._exemplars), self._config.k, replace=False))
 
-    def _embedded_words(self, step: int) -> Tensor:
-        assert self._words is not None
-        batch = self._words.batch(np.arange(len(self._words))).to(self.under.encoder.device)
-        return self._embedded(batch, step)
-
     def _embedded(self, batch: TokenBatch, step: int) -> Tensor:
         """Vectors as those of the batch are made, their dropout drawn apart."""
         with keyed(self._seed, step, 4):
-            return self._at_the_views(self.under.encoder.read(batch))
+            return self._placed(self._encoder.read(batch))
 
-    def _at_the_views(self, vectors_KR: Tensor) -> Tensor:
-        """Where the views are reduced: after the head, or before it."""
-        return self.under.encoder.project(vectors_KR) if self._config.where == "after_head" else vectors_KR
+    def _placed(self, vectors_xR: Tensor) -> Tensor:
+        """Vectors where they are reduced: after the head, or before it."""
+        return self._encoder.project(vectors_xR) if self._config.where == "after_head" else vectors_xR
 
     def _word_rows(self) -> Tensor:
         """Mean row of the embedding matrix over each word's pieces, special tokens left out."""
-        assert self._words is not None
-        batch = self._words.batch(np.arange(len(self._words))).to(self.under.encoder.device)
-        ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
+        ids_BT, mask_BT, _ = self._words
         pieces_BT = mask_BT.cumsum(dim=1)
         inside_BT = (pieces_BT > 1) & (pieces_BT < mask_BT.sum(dim=1, keepdim=True)) & mask_BT.bool()
-        rows_BTD = self.under.encoder.backbone.get_input_embeddings()(ids_BT)
+        rows_BTD = self._encoder.backbone.get_input_embeddings()(ids_BT)
         weight_BT1 = inside_BT.unsqueeze(-1).to(rows_BTD.dtype)
         mean_BD: Tensor = (rows_BTD * weight_BT1).sum(dim=1) / weight_BT1.sum(dim=1).clamp(min=1)
         return mean_BD
-
-    def _of_words_at_start(self) -> Tensor:
-        """Deviations before the first step, which a resumed training finds again."""
-        self.under.encoder.train()
-        with torch.no_grad():
-            return deviation(self._embedded_words(0))

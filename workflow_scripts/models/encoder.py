@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from safetensors import SafetensorError
@@ -100,8 +100,6 @@ class SentenceEncoder(TextEncoder):
         self.readout = build_readout(readout, backbone.config)
         self.head = Head(self.readout.width, backbone.config.hidden_size) if head else None
         self.head_at_test = head and head_at_test
-        self._waiting: TokenBatch | None = None
-        self._along_KR: Tensor | None = None
         self.width = int(backbone.config.hidden_size) if self.head_at_test else self.readout.width
 
     @property
@@ -134,27 +132,17 @@ class SentenceEncoder(TextEncoder):
         """Embed the tokens of a batch (``models.tokens.TokenBatch``); returns (B, D), not normalised."""
         return self.project(self.read(TokenBatch(ids_BT, mask_BT, packing)))
 
-    def reading_along(self, read: Callable[[], Tensor], batch: TokenBatch) -> tuple[Tensor, Tensor | None]:
-        """What ``read`` returns, and vectors of ``batch``, which the first ``self.read`` in it reads in the same pass.
+    @property
+    def tells_sentences_apart(self) -> bool:
+        """Whether nothing of a sentence changes with others that follow it in a batch (``TokenBatch.followed_by``).
 
-        They take part in nothing else: dropout of the other sentences is what it would be without them. None are read
-        where the encoder does not run on packed tokens, and could not tell them apart, or where sentences of a batch
-        meet in the readout.
+        Not where the encoder does not run on packed tokens, or where sentences of a batch meet in the readout.
         """
         independent = self.readout.is_independent and self.readout.reads != "padded"
-        self._waiting, self._along_KR = batch if independent and packs(self.backbone) else None, None
-        vectors = read()
-        self._waiting = None
-        return vectors, self._along_KR
+        return independent and packs(self.backbone)
 
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
-        if self._waiting is not None:
-            both, own = TokenBatch.joined([batch, self._waiting]), len(batch.ids_BT)
-            self._waiting = None
-            packed = both._replace(packing=Packing.of(both.mask_BT, own=own))
-            vectors_BR, self._along_KR = self.read(packed).tensor_split([own])
-            return vectors_BR
         states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT)
         vectors_BR = self.readout.read(states, batch.ids_BT, batch.mask_BT)
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
@@ -232,7 +220,7 @@ def load_backbone(
     folder: Path,
     *,
     dropout: float | None = None,
-    dtype: torch.dtype | Literal["auto"] = torch.float32,
+    dtype: str = "float32",
     **overrides: object,
 ) -> PreTrainedModel:
     """Load the encoder of a model folder in evaluation mode; without a pooler if the folder has none.

@@ -47,6 +47,11 @@ class TokenBatch(NamedTuple):
         masks = [F.pad(batch.mask_BT, pad) for batch, pad in zip(batches, padding, strict=True)]
         return cls(torch.cat(ids), torch.cat(masks))
 
+    def followed_by(self, shared: "TokenBatch") -> "TokenBatch":
+        """This process's sentences, and behind them some that every process of a training has alike."""
+        both = self.joined([self, shared])
+        return both._replace(packing=Packing.of(both.mask_BT, own=len(self.ids_BT)))
+
     def repeated(self) -> "TokenBatch":
         """The batch twice, one after the other: (2B, T)."""
         return self.joined([self, self])

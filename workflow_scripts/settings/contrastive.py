@@ -5,21 +5,14 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from workflow_scripts.settings.methods import ReadingMethod
+from workflow_scripts.settings.methods import TrainingMethod
 from workflow_scripts.settings.start import Start
 
 
-class Contrastive(ReadingMethod):
-    """Settings of a contrastive method."""
+class Contrasting(TrainingMethod):
+    """Settings of a method that contrasts views, of one encoder or of several."""
 
-    columns: ClassVar[tuple[str, ...]] = ("anchor",)
-    reducible: ClassVar[bool] = True
-
-    head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
     temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
-    dropout: float | None = Field(
-        ge=0, lt=1, description="Dropout of hidden states and attention; null keeps the model's."
-    )
 
     def misfits(self, start: Start) -> Iterator[str]:
         """Two views of a sentence differ; what a run's model drops is what it was trained with."""
@@ -30,3 +23,11 @@ class Contrastive(ReadingMethod):
             and any(size.drops is False for size in start.sizes)
         ):
             yield f"method.dropout: null; {start.encoder} drops nothing of its own. Give a number."
+
+
+class Contrastive(Contrasting):
+    """Settings of a contrastive method of one encoder."""
+
+    reducible: ClassVar[bool] = True
+
+    head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")

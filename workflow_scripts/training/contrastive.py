@@ -1,4 +1,4 @@
-"""Common parts of methods that contrast views of sentences: settings, the encoder, the vectors of a step."""
+"""Common parts of methods that contrast views of sentences: the encoder, and the vectors of a step."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,18 +8,13 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.methods.base import ContrastiveObjective
+from workflow_scripts.methods import base
 from workflow_scripts.models.encoder import SentenceEncoder, check_fit
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.contrastive import Contrastive
 from workflow_scripts.settings.templates import Template
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
-
-
-def overrides(config: Contrastive) -> dict[str, float | None]:
-    """Arguments of ``load_backbone`` for a contrastive method."""
-    return {"dropout": config.dropout}
 
 
 def build(
@@ -40,8 +35,14 @@ def build(
     )
 
 
-class Objective(ContrastiveObjective):
-    """Contrasts views of a step's sentences: the columns that the method reads, or a single one twice."""
+class Objective(base.Objective):
+    """Contrasts views of a step's sentences: the columns that the method reads, or a single one twice.
+
+    The loss has two halves, ``views`` and ``contrast``, between which another method (``three_r``) can change vectors.
+    """
+
+    reads_once = True
+    """Whether ``views`` reads ``batch`` as it is, so that other sentences can be read in the same pass."""
 
     def __init__(self, config: Contrastive, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.module = self.encoder = encoder
@@ -54,6 +55,10 @@ class Objective(ContrastiveObjective):
         """What each view is made of; all of the same length and in the same order."""
         return [data.tokenised(column) for column in config.read_columns]
 
+    def loss(self, step: int) -> Tensor:
+        """Contrast the step's views after the head."""
+        return self.contrast(self.encoder.project(self.views(step)))
+
     def batch(self, step: int) -> TokenBatch:
         """The step's sentences, one view after the other."""
         rows = self._sampler.rows_of(step)
@@ -61,7 +66,7 @@ class Objective(ContrastiveObjective):
         return TokenBatch.joined(batches, self._views[0].pad_id).to(self.encoder.device)
 
     def views(self, step: int) -> Tensor:
-        """The step's views before the head, of all processes, (V, B, R)."""
+        """Every vector of the step before the head, of all processes, (V, B, R); the first view comes first."""
         return self.of_all_processes(self.encoder.read(self.batch(step)))
 
     def of_all_processes(self, vectors_xR: Tensor) -> Tensor:
@@ -69,6 +74,6 @@ class Objective(ContrastiveObjective):
         return torch.stack([gathered(view_BR) for view_BR in vectors_xR.chunk(len(self._views))])
 
     def contrast(self, views_VBD: Tensor) -> Tensor:
-        """Contrast two views, a scalar."""
+        """Contrast two views after the head, a scalar."""
         first_BD, second_BD = views_VBD
         return infonce(first_BD, second_BD, self._temperature)

@@ -10,8 +10,9 @@ and a checkpoint, copied to the host, is written by a thread.
 
 import signal
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -38,8 +39,8 @@ from workflow_scripts.training.checkpoints import (
     save_checkpoint,
 )
 
-STEPS_READ_AT_ONCE = 50
-"""On a GPU, where reading means waiting for all that it was given to do; on a CPU every step is read."""
+STEPS_READ_AT_ONCE = {"cuda": 50}
+"""On a GPU, where reading means waiting for all that it was given to do; elsewhere every step is read."""
 
 
 class Preempted(Exception):  # noqa: N818  (a request, no error)
@@ -65,10 +66,9 @@ class _Step(NamedTuple):
     """What a step leaves, still on its device."""
 
     number: int
-    loss: Tensor
     rate: float
-    norm: Tensor
-    metrics: Sequence[Tensor | float]
+    values: Sequence[Tensor | float]
+    """Loss, norm of the gradient, and metrics."""
 
 
 class _State:
@@ -95,6 +95,7 @@ class _State:
         self.seconds: dict[int, float] = {}
         self.rows: list[tuple[float, ...]] = []  # HISTORY; nan where there was no evaluation
         self.metrics: list[tuple[float, ...]] = []  # a row per step, a value per metric
+        self.metric_names: list[str] = []
         self.best_score = -float("inf")
         self.best: Tensors = {}
 
@@ -105,17 +106,22 @@ class _State:
             TrainingError: at the first loss or gradient that is not finite.
         """
         now = time.monotonic()
-        for step, values in zip(self.unread, _on_host(self.unread), strict=True):
-            for name, value in zip(("loss", "gradient norm"), values[:2], strict=True):
-                if not np.isfinite(value):
-                    raise TrainingError(
-                        f"training: {name} {value} at step {step.number}. Lower learning_rate."
-                    )
-            self.rows.append((step.number, values[0], step.rate, values[1], float("nan")))
-            if step.metrics:
-                self.metrics.append(tuple(values[2:]))
+        for step, (loss, norm, *metrics) in zip(self.unread, self._on_host(), strict=True):
+            _check_finite("loss", loss, step.number)
+            _check_finite("gradient norm", norm, step.number)
+            self.rows.append((step.number, loss, step.rate, norm, float("nan")))
+            if metrics:
+                self.metrics.append(tuple(metrics))
             self.seconds[step.number] = (now - self.unread_since) / len(self.unread)
         self.unread, self.unread_since = [], now
+
+    def _on_host(self) -> list[list[float]]:
+        """Loss, gradient norm and metrics of the unread steps, in one copy."""
+        rows = [
+            torch.stack([torch.as_tensor(value, device=self.device).double() for value in step.values])
+            for step in self.unread
+        ]
+        return torch.stack(rows).tolist() if rows else []
 
     def score(self, score: float) -> None:
         """Note the last step's development score, and keep the weights if it is the best.
@@ -123,17 +129,11 @@ class _State:
         Raises:
             TrainingError: if it is not finite.
         """
-        if not np.isfinite(score):
-            raise TrainingError(
-                f"training: development score {score} at step {self.step}. Lower learning_rate."
-            )
+        _check_finite("development score", score, self.step)
         self.rows[-1] = (*self.rows[-1][:-1], score)
-        self.keep_if_best(score)
         now = time.monotonic()
         self.seconds[self.step] += now - self.unread_since
         self.unread_since = now
-
-    def keep_if_best(self, score: float) -> None:
         if score > self.best_score:
             self.best_score = score
             self.best = {name: tensor.detach().clone() for name, tensor in self.module.state_dict().items()}
@@ -147,9 +147,9 @@ class _State:
 
     def to_checkpoint(self) -> Checkpoint:
         moments = {
-            f"{name}/{key}": value
-            for name, parameter in self.trainable.items()
-            for key, value in self.optimiser.state[parameter].items()
+            f"{number}/{key}": value
+            for number, of_parameter in self.optimiser.state_dict()["state"].items()
+            for key, value in of_parameter.items()
         }
         state = {
             "rows": torch.tensor(self.rows, dtype=torch.float64),
@@ -163,18 +163,11 @@ class _State:
         groups = checkpoint.groups
         self.step = checkpoint.step
         self.module.load_state_dict(groups["model"])
-        for name, parameter in self.trainable.items():
-            prefix = f"{name}/"
-            moments = {
-                key.removeprefix(prefix): v
-                for key, v in groups["optimiser"].items()
-                if key.startswith(prefix)
-            }
-            if moments:
-                step = moments.pop("step")
-                self.optimiser.state[parameter] = {"step": step.to(parameter.device)} | {
-                    key: value.to(parameter.device) for key, value in moments.items()
-                }
+        moments: dict[int, Tensors] = defaultdict(dict)
+        for name, value in groups["optimiser"].items():
+            number, key = name.split("/")
+            moments[int(number)][key] = value
+        self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": moments})
         self.rows = [tuple(row) for row in groups["state"]["rows"].tolist()]
         self.metrics = [tuple(row) for row in groups["state"]["metrics"].tolist()]
         self.best_score = groups["state"]["best_score"].item()
@@ -212,7 +205,7 @@ def train(
     fingerprint = f"{fingerprint} {state.device.type} {ranks.world()}"
     if found := load_checkpoint(checkpoints, fingerprint):
         state.resume(found)
-    at_once = steps_read_at_once(state.device)
+    at_once = STEPS_READ_AT_ONCE.get(state.device.type, 1)
     with (
         _stop_requests() as stop_requested,
         _Writer(checkpoints, fingerprint, settings.checkpoint_minutes) as writer,
@@ -237,12 +230,12 @@ def train(
     for name, parameter in objective.module.named_parameters():
         if not torch.isfinite(torch.stack(parameter.aminmax())).all():
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
-    return Outcome(_history(state.rows), _metrics(state.metrics, objective.metric_names), state.seconds)
+    return Outcome(_history(state.rows), _metrics(state.metrics, state.metric_names), state.seconds)
 
 
-def steps_read_at_once(device: torch.device) -> int:
-    """How many steps' losses are brought to the host together."""
-    return STEPS_READ_AT_ONCE if device.type == "cuda" else 1
+def _check_finite(name: str, value: float, step: int) -> None:
+    if not np.isfinite(value):
+        raise TrainingError(f"training: {name} {value} at step {step}. Lower learning_rate.")
 
 
 def _step(state: _State, objective: Objective, settings: Training, steps: int, seed: int) -> None:
@@ -262,22 +255,9 @@ def _step(state: _State, objective: Objective, settings: Training, steps: int, s
     norm = nn.utils.clip_grad_norm_(state.common, settings.max_gradient_norm)
     state.optimiser.step()
     state.step = step
-    metrics = objective.metrics() if objective.metric_names else ()
-    state.unread.append(_Step(step, loss.detach(), rate, norm, metrics))
-
-
-def _on_host(steps: Sequence[_Step]) -> list[list[float]]:
-    """Loss, gradient norm and metrics of some steps, in one copy."""
-    if not steps:
-        return []
-    device = steps[0].loss.device
-    rows = [
-        torch.stack(
-            [torch.as_tensor(value, device=device).double() for value in (s.loss, s.norm, *s.metrics)]
-        )
-        for s in steps
-    ]
-    return torch.stack(rows).tolist()
+    metrics = objective.metrics()
+    state.metric_names = list(metrics)
+    state.unread.append(_Step(step, rate, [loss.detach(), norm, *metrics.values()]))
 
 
 class _Writer:
@@ -289,7 +269,7 @@ class _Writer:
         self._seconds = 60 * minutes
         self._last = time.monotonic()
         self._thread = ThreadPoolExecutor(1)
-        self._writing: Future[None] | None = None
+        self._writing = self._thread.submit(lambda: None)
 
     def __enter__(self) -> "_Writer":
         return self
@@ -301,7 +281,7 @@ class _Writer:
             OSError: if it cannot be written.
         """
         self._thread.shutdown()
-        self._check()
+        self._writing.result()
 
     def is_due(self) -> bool:
         """Whether it is time for the next checkpoint.
@@ -309,21 +289,16 @@ class _Writer:
         Raises:
             OSError: if the last one could not be written.
         """
-        if self._writing and self._writing.done():
-            self._check()
+        if self._writing.done():
+            self._writing.result()
         return time.monotonic() - self._last >= self._seconds
 
     def write(self, checkpoint: Checkpoint) -> None:
         """Write one after the last is finished; only rank 0 does."""
         self._last = time.monotonic()
         if ranks.rank() == 0:
-            self._check()
+            self._writing.result()
             self._writing = self._thread.submit(save_checkpoint, self._folder, self._fingerprint, checkpoint)
-
-    def _check(self) -> None:
-        writing, self._writing = self._writing, None
-        if writing:
-            writing.result()
 
 
 @contextmanager
@@ -344,11 +319,10 @@ def _stop_requests() -> Iterator[Callable[[], bool]]:
 
 
 def _history(rows: list[tuple[float, ...]]) -> pa.Table:
-    columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(HISTORY)).T
-    arrays = [pa.array(column, from_pandas=True) for column in columns]  # nan becomes null
+    columns = zip(np.array(rows).T, HISTORY.types, strict=True)
     return pa.table(
-        [array.cast(field.type) for array, field in zip(arrays, HISTORY, strict=True)], schema=HISTORY
-    )
+        [pa.array(column, kind, from_pandas=True) for column, kind in columns], schema=HISTORY
+    )  # nan becomes null
 
 
 def _metrics(rows: list[tuple[float, ...]], metric_names: Sequence[str]) -> pa.Table:

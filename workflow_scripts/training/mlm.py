@@ -3,7 +3,8 @@
 Devlin et al. 2019, https://arxiv.org/abs/1810.04805: 15% of the tokens are chosen; of these, 80% become [MASK], 10% a
 random token, and 10% stay as they are. The head is newly initialised (dense, GELU, LayerNorm, decoder tied to the word
 embeddings) and saved in a separate file in the encoder's folder. It is applied only at the chosen positions: with a
-vocabulary of 30,522, its output layer would otherwise cost more than the encoder.
+vocabulary of 30,522, its output layer would otherwise cost more than the encoder. The heads of published BERTs and
+RoBERTas are the same computation under other names.
 
 Shape suffixes: B sentences, T tokens, M chosen positions, D width, V vocabulary.
 """
@@ -13,15 +14,24 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForMaskedLM,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
 from workflow_scripts.methods import base
-from workflow_scripts.models.encoder import hidden_states
+from workflow_scripts.models.encoder import hidden_states, load_backbone
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.training.sampler import Sampler
+
+HEAD_FILE = "mlm_head.safetensors"
 
 
 def afresh(base: Path, sizes: Sizes) -> PreTrainedModel:
@@ -74,6 +84,75 @@ class MaskedLanguageModel(nn.Module):
         return F.linear(hidden_MD, words_VD, self.bias)
 
 
+def save_head(folder: Path, model: MaskedLanguageModel) -> None:
+    """Write the head of ``model`` into its encoder's folder."""
+    state = model.state_dict()
+    save_file({name: state[name] for name in state if not name.startswith("backbone.")}, folder / HEAD_FILE)
+
+
+def load_masked_language_model(folder: Path) -> MaskedLanguageModel:
+    """An encoder with its own head, which continue_mlm or its publisher trained, in evaluation mode.
+
+    Raises:
+        DataError: if the folder has no head.
+    """
+    backbone = load_backbone(folder)
+    if (folder / HEAD_FILE).exists():
+        model = MaskedLanguageModel(backbone)
+        model.load_state_dict(load_file(folder / HEAD_FILE), strict=False)
+        return model.eval()
+    whole, found = AutoModelForMaskedLM.from_pretrained(
+        folder, use_safetensors=True, local_files_only=True, output_loading_info=True
+    )
+    head = whole.cls.predictions if hasattr(whole, "cls") else getattr(whole, "lm_head", None)
+    if head is None or any(name.startswith(("cls.", "lm_head.")) for name in found["missing_keys"]):
+        raise DataError(
+            f"{folder}: no masked-language-model head. "
+            "Start from an encoder that has one, or adapt this one (continue_mlm)."
+        )
+    model = MaskedLanguageModel(backbone, backbone.config.layer_norm_eps)
+    layers = getattr(head, "transform", head)
+    model.dense, model.bias = layers.dense, head.bias
+    model.norm = layers.LayerNorm if hasattr(layers, "LayerNorm") else layers.layer_norm
+    return model.eval()
+
+
+class Masking:
+    """Which tokens of a step are to be predicted, and what becomes of them, as functions of seed and step.
+
+    Raises:
+        ConfigError: if the tokeniser has no mask.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, probability: float, seed: int) -> None:
+        if tokenizer.mask_token_id is None:
+            raise ConfigError(
+                "encoders: tokens are to be masked, and the tokeniser has no mask. Name another."
+            )
+        self.mask_id = int(tokenizer.mask_token_id)
+        self._special = torch.tensor(sorted(tokenizer.all_special_ids))
+        self._vocabulary = len(tokenizer)
+        self._probability = probability
+        self._seed = seed
+
+    def chosen(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor, np.random.Generator]:
+        """Which tokens are chosen, never a special one; the numbers that chose them, lowest first, both (B, T).
+
+        The generator that drew them is the third, for ``corrupted``.
+        """
+        draw = np.random.default_rng([self._seed, step, 1])
+        chance_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
+        chance_BT[torch.isin(ids_BT, self._special)] = 2.0
+        return chance_BT < self._probability, chance_BT, draw
+
+    def corrupted(self, ids_BT: Tensor, chosen_BT: Tensor, draw: np.random.Generator) -> Tensor:
+        """Ids after 80% of the chosen ones became [MASK] and 10% a random one of the vocabulary, (B, T)."""
+        kind_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
+        random_BT = torch.from_numpy(draw.integers(self._vocabulary, size=tuple(ids_BT.shape)))
+        masked_BT = torch.where(chosen_BT & (kind_BT < 0.8), self.mask_id, ids_BT)
+        return torch.where(chosen_BT & (kind_BT >= 0.8) & (kind_BT < 0.9), random_BT, masked_BT)
+
+
 class Objective(base.Objective):
     """Loss of one step: cross-entropy of the true tokens at the chosen positions."""
 
@@ -88,12 +167,7 @@ class Objective(base.Objective):
         self.module = module
         self._text = text
         self._sampler = sampler
-        if tokenizer.mask_token_id is None:
-            raise DataError("continue_mlm: the encoder's tokeniser has no mask token. Adapt another encoder.")
-        self._mask_id = int(tokenizer.mask_token_id)
-        self._special = torch.tensor(sorted(tokenizer.all_special_ids))
-        self._vocabulary = module.backbone.config.vocab_size
-        self._settings = settings
+        self._masking = Masking(tokenizer, settings.mlm_probability, settings.seed)
 
     def loss(self, step: int) -> Tensor:
         """Mask tokens in the step's sentences and predict them."""
@@ -104,7 +178,7 @@ class Objective(base.Objective):
         return F.cross_entropy(scores_MV, ids_BT[chosen_BT].to(device))
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Choose positions as a function of seed and step: at least one, and never a special token.
+        """Choose positions: at least one, and never a special token.
 
         Returns:
             Which positions are chosen (bool), and the ids after replacement, both (B, T).
@@ -112,24 +186,8 @@ class Objective(base.Objective):
         Raises:
             TrainingError: if the sentences consist of special tokens only.
         """
-        draw = np.random.default_rng([self._settings.seed, step, 1])
-        chance_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
-        chance_BT[torch.isin(ids_BT, self._special)] = 2.0  # never chosen
+        chosen_BT, chance_BT, draw = self._masking.chosen(ids_BT, step)
         if bool((chance_BT > 1).all()):
             raise TrainingError(f"continue_mlm: no token to predict at step {step}. Check the corpus.")
-        chosen_BT = chance_BT < self._settings.mlm_probability
         chosen_BT.view(-1)[chance_BT.argmin()] = True
-        return chosen_BT, corrupted(ids_BT, chosen_BT, draw, self._mask_id, self._vocabulary)
-
-
-def corrupted(
-    ids_BT: Tensor, chosen_BT: Tensor, draw: np.random.Generator, mask_id: int, vocabulary: int
-) -> Tensor:
-    """Ids after 80% of the chosen ones became [MASK] and 10% a random one of the vocabulary, (B, T)."""
-    kind_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
-    random_BT = torch.from_numpy(draw.integers(vocabulary, size=tuple(ids_BT.shape)))
-    corrupted_BT = ids_BT.clone()
-    corrupted_BT[chosen_BT & (kind_BT < 0.8)] = mask_id
-    swapped_BT = chosen_BT & (kind_BT >= 0.8) & (kind_BT < 0.9)
-    corrupted_BT[swapped_BT] = random_BT[swapped_BT]
-    return corrupted_BT
+        return chosen_BT, self._masking.corrupted(ids_BT, chosen_BT, draw)

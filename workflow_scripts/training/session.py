@@ -73,9 +73,8 @@ def try_again_when_stopped() -> Iterator[None]:
     """Exit with code 75 after a stop request or Ctrl-C: the checkpoint is written, and the job should be run again."""
     try:
         yield
-    except Preempted as stop:
-        print(f"Preempted: {stop}.", file=sys.stderr)  # noqa: T201
-        sys.exit(EXIT_TRY_AGAIN)
-    except KeyboardInterrupt:  # before the first step or after the last
-        print("Preempted: stopped outside the training's steps; run the job again to go on.", file=sys.stderr)  # noqa: T201
+    except (Preempted, KeyboardInterrupt) as stop:
+        # By Ctrl-C before the first step or after the last.
+        what = str(stop) or "stopped outside the training's steps; run the job again to go on"
+        print(f"Preempted: {what}.", file=sys.stderr)  # noqa: T201
         sys.exit(EXIT_TRY_AGAIN)

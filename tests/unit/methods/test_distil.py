@@ -25,7 +25,7 @@ def config(**changes):
 
 def make(folder, teacher, **changes):
     settings = config(**changes)
-    encoder = distil.build(settings, load_backbone(folder, **distil.overrides(settings))).train()
+    encoder = distil.build(settings, load_backbone(folder, **settings.overrides)).train()
     material = TrainingData({"anchor": TEXTS}, load_tokenizer(folder), 24, Sampler(len(TEXTS), 8, 3), teacher)
     return distil.Objective(settings, encoder, material)
 

@@ -54,7 +54,7 @@ def block(**changes):
 def make(folder, **changes):
     config = llm2vec.Config.parse(block(**changes), "methods")
     torch.manual_seed(0)
-    encoder = llm2vec.build(config, load_backbone(folder, **llm2vec.overrides(config))).train()
+    encoder = llm2vec.build(config, load_backbone(folder, **config.overrides)).train()
     columns = {"anchor": TEXTS, "exemplar": tiny.sentences(6, seed=9)}
     return llm2vec.Objective(
         config, encoder, TrainingData(columns, load_tokenizer(folder), 24, Sampler(24, 8, 3))
@@ -145,10 +145,10 @@ def test_3r_reduces_the_vectors_of_a_decoder(decoder):
         "threshold": {"surrogate": "straight_through", "start": 5.0, "temperature": 0.05, "travel": 1e-2},
     }  # fmt: skip
     config = three_r.Config.parse(settings, "methods")
-    encoder = three_r.build(config, load_backbone(decoder, **three_r.overrides(config))).train()
+    encoder = three_r.build(config, load_backbone(decoder, **config.overrides)).train()
     columns = {"anchor": TEXTS, "exemplar": tiny.sentences(6, seed=9)}
     material = TrainingData(columns, load_tokenizer(decoder), 24, Sampler(24, 8, 3))
     objective = three_r.Objective(config, encoder, material)
     objective.loss(1).backward()
-    assert objective.metrics()[1] == 32
+    assert objective.metrics()["reduced_dimensions"] == 32
     assert any(p.grad is not None and p.grad.any() for p in encoder.parameters())

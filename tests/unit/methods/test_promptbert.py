@@ -39,7 +39,7 @@ BLOCK = {
 def make(folder, **changes):
     config = promptbert.Config.parse(BLOCK | changes, "methods")
     torch.manual_seed(0)
-    encoder = promptbert.build(config, load_backbone(folder, **promptbert.overrides(config))).train()
+    encoder = promptbert.build(config, load_backbone(folder, **config.overrides)).train()
     tokenizer = load_tokenizer(folder)
     set_mask_token(encoder.readout, tokenizer)
     data = TrainingData({"anchor": TEXTS}, tokenizer, 24, SAMPLER)

@@ -15,6 +15,7 @@ from workflow_scripts.methods import three_r
 from workflow_scripts.methods.base import Objective
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.sampler import Sampler
@@ -70,7 +71,7 @@ def material(folder, seed=3):
 def make(folder, seed=3, **changes):
     config = three_r.Config.parse(block(**changes), "methods")
     torch.manual_seed(0)
-    encoder = three_r.build(config, load_backbone(folder, **three_r.overrides(config))).train()
+    encoder = three_r.build(config, load_backbone(folder, **config.overrides)).train()
     return three_r.Objective(config, encoder, material(folder, seed))
 
 
@@ -86,9 +87,9 @@ def alone(folder, under):
     import importlib
 
     module = importlib.import_module(f"workflow_scripts.methods.{under}")
-    config = module.Config.parse(base(under), "methods")
+    config = MethodConfig.parse(base(under), "methods")
     torch.manual_seed(0)
-    encoder = module.build(config, load_backbone(folder, **module.overrides(config))).train()
+    encoder = module.build(config, load_backbone(folder, **config.overrides)).train()
     return module.Objective(config, encoder, material(folder))
 
 
@@ -149,7 +150,7 @@ def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(
         total += (torch.logsumexp(torch.cat([near, far]), 0) - near[i]).item()
     reduced = make(tiny_bert, start=c, **supervised())
     assert reduced.loss(1).item() == pytest.approx(total / 8, rel=1e-4)
-    assert reduced.metrics()[1] == low.sum()
+    assert reduced.metrics()["reduced_dimensions"] == low.sum()
     assert plain.loss(1).item() != pytest.approx(total / 8, rel=1e-3)
 
 
@@ -157,9 +158,9 @@ def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(
 def test_64_equal_triples_stay_equal_when_reduced(tiny_bert, monkeypatch, weight, expected):
     """O-19: ln 128, and ln(127 + e) where a row's own hard negative weighs e."""
     objective = make(tiny_bert, start=5.0, **supervised(hard_negative_weight=weight))
-    monkeypatch.setattr(objective.under, "views", lambda _step: torch.ones(3, 64, tiny.WIDTH))
+    monkeypatch.setattr(objective.under, "of_all_processes", lambda _: torch.ones(3, 64, tiny.WIDTH))
     assert objective.loss(1).item() == pytest.approx(expected, rel=1e-6)
-    assert objective.metrics()[1] == tiny.WIDTH
+    assert objective.metrics()["reduced_dimensions"] == tiny.WIDTH
 
 
 VARIANTS = {
@@ -224,7 +225,7 @@ def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(t
     assert 0 < expected < tiny.WIDTH and (spread < c).sum() != (1.1 * spread < c).sum()
     for step in (1, 2, 3):
         objective.loss(step)
-        assert objective.metrics()[1] == expected
+        assert objective.metrics()["reduced_dimensions"] == expected
 
 
 def test_all_of_the_pool_gives_the_same_exemplars_at_every_step_and_one_gives_one(tiny_bert):
@@ -266,14 +267,13 @@ class Falling(Objective):
     def __init__(self, travel):
         self.module = torch.nn.ParameterDict({"c": torch.tensor(1.0), "weight": torch.tensor(2.0)})
         self.rate_budgets = {"c": travel}
-        self.metric_names = ("threshold",)
 
     def loss(self, step):
         self._last = self.module["c"].item()
         return 3.0 * self.module["c"] + self.module["weight"] ** 2
 
     def metrics(self):
-        return (self._last,)
+        return {"threshold": self._last}
 
 
 @pytest.mark.parametrize(("steps", "within"), [(15_625 // 512, 0.03), (1000, 0.014)])

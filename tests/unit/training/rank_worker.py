@@ -14,6 +14,7 @@ from tests.checkpointing import write_checkpoints_by_steps
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.dropout import keyed
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.training import ranks
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
@@ -36,8 +37,8 @@ def objective_of(folder: Path, dropout: float) -> simcse.Objective:
         "temperature": 0.05,
         "dropout": dropout,
     }
-    config = simcse.Config.parse(block, "methods.simcse")
-    encoder = simcse.build(config, load_backbone(folder / "encoder", **simcse.overrides(config)))
+    config = MethodConfig.parse(block, "methods.simcse")
+    encoder = simcse.build(config, load_backbone(folder / "encoder", **config.overrides))
     material = TrainingData(
         {"anchor": TEXTS}, load_tokenizer(folder / "encoder"), 16, Sampler(len(TEXTS), BATCH, seed=3)
     )

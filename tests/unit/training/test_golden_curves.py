@@ -13,6 +13,7 @@ from tests import tiny
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
@@ -36,10 +37,10 @@ METHOD = {"module": "simcse", "head_at_test": False, "temperature": 0.05, "dropo
 
 
 def simcse_objective(folder, pooler):
-    config = simcse.Config.parse(
+    config = MethodConfig.parse(
         METHOD | {"readout": {"kind": "pooling", "pooler": pooler, "layers": None}}, "methods.simcse"
     )
-    encoder = simcse.build(config, load_backbone(folder, **simcse.overrides(config)))
+    encoder = simcse.build(config, load_backbone(folder, **config.overrides))
     material = TrainingData({"anchor": tiny.sentences(40)}, load_tokenizer(folder), 16, Sampler(40, 8, SEED))
     return simcse.Objective(config, encoder, material)
 

@@ -168,7 +168,7 @@ def test_frozen_parameters_stay(tmp_path):
 def test_steps_that_are_read_together_give_what_steps_read_alone_give(tmp_path, monkeypatch, at_once):
     """As on a GPU: the history, the development scores between, and the step of an error."""
     alone = run(Toy(), tmp_path / "a", development=(4, scripted(Toy(), [0.1, 0.2, 0.3])))
-    monkeypatch.setattr(loop, "steps_read_at_once", lambda _device: at_once)
+    monkeypatch.setitem(loop.STEPS_READ_AT_ONCE, "cpu", at_once)
     together = run(Toy(), tmp_path / "b", development=(4, scripted(Toy(), [0.1, 0.2, 0.3])))
     assert together.history == alone.history
     assert together.seconds.keys() == alone.seconds.keys()

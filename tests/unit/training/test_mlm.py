@@ -5,7 +5,7 @@ import torch
 from transformers import BertForMaskedLM
 
 from tests import tiny
-from workflow_scripts.errors import DataError, TrainingError
+from workflow_scripts.errors import ConfigError, TrainingError
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
@@ -94,7 +94,7 @@ def test_sentences_without_a_word_are_an_error_not_a_loss_of_nothing(tiny_bert):
 def test_a_tokeniser_without_a_mask_is_an_error(tiny_bert):
     tokenizer = load_tokenizer(tiny_bert)
     tokenizer.mask_token = None
-    with pytest.raises(DataError, match="no mask token"):
+    with pytest.raises(ConfigError, match="the tokeniser has no mask"):
         make(tiny_bert, tokenizer=tokenizer)
 
 

@@ -3,8 +3,10 @@
 A registry that imports them all would be part of every job's code, and one new method would rerun every old one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field
 
 from workflow_scripts.config import Settings, named_class
 from workflow_scripts.settings.readouts import AnyReadout
@@ -25,7 +27,7 @@ class MethodConfig(Settings):
     has_teacher: ClassVar[bool] = False
     """Whether it learns the vectors of a teacher."""
     reducible: ClassVar[bool] = False
-    """Whether 3R can come between the halves of its objective (``methods.base.ContrastiveObjective``)."""
+    """Whether 3R can come between the halves of its objective (``training.contrastive.Objective``)."""
 
     module: str
 
@@ -48,6 +50,11 @@ class MethodConfig(Settings):
     def is_prompted(self) -> bool:
         """Whether sentences are put into a prompt, where [MASK] can be read."""
         return False
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Keyword arguments of ``models.encoder.load_backbone``: dropout, entries of the model's configuration."""
+        return {}
 
     def misfits(self, start: Start) -> Iterator[str]:
         """What these settings ask of what a run starts from, and that has not, a line each.
@@ -77,3 +84,18 @@ class ReadingMethod(MethodConfig):
     def misfits(self, start: Start) -> Iterator[str]:
         """The readout's."""
         return (f"method.{line}" for line in self.readout.misfits(start))
+
+
+class TrainingMethod(ReadingMethod):
+    """Settings of a method that trains an encoder on sentences."""
+
+    columns: ClassVar[tuple[str, ...]] = ("anchor",)
+
+    dropout: float | None = Field(
+        ge=0, lt=1, description="Dropout of hidden states and attention; null keeps the model's."
+    )
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """The dropout."""
+        return {"dropout": self.dropout}

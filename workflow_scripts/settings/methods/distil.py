@@ -5,22 +5,18 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from workflow_scripts.settings.methods import ReadingMethod
+from workflow_scripts.settings.methods import TrainingMethod
 from workflow_scripts.settings.start import Start
 
 
-class Config(ReadingMethod):
+class Config(TrainingMethod):
     """Settings of distillation."""
 
-    columns: ClassVar[tuple[str, ...]] = ("anchor",)
     has_teacher: ClassVar[bool] = True
 
     module: Literal["distil"]
     target: Literal["sum", "mean"] = Field(
         description="The teacher's vector, or that over its encoders' number."
-    )
-    dropout: float | None = Field(
-        ge=0, lt=1, description="Of hidden states and attention; null keeps the model's."
     )
 
     def misfits(self, start: Start) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from workflow_scripts.settings.methods import ReadingMethod
+from workflow_scripts.settings.contrastive import Contrasting
 from workflow_scripts.settings.readouts import AnyReadout
 from workflow_scripts.settings.start import BUILT_AS_BERT, Start
 
@@ -13,18 +13,13 @@ CrossMode = Literal["parallel", "literal", "feedback"]
 Term = Literal["nce", "icnce", "ictm"]
 
 
-class Config(ReadingMethod):
+class Config(Contrasting):
     """Settings of JTCSE and TNCSE."""
 
-    columns: ClassVar[tuple[str, ...]] = ("anchor",)
     starts_from: ClassVar[Literal["encoder", "pair", "runs", "run"]] = "pair"
 
     module: Literal["jtcse"]
     readout: AnyReadout = Field(description="Of each sub-encoder, at test.")
-    temperature: float = Field(gt=0, le=1, description="Softmax temperature; 0.05 in the paper.")
-    dropout: float | None = Field(
-        ge=0, lt=1, description="Of hidden states and attention; null keeps the encoders'."
-    )
     terms: tuple[Term, ...] = Field(min_length=1, description="Terms of Eq. 15 that are added up (Table X).")
     cross_every: int | None = Field(gt=0, description="k: every k-th layer attends across; null: none does.")
     cross_mode: CrossMode = Field(description="Where the cross-attention goes.")

@@ -1,6 +1,7 @@
 """Settings of LLM2Vec."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -18,3 +19,8 @@ class Config(Contrastive):
     weights: Literal["float32", "bfloat16"] = Field(
         description="Precision of the frozen weights, and of the model that is saved."
     )
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """The dropout, and the precision of the frozen weights."""
+        return {**super().overrides, "dtype": self.weights}

@@ -1,6 +1,6 @@
 """Settings of 3R."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
@@ -61,6 +61,11 @@ class Config(MethodConfig):
     def labels(self) -> Sequence[str]:
         """Those of the method underneath."""
         return self.base.labels
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Those of the method underneath."""
+        return self.base.overrides
 
     @property
     def reads_words(self) -> bool:

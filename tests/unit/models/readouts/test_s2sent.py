@@ -21,6 +21,7 @@ from workflow_scripts.models.readouts.s2sent import (
     token_basis,
 )
 from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.readouts import s2sent
 from workflow_scripts.settings.start import Size, Start
 
@@ -406,8 +407,8 @@ def test_cls_and_mask_are_followed_by_the_head_and_an_average_is_not(tiny_bert, 
     method = promptbert if pooling == "mask" else simcse  # whose template has a [MASK]
     block = METHODS["promptbert_s2sent" if pooling == "mask" else "simcse_s2sent"]
     block = {key: value for key, value in block.items() if key not in ("training", "development", "readings")}
-    config = method.Config.parse(block | {"readout": readout, "dropout": 0.0}, "methods")
-    encoder = method.build(config, load_backbone(tiny_bert, **method.overrides(config)))
+    config = MethodConfig.parse(block | {"readout": readout, "dropout": 0.0}, "methods")
+    encoder = method.build(config, load_backbone(tiny_bert, **config.overrides))
     tokenizer = load_tokenizer(tiny_bert)
     set_mask_token(encoder, tokenizer)
     mask = tokenizer.mask_token
