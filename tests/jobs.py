@@ -12,7 +12,7 @@ import re
 import runpy
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -201,6 +201,30 @@ def call(script: str, settings: dict[str, Any], modules: Iterable[str] = (), **n
         begin_here(script, call_of(script, settings, modules, **named))
 
 
+_FORK = multiprocessing.get_context("fork")
+
+
+def in_child(act: Callable[[], None], log: Path) -> int | None:
+    """Exit code of a fork of this process that does something, or less than 0 after a signal; it prints to ``log``."""
+
+    def child() -> None:
+        gc.disable()  # each collection would look at, and so copy, all that the parent has loaded
+        with log.open("a") as file:
+            _print_to(file.fileno())
+        act()
+
+    process = _FORK.Process(target=child)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _print_to(file: int) -> None:
+    for stream in (1, 2):
+        os.dup2(file, stream)
+    sys.stdout, sys.stderr = (open(stream, "w", buffering=1, closefd=False) for stream in (1, 2))  # noqa: SIM115
+
+
 class Started:
     """A job in a fork of this process, to which Python and the packages of others are no news.
 
@@ -211,7 +235,7 @@ class Started:
     def __init__(self, rule: str, call: dict[str, Any], folder: Path, environment: Mapping[str, str]):
         _prepare()
         self._printed = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        self._process = multiprocessing.get_context("fork").Process(
+        self._process = _FORK.Process(
             target=_become, args=(rule, call, folder, dict(environment), self._printed.fileno())
         )
         self._process.start()
@@ -246,9 +270,7 @@ def _prepare() -> None:
 
 def _become(rule: str, call: dict[str, Any], folder: Path, environment: dict[str, str], printed: int) -> None:
     gc.disable()  # as a job does while it loads
-    for stream in (1, 2):
-        os.dup2(printed, stream)
-    sys.stdout, sys.stderr = (open(stream, "w", buffering=1, closefd=False) for stream in (1, 2))  # noqa: SIM115
+    _print_to(printed)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

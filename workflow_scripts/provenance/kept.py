@@ -88,6 +88,7 @@ def put_back(artefacts: Sequence[Path], timings: Sequence[Path]) -> None:
         if path.is_dir():
             shutil.rmtree(path)
         temporary.replace(path)
+        temporary.unlink(missing_ok=True)  # where both were links to one file already
         for file in path.rglob("*") if path.is_dir() else [path]:
             os.utime(file)
 

@@ -1,98 +1,200 @@
 """Trainings that were killed, stopped or damaged end in the same bytes as one that was not."""
 
-import json
+import importlib
+import itertools
 import os
-import subprocess
-import sys
+import shutil
+import signal
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.interruptions import BETWEEN, TRY_AGAIN, cases
-from tests.jobs import STEPS
+from tests import jobs
+from tests.checkpointing import CHECKPOINT_EVERY, write_checkpoints_by_steps
 from workflow_scripts.columns.training import HISTORY
-from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.errors import EXIT_TRY_AGAIN
+from workflow_scripts.provenance.origin import git_state
 
-CASES = cases()
-WHOLE = {"train_encoder": "nothing", "continue_mlm": "mlm: nothing"}
+FIRST, SECOND = CHECKPOINT_EVERY, 2 * CHECKPOINT_EVERY
+"""Steps of the checkpoints of a run left in peace."""
+BETWEEN = FIRST + 2
+FILES = [*(f"{group}.safetensors" for group in ("model", "optimiser", "state", "best")), "COMPLETE.json"]
+"""Files of a checkpoint in the order they are written."""
+OTHER = MappingProxyType({"learning_rate": 0.001})
+LOOP, CHECKPOINTS = "workflow_scripts.training.loop", "workflow_scripts.training.checkpoints"
+
+
+def signalled(number: int) -> None:
+    os.kill(os.getpid(), number)
+
+
+die = partial(signalled, signal.SIGKILL)
+
+
+class End(NamedTuple):
+    """The call of a function, by its number, before which something is done to the training."""
+
+    module: str
+    name: str
+    number: int
+    act: Callable[[], None] = die
+
+    def prepare(self) -> None:
+        module, calls = importlib.import_module(self.module), itertools.count(1)
+        function = getattr(module, self.name)
+
+        def wrapped(*given: Any, **named: Any) -> Any:
+            if next(calls) == self.number:
+                self.act()
+            return function(*given, **named)
+
+        setattr(module, self.name, wrapped)
+
+
+class Case(NamedTuple):
+    """Runs that end early, then damage, then a run that should end well."""
+
+    start: int
+    """Step at which the last run should begin."""
+    ends: tuple[End, ...]
+    rule: str = "train_encoder"
+    code: int = -signal.SIGKILL
+    """What the runs that end early should end with."""
+    damage: Callable[[Path], None] = lambda _folder: None
+    then: Mapping[str, Any] = MappingProxyType({})
+    """Settings that the last run has changed."""
+
+
+def one(folder: Path, name: str) -> Path:
+    """A file of the one checkpoint that is there, or of its newest."""
+    return max(folder.glob(f"run/model.checkpoints/step*/{name}"))
+
+
+def flip(name: str, folder: Path) -> None:
+    content = bytearray(one(folder, name).read_bytes())
+    content[len(content) * 2 // 3] ^= 2
+    one(folder, name).write_bytes(content)
+
+
+def tear(name: str, folder: Path) -> None:
+    content = one(folder, name).read_bytes()
+    one(folder, name).write_bytes(
+        content[: len(content) // 2]
+    )  # a file system that does not keep its promise
+
+
+def half_removed() -> None:
+    min(Path("run/model.checkpoints").glob("step*/model.safetensors")).unlink()
+    die()
+
+
+BETWEEN_STEPS = (End(LOOP, "_step", BETWEEN),)
+AT_REMOVAL = 3  # behind those of what is left of the first and the second checkpoint, of which nothing is
+ASKED, CTRL_C = partial(signalled, signal.SIGTERM), partial(signalled, signal.SIGINT)
+STOPPED = (End(LOOP, "_step", BETWEEN, ASKED),)
+CASES = {
+    "killed after the first checkpoint": Case(FIRST + 1, BETWEEN_STEPS),
+    "killed twice": Case(SECOND + 1, (*BETWEEN_STEPS, End(LOOP, "_step", SECOND + 2 - FIRST))),
+    "killed writing the first checkpoint": Case(1, (End(CHECKPOINTS, "atomic", 3),)),
+    **{
+        f"killed before {name} is written": Case(FIRST + 1, (End(CHECKPOINTS, "atomic", number),))
+        for number, name in enumerate(FILES, start=len(FILES) + 1)
+    },
+    "killed with the manifest half written": Case(
+        FIRST + 1, (End("shutil", "rmtree", AT_REMOVAL),), damage=partial(tear, "COMPLETE.json")
+    ),
+    "killed removing the old checkpoint": Case(
+        SECOND + 1, (End("shutil", "rmtree", AT_REMOVAL, half_removed),)
+    ),
+    "killed writing the history": Case(
+        SECOND + 1, (End("workflow_scripts.jobs.train_encoder", "write_table", 1),)
+    ),
+    "asked to stop": Case(BETWEEN + 1, STOPPED, code=EXIT_TRY_AGAIN),
+    "Ctrl-C": Case(BETWEEN + 1, (End(LOOP, "_step", BETWEEN, CTRL_C),), code=EXIT_TRY_AGAIN),
+    "asked to stop in the last step": Case(1, (End(LOOP, "_step", jobs.STEPS, ASKED),), code=0),
+    "other settings": Case(1, BETWEEN_STEPS, then=OTHER),
+    "a bit of the optimiser changed": Case(1, BETWEEN_STEPS, damage=partial(flip, "optimiser.safetensors")),
+    "a bit of the manifest changed": Case(1, BETWEEN_STEPS, damage=partial(flip, "COMPLETE.json")),
+    "best weights missing": Case(1, BETWEEN_STEPS, damage=lambda folder: one(folder, FILES[3]).unlink()),
+    "mlm: killed after the first checkpoint": Case(FIRST + 1, BETWEEN_STEPS, "continue_mlm"),
+    "mlm: asked to stop": Case(BETWEEN + 1, STOPPED, "continue_mlm", EXIT_TRY_AGAIN),
+}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Every case played once, in a process of its own that forks for each run."""
-    folder = tmp_path_factory.mktemp("interruptions")
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    command = [sys.executable, "-m", "tests.interruptions", str(folder)]
-    played = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert played.returncode == 0, played.stderr[-3000:]
-    return folder
+def inputs(tmp_path_factory):
+    """What trainings read; all that their processes would import and ask for by themselves is here."""
+    git_state()  # asked once: somebody may commit meanwhile
+    for name in ("jobs.train_encoder", "jobs.continue_mlm", "methods.simcse"):
+        importlib.import_module(f"workflow_scripts.{name}")
+    importlib.import_module("sentence_transformers")  # in which models are saved
+    for rule in ("train_encoder", "continue_mlm"):
+        jobs.training_call(rule, jobs.config(rule))
+    return jobs.make_inputs(tmp_path_factory.mktemp("inputs"))
+
+
+def play(folder, case, settings, end=None):
+    """Exit code of a training in a process of its own, which may end early."""
+
+    def act():
+        os.chdir(folder)
+        write_checkpoints_by_steps()
+        if end:
+            end.prepare()
+        jobs.run_here(case.rule, jobs.config(case.rule, **settings))
+
+    return jobs.in_child(act, folder / "log")
+
+
+def made(folder):
+    """Every file that is left, but what tells of speed and what is kept, and the steps of the last process."""
+    files = jobs.files_of(folder / "run")
+    return files, pq.read_table(folder / "speed.parquet")["step"].to_pylist()
 
 
 @pytest.fixture(scope="module")
-def outcomes(folder):
-    return json.loads((folder / "outcomes.json").read_text())
+def whole(inputs, tmp_path_factory):
+    """What is made by a training left in peace, of a rule with some settings changed."""
+    known = {}
+
+    def files(case):
+        key = (case.rule, bool(case.then))
+        if key not in known:
+            folder = shutil.copytree(inputs, tmp_path_factory.mktemp("whole") / "here")
+            assert play(folder, case, case.then) == 0, (folder / "log").read_text()
+            known[key], steps = made(folder)
+            assert steps == list(range(1, jobs.STEPS + 1))
+            history = pq.read_table(folder / "run/history.parquet")
+            assert history.schema.remove_metadata() == HISTORY and history["step"].to_pylist() == steps
+        return known[key]
+
+    return files
 
 
-def expected_files(outcomes, case):
-    name = "nothing, other settings" if case.then else WHOLE[case.rule]
-    return outcomes[name]["files"]
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_result_is_that_of_a_training_left_in_peace(inputs, whole, tmp_path, case):
+    """Every file of the model folder and the tables, nothing beside them, from the last whole checkpoint on."""
+    folder = shutil.copytree(inputs, tmp_path / "here")
+    assert [play(folder, case, {}, end) for end in case.ends] == [case.code] * len(case.ends)
+    log = (folder / "log").read_text()
+    if case.code == EXIT_TRY_AGAIN:
+        assert [path.name for path in folder.glob("run/*")] == ["model.checkpoints"]
+        assert f"Preempted: stopped after step {BETWEEN} of {jobs.STEPS}; run the job again to go on." in log
+    case.damage(folder)
+    assert play(folder, case, case.then) == 0, (folder / "log").read_text()
+    files, steps = made(folder)
+    assert files == whole(case) and len(files) > 6
+    assert steps == list(range(case.start, jobs.STEPS + 1))
+    assert "Traceback" not in (folder / "log").read_text()
 
 
-def test_there_is_something_to_compare(outcomes):
-    for name in ("nothing", "nothing, other settings", "mlm: nothing"):
-        files = outcomes[name]["files"]
-        assert {
-            "model.safetensors",
-            "config.json",
-            "tokenizer.json",
-            "record.json",
-            "history",
-        } <= files.keys()
-        assert all(file for kind, file in files.items() if kind != "metrics" or not name.startswith("mlm"))
-        assert outcomes[name]["steps"] == list(range(1, STEPS + 1))
-    one, other = (outcomes[name]["files"] for name in ("nothing", "nothing, other settings"))
-    for file in ("model.safetensors", "record.json", "history"):
-        assert one[file] != other[file]
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_the_result_is_that_of_a_training_left_in_peace(outcomes, name):
-    """Hashes of every file of the model folder and of the tables; nothing else is left beside them."""
-    found, case = outcomes[name], CASES[name]
-    assert found["code"] == 0, found["log"]
-    assert found["files"] == expected_files(outcomes, case)
-    metrics = ["metrics.parquet"] if case.rule == "train_encoder" else []
-    assert found["left"] == sorted(["history.parquet", "model", *metrics])
-    assert "Traceback" not in found["log"] and "-inf" not in found["log"]
-
-
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.interruptions])
-def test_the_interruption_took_place(outcomes, name):
-    between, case = outcomes[name]["between"], CASES[name]
-    assert between["codes"] == [case.code] * len(case.interruptions)
-    done = ("killed writing the history", "killed with all written", "asked to stop in the last step")
-    assert between["model"] == (name in done)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_it_went_on_where_the_last_whole_checkpoint_was(outcomes, name):
-    assert outcomes[name]["steps"] == list(range(CASES[name].start, STEPS + 1))
-
-
-@pytest.mark.parametrize("name", ["asked to stop", "Ctrl-C", "mlm: asked to stop"])
-def test_a_request_to_stop_leaves_a_checkpoint_and_no_model(outcomes, name):
-    between = outcomes[name]["between"]
-    assert between == {"codes": [TRY_AGAIN], "model": False, "checkpoints": [f"step{BETWEEN:08d}"]}
-    assert (
-        f"Preempted: stopped after step {BETWEEN} of {STEPS}; run the job again to go on."
-        in outcomes[name]["log"]
-    )
-
-
-def test_the_history_has_every_step_once(folder):
-    histories = sorted(folder.glob("*/run/history.parquet"))
-    assert len(histories) == len(CASES)
-    for path in histories:
-        table = pq.read_table(path)
-        assert table.schema.remove_metadata() == HISTORY
-        assert table["step"].to_pylist() == list(range(1, STEPS + 1))
+def test_there_is_something_to_compare(whole):
+    plain, other = whole(CASES["killed twice"]), whole(CASES["other settings"])
+    assert plain.keys() == other.keys()
+    for name in ("model/model.safetensors", "model/record.json", "history.parquet"):
+        assert plain[name] != other[name]
