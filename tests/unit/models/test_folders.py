@@ -252,6 +252,7 @@ class Readout(ReadoutModule):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relative", [False, True])
 def test_a_readout_that_imports_the_project_needs_it_and_another_does_not(
     tiny_bert, tmp_path, monkeypatch, relative
