@@ -7,13 +7,13 @@ import sentence_transformers as st
 
 from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import minilm, wikipedia_sentences
-from workflow_scripts.evaluation.embeddings import SharedTexts
+from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.settings.readouts import pooling as pooling_readout
 
 MAX_TOKENS = 128
-CODE = ("workflow_scripts/models", "workflow_scripts/evaluation/embeddings.py")
+CODE = ("workflow_scripts/models", "workflow_scripts/evaluation/task_by_task.py")
 
 
 def measure(timing: Timing) -> Iterator[Measured]:

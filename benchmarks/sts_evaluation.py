@@ -23,7 +23,7 @@ from benchmarks.harness import Measured, Timing, ratios, run
 from benchmarks.material import minilm
 from workflow_scripts.data.sources import load
 from workflow_scripts.evaluation import sts
-from workflow_scripts.evaluation.embeddings import SharedTexts
+from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.provenance.closure import ROOT
@@ -33,7 +33,7 @@ from workflow_scripts.settings.readouts import pooling as pooling_readout
 CODE = (
     "workflow_scripts/evaluation/sts.py",
     "workflow_scripts/evaluation/correlation.py",
-    "workflow_scripts/evaluation/embeddings.py",
+    "workflow_scripts/evaluation/task_by_task.py",
     "workflow_scripts/models",
 )
 MAX_TOKENS = 256

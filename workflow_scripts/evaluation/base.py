@@ -8,11 +8,15 @@ no ``SuiteConfig``. The study of vectors without training scores its own vectors
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.settings.suites import SuiteConfig
+
+Vectors = NDArray[np.float32]
 
 
 def _no_pairs(*_: Any) -> pa.Table:

@@ -31,16 +31,11 @@ def pearson(gold: Floats, predicted: Floats) -> float:
 def ranks(values_N: Floats) -> Floats:
     """Ranks from 1, the mean of their ranks for equal values; NaN for all if one is NaN.
 
-    As scipy.stats.rankdata, which takes a second to import and three times as long for a few hundred values.
+    As scipy.stats.rankdata, which takes a second to import.
     """
-    order_N = np.argsort(values_N)
-    sorted_N = values_N[order_N]
-    if np.isnan(sorted_N[-1:]).any():  # NaN is sorted last
+    if np.isnan(values_N).any():
         return np.full(len(values_N), np.nan)
-    starts_G = np.flatnonzero(
-        np.concatenate([[True], sorted_N[1:] != sorted_N[:-1]])
-    )  # groups of equal values
-    sizes_G = np.diff(starts_G, append=len(values_N))
-    ranks_N = np.empty(len(values_N))
-    ranks_N[order_N] = np.repeat(starts_G + (sizes_G + 1) / 2, sizes_G)
-    return ranks_N
+    _, group_N, sizes_G = np.unique(values_N, return_inverse=True, return_counts=True)
+    last_G = np.cumsum(sizes_G)  # of the group, those equal to each other
+    means_G: Floats = last_G - (sizes_G - 1) / 2
+    return means_G[group_N]

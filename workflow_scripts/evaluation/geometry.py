@@ -14,15 +14,15 @@ pair; a sentence that occurs in several pairs counts each time.
 Shape suffixes: N sentences, P pairs, D width, B rows of a block.
 """
 
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from workflow_scripts.evaluation.base import Task, not_scored
-from workflow_scripts.evaluation.embeddings import Vectors, distinct
+from workflow_scripts.data.tables import texts_of
+from workflow_scripts.evaluation.base import Task, Vectors, not_scored
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.settings.suites.sts import Measure, Positives, Sample
 
@@ -30,11 +30,6 @@ Floats = NDArray[np.float64]
 
 _BLOCK_ROWS = 512
 """Rows of the distance matrix in memory at once: 80 MB at 20,000 sentences."""
-
-_COMPARISONS: dict[str, Callable[[Floats, float], NDArray[np.bool_]]] = {
-    "above": operator.gt,
-    "at_least": operator.ge,
-}
 
 
 def load(task: str, table: pa.Table, measure: Measure) -> Task:
@@ -45,7 +40,8 @@ def load(task: str, table: pa.Table, measure: Measure) -> Task:
 
 
 def _pairs(task: str, table: pa.Table, positives: Positives) -> Task:
-    chosen = _COMPARISONS[positives.comparison](table["score"].to_numpy(), positives.threshold)
+    compare = {"above": np.greater, "at_least": np.greater_equal}[positives.comparison]
+    chosen = compare(table["score"].to_numpy(), positives.threshold)
     note = positives.describe()
     if not chosen.any():
         return not_scored(task, f"no pair of {note}")
@@ -64,9 +60,8 @@ def _pairs(task: str, table: pa.Table, positives: Positives) -> Task:
 
 
 def _sample(task: str, table: pa.Table, sample: Sample) -> Task:
-    columns = [column for column in ("sentence", "sentence1", "sentence2") if column in table.column_names]
-    every = distinct([table[column].to_pylist() for column in columns])
-    texts = [text for text in every if len(text) >= sample.min_characters][: sample.max_sentences]
+    every = (text for text in dict.fromkeys(texts_of(table)) if len(text) >= sample.min_characters)
+    texts = list(islice(every, sample.max_sentences))
     if len(texts) < 2:
         found = f"{len(texts)} sentences of {sample.min_characters} characters or more"
         return not_scored(task, f"{sample.dataset}: {found}")

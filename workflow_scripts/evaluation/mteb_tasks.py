@@ -147,6 +147,8 @@ def evaluate(
     """
     encoder = _load(folder, config)
     cache = ResultCache(cache_folder)
+    progress: dict[str, Any] = {"show_progress_bar": False}
+    options = progress | {"encode_kwargs": progress | {"batch_size": config.batch_size}, "co2_tracker": False}
     scores: list[Score] = []
     for task in tasks:
         result = _finished(task, encoder.mteb_model_meta, cache)
@@ -158,11 +160,12 @@ def evaluate(
                 advice = "Fetch it (snakemake --forcerun fetch_tasks)"
                 raise DataError(f"mteb {task.metadata.name}: {reason}. {advice}.")
             try:
-                _run(task, encoder, cache, config.batch_size)
+                mteb.evaluate(encoder, task, cache=cache, **options)
             except Exception as error:  # every task has reasons of its own to fail
                 scores.append(lost(task.metadata.name, error))
                 continue
-            result = _finished(task, encoder.mteb_model_meta, cache)
+            task.unload_data()
+            result = _finished(task, encoder.mteb_model_meta, cache)  # as mteb rounds it
             assert result is not None
         scores += _scores(task, result, config.metrics)
     return scores
@@ -209,15 +212,12 @@ def _load(folder: Path, config: Config) -> SentenceTransformerEncoderWrapper:
 
 def _finished(task: AbsTask, meta: ModelMeta, cache: ResultCache) -> TaskResult | None:
     """The cached result, if it is complete; a damaged file is removed."""
-    path = cache.get_task_result_path(task.metadata.name, meta)
-    if not path.exists():
-        return None
     try:
-        result = TaskResult.from_disk(path)
+        result = cache.load_task_result(task.metadata.name, meta)
     except ValueError:  # a job was killed while mteb wrote the file; includes errors of JSON and pydantic
-        path.unlink()
+        cache.get_task_result_path(task.metadata.name, meta).unlink()
         return None
-    return None if result.get_missing_evaluations(task) else result
+    return None if result is None or result.get_missing_evaluations(task) else result
 
 
 def _load_data(task: AbsTask, *, offline: bool) -> str | None:
@@ -232,37 +232,19 @@ def _load_data(task: AbsTask, *, offline: bool) -> str | None:
     return None
 
 
-def _run(
-    task: AbsTask, encoder: SentenceTransformerEncoderWrapper, cache: ResultCache, batch_size: int
-) -> None:
-    """Run a task and write its results to the cache, from which the scores (rounded by mteb) are read."""
-    mteb.evaluate(
-        encoder,
-        task,
-        cache=cache,
-        overwrite_strategy="only-missing",
-        encode_kwargs={"batch_size": batch_size, "show_progress_bar": False},
-        co2_tracker=False,
-        show_progress_bar=False,
-    )
-    task.unload_data()
-
-
 def _scores(task: AbsTask, result: TaskResult, metrics: Sequence[str]) -> list[Score]:
     name, note = result.task_name, f"mteb {result.mteb_version}, data {result.dataset_revision}"
-    parts = [
-        (split, subset["hf_subset"], subset)
-        for split, subsets in sorted(result.scores.items())
-        for subset in subsets
-    ]
+    parts = {
+        (split, subset["hf_subset"]): subset for split, subsets in result.scores.items() for subset in subsets
+    }
+    samples = {part: _samples(task, *part) for part in sorted(parts)}
     scores = [
-        _score(name, f"{split}:{subset}", metric, found[metric], _samples(task, split, subset), note)
-        for split, subset, found in sorted(parts, key=lambda part: part[:2])
+        _score(name, ":".join(part), metric, parts[part][metric], n, note)
+        for part, n in samples.items()
         for metric in dict.fromkeys(["main_score", *metrics])
-        if metric in found
+        if metric in parts[part]
     ]
-    n = sum(_samples(task, split, subset) for split, subset, _ in parts)
-    return [_score(name, "mean", "main_score", result.get_score(), n, note), *scores]
+    return [_score(name, "mean", "main_score", result.get_score(), sum(samples.values()), note), *scores]
 
 
 def _score(task: str, aggregation: str, metric: str, value: Any, n: int, note: str) -> Score:

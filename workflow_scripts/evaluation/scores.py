@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workflow_scripts.columns.scores import SCORES
 
@@ -32,10 +33,5 @@ def score_table(scores: Iterable[Score], *, run: str, seed: str, suite: str) -> 
     """
     rows = [{"run": run, "seed": int(seed), "suite": suite, **score._asdict()} for score in scores]
     table = pa.Table.from_pylist(rows, schema=SCORES)
-    finite = [
-        value == value and abs(value) != float("inf")
-        for value in table["value"].to_pylist()
-        if value is not None
-    ]
-    assert all(finite), f"{run} {suite}: a score is not finite"
+    assert pc.all(pc.is_finite(table["value"])).as_py() is not False, f"{run} {suite}: a score is not finite"
     return table

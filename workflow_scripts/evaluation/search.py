@@ -28,8 +28,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from workflow_scripts.evaluation.base import Task, not_scored
-from workflow_scripts.evaluation.embeddings import Vectors
+from workflow_scripts.evaluation.base import Task, Vectors, not_scored
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.settings.suites.search import Config as Config
 
@@ -118,23 +117,14 @@ def quality(hits: Sequence[Sequence[int]], relevant: Sequence[frozenset[int]]) -
     """MRR@10, recall@1 and recall@10, means over the queries.
 
     Args:
-        hits: For each query, the texts found, best first.
+        hits: For each query, the ten texts found, best first; 1 / the rank of the first relevant one counts.
         relevant: For each query, the relevant texts; not empty.
     """
-    pairs = list(zip(hits, relevant, strict=True))
-    ranks = [
-        next((rank for rank, hit in enumerate(found, start=1) if hit in wanted), None)
-        for found, wanted in pairs
-    ]
+    right = [[hit in wanted for hit in found] for found, wanted in zip(hits, relevant, strict=True)]
+    reciprocals = [1 / (1 + row.index(True)) if any(row) else 0.0 for row in right]
     recalls = {
-        f"recall@{depth}": float(
-            np.mean([len(wanted & set(found[:depth])) / len(wanted) for found, wanted in pairs])
-        )
+        depth: [sum(row[:depth]) / len(wanted) for row, wanted in zip(right, relevant, strict=True)]
         for depth in (1, HITS)
     }
-    return {f"mrr@{HITS}": mean_reciprocal_rank(ranks), **recalls}
-
-
-def mean_reciprocal_rank(ranks: Sequence[int | None], depth: int = HITS) -> float:
-    """Mean of 1 / rank of the first relevant hit, ranks from 1; 0 if there is none among the first ``depth``."""
-    return float(np.mean([1 / rank if rank is not None and rank <= depth else 0.0 for rank in ranks]))
+    means = {f"recall@{depth}": float(np.mean(values)) for depth, values in recalls.items()}
+    return {f"mrr@{HITS}": float(np.mean(reciprocals)), **means}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import geometry
-from workflow_scripts.evaluation.base import Task
-from workflow_scripts.evaluation.correlation import Vectors, cosine, pearson, ranks
+from workflow_scripts.evaluation.base import Task, Vectors
+from workflow_scripts.evaluation.correlation import cosine, pearson, ranks
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.evaluation.senteval_text import as_fed
 from workflow_scripts.settings.suites.sts import Config as Config
@@ -47,11 +47,8 @@ def in_text(dataset: str, table: pa.Table, text: str) -> pa.Table:
     if text == "release" or SIDES[0] not in table.column_names:
         return table
     lower = not dataset.startswith("sick")
-    for side in SIDES:
-        sentences = [as_fed(sentence, lower=lower) for sentence in table[side].to_pylist()]
-        place = table.schema.get_field_index(side)
-        table = table.set_column(place, table.schema.field(side), pa.array(sentences))
-    return table
+    fed = {side: [as_fed(sentence, lower=lower) for sentence in table[side].to_pylist()] for side in SIDES}
+    return pa.table({**{name: table[name] for name in table.column_names}, **fed}, schema=table.schema)
 
 
 class Judged:
@@ -71,34 +68,31 @@ class Judged:
         if len(gold_P) and gold_P.min() == gold_P.max():
             found = f"all {len(gold_P)} judgements are {gold_P[0]:g}, and nothing correlates with them"
             raise DataError(f"{task}: {found}. Check the column of scores.")
-        rows = {name: np.flatnonzero(subset_P == name) for name in dict.fromkeys(subset_P)}
         self._task = task
-        self._told_apart = None not in rows
-        self._parts = rows if len(rows) > 1 else {}
-        self._gold_P = gold_P
-        self._ranks_P = ranks(gold_P)
-        self._ranks = {name: ranks(gold_P[rows]) for name, rows in self._parts.items()}
+        subsets = dict.fromkeys(subset_P)
+        self._told_apart = None not in subsets
+        self._rows = {"all": np.arange(len(gold_P))}
+        if len(subsets) > 1:
+            self._rows |= {f"subset:{name}": np.flatnonzero(subset_P == name) for name in subsets}
+        self._gold = {part: gold_P[rows] for part, rows in self._rows.items()}
+        self._ranks = {part: ranks(gold) for part, gold in self._gold.items()}
 
     def scores(self, cosine_P: NDArray[np.float64]) -> list[Score]:
         """Spearman and Pearson: ``all``, ``wmean`` and ``mean``, and each of several subsets."""
-        by_rank = {
-            name: pearson(self._ranks[name], ranks(cosine_P[rows])) for name, rows in self._parts.items()
-        }
-        by_value = {name: pearson(self._gold_P[rows], cosine_P[rows]) for name, rows in self._parts.items()}
-        return [
-            *self._summarised("spearman", pearson(self._ranks_P, ranks(cosine_P)), by_rank),
-            *self._summarised("pearson", pearson(self._gold_P, cosine_P), by_value),
-        ]
+        cosines = {part: cosine_P[rows] for part, rows in self._rows.items()}
+        by_rank = {part: pearson(self._ranks[part], ranks(values)) for part, values in cosines.items()}
+        by_value = {part: pearson(self._gold[part], values) for part, values in cosines.items()}
+        return [*self._summarised("spearman", by_rank), *self._summarised("pearson", by_value)]
 
-    def _summarised(self, metric: str, overall: float, parts: Mapping[str | None, float]) -> Iterator[Score]:
-        pairs = len(self._gold_P)
-        sizes = [len(rows) for rows in self._parts.values()]
-        summaries = {"all": overall}
+    def _summarised(self, metric: str, by_part: Mapping[str, float]) -> Iterator[Score]:
+        sizes = {part: len(rows) for part, rows in self._rows.items()}
+        subsets = [part for part in by_part if part != "all"]
+        summaries = {"all": by_part["all"]}
         if self._told_apart:
-            values = list(parts.values()) or [overall]
-            weighted = np.average(values, weights=sizes or [pairs])
-            summaries |= {"wmean": float(weighted), "mean": float(np.mean(values))}
+            values, weights = zip(*((by_part[part], sizes[part]) for part in subsets or ["all"]), strict=True)
+            summaries["wmean"] = float(np.average(values, weights=weights))
+            summaries["mean"] = float(np.mean(values))
         for name, value in summaries.items():
-            yield Score(self._task, name, metric, value, pairs)
-        for (part, value), size in zip(parts.items(), sizes, strict=True):
-            yield Score(self._task, f"subset:{part}", metric, value, size)
+            yield Score(self._task, name, metric, value, sizes["all"])
+        for part in subsets:
+            yield Score(self._task, part, metric, by_part[part], sizes[part])

@@ -9,19 +9,20 @@ A failed task leaves no file. It is tried again by the next job of the same plac
 ``.kept`` instead.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.columns.scores import SCORES, SIMILARITIES
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation.base import Evaluator, Task, not_scored
-from workflow_scripts.evaluation.embeddings import SharedTexts, Vectors
+from workflow_scripts.evaluation.base import Evaluator, Task, Vectors, not_scored
 from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.models.devices import granted_device
@@ -57,17 +58,19 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
     encoder.to(granted_device(job.operational["gpu"]))
     encoding = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
     texts = SharedTexts(encoding, {name: task.columns for name, task in tasks.items()})
-    failures, finished = Failures(job), _Finished(job, config)
-    parts: list[Tables] = []
+    failures, parts = Failures(job), []
     for name, task in tasks.items():
-        made = finished.read(name)
+        record, paths = _record_of_task(job, config, name), _paths_of_task(job, name)
+        made = _finished(paths, record.key)
         if made is None:
             try:
-                made = _scored(job, task, texts.of(name))
+                vectors = texts.of(name)
+                made = _tables(job, task.score(*vectors), task.pairs(*vectors))
             except Exception as error:  # every task has reasons of its own to fail; Ctrl-C is none
                 made = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
             else:
-                finished.write(name, made)
+                for role, path in paths.items():
+                    write_table(path, made[role], record.model_copy(update={"outputs": [path.as_posix()]}))
         parts.append(made)
         texts.forget(name)
     whole = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
@@ -95,10 +98,6 @@ def _fail(error: Exception) -> list[Score]:
     raise error
 
 
-def _scored(job: Job, task: Task, vectors: Sequence[Vectors]) -> Tables:
-    return _tables(job, task.score(*vectors), task.pairs(*vectors))
-
-
 def _tables(job: Job, scores: Iterable[Score], pairs: pa.Table) -> Tables:
     """What the rule writes of a task."""
     names = {name: job.wildcards[name] for name in ("suite", "run", "seed")}
@@ -106,52 +105,97 @@ def _tables(job: Job, scores: Iterable[Score], pairs: pa.Table) -> Tables:
     return {role: table for role, table in made.items() if role in job.outputs}
 
 
-class _Finished:
-    """Tables of finished tasks, beside the scores of a job."""
+class SharedTexts:
+    """The texts of several tasks, each of which is encoded once, when the first of its tasks asks for it.
 
-    def __init__(self, job: Job, config: SuiteConfig) -> None:
-        self._job = job
-        self._config = config
-        self._folder = job.outputs["scores"].with_suffix(".checkpoints")
+    Texts are encoded in units, those of one task alone and those that several have in common, so that a vector is the
+    same to the bit whichever of the tasks are left to do: what else is in its batches depends on the suite alone.
 
-    def read(self, task: str) -> Tables | None:
-        """The tables of a task; None unless all are there, whole, and of the task's present key."""
-        key = self._record(task).key
-        roles = [role for role in COLUMNS if role in self._job.outputs]
-        try:
-            return {role: _of_key(self._path(task, role), COLUMNS[role], key) for role in roles}
-        except (DataError, OSError, ValueError):  # absent or damaged, a record of another version among it
-            return None
+    Args:
+        encode: Texts to vectors of shape (N, D), in order; not normalised.
+        columns: Task to its columns of texts, in the order in which tasks will be evaluated.
+    """
 
-    def write(self, task: str, tables: Tables) -> None:
-        """Keep the tables of a finished task."""
-        record = self._record(task)
-        for role, table in tables.items():
-            path = self._path(task, role)
-            write_table(path, table, record.model_copy(update={"outputs": [path.as_posix()]}))
+    def __init__(
+        self,
+        encode: Callable[[Sequence[str]], Vectors],
+        columns: Mapping[str, Sequence[Sequence[str]]],
+    ) -> None:
+        self._encode = encode
+        self._columns = columns
+        tasks: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for task, own in columns.items():
+            for column in own:
+                for text in column:
+                    tasks[text][task] = None
+        self._units: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+        for text, shared in tasks.items():
+            self._units[tuple(shared)].append(text)
+        self._vectors: dict[tuple[str, ...], Vectors] = {}
 
-    def _path(self, task: str, role: str) -> Path:
-        return self._folder / f"{quote(task, safe='')}.{role}.parquet"
+    def of(self, task: str) -> list[Vectors]:
+        """The vectors of each column of a task, shape (N, D).
 
-    def _record(self, task: str) -> Record:
-        """The job's, without datasets and settings of its other tasks; its key is a hash of what decides the task."""
-        start, of = self._job.start, self._config.tasks[task]
-        others = {f"datasets/{path.as_posix()}" for path in self._job.many("datasets") if path.stem != of}
-        inputs = {role: given for role, given in start.inputs.items() if role not in others}
-        settings = {**start.settings, "suite": self._config.of_task(task).model_dump(mode="json")}
-        key = job_key(
-            start.rule,
-            wildcards=start.wildcards,
-            settings=settings,
-            inputs={role: given.sha256 for role, given in inputs.items()},
-            meaning=start.meaning,
-            packages=start.packages,
-        )
-        return self._job.record().model_copy(update={"key": key, "settings": settings, "inputs": inputs})
+        Raises:
+            DataError: if one is not finite or all are equal: the encoder is broken, and its scores would be
+                meaningless.
+        """
+        units = [shared for shared in self._units if task in shared]
+        if not units:
+            return []
+        for shared in units:
+            if shared not in self._vectors:
+                self._vectors[shared] = self._encode(self._units[shared])
+        vectors = np.concatenate([self._vectors[shared] for shared in units])
+        _check(vectors)
+        texts = (text for shared in units for text in self._units[shared])
+        row = {text: number for number, text in enumerate(texts)}
+        return [vectors[[row[text] for text in column]] for column in self._columns[task]]
+
+    def forget(self, task: str) -> None:
+        """Let go of the vectors that no task after ``task`` asks for."""
+        self._vectors = {shared: vectors for shared, vectors in self._vectors.items() if shared[-1] != task}
 
 
-def _of_key(path: Path, columns: pa.Schema, key: str) -> pa.Table:
-    table, record = read_table(path, columns), read_record(path)
-    if record is None or record.key != key:
-        raise DataError(f"{path}: of another task.")
-    return table
+def _check(vectors_UD: Vectors) -> None:
+    if broken := int((~np.isfinite(vectors_UD)).any(axis=1).sum()):
+        raise DataError(f"encoder: {broken} embeddings are not finite. Retrain it.")
+    if len(vectors_UD) > 1 and not vectors_UD.std(axis=0).any():
+        raise DataError(f"encoder: all {len(vectors_UD)} sentences have the same embedding. Retrain it.")
+
+
+# Finished tasks, beside the scores of a job
+
+
+def _paths_of_task(job: Job, task: str) -> dict[str, Path]:
+    """The files of a finished task, by the job's output that they are a part of."""
+    folder = job.outputs["scores"].with_suffix(".checkpoints")
+    roles = [role for role in COLUMNS if role in job.outputs]
+    return {role: folder / f"{quote(task, safe='')}.{role}.parquet" for role in roles}
+
+
+def _record_of_task(job: Job, config: SuiteConfig, task: str) -> Record:
+    """The job's, without datasets and settings of its other tasks; its key is a hash of what decides the task."""
+    start, of = job.start, config.tasks[task]
+    others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path.stem != of}
+    inputs = {role: given for role, given in start.inputs.items() if role not in others}
+    settings = {**start.settings, "suite": config.of_task(task).model_dump(mode="json")}
+    key = job_key(
+        start.rule,
+        wildcards=start.wildcards,
+        settings=settings,
+        inputs={role: given.sha256 for role, given in inputs.items()},
+        meaning=start.meaning,
+        packages=start.packages,
+    )
+    return job.record().model_copy(update={"key": key, "settings": settings, "inputs": inputs})
+
+
+def _finished(paths: Mapping[str, Path], key: str) -> Tables | None:
+    """The tables of a task; None unless all are there, whole, and of the task's present key."""
+    try:
+        tables = {role: read_table(path, COLUMNS[role]) for role, path in paths.items()}
+        records = [read_record(path) for path in paths.values()]
+    except (DataError, OSError, ValueError):  # absent or damaged, a record of another version among it
+        return None
+    return tables if all(record is not None and record.key == key for record in records) else None

@@ -9,7 +9,6 @@ Shape suffixes: T tokens, W words or pieces, D width.
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,13 +18,6 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.figures.token_similarity import Unit
-
-
-class Units(NamedTuple):
-    """Words or pieces of one sentence, without special tokens: their text, and the tokens that each consists of."""
-
-    names: list[str]
-    tokens: list[list[int]]
 
 
 def unit_cosines(
@@ -58,25 +50,23 @@ def unit_cosines(
         states = backbone(**tokens.to(backbone.device), output_hidden_states=True).hidden_states
     if not -len(states) <= layer < len(states):
         raise ConfigError(f"token_similarity.layer: {layer}; hidden states are 0 to {len(states) - 1}.")
-    units = units_of(tokens, tokenizer, sentence, unit)
-    vectors_WD = unit_vectors(states[layer][0].double(), units.tokens)
-    return units.names, cosine_matrix(vectors_WD, vectors_WD)
+    names, places = units_of(tokens, tokenizer, sentence, unit)
+    vectors_WD = unit_vectors(states[layer][0].double(), places)
+    return names, cosine_matrix(vectors_WD, vectors_WD)
 
 
-def units_of(tokens: BatchEncoding, tokenizer: PreTrainedTokenizerBase, sentence: str, unit: Unit) -> Units:
-    """The words or pieces that are the rows of a map; special tokens belong to none."""
+def units_of(
+    tokens: BatchEncoding, tokenizer: PreTrainedTokenizerBase, sentence: str, unit: Unit
+) -> tuple[list[str], list[list[int]]]:
+    """The words or pieces of one sentence, without special tokens, and the tokens that each consists of."""
     words = tokens.word_ids(0)
     inside = [place for place, word in enumerate(words) if word is not None]
     if unit == "pieces":
-        ids = tokens["input_ids"][0].tolist()
-        return Units(
-            [str(tokenizer.convert_ids_to_tokens(ids[place])) for place in inside], [[p] for p in inside]
-        )
-    groups = [(word, list(places)) for word, places in groupby(inside, key=lambda place: words[place])]
-    spans = [tokens.word_to_chars(0, word) for word, _ in groups]
-    return Units(
-        [sentence[span.start : span.end].strip() for span in spans], [places for _, places in groups]
-    )
+        ids = tokens["input_ids"][0][inside].tolist()
+        return list(tokenizer.convert_ids_to_tokens(ids)), [[place] for place in inside]
+    groups = {word: list(places) for word, places in groupby(inside, key=lambda place: words[place])}
+    spans = [tokens.word_to_chars(0, word) for word in groups]
+    return [sentence[span.start : span.end].strip() for span in spans], list(groups.values())
 
 
 def unit_vectors(states_TD: Tensor, tokens: Sequence[Sequence[int]]) -> Tensor:

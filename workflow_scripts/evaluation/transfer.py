@@ -28,8 +28,8 @@ by mean squared error on probabilities, with Adam).
 Shape suffixes: N rows, D features, C classes, P problems, S penalties.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -59,11 +59,7 @@ class Problem(NamedTuple):
     """Rows to train a classifier on with every penalty, and held-out rows to evaluate it on, or None."""
 
     rows: Integers
-    held_out: Integers | None
-
-
-Fit = Callable[[Features, Integers, Sequence[Problem]], list[torch.Tensor]]
-"""From features, labels and problems to weights of shape (S, C, D + 1) per problem, with the constant's last."""
+    held_out: Integers | None = None
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
@@ -76,8 +72,8 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         DataError: if a score is no number, or there are too few rows of a class for the folds.
     """
     graded = task in config.graded
-    grades = _grades(task, table) if graded else None
-    order = _senteval_order(table, grades)
+    labels = _grades(task, table) if graded else table["label"].to_pylist()
+    order = senteval_order(table, labels)
     table = table.take(order)
     split = np.array(table["split"].to_pylist())
     rows = {name: np.flatnonzero(split == name) for name in dict.fromkeys(split.tolist())}
@@ -85,51 +81,53 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         return not_scored(task, f"splits {sorted(rows)}; known: none; train, test; train, dev, test")
     if graded and "dev" not in rows:
         return not_scored(task, "a graded task needs a dev split")
-    labels = None if graded else _classes(config, task, table)
+    sorted_N = np.array(labels)[order]
+    targets_N: NDArray[Any] = sorted_N if graded else _classes(config, task, sorted_N)
     sides = ["text1"] if table["text2"].null_count else ["text1", "text2"]
 
-    def score(*sides_ND: Features) -> list[Score]:
-        features = _features(*sides_ND)
+    def score(first: Features, *second: Features) -> list[Score]:
+        features = first
+        if second:
+            features = np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1)
         if config.standardise:
             features = _standardised(features, np.flatnonzero(split != "test"))
-        if grades is not None:
-            return _graded(config, task, features, grades[order], rows)
-        assert labels is not None
+        if graded:
+            return _graded(config, task, features, targets_N, rows)
         if "" in rows:
-            return _nested(config, task, features, labels)
-        two_class_pairs = labels.max() == 1 and len(sides) == 2
-        return _tested(config, task, features, labels, rows, with_f1=two_class_pairs)
+            return _nested(config, task, features, targets_N)
+        two_class_pairs = targets_N.max() == 1 and bool(second)
+        return _tested(config, task, features, targets_N, rows, with_f1=two_class_pairs)
 
     return Task([table[side].to_pylist() for side in sides], score)
 
 
-def _classes(config: Config, task: str, table: pa.Table) -> Integers:
+def _grades(task: str, table: pa.Table) -> list[float]:
+    try:
+        return [float(label) for label in table["label"].to_pylist()]
+    except ValueError as error:
+        found = f"{task}: {error}; labels of a graded task are scores"
+        raise DataError(f"{found}. Take it out of transfer.graded.") from error
+
+
+def _classes(config: Config, task: str, labels: NDArray[Any]) -> Integers:
     """Numbers of the classes of all rows."""
-    classes, labels = np.unique(np.array(table["label"].to_pylist()), return_inverse=True)
-    most = int(np.bincount(labels).max())
+    classes, numbers = np.unique(labels, return_inverse=True)
+    most = int(np.bincount(numbers).max())
     if len(classes) == 1 or most < config.folds:
         found = f"{len(labels)} rows of {len(classes)} classes, the largest of {most}"
         need = f"{config.folds} folds need two classes and as many rows of one"
         raise DataError(f"{task}: {found}; {need}. Check the column of labels.")
-    return labels
+    return numbers
 
 
-def _senteval_order(table: pa.Table, scores_N: Floats | None) -> list[int]:
+def senteval_order(table: pa.Table, labels: Sequence[str] | Sequence[float]) -> list[int]:
     """Rows sorted by the words of the first text, of the second, and by label; equal ones keep their order."""
     firsts, seconds = table["text1"].to_pylist(), table["text2"].to_pylist()
-    labels = table["label"].to_pylist() if scores_N is None else scores_N.tolist()
     keys = [
         (len(first.split()), len(second.split()) if second else 0, label)
         for first, second, label in zip(firsts, seconds, labels, strict=True)
     ]
     return sorted(range(len(keys)), key=keys.__getitem__)
-
-
-def _features(first: Features, *second: Features) -> Features:
-    """Those of single texts, or of pairs."""
-    if not second:
-        return first
-    return np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1)
 
 
 def _standardised(features_ND: Features, rows: Integers) -> Features:
@@ -142,20 +140,13 @@ def _standardised(features_ND: Features, rows: Integers) -> Features:
 
 
 def _nested(config: Config, task: str, features: Features, labels: Integers) -> list[Score]:
-    outer = _folds(config, labels)
-    inner = [
-        Problem(rows[kept], rows[left]) for rows, _ in outer for kept, left in _folds(config, labels[rows])
-    ]
-    finals = [Problem(rows, None) for rows, _ in outer]
-    weights = _fitter(config, _STRENGTHS)(features, labels, inner + finals)
-    by_fold = _held_out_accuracies(weights[: len(inner)], features, labels, inner)
-    means = by_fold.reshape(config.folds, config.folds, -1).mean(axis=1)
-    chosen = [_best(accuracies) for accuracies in means]
+    outer = _folds(config, labels, np.arange(len(labels)))
+    chosen = _chosen_by_folds(config, _STRENGTHS, features, labels, [rows for rows, _ in outer])
     tested = [
-        (_predict(fits[best], features[left]) == labels[left]).mean()
-        for fits, best, (_, left) in zip(weights[len(inner) :], chosen, outer, strict=True)
+        (_predict(weights, features[left]) == labels[left]).mean()
+        for (weights, _), (_, left) in zip(chosen, outer, strict=True)
     ]
-    values = {"accuracy": np.mean(tested), "dev_accuracy": np.mean(means[np.arange(config.folds), chosen])}
+    values = {"accuracy": np.mean(tested), "dev_accuracy": np.mean([accuracy for _, accuracy in chosen])}
     note = f"mean of {config.folds} folds, penalty chosen inside each"
     return [Score(task, "", metric, float(value), len(labels), note) for metric, value in values.items()]
 
@@ -169,14 +160,22 @@ def _tested(
     *,
     with_f1: bool,
 ) -> list[Score]:
-    choose = _chosen_on_dev if "dev" in rows else _chosen_by_folds
-    weights, dev_accuracy = choose(config, features, labels, rows)
-    test, dev_rows = rows["test"], rows.get("dev", rows["train"])
+    train, test = rows["train"], rows["test"]
+    choosing = rows.get("dev", train)
+    if "dev" in rows:
+        (fits,) = _fitted(config, _STRENGTHS, features, labels, [Problem(train, choosing)])
+        accuracies = _accuracies(fits, features, labels, choosing)
+        best = best_of(accuracies)
+        weights, dev_accuracy = fits[best], float(accuracies[best])
+    else:
+        ((weights, dev_accuracy),) = _chosen_by_folds(
+            config, _STRENGTHS_WITHOUT_DEV, features, labels, [train]
+        )
     predicted = _predict(weights, features[test])
     accuracy = float((predicted == labels[test]).mean())
     scores = [
         Score(task, "", "accuracy", accuracy, len(test)),
-        Score(task, "", "dev_accuracy", dev_accuracy, len(dev_rows)),
+        Score(task, "", "dev_accuracy", dev_accuracy, len(choosing)),
     ]
     if with_f1:
         f1 = float(f1_score(labels[test], predicted, zero_division=0))
@@ -185,32 +184,24 @@ def _tested(
 
 
 def _chosen_by_folds(
-    config: Config, features: Features, labels: Integers, rows: Mapping[str, Integers]
-) -> tuple[torch.Tensor, float]:
-    train = rows["train"]
-    folds = [Problem(train[kept], train[left]) for kept, left in _folds(config, labels[train])]
-    fit = _fitter(config, _STRENGTHS_WITHOUT_DEV)
-    *partial, final = fit(features, labels, [*folds, Problem(train, None)])
-    accuracies = _held_out_accuracies(partial, features, labels, folds).mean(axis=0)
-    best = _best(accuracies)
-    return final[best], float(accuracies[best])
-
-
-def _chosen_on_dev(
-    config: Config, features: Features, labels: Integers, rows: Mapping[str, Integers]
-) -> tuple[torch.Tensor, float]:
-    problems = [Problem(rows["train"], rows["dev"])]
-    weights = _fitter(config, _STRENGTHS)(features, labels, problems)
-    (accuracies,) = _held_out_accuracies(weights, features, labels, problems)
-    best = _best(accuracies)
-    return weights[0][best], float(accuracies[best])
+    config: Config, strengths: list[float], features: Features, labels: Integers, parts: Sequence[Integers]
+) -> list[tuple[torch.Tensor, float]]:
+    """For each part of the rows, weights fitted to it with the penalty that is best over its folds, and how good."""
+    folds = [fold for rows in parts for fold in _folds(config, labels, rows)]
+    problems = [*(Problem(*fold) for fold in folds), *(Problem(rows) for rows in parts)]
+    fits = _fitted(config, strengths, features, labels, problems)
+    by_fold = [_accuracies(fits[n], features, labels, left) for n, (_, left) in enumerate(folds)]
+    means = np.array(by_fold).reshape(len(parts), config.folds, -1).mean(axis=1)
+    best = [best_of(accuracies) for accuracies in means]
+    finals = zip(fits[len(folds) :], means, best, strict=True)
+    return [(weights[place], float(accuracies[place])) for weights, accuracies, place in finals]
 
 
 def _graded(
     config: Config, task: str, features: Features, scores_N: Floats, rows: Mapping[str, Integers]
 ) -> list[Score]:
     targets = soft_classes(scores_N, config.grades)
-    (weights,) = _solve(features, targets, [rows["train"]], _STRENGTHS)
+    (weights,) = _solved(features, targets, [rows["train"]], _STRENGTHS)
     classes = np.arange(config.grades[0], config.grades[1] + 1)
     expected = {
         split: _logits(weights, features[rows[split]]).double().softmax(dim=-1).numpy() @ classes
@@ -224,14 +215,6 @@ def _graded(
         Score(task, "", "pearson", pearson(gold, predicted), len(gold)),
         Score(task, "", "dev_pearson", dev[best], len(rows["dev"])),
     ]
-
-
-def _grades(task: str, table: pa.Table) -> Floats:
-    try:
-        return np.array([float(label) for label in table["label"].to_pylist()])
-    except ValueError as error:
-        found = f"{task}: {error}; labels of a graded task are scores"
-        raise DataError(f"{found}. Take it out of transfer.graded.") from error
 
 
 def soft_classes(scores_N: Floats, grades: tuple[int, int]) -> Floats:
@@ -248,24 +231,24 @@ def soft_classes(scores_N: Floats, grades: tuple[int, int]) -> Floats:
 # Classifiers
 
 
-def _fitter(config: Config, strengths: list[float]) -> Fit:
+def _fitted(
+    config: Config, strengths: list[float], features: Features, labels: Integers, problems: Sequence[Problem]
+) -> list[torch.Tensor]:
+    """Weights of shape (S, C, D + 1) for each problem, the constant's last."""
     if config.classifier == "exact":
-        return lambda features, labels, problems: _solve(
-            features, np.eye(int(labels.max()) + 1)[labels], [problem.rows for problem in problems], strengths
-        )
+        targets_NC = np.eye(int(labels.max()) + 1)[labels]
+        return _solved(features, targets_NC, [problem.rows for problem in problems], strengths)
     recipe = _RECIPES[config.classifier]
-    return lambda features, labels, problems: [
+    return [
         senteval_classifier.train(features, labels, *problem, _DECAYS, recipe, config.seed)
         for problem in problems
     ]
 
 
-def _solve(
+def _solved(
     features: Features, targets_NC: Floats, subsets: Sequence[Integers], strengths: list[float]
 ) -> list[torch.Tensor]:
-    masks = np.zeros((len(subsets), len(features)), dtype=np.bool_)
-    for mask, rows in zip(masks, subsets, strict=True):
-        mask[rows] = True
+    masks = np.array([np.isin(np.arange(len(features)), rows) for rows in subsets])
     solutions = logistic.solve(features, targets_NC, masks, strengths)
     return list(torch.stack(solutions, dim=1).float())
 
@@ -280,23 +263,18 @@ def _predict(weights: torch.Tensor, features: Features) -> Integers:
     return predicted
 
 
-def _held_out_accuracies(
-    weights: Sequence[torch.Tensor], features: Features, labels: Integers, problems: Sequence[Problem]
-) -> Floats:
-    """Accuracy of every problem's classifiers on its held-out rows, shape (P, S)."""
-    return np.array(
-        [
-            (_predict(fits, features[left]) == labels[left]).mean(axis=1)
-            for fits, (_, left) in zip(weights, problems, strict=True)
-        ]
-    )
+def _accuracies(weights: torch.Tensor, features: Features, labels: Integers, rows: Integers) -> Floats:
+    """Accuracy of several classifiers on some rows, shape (S,)."""
+    accuracies: Floats = (_predict(weights, features[rows]) == labels[rows]).mean(axis=1)
+    return accuracies
 
 
-def _best(accuracies_S: Floats) -> int:
+def best_of(accuracies_S: Floats) -> int:
     """Index of the best score after rounding to 0.01%; the first one wins ties."""
     return int(np.argmax(np.round(100 * accuracies_S, 2)))
 
 
-def _folds(config: Config, labels: Integers) -> list[tuple[Integers, Integers]]:
+def _folds(config: Config, labels: Integers, rows: Integers) -> list[tuple[Integers, Integers]]:
+    """The rows that each fold of ``rows`` keeps and leaves out."""
     splitter = StratifiedKFold(config.folds, shuffle=True, random_state=config.seed)
-    return list(splitter.split(np.zeros(len(labels)), labels))
+    return [(rows[kept], rows[left]) for kept, left in splitter.split(np.zeros(len(rows)), labels[rows])]

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from workflow_scripts.columns.extraction import TOKEN_DOCUMENTS
-from workflow_scripts.evaluation.base import Task
-from workflow_scripts.evaluation.embeddings import Vectors
+from workflow_scripts.evaluation.base import Task, Vectors
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.evaluation.scores import Score
 from workflow_scripts.extraction.weighting import Counts

@@ -12,19 +12,16 @@ from workflow_scripts.settings.suites.cost import Config
 
 
 def main(job: Job) -> None:
-    """Count, time both alternately, write counts and times separately, print the ratios."""
+    """Count, time both alternately, write counts and times separately."""
     config = Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
     encoder, _ = load_encoder(job.inputs["model"].parent)
     record = job.record()
     backbone = load_backbone(job.inputs["base"].parent)
     ours = (encoder, encoder)
     base = (backbone, partial(cost.run_backbone, backbone))
-    counts = cost.evaluate(config, *ours) + cost.of_base(cost.evaluate(config, *base))
-    scores = [*counts, cost.added_parameters(counts)]
-    times = cost.time_against_base(config, ours, base)
+    scores, times = cost.evaluate(config, ours, base), cost.time_against_base(config, ours, base)
     write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
     apart = job.outputs["times"]  # times differ from run to run
     apart.parent.mkdir(parents=True, exist_ok=True)
     of_times = record.model_copy(update={"outputs": [apart.as_posix()]})
     write_table(apart, score_table(times, **job.wildcards), of_times)
-    print(f"{job.wildcards['run']}: {cost.ratios(scores + times)}")  # noqa: T201

@@ -1,6 +1,6 @@
 """Map one run's attention: weights over configured sentences, energy of [CLS] (rule map_attention)."""
 
-from workflow_scripts.data.tables import read_dataset_table
+from workflow_scripts.data.tables import read_dataset_table, texts_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import attention
 from workflow_scripts.evaluation.scores import gap, score_table
@@ -19,15 +19,15 @@ def main(job: Job) -> None:
         raise ConfigError(
             f"suites: {job.wildcards['run']} joins encoders of several tokenisers. Leave attention out of its grid."
         )
-    sentences = attention.distinct_texts(read_dataset_table(job.inputs["dataset"]))
+    sentences = list(dict.fromkeys(texts_of(read_dataset_table(job.inputs["dataset"]))))
     backbones = [leaf.backbone for leaf in encoder.leaves]
     if sentences:
-        scores = attention.cls_energy_of_sub_encoders(backbones, tokenizer, sentences, config.energy)
+        scores = attention.cls_energy(backbones, tokenizer, sentences, config.energy)
     else:
         scores = [gap(config.energy.dataset, "no source of the dataset is available")]
     write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
     write_table(
         job.outputs["maps"],
-        attention.attention_maps_of_sub_encoders(backbones, tokenizer, config.maps),
+        attention.attention_maps(backbones, tokenizer, config.maps),
         record,
     )

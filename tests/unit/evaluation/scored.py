@@ -1,6 +1,6 @@
 """Scores of tasks, with one encoding for each."""
 
-from workflow_scripts.evaluation.embeddings import SharedTexts
+from workflow_scripts.evaluation.task_by_task import SharedTexts
 
 
 def scores_of(task, encode):

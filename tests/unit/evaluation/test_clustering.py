@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import LABELLED
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import clustering
 from workflow_scripts.evaluation.clustering import agreement, cluster, drawn, hungarian_accuracy
 from workflow_scripts.settings.suites.clustering import Config
@@ -29,30 +29,6 @@ def blobs():
 
 def encoder(vectors):
     return lambda texts: np.array([vectors[text] for text in texts], dtype=np.float32)
-
-
-@pytest.mark.parametrize(
-    ("clusters", "accuracy"), [((1, 1, 0, 0), 1.0), ((0, 1, 0, 1), 0.5), ((0, 0, 0, 0), 0.5)]
-)
-def test_accuracy_takes_the_best_map_of_clusters_to_classes(clusters, accuracy):
-    """O-12."""
-    assert hungarian_accuracy(labels(0, 0, 1, 1), labels(*clusters)) == accuracy
-
-
-def test_a_single_cluster_scores_the_share_of_the_largest_class():
-    """O-12."""
-    assert hungarian_accuracy(labels(0, 1, 1, 1, 2), labels(0, 0, 0, 0, 0)) == 0.6
-
-
-def test_more_clusters_than_classes_leave_some_without_a_class():
-    assert hungarian_accuracy(labels(0, 0, 0, 1), labels(0, 1, 2, 3)) == 0.5
-
-
-def test_a_greedy_map_would_score_less():
-    """Cluster 0 is largest in class 0, but the best map gives it class 1."""
-    classes = labels(*[0] * 5 + [1] * 4 + [0] * 4)
-    clusters = labels(*[0] * 9 + [1] * 4)
-    assert hungarian_accuracy(classes, clusters) == 8 / 13
 
 
 def test_nmi_is_v_measure_and_does_not_depend_on_names():
@@ -89,25 +65,6 @@ def test_mean_and_sd_are_those_of_the_seeds(blobs):
     assert scores["sd", "accuracy"] == pytest.approx(np.std(seeds, ddof=1))
 
 
-def test_a_seed_gives_the_same_clusters_again():
-    vectors = np.random.default_rng(0).normal(size=(500, 16)).astype(np.float32)
-    first = cluster(vectors, 9, seed=4, n_init=1)
-    assert np.array_equal(first, cluster(vectors, 9, seed=4, n_init=1))
-    assert not np.array_equal(first, cluster(vectors, 9, seed=5, n_init=1))
-
-
-def test_of_several_starts_the_one_with_the_least_sum_of_squares_counts():
-    """n_init as scikit-learn has it."""
-    vectors = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
-
-    def scatter(n_init):
-        labels_N = cluster(vectors, 12, seed=4, n_init=n_init)
-        centres = np.stack([vectors[labels_N == number].mean(axis=0) for number in range(12)])
-        return float(np.square(vectors - centres[labels_N]).sum())
-
-    assert scatter(10) < 0.999 * scatter(1)
-
-
 @pytest.mark.parametrize(
     ("column", "found"), [("one", "60 texts of 1 classes"), ("own", "60 texts of 60 classes")]
 )
@@ -122,14 +79,6 @@ def test_labels_that_any_clustering_would_find_are_refused(blobs, column, found)
         evaluate(clustering, {"toy": wrong}, encoder(vectors), CONFIG)
 
 
-def test_one_seed_has_no_spread_and_is_refused():
-    with pytest.raises(ConfigError, match="seeds"):
-        Config.parse(
-            {"datasets": ["toy"], "max_tokens": 64, "seeds": 1, "n_init": 10, "label": None},
-            "suites.clustering.toy",
-        )
-
-
 def test_texts_are_drawn_from_all_of_a_larger_set_and_always_the_same():
     table = pa.table({"text1": [f"text {n}" for n in range(1000)], "label": ["a", "b"] * 500})
     few = drawn(table, 100)
@@ -138,3 +87,22 @@ def test_texts_are_drawn_from_all_of_a_larger_set_and_always_the_same():
     assert places == sorted(set(places)) and places[-1] > 900
     assert abs(few["label"].to_pylist().count("a") - 50) < 20
     assert drawn(table, None) is drawn(table, 1000) is table
+
+
+@pytest.mark.parametrize(
+    ("classes", "clusters", "accuracy"),
+    [
+        ((0, 0, 1, 1), (1, 1, 0, 0), 1.0),
+        ((0, 0, 1, 1), (0, 1, 0, 1), 0.5),
+        ((0, 1, 1, 1, 2), (0, 0, 0, 0, 0), 0.6),  # the share of the largest class
+        ((0, 0, 0, 1), (0, 1, 2, 3), 0.5),  # more clusters than classes leave some without one
+        (
+            [0] * 5 + [1] * 4 + [0] * 4,
+            [0] * 9 + [1] * 4,
+            8 / 13,
+        ),  # cluster 0, largest in class 0, is class 1's
+    ],
+)
+def test_accuracy_takes_the_best_map_of_clusters_to_classes(classes, clusters, accuracy):
+    """O-12."""
+    assert hungarian_accuracy(labels(*classes), labels(*clusters)) == accuracy

@@ -18,7 +18,3 @@ def test_every_evaluator_keeps_the_contract(kind):
     assert issubclass(module.Config, SuiteConfig)
     asked = list(inspect.signature(Evaluator.load).parameters)[1:]
     assert list(inspect.signature(module.load).parameters) == asked
-
-
-def test_kinds_are_found_by_their_class():
-    assert set(evaluators()) == {"clustering", "search", "sts", "transfer"}

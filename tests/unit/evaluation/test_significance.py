@@ -32,16 +32,6 @@ def test_the_t_test_is_the_paired_one():
     assert compare(OURS, THEIRS, SETTINGS).t_p == pytest.approx(stats.ttest_rel(OURS, THEIRS).pvalue)
 
 
-def test_one_seed_gives_a_difference_and_no_test():
-    found = compare([78.0], [77.0], SETTINGS)
-    assert (found.difference, found.t_p, found.detectable) == (1.0, None, None)
-
-
-def test_equal_differences_do_not_divide_by_zero():
-    assert compare([2.0, 3.0], [1.0, 2.0], SETTINGS).t_p == 0
-    assert compare([1.0, 2.0], [1.0, 2.0], SETTINGS).t_p == 1
-
-
 @pytest.mark.parametrize("seeds", [3, 7])
 def test_the_detectable_difference_is_found_as_often_as_promised(seeds, random):
     difference = detectable_difference(sd=0.5, n=seeds, alpha=0.05, power=0.8)
@@ -52,10 +42,6 @@ def test_the_detectable_difference_is_found_as_often_as_promised(seeds, random):
 def test_the_detectable_difference_approaches_the_normal_formula():
     expected = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) / np.sqrt(1000)
     assert detectable_difference(1, 1000, 0.05, 0.8) == pytest.approx(expected, rel=0.005)
-
-
-def test_two_seeds_have_a_detectable_difference_too():
-    assert detectable_difference(1, 2, 0.05, 0.8) > detectable_difference(1, 3, 0.05, 0.8)
 
 
 def test_holm_steps_down_and_keeps_the_order():
@@ -105,8 +91,3 @@ def test_equal_systems_do_not_differ(random):
 def test_a_constant_system_has_correlation_0(random):
     gold, ours, _ = ties(random, 40)
     assert observed(gold, ours, np.zeros(40)) == pytest.approx(stats.spearmanr(gold, ours).statistic)
-
-
-def test_power_that_chance_alone_would_have_is_refused():
-    with pytest.raises(ValueError, match=r"power: 0\.05, not above alpha 0\.05"):
-        Config(alpha=0.05, power=0.05, resamples=1, seed=0)

@@ -5,13 +5,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import stats
 
 from tests.datasets import dataset
 from tests.unit.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation import correlation, sts
+from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.correlation import pearson, spearman
 
 DATA = os.environ.get("SEMBLANCE_DATA")
@@ -62,26 +61,12 @@ def encoder(vectors, transform=lambda matrix: matrix):
 
 
 def test_the_three_summaries_of_two_subsets_differ_as_they_should():
-    """O-07: each subset alone is perfect; together their offsets turn the order around."""
+    """O-07: each subset alone is perfect; together their offsets turn the order around. wmean weighs by pairs."""
     scores = correlations(A=([1, 2], [1, 2]), B=([0, 0.5], [10, 11]))
     assert values(scores) == {"all": -0.6, "wmean": 1.0, "mean": 1.0, "subset:A": 1.0, "subset:B": 1.0}
-
-
-def test_wmean_weighs_by_pairs_and_mean_does_not():
-    found = values(correlations(A=([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]), B=([1, 2], [2, 1])))
-    assert found["wmean"] == (6 * 1 + 2 * -1) / 8
-    assert found["mean"] == 0
-
-
-def test_every_score_counts_its_pairs():
-    scores = correlations(A=([1, 2, 3], [1, 2, 3]), B=([1, 2], [2, 1]))
-    assert {score.aggregation: score.n for score in scores} == {
-        "all": 5,
-        "wmean": 5,
-        "mean": 5,
-        "subset:A": 3,
-        "subset:B": 2,
-    }
+    scores = correlations(A=([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]), B=([1, 2], [2, 1]))
+    assert values(scores).items() >= {"wmean": (6 * 1 + 2 * -1) / 8, "mean": 0}.items()
+    assert [score.n for score in scores if score.metric == "spearman"] == [8, 8, 8, 6, 2]
 
 
 def test_a_task_without_subsets_has_equal_summaries_and_one_that_hides_them_has_only_all():
@@ -89,29 +74,6 @@ def test_a_task_without_subsets_has_equal_summaries_and_one_that_hides_them_has_
     assert values(plain) == {"all": 0.5, "wmean": 0.5, "mean": 0.5}
     hidden = sts.Judged("toy", np.array([None] * 3), np.array([1.0, 2, 3]))
     assert values(hidden.scores(np.array([1.0, 3, 2]))) == {"all": 0.5}
-
-
-def test_cosines_that_are_one_up_to_rounding_move_a_score_by_less_than_a_tenth_of_a_point():
-    """As many as STS12 has under static averages, with judgements as high and as spread as of such pairs."""
-    random = np.random.default_rng(0)
-    gold = random.uniform(0, 5, size=3108)
-    cosine = 0.7 + 0.05 * gold + 0.2 * random.normal(size=3108).clip(-1, 0)
-    tied = np.argsort(gold)[-900::10][:90]
-    cosine[tied] = 1
-    noise = cosine.copy()
-    noise[tied] += 1e-16 * random.integers(-3, 1, size=90)
-    assert len(set(noise[tied])) > 1
-    scores = [spearman(gold, with_noise) for with_noise in (cosine, noise)]
-    assert 0 < abs(scores[0] - scores[1]) < 1e-3
-
-
-def test_the_scores_are_those_of_scipy(task):
-    table, vectors = task
-    scores = scores_of({"toy": table}, encoder(vectors))
-    left, right = (encoder(vectors)(table[f"sentence{side}"].to_pylist()) for side in (1, 2))
-    gold, cosine = table["score"].to_numpy(), correlation.cosine(left, right)
-    assert values(scores)["all"] == stats.spearmanr(gold, cosine).statistic
-    assert values(scores, "pearson")["all"] == stats.pearsonr(gold, cosine).statistic
 
 
 @pytest.mark.parametrize(
@@ -128,15 +90,6 @@ def test_lengths_scales_and_rotations_of_embeddings_do_not_matter(task, transfor
     table, vectors = task
     plain = values(scores_of({"toy": table}, encoder(vectors)))
     assert plain == values(scores_of({"toy": table}, encoder(vectors, transform)))
-
-
-def test_a_linear_change_of_the_judgements_does_not_matter(task):
-    """O-11."""
-    table, vectors = task
-    rescaled = table.set_column(3, "score", pa.array(3 * table["score"].to_numpy() + 2))
-    assert values(scores_of({"toy": table}, encoder(vectors))) == values(
-        scores_of({"toy": rescaled}, encoder(vectors))
-    )
 
 
 def test_constant_judgements_or_cosines_score_0_and_never_nan():

@@ -34,11 +34,11 @@ def units(folder, unit):
 
 
 def test_words_are_those_of_the_sentence_and_hold_all_their_pieces(tiny_bert):
-    words, pieces = units(tiny_bert, "words"), units(tiny_bert, "pieces")
-    assert words.names == ["A", "king", "mourns", "by", "the", "river", "."]
-    assert words.tokens == [[1], [2], [3, 4, 5, 6, 7, 8], [9], [10], [11], [12]]
-    assert pieces.names == ["a", "king", "m", "##o", "##u", "##r", "##n", "##s", "by", "the", "river", "."]
-    assert [place for places in pieces.tokens for place in places] == list(range(1, 13))
+    (words, of_words), (pieces, of_pieces) = units(tiny_bert, "words"), units(tiny_bert, "pieces")
+    assert words == ["A", "king", "mourns", "by", "the", "river", "."]
+    assert of_words == [[1], [2], [3, 4, 5, 6, 7, 8], [9], [10], [11], [12]]
+    assert pieces == ["a", "king", "m", "##o", "##u", "##r", "##n", "##s", "by", "the", "river", "."]
+    assert [place for places in of_pieces for place in places] == list(range(1, 13))
 
 
 def test_a_word_is_the_mean_of_its_pieces():

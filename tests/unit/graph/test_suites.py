@@ -65,11 +65,8 @@ def of_vectors(kind, datasets):
 
 def of_cost(suite):
     model = tiny.make_backbone("bert", 50)
-    scores = cost.evaluate(
-        cost.Config(**suite), model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
-    )
-    counts = scores + cost.of_base(scores)
-    return [*counts, cost.added_parameters(counts)]
+    encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
+    return cost.evaluate(cost.Config(**suite), encoder, encoder)
 
 
 TRANSFER = {
@@ -148,7 +145,7 @@ def test_an_attention_suite_writes_what_is_declared_and_nothing_else(tiny_bert):
     suite = Attention(energy=energy, maps={"sentences": ["a"], "layers": [1], "max_tokens": 16})
     model = AutoModel.from_pretrained(tiny_bert, attn_implementation="eager")
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    scores = attention.cls_energy(model, tokenizer, TEXTS, suite.energy)
+    scores = attention.cls_energy([model], tokenizer, TEXTS, suite.energy)
     held_against(scores, suite.written({}))
 
 

@@ -88,7 +88,7 @@ def test_a_readout_of_the_suite_takes_the_place_of_the_runs_own(model, tmp_path)
 COST = {"tokens": 8, "batch_sizes": [2], "repeats": 2, "warmup": 0}
 
 
-def test_costs_stand_beside_those_of_the_base_encoder(model, tiny_bert, tmp_path, capsys):
+def test_costs_stand_beside_those_of_the_base_encoder(model, tiny_bert, tmp_path):
     base = tmp_path / "tiny"
     backbone = load_backbone(tiny_bert)
     backbone.encoder.layer = backbone.encoder.layer[:1]
@@ -117,7 +117,6 @@ def test_costs_stand_beside_those_of_the_base_encoder(model, tiny_bert, tmp_path
     assert measured["latency_ms"] > 0
     assert measured["added_latency_percent"] == pytest.approx(100 * (measured["latency_ratio"] - 1))
     assert read_record(times).rule == "evaluate_cost"
-    assert "frozen_avg.tiny: parameters 1." in capsys.readouterr().out
     assert set(read_record(scores).inputs) == {"model", "base"}
 
 

@@ -20,7 +20,7 @@ from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts, task_by_task
-from workflow_scripts.evaluation.embeddings import SharedTexts
+from workflow_scripts.evaluation.task_by_task import SharedTexts
 from workflow_scripts.models import encoding
 from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import job, kept
