@@ -4,24 +4,24 @@ from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph.call import call, command
-from workflow_scripts.graph.claims import Claims
-from workflow_scripts.graph.code import code_of, code_with, versions, versions_with
+from workflow_scripts.graph.reporting import Claims
+from workflow_scripts.graph.call import code_of, code_with, versions, versions_with
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.corpora import Corpora
 from workflow_scripts.graph.evaluation import Evaluation
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.models import Models
-from workflow_scripts.graph.needs import check_needs
-from workflow_scripts.graph.notes import note_asked
+from workflow_scripts.graph.reporting import Models
+from workflow_scripts.graph.outside import check_needs
+from workflow_scripts.graph.place import note_asked
 from workflow_scripts.graph.outside import note_planned
 from workflow_scripts.graph.queue import check_queue
 from workflow_scripts.graph.reporting import Reporting
-from workflow_scripts.graph.requests import Requests
+from workflow_scripts.graph.training import Requests
 from workflow_scripts.graph.slices import config_slice, filled, one_of
 from workflow_scripts.graph.study import open_study
 from workflow_scripts.graph.suites import evaluators
-from workflow_scripts.graph.told import tell
+from workflow_scripts.graph.targets import tell
 from workflow_scripts.graph.training import Training
 
 with one_line_errors():

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph.findings import advice
+from workflow_scripts.errors import advice, one_line_errors
 
 
 class Verb(NamedTuple):

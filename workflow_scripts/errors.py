@@ -3,10 +3,14 @@
 Anything else that is raised is a bug and keeps its traceback.
 """
 
+import difflib
 import errno
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+_NAMED = 12
+"""Names that a line lists at most; of more it gives the number."""
 
 
 class SemblanceError(Exception):
@@ -74,3 +78,30 @@ def one_line_errors() -> Iterator[None]:
             raise
         place = error.filename2 or error.filename or "a file"  # of a renaming, the new name
         sys.exit(f"OSError: {place}: {error.strerror}. {advice} and run again; nothing half-written stays.")
+
+
+def refuse(findings: Iterable[str]) -> None:
+    """Raise all that is wrong with a configuration at once, if there is anything.
+
+    Raises:
+        ConfigError: with a line for each finding: where, what was found, what to do.
+    """
+    if lines := list(dict.fromkeys(findings)):
+        raise ConfigError("\n".join(lines))
+
+
+def unknown(name: str, names: Iterable[str], place: str) -> Iterator[str]:
+    """A finding where ``name`` is none of ``names``."""
+    known = sorted(names)
+    if name not in known:
+        yield f"{place}: {name} is not defined. {advice(name, known)}"
+
+
+def advice(name: str, known: Iterable[str]) -> str:
+    """The nearest of the known names, or all of them where none is near."""
+    names = list(known)
+    in_small = {one.lower(): one for one in names}
+    if close := difflib.get_close_matches(name.lower(), in_small, n=1):
+        return f"Did you mean {in_small[close[0]]}?"
+    shown = ", ".join(names[:_NAMED]) or "none"
+    return f"Known: {shown}{f' and {len(names) - _NAMED} more' if len(names) > _NAMED else ''}."

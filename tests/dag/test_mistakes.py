@@ -16,9 +16,9 @@ from tests.planning import DEMO, ROOT, copy_tree, merged_config, snakemake
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
-from workflow_scripts.graph.needs import Needed, need_findings
+from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.outside import Needed, need_findings
 from workflow_scripts.graph.resources import published_findings
-from workflow_scripts.graph.yaml_files import read_yaml
 
 STEPS = {"training": {"epochs": None}}
 """For methods whose block has epochs, where the demo has steps."""
@@ -1133,31 +1133,6 @@ def test_a_printed_number_of_no_grid_is_one_line(tmp_path):
     assert found.startswith("resources/published/mine.csv: row 4: grid: 76.25 is not defined. Known: ")
 
 
-def test_a_small_file_is_counted_and_a_large_one_left_alone(folder):
-    text = folder / "mine.txt"
-    block = study()[0]["datasets"]["wiki_sentences"] | {
-        "sources": [
-            {"kind": "local", "files": {"text": {"path": "mine.txt", "sha256": None}}, "reader": "lines"}
-        ],
-        "contract": {"min_rows": 10},
-    }
-    change = both(
-        put("datasets/mine", block),
-        put("corpora/mine", {"dataset": "mine", "dev_sentences": 0, "max_sentences": None}),
-        run("simcse", corpus="mine"),
-        HELD_OUT,
-    )
-    lines = [f"This is the sentence of number {number}.\n" for number in range(31)]
-    assert findings(change, data_root=folder) == []  # it is not there yet
-    text.write_text("".join(lines))
-    (found,) = findings(change, data_root=folder)
-    assert "training.batch_size: 32; mine has 31 rows at most." in found
-    text.write_text("".join(lines) + "And this is one more.\n")
-    assert findings(change, data_root=folder) == []
-    text.write_text("".join(lines) * 200)  # of which 31 would be kept
-    assert text.stat().st_size > 200_000 and findings(change, data_root=folder) == []
-
-
 def test_all_mistakes_are_found_at_once():
     changes = [MISTAKES[name] for name in ("a misspelt key of the training", "a metric that no suite writes")]
     more = [MISTAKES["a list of tokens that is not there"], MISTAKES["SimCSE without a corpus"]]
@@ -1179,14 +1154,6 @@ def test_a_mistake_of_many_runs_is_one_line():
 @pytest.mark.parametrize("overlay", ["config/config.yaml", "config/minilm.yaml"])
 def test_the_studies_of_this_repository_are_sound(overlay):
     assert findings(lambda config, grids: None, overlay) == []
-
-
-def test_an_adapted_encoder_that_the_study_does_not_use_is_not_held_to_its_training():
-    def change(config, _grids):
-        adapt = config["encoders"]["minilm_mlm"]["adapt"] | {"training": {"gpus": 2}}
-        config["encoders"]["unused"] = {"adapt": adapt}
-
-    assert findings(change) == []
 
 
 # Only what is asked for is required: keys, engines, data of the jobs that are to run.
@@ -1222,7 +1189,7 @@ def test_an_engine_is_asked_for_by_the_job_that_needs_it_alone(bare):
 
 
 def test_data_is_asked_for_by_the_job_that_reads_it_alone(bare, tmp_path):
-    bare.setattr("workflow_scripts.graph.needs.answers", lambda: True)
+    bare.setattr("workflow_scripts.graph.outside.answers", lambda: True)
     (found,) = needs(("read_dataset", "wiki_sentences"))
     assert found.startswith(
         "datasets.wiki_sentences: no source is there: no data root is set. Put it there, "
@@ -1252,7 +1219,7 @@ def test_another_file_than_the_one_that_is_pinned_is_found_before_any_job(bare, 
 
 def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     """What a copy of is on this machine, or a job needs no more, is not asked for."""
-    bare.setattr("workflow_scripts.graph.needs.answers", lambda: False)
+    bare.setattr("workflow_scripts.graph.outside.answers", lambda: False)
     bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     (found,) = needs(("fetch_encoder", "bert_base"), ("read_dataset", "lee"), ("train_encoder", ""))
     assert found.startswith("encoders.bert_base: no source is there: no data root is set; hub:google-bert/")
@@ -1408,7 +1375,8 @@ ARGUMENTS = {
     "dmo": "ConfigError: dmo: no rule makes it. Did you mean demo?",
     "results/demo/tables/dem.parquet": "makes it. Did you mean results/demo/tables/demo.parquet?",
     "README.md": "ConfigError: README.md: no rule makes it.",
-    SCORES_OF.format("leee", 0): "frozen_cls.minilm_mlm/seed0.parquet: no rule makes it.",
+    SCORES_OF.format("leee", 0): "seed0.parquet: leee is no suite of sts. Did you mean lee?",
+    SCORES_OF.format("lee", 9).replace("cls", "csl"): "seed9.parquet: no rule makes it. A grid of the study",
     SCORES_OF.format("cost", 1): "seed1.parquet: cost is no suite of sts. Known: ",
     "results/demo/figures/demo/attention_maps.svg": "attention_maps.svg: no rule makes it.",
 }

@@ -36,8 +36,14 @@ def test_a_paper_is_a_target_of_its_tables_and_figures(plan):
             ("nothing", "--configfile", str(ROOT / DEMO)),
             "ConfigError: nothing: no rule makes it. Known: ",
         ),
-        (("--configfile", "nosuch.yaml"), "ConfigError: nosuch.yaml: no such file. Check the path"),
-        (("--configfile", str(ROOT / DEMO), "demo"), "ConfigError: demo: no such file. Check the path"),
+        (
+            ("--configfile", "nosuch.yaml"),
+            "ConfigError: nosuch.yaml: No such file or directory. Check the path",
+        ),
+        (
+            ("--configfile", str(ROOT / DEMO), "demo"),
+            "ConfigError: demo: No such file or directory. Check the path",
+        ),
     ],
 )
 def test_a_file_that_is_not_there_is_one_line(tmp_path, arguments, found):

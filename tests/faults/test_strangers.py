@@ -17,7 +17,7 @@ import torch
 from workflow_scripts.data.encoders import copy_files
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.graph.call import command
-from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import PACKAGE, ROOT
 

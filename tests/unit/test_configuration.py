@@ -3,9 +3,10 @@ import pytest
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import read_grids
+from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.mistakes import mistakes
-from workflow_scripts.graph.runs import all_runs, at, run_settings, runs_of
-from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.graph.runs import all_runs, run_settings, runs_of
+from workflow_scripts.graph.slices import at
 from workflow_scripts.settings.study import Grid, Study
 from workflow_scripts.tools.schema import schema_of
 

@@ -9,8 +9,7 @@ import pytest
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.models import Models
-from workflow_scripts.graph.reporting import Reporting
+from workflow_scripts.graph.reporting import Models, Reporting
 from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.model_card import Config
@@ -58,7 +57,7 @@ def test_a_card_and_a_page_name_the_sentences_that_a_corpus_adds():
     wildcards = SimpleNamespace(run="simcse.minilm_mlm.wiki_extract", seed="1")
     found = Config.parse(json.loads(Models(study, Figures(study)).card(wildcards)), "card")
     assert [source.name for source in found.data] == ["sick_r_all", "wiki_extract"]
-    assert "<results>/datasets/sick_r_all.parquet" in Reporting(study).datasets(".parquet")
+    assert "sick_r_all" in Reporting(study).datasets
 
 
 def test_a_card_and_a_page_name_what_is_behind_the_teacher_and_the_base_of_a_base():

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.grid_columns import scored_columns
+from workflow_scripts.graph.runs import scored_columns
 from workflow_scripts.provenance.artefacts import identity
 
 _NEXT_COLUMN = re.compile(r",(?=\s*\w+\s*=)")

@@ -20,7 +20,7 @@ from workflow_scripts.audit.diff import contents_equal
 from workflow_scripts.audit.printing import Answer, Rows, rows_of
 from workflow_scripts.audit.records import artefact_of, artefact_record, made_by, name_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.code import FOLDER as CODE
+from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.planning.graph import Job, add_configfile, planned
 from workflow_scripts.provenance.artefacts import RECORD_FILE, read_checksum
 

@@ -44,7 +44,7 @@ from workflow_scripts.audit.records import (
 from workflow_scripts.data import hub
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.errors import DataError
-from workflow_scripts.graph.notes import asked_last
+from workflow_scripts.graph.place import asked_last
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.closure import meaning_now
 from workflow_scripts.provenance.record import Input, Record, sha256_of

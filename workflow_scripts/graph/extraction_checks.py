@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from workflow_scripts.errors import unknown
 from workflow_scripts.extraction.blocks import evaluator_of, settings_of, tasks_in
 from workflow_scripts.extraction.possible import impossible
-from workflow_scripts.graph.findings import unknown
 from workflow_scripts.graph.suites import suite_class
 from workflow_scripts.settings.suites import Cells
 

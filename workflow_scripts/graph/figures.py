@@ -12,12 +12,10 @@ from functools import cache
 from typing import Any
 
 from workflow_scripts.config import names_in
-from workflow_scripts.errors import one_line_errors
+from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.extraction.blocks import files_of_figure
 from workflow_scripts.extraction.blocks import names as extraction_names
-from workflow_scripts.graph.findings import refuse
-from workflow_scripts.graph.names import called, called_runs
-from workflow_scripts.graph.references import base_of, tasks_in
+from workflow_scripts.graph.references import base_of, called, called_runs, tasks_in
 from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, at, one_of

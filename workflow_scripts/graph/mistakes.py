@@ -1,39 +1,37 @@
 """Holding a part of the configuration to the class that reads it, a line for each mistake.
 
-Of a choice between forms, such as one block or another, the mistakes are those of the nearest form; pydantic's errors
-are put into words that say what was found and what to do.
+Pydantic says whether all is well. If not, the part is walked again beside its classes, and what is wrong is put into
+words that say where it is, what was found and what to do. Of several forms, such as one block or another, a value is
+held to the nearest.
 """
 
 import difflib
 import functools
+import json
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from workflow_scripts.config import Settings
-from workflow_scripts.graph.findings import advice
+from workflow_scripts.errors import advice
 
 S = TypeVar("S", bound=Settings)
 _LONGEST = 300
 """Characters of what was found, which a message repeats."""
-
 _TYPES = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a block of settings",
-    "model_type": "a block of settings",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    list: "a list",
+    tuple: "a list",
+    dict: "a block of settings",
 }
-"""Kind of pydantic's error to what was wanted."""
+_READ_AS = {int: (int,), float: (int, float), tuple: (list,)}
+"""Type to those of JSON that are read as one, where it is not itself."""
 _WORDS = {
     "greater_than": "is not above {gt}",
     "greater_than_equal": "is below {ge}",
@@ -47,30 +45,39 @@ _WORDS = {
 }
 """Kind of pydantic's error to what is wrong with a value."""
 
+Path = tuple[str, ...]
+"""Keys and numbers that lead to a value."""
 
-class Mistake(NamedTuple):
-    """One of pydantic's errors, and where it is."""
 
-    path: tuple[str, ...]
-    """Keys and numbers, without the names of forms that pydantic puts between them."""
-    kind: str
-    found: Any
-    context: Mapping[str, Any]
-    said: str
-    """By pydantic."""
-    type: Any
-    """Annotation of what should be there."""
-    keys: Sequence[str]
-    """Of the block that it is in."""
-    meaning: str
-    """Description of the setting."""
-    forms: tuple[tuple[int, str], ...]
-    """Choices between forms on the way: after how many keys, and which of the forms."""
+class Form(NamedTuple):
+    """One type that a value may have."""
+
+    kind: Any
+    marks: Sequence[Any]
+    """Limits, descriptions and the key that tells forms apart."""
 
     @property
-    def is_of_type(self) -> bool:
-        """Whether something else altogether was wanted."""
-        return self.kind in _TYPES
+    def plain(self) -> Any:
+        """Of a type with arguments, the type; of a class of settings, a dictionary."""
+        kind = get_origin(self.kind) or self.kind
+        return dict if isinstance(kind, type) and issubclass(kind, Settings) else kind
+
+    @property
+    def meaning(self) -> str:
+        """Description of the setting; empty where there is none."""
+        return next((mark.description for mark in self.marks if getattr(mark, "description", "")), "")
+
+    @property
+    def told_by(self) -> str | None:
+        """The key whose value tells several classes apart, if one does."""
+        return next((mark.discriminator for mark in self.marks if getattr(mark, "discriminator", None)), None)
+
+    def is_of(self, value: Any) -> bool:
+        """Whether a value has the type, whatever else may be wrong with it."""
+        types = _READ_AS.get(self.plain, (self.plain,))
+        return self.plain not in _TYPES or (
+            isinstance(value, types) and isinstance(value, bool) == (bool in types)
+        )
 
 
 def read(kind: type[S], value: Any, place: str) -> tuple[S | None, list[str]]:
@@ -84,7 +91,9 @@ def read(kind: type[S], value: Any, place: str) -> tuple[S | None, list[str]]:
     try:
         return kind.strictly(value), []
     except ValidationError as error:
-        return None, _at_place(place, _mistakes(kind, value, error), value)
+        whole = place.removesuffix(".") if place.endswith(".") else f"{place}configuration"
+        found = _Walk(json.loads(json.dumps(value, default=str))).lines(kind) or [*_words(error, ())]
+        return None, [f"{whole}{line}" if line.startswith(":") else f"{place}{line}" for line in found]
 
 
 def mistakes(kind: type[Settings], value: Any, place: str) -> list[str]:
@@ -92,211 +101,167 @@ def mistakes(kind: type[Settings], value: Any, place: str) -> list[str]:
     return read(kind, value, place)[1]
 
 
-def _at_place(place: str, found: Sequence[Mistake], value: Any) -> list[str]:
-    """A line for each mistake; of one in the block as a whole, the place is the block's."""
-    whole = place.removesuffix(".") if place.endswith(".") else f"{place}configuration"
-    return [f"{whole}{line}" if line.startswith(":") else f"{place}{line}" for line in _lines(found, value)]
+class _Walk:
+    """A walk over a part of the configuration, each value beside what it should be."""
 
+    def __init__(self, whole: Any) -> None:
+        self._whole = whole
 
-def _mistakes(kind: type[Settings], value: Any, error: ValidationError) -> list[Mistake]:
-    all_found = [_placed(kind, value, one) for one in error.errors(include_url=False)]
-    keys = [one.path for one in all_found if _is_of_key(one)]
-    found = [
-        one for one in all_found if _is_of_key(one) or not any(one.path[: len(key)] == key for key in keys)
-    ]
-    return sorted(_nearest(found, 0), key=lambda one: one.path)
+    def lines(self, kind: type[Settings]) -> list[str]:
+        """What is wrong with the part; a line that is about all of it begins with a colon."""
+        return [*self._in(kind, self._whole, ())]
 
-
-def _is_of_key(one: Mistake) -> bool:
-    """Whether a name is wrong that a user of the configuration chose; what stands under it is not read then."""
-    return one.kind == "string_pattern_mismatch" and one.path[-1:] == (one.found,)
-
-
-def _placed(kind: Any, value: Any, error: ErrorDetails) -> Mistake:
-    path: list[str] = []
-    forms: list[tuple[int, str]] = []
-    keys: Sequence[str] = ()
-    meaning = ""
-    for step in error["loc"]:
-        if step == "[key]":  # it is the key itself that is wrong
-            break
-        kind, one_of, union = _plain(kind)
-        if union:
-            kind = _form(union, one_of, step)
-            if not one_of:
-                forms.append((len(path), str(step)))
-            continue
-        if isinstance(kind, type) and issubclass(kind, Settings):
-            fields = _chosen(kind, value).model_fields
-            keys, field = [*fields], fields.get(str(step))
-            kind = Annotated[field.annotation, field] if field else Any
-            meaning = (field.description or "") if field else ""
+    def _in(self, kind: Any, value: Any, path: Path) -> Iterator[str]:
+        forms = [*_forms(kind)]
+        null = any(form.kind is NoneType for form in forms)
+        if value is None and null:
+            return
+        fitting = [form for form in forms if form.is_of(value) and form.kind is not NoneType]
+        blocks = [form for form in fitting if form.plain is dict and not get_origin(form.kind)]
+        if not fitting:
+            names = dict.fromkeys(_TYPES[form.plain] for form in forms if form.kind is not NoneType)
+            yield _line(path, value, f"is not {' or '.join([*names, *['null'] * null])}", forms[0].meaning)
+        elif blocks:
+            yield from self._in_block(blocks, value, path)
         else:
-            kind, keys = next(iter(get_args(kind)[-1:]), Any), ()
-        path.append(str(step))
-        value = _at(value, step)
-    return Mistake(
-        tuple(path), error["type"], error["input"], error.get("ctx", {}), error["msg"], kind, keys, meaning,
-        tuple(forms),
-    )  # fmt: skip
+            yield from _of_limits(fitting[0], value, path)
+            if fitting[0].plain in (list, tuple, dict):
+                yield from self._in_entries(fitting[0], value, path)
+
+    def _in_entries(self, form: Form, value: Any, path: Path) -> Iterator[str]:
+        described = Field(description=form.meaning)
+        if form.plain is dict:
+            of_key, of_value = get_args(form.kind)
+            for key, one in value.items():
+                wrong = [*_of_name(of_key, key, (*path, key))]  # what stands under a wrong name is not read
+                yield from wrong or self._in(Annotated[of_value, described], one, (*path, key))
+        else:
+            for number, one in enumerate(value):
+                yield from self._in(Annotated[get_args(form.kind)[0], described], one, (*path, str(number)))
+
+    def _in_block(self, forms: Sequence[Form], value: Mapping[str, Any], path: Path) -> Iterator[str]:
+        """One class of settings, or the nearest of several."""
+        if key := forms[0].told_by:
+            named = {
+                name: form for form in forms for name in get_args(form.kind.model_fields[key].annotation)
+            }
+            if key not in value:
+                yield f"{'.'.join(path)}: without {key}. Write it there."
+            elif value[key] not in named:
+                yield f"{'.'.join((*path, key))}: {_none_of(value[key], sorted(named))}"
+            else:
+                yield from self._in_class(named[value[key]].kind, value, path)
+            return
+        first, *others = sorted(forms, key=lambda form: len(_wrong_keys(form.kind, value)))
+        if others and len(_wrong_keys(others[0].kind, value)) == len(_wrong_keys(first.kind, value)):
+            needs = (" and ".join(_missing(form.kind, value)) for form in (first, *others))
+            wrong = f"is not {' or '.join(f'a block with {keys}' for keys in needs)}"
+            yield _line(path, value, wrong, first.meaning)
+        else:
+            yield from self._in_class(first.kind, value, path)
+
+    def _in_class(self, kind: type[Settings], value: Mapping[str, Any], path: Path) -> Iterator[str]:
+        try:
+            kind = kind.class_of(value)
+            found = [*self._in_keys(kind, value, path)]
+            yield from found
+            if not found:  # values may still exclude each other
+                kind.strictly(value)
+        except ValidationError as error:
+            yield from _words(error, path)
+
+    def _in_keys(self, kind: type[Settings], value: Mapping[str, Any], path: Path) -> Iterator[str]:
+        fields = kind.model_fields
+        if missing := _missing(kind, value):
+            yield f"{'.'.join(path)}: without {', '.join(missing)}. Write it there."
+        yield from self._unknown([key for key in value if key not in fields], path, sorted(fields))
+        for key, field in fields.items():
+            if key in value:
+                yield from self._in(Annotated[field.annotation, field], value[key], (*path, key))
+
+    def _unknown(self, names: Sequence[str], path: Path, known: Sequence[str]) -> Iterator[str]:
+        meant = {
+            name: [*difflib.get_close_matches(name, known, n=1), *self._home_of(name, path)] for name in names
+        }
+        for name in filter(meant.get, names):
+            yield f"{'.'.join((*path, name))}: unknown key. Did you mean {', or '.join(meant[name])}?"
+        if far := [name for name in names if not meant[name]]:
+            keys = "key" if len(far) == 1 else "keys"
+            yield f"{'.'.join((*path, ', '.join(far)))}: unknown {keys}. {advice(far[0], known)}"
+
+    def _home_of(self, key: str, path: Path) -> list[str]:
+        """Where a key that is unknown in its block is known: in a block around it, or, at the top, in a section."""
+        if not path:
+            sections = (name for name, part in self._whole.items() if isinstance(part, dict) and key in part)
+            return [f"{name}.{key}" for name in sections][:1]
+        around = [path[:depth] for depth in range(len(path))]
+        homes = [above for above in around if key in functools.reduce(_step, above, self._whole)]
+        return [".".join([*homes[-1], key]) + ("" if homes[-1] else " at the top")] if homes else []
 
 
-def _plain(kind: Any) -> tuple[Any, str | None, list[Any]]:
-    """An annotation without metadata and null: the type, or several and the key that tells them apart, if one does."""
-    key = None
+def _step(value: Any, step: str) -> Any:
+    return value[int(step)] if isinstance(value, list) else value[step]
+
+
+def _forms(kind: Any) -> Iterator[Form]:
+    """The types that a value may have, null among them, each with the marks of all that it is part of."""
+    marks: list[Any] = []
     while get_origin(kind) is Annotated:
-        kind, *metadata = get_args(kind)
-        key = next((one.discriminator for one in metadata if getattr(one, "discriminator", None)), key)
+        kind, *more = get_args(kind)
+        marks = [*marks, *more]
     if get_origin(kind) not in (Union, UnionType):
-        return kind, key, []
-    several = [one for one in get_args(kind) if one is not NoneType]
-    return _plain(several[0]) if len(several) == 1 else (kind, key, several)
+        yield Form(kind, marks)
+        return
+    for part in get_args(kind):
+        yield from (form._replace(marks=[*form.marks, *marks]) for form in _forms(part))
 
 
-def _form(union: Sequence[Any], key: str | None, name: Any) -> Any:
-    """The form that pydantic calls ``name``: by the value of a key, or by its class, validators around it."""
-    last = re.search(r"(\w*)\]*$", str(name))
-    for kind in (_plain(one)[0] for one in union):
-        field = getattr(kind, "model_fields", {}).get(key)
-        if name in get_args(field.annotation) if field else last and last[1] == getattr(kind, "__name__", ""):
-            return kind
-    return Any
+def _missing(kind: type[Settings], value: Mapping[str, Any]) -> list[str]:
+    return [key for key, field in kind.model_fields.items() if field.is_required() and key not in value]
 
 
-def _chosen(kind: type[Settings], value: Any) -> type[Settings]:
+def _wrong_keys(kind: type[Settings], value: Mapping[str, Any]) -> list[str]:
+    return [*_missing(kind, value), *(key for key in value if key not in kind.model_fields)]
+
+
+def _of_limits(form: Form, value: Any, path: Path) -> Iterator[str]:
+    """What is wrong with a value that has the right type; what is inside of it is left out."""
+    kind: Any = Annotated[form.plain if form.plain in _TYPES else form.kind, *form.marks, None]
     try:
-        return kind.class_of(value)
-    except ValidationError:
-        return kind
+        TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False)).validate_json(json.dumps(value))
+    except ValidationError as error:
+        yield from _words(error, path, form.meaning)
 
 
-def _at(value: Any, step: Any) -> Any:
+def _of_name(kind: Any, name: str, path: Path) -> Iterator[str]:
+    """What is wrong with a key that a user of the configuration chose."""
     try:
-        return value[step]
-    except (LookupError, TypeError):
-        return None
+        TypeAdapter(kind).validate_python(name)
+    except ValidationError as error:
+        pattern = error.errors()[0].get("ctx", {}).get("pattern")
+        yield from [f"{'.'.join(path)}: {_no_name(pattern)}"] if pattern else _words(error, path)
 
 
-def _nearest(found: Sequence[Mistake], level: int) -> Iterator[Mistake]:
-    """Of every choice between forms, what keeps a value from the nearest, or that it has none where two are as near."""
-    choices: dict[Any, dict[str, list[Mistake]]] = defaultdict(lambda: defaultdict(list))
-    for one in found:
-        if len(one.forms) <= level:
-            yield one
+def _words(error: ValidationError, path: Path, meaning: str = "") -> Iterator[str]:
+    """Pydantic's errors of the value at a path, whose setting has a meaning."""
+    for one in error.errors(include_url=False):
+        place, context, kind = (*path, *map(str, one["loc"])), one.get("ctx", {}), one["type"]
+        if kind == "value_error":  # of our own: lines that begin with the key
+            yield from (".".join((*place, line)) for line in str(context["error"]).splitlines())
+        elif kind == "literal_error":
+            yield f"{'.'.join(place)}: {_none_of(one['input'], _expected(context['expected']))}"
         else:
-            depth, form = one.forms[level]
-            choices[one.path[:depth]][form].append(one)
-    for path, forms in choices.items():
-        ranked = sorted(forms.values(), key=lambda form: _distance(form, len(path)))
-        nearest = [_distance(form, len(path)) for form in ranked[:2]]
-        if len(ranked) == 1 or nearest[0] < nearest[1]:
-            yield from _nearest(ranked[0], level + 1)
-        else:
-            first = ranked[0][0]
-            yield first._replace(path=path, kind="no_form", context={"forms": ranked})
+            limits = {
+                key: f"{limit:g}" if isinstance(limit, float) else limit for key, limit in context.items()
+            }
+            wrong = _WORDS[kind].format(**limits) if kind in _WORDS else f"cannot be read: {one['msg']}"
+            yield _line(place, one["input"], wrong, meaning)
 
 
-def _distance(form: Sequence[Mistake], depth: int) -> tuple[bool, int, int]:
-    """How far a value is from a form: of another type; keys too many or missing; whatever is wrong, inside too."""
-    other_type = any(one.is_of_type and len(one.path) == depth for one in form)
-    own = [one for one in form if one.kind in _OF_KEYS and len(one.path) == depth + 1]
-    return other_type, len(own), len(form)
-
-
-_OF_KEYS = ("missing", "extra_forbidden")
-
-
-def _lines(found: Sequence[Mistake], whole: Any) -> Iterator[str]:
-    of_block: dict[Any, list[Mistake]] = defaultdict(list)
-    for one in found:
-        of_block[(one.path[:-1], one.kind) if one.kind in _OF_KEYS else one.path].append(one)
-    for alike in of_block.values():
-        first, block = alike[0], ".".join(alike[0].path[:-1])
-        names = [one.path[-1] for one in alike if one.path]
-        if first.kind == "missing":
-            yield f"{block}: without {', '.join(names)}. Write it there."
-        elif first.kind == "extra_forbidden":
-            homes = {name: home for name in names if (home := _home_of(name, first.path[:-1], whole))}
-            yield from _unknown(names, f"{block}." if block else "", sorted(first.keys), homes)
-        else:
-            yield from (line for one in alike for line in _words(one))
-
-
-def _unknown(
-    names: Sequence[str], path: str, known: Sequence[str], homes: Mapping[str, str]
-) -> Iterator[str]:
-    near = [name for name in names if name in homes or difflib.get_close_matches(name, known, n=1)]
-    for name in near:
-        meant = [*difflib.get_close_matches(name, known, n=1), *filter(None, [homes.get(name)])]
-        yield f"{path}{name}: unknown key. Did you mean {', or '.join(meant)}?"
-    if far := [name for name in names if name not in near]:
-        keys = "key" if len(far) == 1 else "keys"
-        yield f"{path}{', '.join(far)}: unknown {keys}. {advice(far[0], known)}"
-
-
-def _home_of(key: str, path: Sequence[str], whole: Any) -> str | None:
-    """Where a key that is unknown in its block would be known: in a block around it, or, at the top, in a section."""
-    if not path:
-        sections = (name for name, part in whole.items() if isinstance(part, Mapping) and key in part)
-        return next((f"{name}.{key}" for name in sections), None)
-    around = [path[:depth] for depth in range(len(path))]
-    homes = [above for above in around if key in (functools.reduce(_at, above, whole) or ())]
-    return ".".join([*homes[-1], key]) + ("" if homes[-1] else " at the top") if homes else None
-
-
-def _words(one: Mistake) -> Iterator[str]:
-    path = ".".join(one.path)
-    match one.kind:
-        case "value_error":  # of our own: lines that begin with the key
-            for line in str(one.context["error"]).splitlines():
-                yield f"{path}.{line}" if path else line
-        case "literal_error":
-            yield f"{path}: {_none_of(one.found, _expected(one.context['expected']))}"
-        case "union_tag_invalid":
-            key = str(one.context["discriminator"]).strip("'")
-            yield f"{path}.{key}: {_none_of(one.context['tag'], sorted(_expected(one.context['expected_tags'])))}"
-        case "union_tag_not_found":
-            yield f"{path}: without {str(one.context['discriminator']).strip(chr(39))}. Write it there."
-        case _ if _is_of_key(one):
-            yield f"{path}: {_no_name(one.context['pattern'])}"
-        case _:
-            meaning = f" ({one.meaning})" if one.meaning else ""
-            yield f"{path}: {_shown(one.found)} {_wrong(one)}{meaning}."
-
-
-def _wrong(one: Mistake) -> str:
-    """What is wrong with a value, behind the value."""
-    if one.kind == "no_form":
-        return f"is not {' or '.join(dict.fromkeys(_wanted(form, len(one.path)) for form in one.context['forms']))}"
-    if one.kind in _TYPES:
-        return f"is not {_TYPES[one.kind]}{' or null' if _may_be_null(one.type) else ''}"
-    return (
-        _WORDS[one.kind].format(**{key: _short(limit) for key, limit in one.context.items()})
-        if one.kind in _WORDS
-        else f"cannot be read: {one.said}"
-    )
-
-
-def _wanted(form: Sequence[Mistake], depth: int) -> str:
-    """What a form is: its type, or the keys that it needs."""
-    types = [_TYPES[one.kind] for one in form if one.is_of_type and len(one.path) == depth]
-    missing = [one.path[-1] for one in form if one.kind == "missing" and len(one.path) == depth + 1]
-    return types[0] if types else f"a block with {' and '.join(missing)}" if missing else form[0].said
-
-
-def _may_be_null(kind: Any) -> bool:
-    while get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    return NoneType in get_args(kind)
-
-
-def _shown(found: Any) -> str:
+def _line(path: Path, found: Any, wrong: str, meaning: str) -> str:
     text = repr(found)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
-
-
-def _short(limit: Any) -> Any:
-    return f"{limit:g}" if isinstance(limit, float) else limit
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+    return f"{'.'.join(path)}: {shown} {wrong}{f' ({meaning})' if meaning else ''}."
 
 
 def _expected(words: str) -> list[str]:

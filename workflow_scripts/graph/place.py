@@ -6,10 +6,15 @@ working directory (PYTHONSAFEPATH), where a file may have the name of one of Pyt
 into the working directory, so that a file has one name, and a record one content, wherever a study is made.
 """
 
+import hashlib
+import json
 import os
 import sys
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from workflow_scripts.provenance.closure import ROOT
 
@@ -55,3 +60,84 @@ def _leads_to_another_clone(link: Path, folder: Path) -> bool:
 def is_in_job() -> bool:
     """Whether Snakemake was started by Snakemake, to run a job on its own or on another machine."""
     return "--mode" in sys.argv
+
+
+def words_of_call() -> list[str]:
+    """The command line behind ``snakemake``, of a call by a person; none where another program reads the Snakefile."""
+    program = Path(sys.argv[0])
+    by_name = "snakemake" in (program.name, program.parent.name)
+    return sys.argv[1:] if by_name and not is_in_job() else []
+
+
+STUDIES = Path(".snakemake/studies")
+"""Below the working directory: the configuration with which each study was run last."""
+HASHES = Path(".snakemake/hashes.json")
+"""Hashes of files outside the repository, each computed once: one of the same size, date and inode has the same."""
+UNREADABLE = "unreadable"
+_SETTLED_SECONDS = 2.0
+"""A file that was written so lately may be written again under the same date."""
+
+
+class Asked(NamedTuple):
+    """The configuration of a call of snakemake, beside the files of the Snakefile."""
+
+    configfiles: list[str]
+    config: dict[str, Any]
+    """Of --config."""
+
+
+def note_asked(study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any]) -> None:
+    """Leave word of a study's configuration, at the start of a run that is not a dry one."""
+    asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config)}
+    write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
+
+
+def from_here(file: str | Path) -> str:
+    """The path of a file seen from the working directory, which may be copied or moved with what it holds."""
+    path, here = Path(file).absolute(), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def asked_last(study: str) -> Asked | None:
+    """What the last run of a study in this folder was asked with; None if there was none."""
+    note = STUDIES / f"{study}.json"
+    return Asked(**json.loads(note.read_text("utf-8"))) if note.is_file() else None
+
+
+def write_note(path: Path, text: str) -> None:
+    """Write a note whole or not at all.
+
+    ``artefacts.atomic`` would do it too, but takes PyArrow along, which a dry run can do without.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)
+
+
+def sha256_now(path: Path) -> str:
+    """The sha256 of a file, from the notes if it is as it was noted; a word in its place if it cannot be read."""
+    name, notes = str(path.absolute()), _noted()
+    try:
+        stat = path.stat()
+        state = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        *noted, sha256 = notes.get(name, [""])
+        if noted == state:
+            return str(sha256)
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return UNREADABLE
+    if time.time() - stat.st_mtime > _SETTLED_SECONDS:
+        with suppress(OSError):  # then it is hashed again next time
+            write_note(HASHES, json.dumps({**notes, name: [*state, found]}))
+    return found
+
+
+def _noted() -> dict[str, list[int | str]]:
+    """File to its size, date, inode and sha256; nothing where the notes are missing or damaged."""
+    with suppress(OSError, ValueError):
+        notes = json.loads(HASHES.read_text("utf-8"))
+        if isinstance(notes, dict):
+            return notes
+    return {}

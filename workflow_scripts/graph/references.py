@@ -1,19 +1,19 @@
 """Whether every name that the configuration uses is defined, and of the form that its user reads."""
 
+import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.findings import unknown
-from workflow_scripts.graph.grid_columns import numbered_columns
-from workflow_scripts.graph.names import ambiguity_findings
-from workflow_scripts.graph.readers import reader_findings
-from workflow_scripts.graph.runs import baselines_of, runs_of
-from workflow_scripts.graph.slices import at
+from workflow_scripts.config import Settings, names_in
+from workflow_scripts.errors import ConfigError, advice, unknown
+from workflow_scripts.graph.mistakes import mistakes
+from workflow_scripts.graph.runs import Run, baselines_of, listed, numbered_columns, runs_of
+from workflow_scripts.graph.slices import Config, at
 from workflow_scripts.graph.suites import column_findings, suite_class
 from workflow_scripts.settings.names import Refers
+from workflow_scripts.settings.readers import ReaderConfig
 from workflow_scripts.settings.study import Grid, Study
 
 
@@ -56,13 +56,11 @@ def encoders_behind(encoders: Mapping[str, Any], name: str) -> set[str]:
     pending = [name]
     while pending:
         block = encoders.get(pending.pop(), {})
-        runs = block.get("runs", [])
-        named = [run.get(axis) or [] for run in runs for axis in ("encoder", "teacher")]
-        starts = [block["adapt"]["base"]] if "adapt" in block else []
-        for value in named:
-            starts += value if isinstance(value, list) else [value]
-        pending += set(starts) - found
-        found.update(starts)
+        named = [listed(run.get(axis)) for run in block.get("runs", []) for axis in ("encoder", "teacher")]
+        starts = {one for several in named for one in several if one}
+        starts |= {block["adapt"]["base"]} if "adapt" in block else set()
+        pending += starts - found
+        found |= starts
     return found
 
 
@@ -142,7 +140,7 @@ def reference_findings(config: Mapping[str, Any]) -> Iterator[str]:
         if name in encoders_behind(config["encoders"], name):
             yield f"encoders.{name}: it starts from itself, by way of its runs or base. Name another."
     yield from _of_suites(config)
-    yield from _of_report(config)
+    yield from _of_densities(config)
 
 
 def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
@@ -165,30 +163,33 @@ def _of_suites(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_threshold(config: Mapping[str, Any], measure: Mapping[str, Any], place: str) -> Iterator[str]:
     """A threshold outside the range of scores, which no pair or every pair passes."""
-    judged = config["datasets"].get(measure["dataset"], {}).get("contract", {}).get("score_range")
-    threshold, above = measure["threshold"], measure["comparison"] == "above"
-    if judged and not (judged[0] <= threshold < judged[1] or (threshold == judged[1] and not above)):
+    low, high = _score_range(config, measure["dataset"])
+    threshold, comparison = measure["threshold"], measure["comparison"]
+    if not low <= threshold <= high or (threshold == high and comparison == "above"):
+        found = f"{comparison} {threshold:g}; scores of {measure['dataset']} reach from {low:g} to {high:g}"
+        yield f"{place}: {found}. Choose one of them."
+
+
+def _score_range(config: Mapping[str, Any], dataset: str) -> tuple[float, float]:
+    """Lowest and highest score that a dataset may have, infinite where it says none."""
+    low, high = config["datasets"].get(dataset, {}).get("contract", {}).get("score_range") or (-inf, inf)
+    return low, high
+
+
+def _of_densities(config: Mapping[str, Any]) -> Iterator[str]:
+    """Figures of cosines by judgement that would be empty, or leave out some judgements."""
+    task, edges = (config["report"]["cosine_density"][key] for key in ("task", "edges"))
+    place = "report.cosine_density"
+    evaluated = [one for suite in config["suites"]["sts"].values() for one in suite.get("datasets", [])]
+    if task in config["datasets"] and task not in evaluated:
+        found = f"no suite of suites.sts has {task}, so nothing would be drawn"
+        yield f"{place}.task: {found}. Name one that they have."
+    low, high = _score_range(config, task)
+    if inf not in (-low, high) and (edges[0] > low or edges[-1] < high):
         found = (
-            f"{measure['comparison']} {threshold:g}; scores of {measure['dataset']} reach from {judged[0]:g}"
+            f"{', '.join(f'{edge:g}' for edge in edges)}; judgements of {task} reach from {low:g} to {high:g}"
         )
-        yield f"{place}: {found} to {judged[1]:g}. Choose one of them."
-
-
-def _of_report(config: Mapping[str, Any]) -> Iterator[str]:
-    report = config.get("report", {})
-    if density := report.get("cosine_density"):
-        task, place = density["task"], "report.cosine_density.task"
-        evaluated = [one for suite in config["suites"]["sts"].values() for one in suite.get("datasets", [])]
-        if task in config["datasets"] and task not in evaluated:
-            yield f"{place}: no suite of suites.sts has {task}, so nothing would be drawn. Name one that they have."
-        contract = config["datasets"].get(task, {}).get("contract", {})
-        yield from _of_edges(density["edges"], contract.get("score_range"), task)
-
-
-def _of_edges(edges: Sequence[float], judged: Sequence[float] | None, task: str) -> Iterator[str]:
-    place = f"report.cosine_density.edges: {', '.join(f'{edge:g}' for edge in edges)}"
-    if judged and (edges[0] > judged[0] or edges[-1] < judged[1]):
-        yield f"{place}; judgements of {task} reach from {judged[0]:g} to {judged[1]:g}. Widen them."
+        yield f"{place}.edges: {found}. Widen them."
 
 
 def grid_findings(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -261,11 +262,75 @@ def _of_columns(config: Mapping[str, Any], grid: Mapping[str, Any], place: str) 
 
 def _of_seeds(config: Mapping[str, Any], block: Mapping[str, Any], place: str) -> Iterator[str]:
     """Whether runs made of runs say that they have their seeds, and no others."""
-    encoders, of_seeds = block["encoder"], block.get("of_seeds", False)
-    for encoder in encoders if isinstance(encoders, list) else [encoders]:
+    of_seeds = block.get("of_seeds", False)
+    for encoder in listed(block["encoder"]):
         is_made = "runs" in config["encoders"].get(encoder, {}) and not block.get("corpus")
         if encoder in config["encoders"] and of_seeds != is_made:
             yield (
                 f"{place}.of_seeds: true for a frozen run of an encoder that consists of runs, left out "
                 f"for others; {encoder} has of_seeds {of_seeds}."
             )
+
+
+READERS = "workflow_scripts.settings.readers"
+
+
+def reader(name: str) -> type[ReaderConfig]:
+    """What the reader ``name`` takes."""
+    takes: type[ReaderConfig] = importlib.import_module(f"{READERS}.{name}").Config
+    return takes
+
+
+def reader_findings(config: Mapping[str, Any]) -> Iterator[str]:
+    """Readers, roles and options that sources of datasets name and that are not there, or not theirs."""
+    for name, block in config["datasets"].items():
+        for number, source in enumerate(block.get("sources", [])):
+            if "reader" in source:
+                yield from _of_source(source, block["form"], f"datasets.{name}.sources.{number}")
+
+
+def _of_source(source: Mapping[str, Any], form: str, place: str) -> Iterator[str]:
+    name, files = source["reader"], source["files"]
+    if found := [*unknown(name, names_in(READERS), f"{place}.reader")]:
+        yield from found
+        return
+    takes = reader(name)
+    for role in files if takes.roles else ():
+        if role not in takes.roles:
+            yield f"{place}.files: {role} is no role of a file of {name}. {advice(role, takes.roles)}"
+    for role in takes.roles if takes.all_roles else ():
+        if role not in files:
+            yield f"{place}.files: {name} needs a file of role {role}. Name it there."
+    options = source.get("options", {})
+    wrong = [*mistakes(takes, options, f"{place}.options.")]
+    yield from wrong
+    forms = takes.forms if wrong else takes.strictly(options).returns
+    if form not in forms:
+        yield f"{place}.reader: {name} reads {' or '.join(forms)}, not {form}. Name another, or correct form."
+
+
+def called_runs(names: Config, runs: Mapping[str, Run]) -> dict[str, list[str]]:
+    """Each run's name in words, in as many parts as its identifier has between dots."""
+    return {name: _in_words(names, name, run) for name, run in runs.items()}
+
+
+def _in_words(names: Config, name: str, run: Run) -> list[str]:
+    """Method, encoder and corpus, then what is behind: a reading, a teacher, a tag or values of a sweep."""
+    axes = {"methods": run.method, "encoders": run.encoder, "corpora": run.corpus}
+    found = [names.get(kind, {}).get(part, part) for kind, part in axes.items() if part]
+    teacher = f"taught by {names.get('encoders', {}).get(run.teacher, run.teacher)}"
+    others = name.split(".")[len(found) :]
+    return [*found, *(teacher if part == run.teacher else part.replace("_", " ") for part in others)]
+
+
+def called(names: Config, kind: str, identifiers: Iterable[str]) -> dict[str, str]:
+    """Names of some blocks of one kind; those that have none are left out."""
+    return {name: names[kind][name] for name in sorted(set(identifiers)) if name in names.get(kind, {})}
+
+
+def ambiguity_findings(names: Config, runs: Mapping[str, Run], place: str) -> Iterator[str]:
+    """Two runs of a grid that readers could not tell apart."""
+    first: dict[tuple[str, ...], str] = {}
+    for name, parts in called_runs(names, runs).items():
+        if (other := first.setdefault(tuple(parts), name)) != name:
+            yield f"{place}: {other} and {name} are both called {', '.join(parts)}. Change names."

@@ -1,11 +1,17 @@
-"""What the rules of tables and the report look up."""
+"""What the rules of tables, claims, the report and finished models look up."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import Any
 
 from workflow_scripts.extraction.blocks import datasets_of as extraction_datasets
-from workflow_scripts.graph.figures import without_figures
-from workflow_scripts.graph.grid_columns import numbered_columns
-from workflow_scripts.graph.names import called, called_runs
-from workflow_scripts.graph.references import datasets_of_corpora
-from workflow_scripts.graph.runs import Run, paper_of
+from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.extraction_rows import tables_of
+from workflow_scripts.graph.figures import Figures, without_figures
+from workflow_scripts.graph.references import called, called_runs, datasets_of_corpora
+from workflow_scripts.graph.resources import CLAIMS, Asked, asked_in
+from workflow_scripts.graph.runs import Run, paper_of, scored_columns
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.coverage import PAPERS
@@ -20,40 +26,57 @@ class Reporting:
 
     def scores(self, wildcards: Wildcards) -> list[str]:
         """Score files of every suite, run and seed of one experiment."""
-        grid = self._study.grids[wildcards.experiment]
-        return [
-            file
-            for kind, suites in grid["suites"].items()
-            for suite in suites
-            for file in self._study.files(
-                f"<results>/scores/{kind}/{suite}/{{run}}/seed{{seed}}.parquet",
-                self._study.runs_of(wildcards.experiment),
-            )
-        ]
+        pattern = "<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"
+        return self._of_suites(wildcards.experiment, pattern)
 
     def times(self, wildcards: Wildcards) -> list[str]:
         """Files of the times that measured columns of one experiment show, of every run and seed."""
-        grid = self._study.grids[wildcards.experiment]
-        shown = {column["suite"] for column in grid["columns"] if column.get("measured")}
+        columns = self._study.grids[wildcards.experiment]["columns"]
+        shown = {column["suite"] for column in columns if column.get("measured")}
+        pattern = "<benchmarks>/evaluate_{kind}/{suite}/{run}/seed{seed}.times.parquet"
+        return self._of_suites(wildcards.experiment, pattern, shown)
+
+    def _of_suites(self, experiment: str, pattern: str, shown: Collection[str] | None = None) -> list[str]:
+        """A file of every run and seed for each suite of an experiment, or for each of those that are shown."""
         return [
             file
-            for kind, suites in grid["suites"].items()
+            for kind, suites in self._study.grids[experiment]["suites"].items()
             for suite in suites
-            if suite in shown
+            if shown is None or suite in shown
             for file in self._study.files(
-                f"<benchmarks>/evaluate_{kind}/{suite}/{{run}}/seed{{seed}}.times.parquet",
-                self._study.runs_of(wildcards.experiment),
+                pattern.replace("{kind}", kind).replace("{suite}", suite), self._study.runs_of(experiment)
             )
         ]
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
         """Metrics of the training of every run and seed, if a column of the experiment shows the path of one."""
         columns = self._study.grids[wildcards.experiment]["columns"]
-        if not any("path_of" in column for column in columns):
-            return []
         runs = self._study.runs_of(wildcards.experiment)
-        trained = {name: run for name, run in runs.items() if run.corpus}
+        shown = any("path_of" in column for column in columns)
+        trained = {name: run for name, run in runs.items() if shown and run.corpus}
         return self._study.files("<results>/runs/{run}/seed{seed}/metrics.parquet", trained)
+
+    def published(self, wildcards: Wildcards) -> list[str]:
+        """Tables of papers that one experiment names."""
+        tables = self._study.grids[wildcards.experiment].get("published", [])
+        return [f"resources/published/{table}.csv" for table in tables]
+
+    def table_settings(self, wildcards: Wildcards) -> str:
+        """Settings of a table: its grid, the tests, and the development set, if a column is of it."""
+        grid = self._study.grids[wildcards.experiment]
+        settings = {
+            "experiment": without_figures(grid),
+            "significance": self._study.config["significance"],
+        }
+        development = self._study.config["development"]["dataset"]
+        if development in {column.get("task") for column in grid["columns"]} - {None}:
+            settings["development"] = development
+        return as_json(settings)
+
+    def tables(self, paper: str | None = None) -> list[str]:
+        """Tables of one paper's experiments, or of all."""
+        asked = [name for name in self._study.grids if paper in (None, paper_of(name))]
+        return [f"<results>/tables/{experiment}.parquet" for experiment in asked]
 
     def tables_of_times(self, paper: str | None = None) -> list[str]:
         """Measured columns of one paper's experiments, or of all."""
@@ -63,91 +86,183 @@ class Reporting:
             if paper in (None, paper_of(name)) and any(column.get("measured") for column in grid["columns"])
         ]
 
-    def table_settings(self, wildcards: Wildcards) -> str:
-        """Settings of a table: its grid, the tests, and the development set, if a column is of it."""
-        experiment = wildcards.experiment
-        settings = {
-            "experiment": without_figures(self._study.grids[experiment]),
-            "significance": self._study.config["significance"],
+    def of_page(self) -> dict[str, list[str]]:
+        """What the page reads besides tables, figures and claims, by role."""
+        study, corpora = self._study, self._study.read_corpora
+        trips = [corpus for corpus in corpora if "round_trip" in study.config["corpora"][corpus]]
+        trained = {name: study.runs[name] for name, run in self._shown.items() if run.corpus}
+        printed = sorted((study.root / "resources/published").glob("*.csv"))
+        return {
+            "datasets": [f"<results>/datasets/{name}.parquet" for name in self.datasets],
+            "dropped": [f"<results>/datasets/{name}.dropped.parquet" for name in self.datasets],
+            "train": [f"<results>/corpora/{corpus}/train.parquet" for corpus in corpora],
+            "lost": [f"<results>/corpora/{corpus}/dropped.parquet" for corpus in trips],
+            "words": [f"<results>/corpora/{corpus}/words.parquet" for corpus in corpora],
+            "contamination": [
+                f"<results>/contamination/{corpus}.parquet"
+                for corpus in corpora
+                if study.config["contamination"]
+            ],
+            "exemplars": [f"<results>/exemplars/{pool}.parquet" for pool in study.asked_pools],
+            "development": study.development_sets,
+            "histories": study.files("<results>/runs/{run}/seed{seed}/history.parquet", trained),
+            "published": [f"resources/published/{file.name}" for file in printed],
+            "ledger": [f"resources/ledger/{paper}.yaml" for paper in PAPERS],
         }
-        columns = numbered_columns(self._study.grids[experiment])
-        development = self._study.config["development"]["dataset"]
-        if development in {column.get("task") for _, column in columns} - {None}:
-            settings["development"] = development
-        return as_json(settings)
 
-    def published(self, wildcards: Wildcards) -> list[str]:
-        """Tables of papers that one experiment names."""
-        tables = self._study.grids[wildcards.experiment].get("published", [])
-        return [f"resources/published/{table}.csv" for table in tables]
-
-    def printed(self) -> list[str]:
-        """Tables of all papers."""
-        folder = self._study.root / "resources/published"
-        return [f"resources/published/{file.name}" for file in sorted(folder.glob("*.csv"))]
-
-    def ledger(self) -> list[str]:
-        """What is said of printed numbers without a run, a file for each paper."""
-        return [f"resources/ledger/{paper}.yaml" for paper in PAPERS]
-
-    def tables(self, paper: str | None = None) -> list[str]:
-        """Tables of one paper's experiments, or of all."""
-        asked = [name for name in self._study.grids if paper in (None, paper_of(name))]
-        return [f"<results>/tables/{experiment}.parquet" for experiment in asked]
-
-    def datasets(self, suffix: str) -> list[str]:
-        """Files of all datasets that the study reads."""
+    @property
+    def datasets(self) -> list[str]:
+        """All datasets that the study reads."""
         config = self._study.config
         trained = datasets_of_corpora(config, self._study.read_corpora)
         extracted = extraction_datasets(config) if any(self._study.shown_extraction.values()) else []
-        names = {*trained, *self._study.evaluation_sets, *extracted}
-        return [f"<results>/datasets/{name}{suffix}" for name in sorted(names)]
-
-    def corpora(self, file: str) -> list[str]:
-        """One file of each corpus that the study reads."""
-        return [f"<results>/corpora/{corpus}/{file}" for corpus in self._study.read_corpora]
-
-    def round_trips(self) -> list[str]:
-        """What was dropped of the corpora that were translated there and back."""
-        blocks = self._study.config["corpora"]
-        made = [corpus for corpus in self._study.read_corpora if "round_trip" in blocks[corpus]]
-        return [f"<results>/corpora/{corpus}/dropped.parquet" for corpus in made]
-
-    def contamination(self) -> list[str]:
-        """Overlap of each corpus with the evaluation sets, where the study measures it."""
-        measured = self._study.read_corpora if self._study.config["contamination"] else []
-        return [f"<results>/contamination/{corpus}.parquet" for corpus in measured]
-
-    def histories(self) -> list[str]:
-        """Histories of the training of every run that a table shows."""
-        return self._study.files("<results>/runs/{run}/seed{seed}/history.parquet", self._trained)
+        return sorted({*trained, *self._study.evaluation_sets, *extracted})
 
     @property
     def _shown(self) -> dict[str, Run]:
         """Runs that tables show."""
         return {name: run for grid in self._study.grids for name, run in self._study.runs_of(grid).items()}
 
-    @property
-    def _trained(self) -> dict[str, Run]:
-        return {name: self._study.runs[name] for name, run in self._shown.items() if run.corpus}
-
     def page_settings(self) -> str:
         """Settings of the page, and the names of what it shows."""
         config = self._study.config
         names = config["names"]
-        files = self.datasets("")
         shown = {
             "runs": called_runs(names, self._shown),
-            "datasets": called(names, "datasets", (file.rsplit("/", 1)[-1] for file in files)),
+            "datasets": called(names, "datasets", self.datasets),
             "corpora": called(names, "corpora", self._study.read_corpora),
         }
-        parts = {
-            "name": config["name"],
-            "experiments": config["experiments"],
-            "page": config["report"]["page"],
-        }
-        return as_json(parts | {"called": shown})
+        parts = {key: config[key] for key in ("name", "experiments")}
+        return as_json(parts | {"page": config["report"]["page"], "called": shown})
 
-    def exemplars(self) -> list[str]:
-        """Pools of exemplars that the study makes."""
-        return [f"<results>/exemplars/{pool}.parquet" for pool in self._study.asked_pools]
+
+class Claims:
+    """What the rule that judges claims of papers looks up.
+
+    Nothing is made for a claim: it is compared where the study makes the table that it names. Tables hold the values
+    behind their means; the rule reads scored pairs too, where neither side has seeds.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        papers, scale = (study.config["claims"][key] for key in ("papers", "scale"))
+        self.verdicts = ["<results>/claims.parquet"] if papers else []
+        contents = {paper: read_yaml(study.root / CLAIMS / f"{paper}.yaml") for paper in papers}
+        self._held = [
+            {key: value for key, value in claim.items() if key != "tested"}
+            | {"paper": paper, "name": name, "compared": claim["tested"][scale]}
+            for paper, content in contents.items()
+            for name, claim in content["claims"].items()
+        ]
+        shown = study.shown_extraction
+        drawn = set(shown["figures"]) & set(tables_of(study.config["extraction"]))
+        asked = (one for paper, content in contents.items() for one in asked_in(paper, content, scale))
+        self._asked = [one for one in asked if one.table in {*study.grids, *shown["tables"], *drawn}]
+
+    def settings(self) -> str:
+        """The claims, what each is compared by at the study's scale, and how differences are tested."""
+        return as_json({"held": {"claims": self._held}, "significance": self._study.config["significance"]})
+
+    def tables(self) -> list[str]:
+        """Tables that claims are compared in, and data of figures that they are."""
+        drawn = self._study.shown_extraction["figures"]
+        return [
+            f"<results>/figures/extraction/{name}.parquet"
+            if name in drawn
+            else f"<results>/tables/{name}.parquet"
+            for name in dict.fromkeys(one.table for one in self._asked)
+        ]
+
+    def pairs(self) -> list[str]:
+        """Scored pairs of STS of cells that are compared without seeds."""
+        found = dict.fromkeys(
+            file for one in self._asked if one.table in self._study.grids for file in self._pairs(one)
+        )
+        return [*found]
+
+    def _pairs(self, asked: Asked) -> Iterator[str]:
+        grid, runs = self._study.grids[asked.table], self._study.runs_of(asked.table)
+        if all(runs[run].fixed for run, _ in asked.cells.values()):
+            for run, heading in asked.cells.values():
+                suites = {column["suite"] for column in scored_columns(grid["columns"], heading)}
+                for suite in sorted(suites & {*grid["suites"].get("sts", [])}):
+                    pattern = f"<results>/scores/sts/{suite}/{{run}}/seed{{seed}}.pairs.parquet"
+                    yield from self._study.files(pattern, {run: runs[run]})
+
+
+class Models:
+    """Lookups of the rules of finished models: their cards, and what must be made before their weights go."""
+
+    def __init__(self, study: Study, figures: Figures) -> None:
+        self._study = study
+        self._config = study.config
+        self._figures = figures
+
+    def modules(self, wildcards: Wildcards) -> list[str]:
+        """What a card quotes: the method's module."""
+        return [f"methods.{self._study.method(wildcards.run)['module']}"]
+
+    def card(self, wildcards: Wildcards) -> str:
+        """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""
+        run, settings = self._study.runs[wildcards.run], self._study.settings(wildcards.run)
+        behind = self._study.behind([run.encoder, run.teacher])
+        corpora = behind.corpora | ({run.corpus} if run.corpus else set())
+        about = {
+            name: self._config["datasets"][name]["about"]
+            for name in datasets_of_corpora(self._config, corpora)
+        }
+        return as_json(
+            {
+                "encoders": [self._encoder(name) for name in sorted(behind.published)],
+                "data": [
+                    {"name": name, **{key: said[key] for key in ("licence", "origin", "citation")}}
+                    for name, said in about.items()
+                ],
+                "method": settings["method"],
+                "training": settings["training"] if run.corpus else None,
+            }
+        )
+
+    def _encoder(self, name: str) -> dict[str, Any]:
+        fetch = self._config["encoders"][name]["fetch"]
+        first, *_ = fetch["sources"]
+        hub = next((source["repository"] for source in fetch["sources"] if source["kind"] == "hub"), None)
+        origin = hub or first.get("package") or first.get("path")
+        return {"name": name, "licence": fetch["licence"], "origin": origin, "hub": hub}
+
+    def dropped(self) -> list[str]:
+        """Lists of the weights that go, a file for every run; none where models are kept."""
+        runs = self._study.runs if self._config["keep_models"] == "none" else ()
+        return [f"<results>/runs/{run}/dropped_weights.parquet" for run in runs]
+
+    def of_run(self, wildcards: Wildcards) -> list[str]:
+        """Models of a run, seed by seed."""
+        return [self._study.model(wildcards.run, seed) for seed in self._study.runs[wildcards.run].seeds]
+
+    def readers(self, wildcards: Wildcards) -> list[str]:
+        """Everything that is made from the models of a run and from nothing nearer to them."""
+        return sorted({file for model in self.of_run(wildcards) for file in self._readers.get(model, ())})
+
+    def seeds(self, wildcards: Wildcards) -> str:
+        """Settings of the job that drops models: the seeds there are."""
+        return as_json({"seeds": [*self._study.runs[wildcards.run].seeds]})
+
+    @cached_property
+    def _readers(self) -> dict[str, set[str]]:
+        """Model to the files that are made from it."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for (run, seed), files in self._study.scores.items():
+            found[self._study.model(run, seed)].update(files)
+        for model, file in (*self._runs_of_runs(), *self._figures.read_models()):
+            found[model].add(file)
+        return found
+
+    def _runs_of_runs(self) -> Iterator[tuple[str, str]]:
+        """Runs that start from finished ones, and vectors of teachers."""
+        for name, run in self._study.runs.items():
+            for seed in run.seeds:
+                vectors = f"<results>/teachers/{run.teacher}/{run.corpus}/seed{seed}.parquet"
+                made = {run.encoder: self._study.model(name, seed), run.teacher: vectors}
+                for encoder in filter(None, made):
+                    for model in self._study.models(encoder, str(seed)):
+                        yield model, made[encoder]

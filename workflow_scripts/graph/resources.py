@@ -1,4 +1,4 @@
-"""Whether files that the repository holds for a study are there: captions, prompts, templates, printed tables.
+"""Whether files that the repository holds for a study are there and sound: captions, prompts, printed tables, claims.
 
 Snakemake takes an output that is there for a source when its rule's inputs are missing, so that a wrong name would
 go unnoticed on a finished study.
@@ -7,15 +7,17 @@ go unnoticed on a finished study.
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from workflow_scripts.errors import DataError
-from workflow_scripts.graph.findings import advice, unknown
-from workflow_scripts.graph.grid_columns import numbered_columns
-from workflow_scripts.graph.runs import EXTRACTION, runs_of
-from workflow_scripts.graph.sizes import folder_of
+from workflow_scripts.errors import ConfigError, DataError, advice, unknown
+from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
+from workflow_scripts.graph.mistakes import mistakes
+from workflow_scripts.graph.runs import EXTRACTION, numbered_columns, runs_of
+from workflow_scripts.graph.sizes import folders_of
 from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.reporting.published import of_cells, read_printed
+from workflow_scripts.settings.claims import ClaimFile
 
 
 def resource_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
@@ -80,9 +82,8 @@ def folder_findings(
     One that was fetched and whose weights are gone is not read again.
     """
     for name in encoders:
-        sources = config["encoders"][name].get("fetch", {}).get("sources", [])
-        folders = (folder_of(source, data_root) for source in sources)
-        folder = next((folder for folder in folders if folder and folder.is_dir()), None)
+        folders = folders_of(config["encoders"][name], data_root)
+        folder = next((folder for folder in folders if folder.is_dir()), None)
         if folder is None:
             continue
         lacking = [files for files in _OF_AN_ENCODER if not any((folder / file).exists() for file in files)]
@@ -103,3 +104,76 @@ def data_root_findings(config: Mapping[str, Any], data_root: Path | None) -> Ite
             f"answers: {config['answers']} is outside the study's folder. Name a path below it; "
             "the environment variable SEMBLANCE_ANSWERS may name another place."
         )
+
+
+CLAIMS = "config/claims"
+
+
+class Asked(NamedTuple):
+    """A claim that is compared in a table of the study."""
+
+    place: str
+    comparison: Mapping[str, Any]
+
+    @property
+    def table(self) -> str:
+        """Name of the table."""
+        return str(self.comparison["table"])
+
+    @property
+    def cells(self) -> dict[str, tuple[str, str]]:
+        """Run and heading of both sides."""
+        sides = {side: self.comparison[side] for side in ("ours", "theirs")}
+        return {side: (cell["run"], cell["heading"]) for side, cell in sides.items()}
+
+
+def claim_findings(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path) -> Iterator[str]:
+    """What is wrong with the files of claims that a study names, and with what they name in its tables.
+
+    Args:
+        config: The configuration, which is sound.
+        grids: Its grids by name, likewise.
+        root: Folder of the Snakefile.
+    """
+    known = sorted(file.stem for file in (root / CLAIMS).glob("*.yaml"))
+    for paper in config["claims"]["papers"]:
+        if paper not in known:
+            yield f"claims.papers: no file {paper}.yaml in {CLAIMS}. {advice(paper, known)}"
+            continue
+        try:
+            content = read_yaml(root / CLAIMS / f"{paper}.yaml")
+        except ConfigError as error:
+            yield str(error)
+            continue
+        found = mistakes(ClaimFile, content, f"claims/{paper}.yaml: ")
+        yield from found
+        for asked in [] if found else asked_in(paper, content, config["claims"]["scale"]):
+            yield from _of_claim(config, grids, root, asked)
+
+
+def _of_claim(config: Mapping[str, Any], grids: Mapping[str, Any], root: Path, asked: Asked) -> Iterator[str]:
+    """A table that is none, and cells that a table of this study does not have."""
+    of_extraction = tables_of(config["extraction"])
+    if asked.table in grids:
+        columns = [column for _, column in numbered_columns(grids[asked.table]) if not column.get("measured")]
+        runs: Iterable[str] = runs_of(grids[asked.table])
+        headings: Iterable[str] = [
+            one["heading"] for one in columns if not one.keys() & {"path_of", "gain_of"}
+        ]
+    elif asked.table in of_extraction:
+        runs, headings = definable_rows(config["extraction"], asked.table)
+    else:
+        tables = {file.stem for file in (root / "config/experiments").glob("*.yaml")} | set(of_extraction)
+        yield from unknown(asked.table, tables, f"{asked.place}.table")
+        return
+    for side, (run, heading) in asked.cells.items():
+        yield from unknown(run, runs, f"{asked.place}.{side}.run")
+        yield from unknown(heading, headings, f"{asked.place}.{side}.heading")
+
+
+def asked_in(paper: str, content: Mapping[str, Any], scale: str) -> Iterator[Asked]:
+    """Claims of a file with a comparison at one scale."""
+    for name, claim in content["claims"].items():
+        comparison = claim["tested"][scale]
+        if isinstance(comparison, Mapping):
+            yield Asked(f"claims/{paper}.yaml: claims.{name}.tested.{scale}", comparison)

@@ -1,13 +1,13 @@
 """Runs: what the grids of a study ask for, and the settings of each."""
 
-import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import product
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.slices import Config, as_json, at
+from workflow_scripts.graph.slices import Config
 
 OF_A_RUN = ("training", "development")
 """Sections of the configuration that a method, a reading and a run can change for themselves."""
@@ -106,22 +106,20 @@ def points_of(grid: Mapping[str, Any]) -> dict[str, Point]:
 
 
 def _expand(block: Config, seeds: Sequence[int]) -> Iterator[tuple[str, Run, Point]]:
-    choices = [_listed(block.get(axis)) for axis in AXES]
+    choices = [listed(block.get(axis)) for axis in AXES]
     sweep = block.get("sweep") or {}
     for method, encoder, corpus, reading, teacher in product(*choices):
         named = [method, encoder, corpus, reading, teacher, block.get("tag")]
         series = ".".join(part for part in named if part)
         for values in product(*sweep.values()):
             point = Point(series, dict(zip(sweep, values, strict=True)))
-            overrides = copy.deepcopy(block.get("overrides") or {})
-            for setting, value in point.values.items():
-                _merge(overrides, _nested(setting.split("."), value))
+            swept = (_nested(setting.split("."), value) for setting, value in point.values.items())
             run = Run(
                 method=method,
                 encoder=encoder,
                 corpus=corpus,
                 reading=reading or "default",
-                overrides=overrides,
+                overrides=reduce(merged, swept, block.get("overrides") or {}),
                 seeds=tuple(seeds) if corpus or block.get("of_seeds") else (0,),
                 teacher=teacher,
             )
@@ -146,7 +144,8 @@ def _shown(value: Any) -> str:
     return f"-{text}" if isinstance(value, str | bool) else text.replace(".", "p")
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """Values of an axis, of which a block may name one or several."""
     return value if isinstance(value, list) else [value]
 
 
@@ -198,35 +197,28 @@ def run_settings(config: Config, run: Run) -> Config:
 
     Later ones win: ``training``, then the encoder's, then the method's, then the reading's, then the run's; likewise
     ``development``, which encoders leave alone. A method that names another one as its ``base`` is given that one's
-    block, and its training and development settings.
+    block, and its training and development settings. A reading that the method lacks changes nothing.
 
-    Raises:
-        ConfigError: if the method lacks the reading.
+    Returns:
+        Parts of the configuration, shared with it and so not to be changed.
     """
-    method = copy.deepcopy(at(config, f"methods.{run.method}"))
-    if "base" in method:
-        method["base"], below = _base_of(config, run.method)
-        for section in OF_A_RUN:
-            method[section] = _merged(below[section], method.get(section, {}))
-    readings = method.pop("readings", {})
-    if run.reading != "default" and run.reading not in readings:
-        raise ConfigError(
-            f"methods.{run.method}: no reading {run.reading}; has {sorted(readings) or 'none'}."
-        )
+    block = config["methods"][run.method]
+    below = config["methods"][block["base"]] if "base" in block else {}
+    method = _of_method(block) | ({"base": _of_method(below)} if below else {})
     development = {key: value for key, value in config["development"].items() if key != "dataset"}
-    settings = {"method": method, "training": copy.deepcopy(config["training"]), "development": development}
-    _merge(settings["training"], at(config, f"encoders.{run.encoder}").get("training", {}))
-    for section in OF_A_RUN:
-        _merge(settings[section], method.pop(section, {}))
-    _merge(settings, readings.get(run.reading, {}))
-    _merge(settings, run.overrides)
-    return settings
+    overrides = (
+        {"training": config["encoders"][run.encoder].get("training", {})},
+        *({section: one.get(section, {}) for section in OF_A_RUN} for one in (below, block)),
+        block.get("readings", {}).get(run.reading, {}),
+        run.overrides,
+    )
+    shared = {"method": method, "training": config["training"], "development": development}
+    return reduce(merged, overrides, shared)
 
 
-def identity(run: Run, settings: Config) -> str:
-    """All that decides a run's files but its seed."""
-    trained = [settings[section] for section in OF_A_RUN] if run.corpus else None
-    return as_json([run.encoder, run.corpus, run.teacher, settings["method"], trained])
+def _of_method(block: Config) -> Config:
+    """What a block of ``methods`` says of the method itself."""
+    return {key: value for key, value in block.items() if key not in (*OF_A_RUN, "readings")}
 
 
 def adapting_training(config: Config, adapt: Config) -> Config:
@@ -236,22 +228,42 @@ def adapting_training(config: Config, adapt: Config) -> Config:
     return shared | own
 
 
-def _base_of(config: Config, name: str) -> tuple[Config, Config]:
-    """The block that a method which wraps another names as its ``base``, and the sections of runs in that."""
-    base = copy.deepcopy(at(config, f"methods.{at(config, f'methods.{name}')['base']}"))
-    base.pop("readings", None)
-    return base, {section: base.pop(section, {}) for section in OF_A_RUN}
+def merged(below: Config, above: Config) -> Config:
+    """``below`` with ``above`` laid over it, key by key; neither is changed."""
+    inside = {
+        key: merged(below[key], value)
+        for key, value in above.items()
+        if isinstance(value, dict) and isinstance(below.get(key), dict)
+    }
+    return below | above | inside
 
 
-def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Config:
-    merged = copy.deepcopy(dict(base))
-    _merge(merged, changes)
-    return merged
+def numbered_columns(grid: Mapping[str, Any]) -> Iterator[tuple[int, Config]]:
+    """Every column, with the number of the block in the grid's file that asks for it."""
+    for number, block in enumerate(grid["columns"]):
+        for column in written_out(block):
+            yield number, column
 
 
-def _merge(base: Config, changes: Mapping[str, Any]) -> None:
-    for key, value in changes.items():
-        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
-            _merge(base[key], value)
-        else:
-            base[key] = copy.deepcopy(value)
+def one_column_a_task(grid: Mapping[str, Any]) -> Config:
+    """The grid as if every column had been written out."""
+    return {**grid, "columns": [column for _, column in numbered_columns(grid)]}
+
+
+def written_out(block: Config) -> list[Config]:
+    """Columns of the tasks that a block lists, headed by their names, or gives by heading."""
+    if "tasks" not in block:
+        return [block]
+    tasks, shared = block["tasks"], {key: value for key, value in block.items() if key != "tasks"}
+    headed = tasks if isinstance(tasks, Mapping) else {task: task for task in tasks}
+    return [{"heading": heading, "task": task} | shared for heading, task in headed.items()]
+
+
+def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[Mapping[str, Any]]:
+    """The columns that one heading of a grid is computed from, itself if it is computed from no other."""
+    by_heading = {column["heading"]: column for column in columns}
+    column = by_heading[heading]
+    behind = column.get("mean_of") or column.get("ratio_of") or [*filter(None, [column.get("gain_of")])]
+    if not behind:
+        return [column]
+    return [one for part in behind for one in scored_columns(by_heading.values(), part)]

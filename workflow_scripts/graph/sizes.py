@@ -1,15 +1,87 @@
-"""What is known of an encoder before it is fetched: from its own config.json, or from config/rates.yaml."""
+"""What is known of encoders and text before anything is read.
+
+Of an encoder from its own config.json, or from config/rates.yaml; of text from the contracts of datasets.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
+
+from workflow_scripts.config import Settings
+from workflow_scripts.data.planned import ON_HUB
+from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.runs import members_of
-from workflow_scripts.planning.rates import read_rates
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
+
+
+class Rate(Settings):
+    """One number and its origin."""
+
+    value: float = Field(ge=0)
+    basis: Literal["measured", "published", "arithmetic", "assumed"] = Field(
+        description="assumed: not measured; tables that use the number say so."
+    )
+    source: str = Field(
+        min_length=1, description="How it was measured, who published it, or why it is assumed."
+    )
+
+
+class EncoderSize(Settings):
+    """Size of a Transformer encoder."""
+
+    layers: int = Field(gt=0)
+    width: int = Field(gt=0)
+    feed_forward: int = Field(
+        gt=0, description="Multiply-accumulate operations per token in a feed-forward layer."
+    )
+    parameters_millions: float = Field(gt=0, description="All parameters; each is saved in four bytes.")
+    source: str = Field(min_length=1)
+
+    def forward_flops(self, tokens: float) -> float:
+        """Floating-point operations of one sentence's forward pass, two per multiply-accumulate.
+
+        For each token, a layer takes 4 D^2 for queries, keys, values and output, and 2 T D for attention over T tokens.
+        """
+        return 2 * tokens * self.layers * (4 * self.width**2 + self.feed_forward + 2 * tokens * self.width)
+
+
+class Rates(Settings):
+    """The whole file."""
+
+    gpu_tflops: Rate = Field(
+        description="Sustained speed of one GPU in training, in 10^12 operations per second."
+    )
+    gpu_encoding_tflops: Rate = Field(description="The same where runs are evaluated, in float32.")
+    hours: dict[str, Rate] = Field(description="By rule: GPU hours of a job, where they are few.")
+    list_tokens: dict[str, Rate] = Field(description="Tokens of all texts, by list of config/mteb.yaml.")
+    encoders: dict[str, EncoderSize]
+    rows: dict[str, Rate] = Field(
+        description="Rows of datasets whose contract gives no number, or only a minimum."
+    )
+    step_cost: dict[str, Rate] = Field(
+        description="By module of a method: cost of a step in SimCSE steps with the same batch."
+    )
+    readout_cost: dict[str, Rate] = Field(
+        description="By kind of readout: cost of a step relative to one with pooling."
+    )
+    kilobytes: dict[str, Rate] = Field(description="By rule: size of all outputs of a job, except models.")
+    bytes_per_row: dict[str, Rate] = Field(description="By rule, where outputs grow with the text.")
+
+
+@cache
+def read_rates(path: Path) -> Rates:
+    """Read the file.
+
+    Raises:
+        ConfigError: if it cannot be read, or naming the first entry that is wrong.
+    """
+    return Rates.parse(read_yaml(path), path.name)
+
 
 _TWO = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
 _DROPOUT: Mapping[str, Mapping[str, float]] = dict.fromkeys((*BUILT_AS_BERT, "mpnet"), _TWO) | {
@@ -32,15 +104,12 @@ class Sizes:
     def _of(self, encoder: str) -> Size | None:
         """The size of an encoder that is fetched or adapted; None where nobody can say before it is fetched."""
         block = self._encoders.get(encoder, {})
-        if afresh := block.get("adapt", {}).get("afresh"):
-            return (self.of(block["adapt"]["base"]) or Size(0, 0))._replace(
-                layers=afresh["layers"], width=afresh["width"]
-            )
         if "adapt" in block:
-            return self.of(block["adapt"]["base"])
-        places = [folder_of(source, self._data_root) for source in block.get("fetch", {}).get("sources", [])]
-        for folder in [*places, self._fetched / encoder]:
-            if folder is not None and (size := _read(folder / "config.json")):
+            base, afresh = self.of(block["adapt"]["base"]), block["adapt"].get("afresh") or {}
+            sizes = {key: afresh[key] for key in ("layers", "width") if key in afresh}
+            return (base or Size(0, 0))._replace(**sizes) if sizes else base
+        for folder in [*folders_of(block, self._data_root), self._fetched / encoder]:
+            if size := _read(folder / "config.json"):
                 return size
         known = read_rates(self._rates).encoders.get(encoder)
         return Size(known.layers, known.width) if known else None
@@ -56,13 +125,19 @@ def parts_of(encoders: Mapping[str, Any], encoder: str) -> list[str]:
     return [part for member in members for part in parts_of(encoders, member.encoder)] or [encoder]
 
 
-def folder_of(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
-    """The folder that a source on this machine names, whether it is there or not; None for any other source."""
+def root_of(source: Mapping[str, Any], data_root: Path | None) -> Path | None:
+    """The folder below which a source on this machine lies; None where there is no data root or no such package."""
     if source["kind"] == "local":
-        return data_root / str(source["path"]) if data_root else None
-    if source["kind"] == "package" and (spec := find_spec(source["package"])) and spec.origin:
-        return Path(spec.origin).parent / str(source["path"])
-    return None
+        return data_root
+    spec = find_spec(source["package"])
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def folders_of(encoder: Mapping[str, Any], data_root: Path | None) -> list[Path]:
+    """Folders on this machine that an encoder may be fetched from, whether they are there or not."""
+    sources = encoder.get("fetch", {}).get("sources", [])
+    here = ((source, root_of(source, data_root)) for source in sources if source["kind"] not in ON_HUB)
+    return [root / source["path"] for source, root in here if root]
 
 
 def _read(file: Path) -> Size | None:
@@ -86,3 +161,39 @@ def _positions(found: Mapping[str, Any]) -> int | None:
 def _drops(found: Mapping[str, Any]) -> bool | None:
     known = _DROPOUT.get(found.get("model_type", ""))
     return None if known is None else any(found.get(name, usual) for name, usual in known.items())
+
+
+class Rows:
+    """Numbers of rows of datasets and corpora, each looked up once."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._config = config
+        self.most = cache(self._of_corpus)
+
+    def _of_dataset(self, dataset: str) -> int | None:
+        """Rows that a dataset has by its contract; None where that does not say."""
+        promised: int | None = self._config["datasets"][dataset]["contract"].get("rows")
+        return promised
+
+    def _of_corpus(self, corpus: str) -> int | None:
+        """Rows that a corpus has at most; None where nobody can say, or none are left."""
+        block = self._config["corpora"][corpus]
+        if block.get("also"):
+            return None
+        trip = block.get("round_trip")
+        if trip:
+            rows, limit = self.most(trip["corpus"]), trip["max_sentences"]
+        else:
+            rows, limit = self._of_dataset(block["dataset"]), block["max_sentences"]
+            rows = rows and max(0, rows - block["dev_sentences"])
+        most = min(filter(None, (rows, limit)), default=None)
+        return 2 * most if most and trip and trip["form"] == "expanded" else most
+
+    def findings(self) -> Iterator[str]:
+        """Corpora that would hold out all that they have."""
+        for name, block in self._config["corpora"].items():
+            held_out = block.get("dev_sentences", 0)
+            rows = self._of_dataset(block["dataset"]) if held_out else None
+            if rows is not None and held_out >= rows:
+                found = f"{held_out}; {block['dataset']} has {rows} sentences"
+                yield f"corpora.{name}.dev_sentences: {found}. Lower it, or take more text."

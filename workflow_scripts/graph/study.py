@@ -9,10 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from workflow_scripts.errors import one_line_errors
+from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.checks import checked, study_findings
-from workflow_scripts.graph.findings import refuse
-from workflow_scripts.graph.grid_columns import one_column_a_task
 from workflow_scripts.graph.references import base_of, encoders_reached, tasks_in
 from workflow_scripts.graph.runs import (
     EXTRACTION,
@@ -20,6 +18,7 @@ from workflow_scripts.graph.runs import (
     adapting_training,
     all_runs,
     members_of,
+    one_column_a_task,
     run_settings,
     runs_of,
 )

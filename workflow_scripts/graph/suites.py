@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from workflow_scripts.config import names_in
-from workflow_scripts.graph.findings import advice
+from workflow_scripts.errors import advice
 from workflow_scripts.settings.suites import Cells, Suite, SuiteConfig
 
 SUITES = "workflow_scripts.settings.suites"

@@ -5,13 +5,15 @@ that nothing is to be done.
 """
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph.findings import advice, refuse
+from workflow_scripts.errors import advice, one_line_errors, refuse
+from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.place import from_here, is_in_job, words_of_call
 from workflow_scripts.graph.study import Study
 
 _IN_A_GRID = (
@@ -30,44 +32,31 @@ def check_targets(workflow: Any, study: Study) -> None:
     """
     rules, targets = list(workflow.rules), _asked()
     with one_line_errors():
-        refuse([*resource_findings(rules, study.root), *name_findings(targets, study)])
-        refuse(target_findings(targets, rules, study.folder))
+        refuse([*resource_findings(rules, study.root), *target_findings(targets, rules, study)])
 
 
 def _asked() -> list[str]:
     """Targets on snakemake's command line, of which it tells its Snakefile nothing, as it looks for their makers."""
-    program = Path(sys.argv[0])
-    if "snakemake" not in (program.name, program.parent.name):
-        return []
     from snakemake.cli import get_argument_parser  # there already, since it runs this
 
-    targets: list[str] = get_argument_parser().parse_args(sys.argv[1:]).targets
+    words = words_of_call()
+    targets: list[str] = get_argument_parser().parse_args(words).targets if words else []
     return [target if Path(target).is_absolute() else os.path.relpath(target) for target in targets]
 
 
-def name_findings(targets: Iterable[str], study: Study) -> Iterator[str]:
-    """Targets that name scores of a kind by a suite of another kind."""
+def target_findings(targets: Iterable[str], rules: Sequence[Any], study: Study) -> Iterator[str]:
+    """Targets that are neither a rule nor a file that one makes, or that name scores by a suite of another kind."""
+    plain = [rule.name for rule in rules if not rule.has_wildcards()]
+    names, suites = {rule.name for rule in rules}, study.config["suites"]
     for target in sorted(targets):
-        parts = Path(target).parts[2:] if target.startswith(f"{study.folder}/") else ()
-        if parts[:1] == ("scores",) and len(parts) > 3:
-            _scores, kind, suite, *_rest = parts
-            of_kind = study.config["suites"].get(kind, {})
-            if suite not in of_kind and any(suite in suites for suites in study.config["suites"].values()):
-                yield f"{target}: {suite} is no suite of {kind}. {advice(suite, of_kind)}"
-
-
-def target_findings(targets: Iterable[str], rules: Iterable[Any], results: str) -> Iterator[str]:
-    """Targets that are neither a rule nor a file that one makes."""
-    rules = list(rules)
-    names = {rule.name for rule in rules}
-    for target in sorted(targets):
-        if target not in names and not any(rule.is_producer(target) for rule in rules):
-            plain = [rule.name for rule in rules if not rule.has_wildcards()]
-            shown = next((rule for rule in rules if rule.name == "all"), None)
-            files = [str(file) for file in shown.input] if shown else []
-            known = [file.replace("<results>", results) for file in files] if "/" in target else plain
-            remedy = _IN_A_GRID if f"{results}/scores/" in target else advice(target, known)
-            yield f"{target}: no rule makes it. {remedy}"
+        scores = re.match(rf"{study.folder}/scores/(\w+)/(\w+)/", target)
+        kind, suite = scores.groups() if scores else ("", "")
+        if suite not in suites.get(kind, [suite]):
+            yield f"{target}: {suite} is no suite of {kind}. {advice(suite, suites[kind])}"
+        elif target not in names and not any(rule.is_producer(target) for rule in rules):
+            shown = (str(file) for rule in rules if rule.name == "all" for file in rule.input)
+            known = [file.replace("<results>", study.folder) for file in shown] if "/" in target else plain
+            yield f"{target}: no rule makes it. {_IN_A_GRID if kind else advice(target, known)}"
 
 
 def resource_findings(rules: Iterable[Any], root: Path) -> Iterator[str]:
@@ -78,3 +67,25 @@ def resource_findings(rules: Iterable[Any], root: Path) -> Iterator[str]:
             if file.startswith("resources/") and "{" not in file and not (root / file).exists():
                 known = sorted(f"{Path(file).parent}/{path.name}" for path in (root / file).parent.glob("*"))
                 yield f"rule {rule.name}: {file} is not there. {advice(file, known)}"
+
+
+def tell(study: Study, configfiles: Iterable[str | Path]) -> None:
+    """Print on the terminal what is worth knowing of a study; nothing where Snakemake runs one of its jobs."""
+    if not is_in_job():
+        print("\n".join(lines_of(study, configfiles)), file=sys.stderr)  # noqa: T201
+
+
+def lines_of(study: Study, configfiles: Iterable[str | Path]) -> Iterator[str]:
+    """The study that is planned, files whose name for it is another one, and threads that this machine lacks.
+
+    Args:
+        study: The study.
+        configfiles: As after --configfile; the last to name a study gives it its name.
+    """
+    name = study.config["name"]
+    names = {from_here(file): (read_yaml(Path(file)) or {}).get("name", name) for file in configfiles}
+    others = [f"{file} names {other}, which is overruled" for file, other in names.items() if other != name]
+    yield "; ".join([f"Study {name}, in {study.folder}", *others])
+    threads = max((study.settings(run)["training"]["cpu_threads"] for run in study.trained), default=0)
+    if threads > (cores := os.cpu_count() or threads):
+        yield f"training.cpu_threads is {threads}, and this machine has {cores}: here, fewer are faster."

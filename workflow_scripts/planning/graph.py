@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.call import CALLS
-from workflow_scripts.graph.findings import first_error
-from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
@@ -158,6 +157,13 @@ def planned(
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
     options += [word for name, values in given.items() if values for word in (name, *values)]
     return Graph(_dry_run([*options, "--", *targets]))
+
+
+def first_error(printed: Sequence[str]) -> str:
+    """What Snakemake says of a dry run that failed: its first line with an error, and the next where that is a name."""
+    found = next((place for place, line in enumerate(printed) if "Error" in line), max(0, len(printed) - 1))
+    name = "".join(printed[found : found + 1]).strip().endswith("Error:")
+    return " ".join(line.strip() for line in printed[found : found + 1 + name])
 
 
 def _dry_run(words: Sequence[str]) -> list[Job]:

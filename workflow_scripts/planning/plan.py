@@ -11,17 +11,175 @@ rates of config/apis.yaml.
 """
 
 import argparse
+import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from workflow_scripts.audit.printing import Answer, Row, Rows
-from workflow_scripts.planning.estimates import Estimator, Requests, by
-from workflow_scripts.planning.graph import Job, add_targets, planned
-from workflow_scripts.planning.rates import read_rates
+from workflow_scripts.graph.sizes import EncoderSize, Rate, Rates, read_rates
+from workflow_scripts.planning.graph import Graph, Job, add_targets, planned
 from workflow_scripts.provenance.closure import ROOT
+
+TRAINED_PASS = 3
+"""The cost of a forward and a backward pass, in forward passes."""
+VIEWS = 2
+"""Texts that SimCSE, the unit of ``step_cost``, encodes per sentence of a batch."""
+_SECONDS_PER_HOUR = 3600
+
+
+class Amount(NamedTuple):
+    """A sum over jobs, and what it leaves out."""
+
+    value: float | None
+    """None if nothing is known of any of them."""
+    unknown: int
+    """Number of jobs whose contribution is unknown."""
+
+
+def by(jobs: Iterable[Job], amount: Callable[[Job], float]) -> Amount:
+    """The total of an amount over jobs."""
+    found = [amount(job) for job in jobs]
+    known = [one for one in found if not math.isnan(one)]
+    return Amount(sum(known) if known or not found else None, len(found) - len(known))
+
+
+class Requests(NamedTuple):
+    """Requests of one job to a translator or language model; a pool is complete somewhere between the two bounds."""
+
+    service: str
+    least: float
+    most: float
+
+
+class Estimator:
+    """Jobs of one graph times rates. What nobody knows is no number (NaN), and so is what is computed from it."""
+
+    def __init__(self, graph: Graph, rates: Rates) -> None:
+        self._graph = graph
+        self._rates = rates
+
+    # What a job works on
+
+    def encoders(self, job: Job) -> list[str]:
+        """Names of the fetched or adapted encoders that a job reads, directly or as parts of a model."""
+        found = []
+        for file in job.inputs:
+            parts = Path(file).parts
+            if "encoders" in parts[:-1]:
+                found.append(parts[parts.index("encoders") + 1])
+            elif parts[-2:] == ("model", "record.json") and (maker := self._graph.maker(file)):
+                found += self.models(maker)
+        return found
+
+    def models(self, job: Job) -> list[str]:
+        """Encoders that a run saves: those that it starts from, or a single one for a student."""
+        if job.rule == "train_encoder" and job.settings["method"]["module"] not in ("jtcse", "ensemble"):
+            return self.encoders(job)[:1]
+        return self.encoders(job)
+
+    def rows(self, file: str) -> float:
+        """Number of sentences in a corpus or dataset."""
+        job = self._graph.maker(file)
+        if job is None:
+            return math.nan
+        if job.rule == "read_dataset":
+            contract = job.settings["dataset"]["contract"]
+            promised = contract.get("rows", contract.get("min_rows", math.nan))
+            return _value(self._rates.rows, job.wildcards["dataset"], promised)
+        texts = [
+            one for one in job.inputs if one.endswith(".parquet") and "round_trip" not in Path(one).parts
+        ]
+        first, *added = map(self.rows, texts)  # a corpus is cut before it is added to
+        most = job.settings.get("corpus", job.settings).get("max_sentences") or math.inf
+        copies = 2 if job.settings.get("shape", {}).get("form") == "expanded" else 1
+        return copies * (min(first, most) + sum(added))
+
+    def _input_rows(self, job: Job, folder: str) -> float:
+        files = (
+            file for file in job.inputs if folder in Path(file).parts and not file.endswith("words.parquet")
+        )
+        return next(map(self.rows, files), math.nan)
+
+    def _sum(self, names: Iterable[str], amount: Callable[[EncoderSize], float]) -> float:
+        """An amount of some encoders together; unknown if it is of one of them."""
+        sizes = [self._rates.encoders.get(name) for name in names]
+        return sum(amount(size) if size else math.nan for size in sizes) or math.nan
+
+    # GPU hours
+
+    def gpu_hours(self, job: Job) -> float:
+        """GPU hours of a job; 0 for one that requests no GPU."""
+        if not job.queued.get("gpu"):
+            return 0.0
+        if job.rule == "train_encoder":
+            flops, speed = self._training_flops(job), self._rates.gpu_tflops
+        elif job.rule == "evaluate_mteb":
+            flops, speed = self._mteb_flops(job), self._rates.gpu_encoding_tflops
+        else:
+            return _value(self._rates.hours, job.rule)
+        return flops / (speed.value * 1e12) / _SECONDS_PER_HOUR
+
+    def _mteb_flops(self, job: Job) -> float:
+        """Encoding alone: a GPU that waits while vectors are compared is lent for no other reason."""
+        tokens = sum(_value(self._rates.list_tokens, name, 0) for name in job.settings["suite"]["lists"])
+        return (tokens or math.nan) * self._sum(self.encoders(job), lambda size: size.forward_flops(1))
+
+    def _training_flops(self, job: Job) -> float:
+        training, rows = job.settings["training"], self._input_rows(job, "corpora")
+        steps = training["max_steps"] or training["epochs"] * (rows // training["batch_size"])
+        pairs = self._input_rows(job, "datasets")  # of the development set, encoded again and again
+        looks: float = 0 if math.isnan(pairs) else 2 * pairs * (steps // job.settings["development"]["every"])
+        trained: float = (
+            steps * training["batch_size"] * VIEWS * TRAINED_PASS * self.step_cost(job.settings["method"])
+        )
+        tokens = training["max_tokens"]  # every batch holds a sentence that is cut
+        return (trained + looks) * self._sum(self.encoders(job)[:1], lambda size: size.forward_flops(tokens))
+
+    def step_cost(self, method: Mapping[str, Any]) -> float:
+        """Cost of a method's step in SimCSE steps; for a method that wraps another, the factors are multiplied."""
+        base = method.get("base") or {}
+        readout = (base or method).get("readout", {}).get("kind", "pooling")
+        modules = [block["module"] for block in (method, base) if block]
+        costs = [_value(self._rates.step_cost, module) for module in modules]
+        return math.prod([_value(self._rates.readout_cost, readout), *costs])
+
+    # Storage
+
+    def gigabytes(self, job: Job) -> float:
+        """Size of a job's outputs on disk, and of what it adds to the ledger of answers."""
+        if any(file.endswith(("/model.safetensors", "/modules.json")) for file in job.outputs):
+            makes_encoder = job.rule in ("fetch_encoder", "continue_mlm")
+            encoders = [job.wildcards["encoder"]] if makes_encoder else self.models(job)
+            return self._sum(encoders, lambda size: size.parameters_millions * 4e-3)
+        if job.rule in self._rates.kilobytes:
+            return self._rates.kilobytes[job.rule].value / 1e6
+        per_row = _value(self._rates.bytes_per_row, job.rule)
+        return math.nan if math.isnan(per_row) else per_row * self.rows(job.outputs[0]) / 1e9
+
+    # Requests
+
+    def requests(self, job: Job) -> Requests | None:
+        """A job's requests to a service; None for a job without any."""
+        if job.rule == "write_exemplars":
+            pool = job.settings["pool"]
+            least = math.ceil(pool["sentences"] / pool["sentences_per_call"])
+            return Requests(f"llms.{pool['llm']}", least, pool["max_calls"])
+        if job.rule != "translate_shard":
+            return None
+        translation, rows = job.settings["translation"], self._input_rows(job, "corpora")
+        service = job.operational["service"]["translator"]
+        at_once = service.get("batch_sentences", 1) if "calls" in service else 1
+        sentences = min(rows, translation["max_sentences"] or math.inf)
+        sent = 2 * sentences / job.settings["limits"]["shards"] / at_once  # there and back
+        return Requests(f"translators.{translation['translator']}", sent, sent)
+
+
+def _value(rates: Mapping[str, Rate], key: str, otherwise: float = math.nan) -> float:
+    return rates[key].value if key in rates else otherwise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,20 +226,23 @@ def by_rule(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
 
 
 def requests(jobs: Iterable[Job], estimator: Estimator) -> list[Row]:
-    """Requests by service, whose rate and daily budget all jobs share."""
+    """Requests by service, whose rate and daily budget all jobs share; None where a job's are unknown."""
     found: dict[str, list[Requests]] = defaultdict(list)
-    for job in jobs:
-        if one := estimator.requests(job):
-            found[one.service].append(one)
+    for one in filter(None, map(estimator.requests, jobs)):
+        found[one.service].append(one)
     return [
         {
             "service": service,
             "jobs": len(each),
-            "least": added(one.least for one in each),
-            "most": added(one.most for one in each),
+            "least": _known(sum(one.least for one in each)),
+            "most": _known(sum(one.most for one in each)),
         }
         for service, each in sorted(found.items())
     ]
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 def read_from(jobs: Iterable[Job]) -> list[Row]:
@@ -97,9 +258,3 @@ def _places(job: Job) -> str:
     if len(files) > 1 and job.rule == "fetch_encoder":
         files = [str(Path(files[0]).parent)]
     return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/")
-
-
-def added(numbers: Iterable[float | None]) -> float | None:
-    """The sum; None if one of the numbers is unknown."""
-    listed = list(numbers)
-    return None if None in listed else sum(number for number in listed if number is not None)

@@ -42,7 +42,7 @@ UNKEYED_PACKAGES = {
 show progress. Every other one that a job imports does, for all that is known here."""
 read_before: dict[str, tuple[str, list[str]]] = {}
 """sha256 of a source to its meaning and the names that it imports: parsing is nine tenths of finding a closure, so
-whoever asks often may keep this from process to process (``graph.code``)."""
+whoever asks often may keep this from process to process (``graph.call``)."""
 COMPUTES_WITH = {
     "datasets": ("pyarrow",),
     "gensim": ("numpy", "scipy"),

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.graph.findings import unknown
-from workflow_scripts.graph.grid_columns import written_out
-from workflow_scripts.graph.runs import runs_of
+from workflow_scripts.errors import unknown
+from workflow_scripts.graph.runs import runs_of, written_out
 from workflow_scripts.settings.names import Defined, Name, Place, Refers, Seed, Setting
 
 

@@ -13,10 +13,9 @@ from typing import Any
 
 from workflow_scripts.audit.printing import Answer, Rows, markdown_of
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
-from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.graph.claim_checks import FOLDER
-from workflow_scripts.graph.findings import refuse, unknown
-from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
+from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.resources import CLAIMS as FOLDER
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.coverage import PAPERS

@@ -20,12 +20,10 @@ from workflow_scripts.audit.printing import Answer
 from workflow_scripts.data.hub import Kind, find
 from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.data.sources import load
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
 from workflow_scripts.graph.checks import content_findings
-from workflow_scripts.graph.configuration import base_files, load_config
-from workflow_scripts.graph.findings import refuse, unknown
+from workflow_scripts.graph.configuration import base_files, load_config, read_yaml
 from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.graph.yaml_files import read_yaml
 from workflow_scripts.provenance.artefacts import atomic
 from workflow_scripts.settings.datasets import Dataset
 

@@ -21,13 +21,12 @@ from workflow_scripts.audit.printing import Answer
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import rules_in
 from workflow_scripts.graph.configuration import load_config
-from workflow_scripts.graph.needs import NAMED_BY, Needed, need_findings
-from workflow_scripts.graph.queue import queue_findings, target_of
-from workflow_scripts.graph.sbatch import Settings, requests_of, settings_of
+from workflow_scripts.graph.outside import NAMED_BY, Needed, need_findings
+from workflow_scripts.graph.queue import Settings, queue_findings, requests_of, settings_of, target_of
+from workflow_scripts.graph.sizes import read_rates
 from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.planning.estimates import Estimator, by
 from workflow_scripts.planning.graph import Graph, add_targets, planned
-from workflow_scripts.planning.rates import read_rates
+from workflow_scripts.planning.plan import Estimator, by
 from workflow_scripts.provenance.closure import ROOT
 
 Check = tuple[bool, str]

@@ -16,7 +16,7 @@ from pydantic.json_schema import models_json_schema
 from workflow_scripts.audit.printing import Answer
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.config import Settings, names_in
-from workflow_scripts.graph.readers import READERS, reader
+from workflow_scripts.graph.references import READERS, reader
 from workflow_scripts.settings.claims import ClaimFile
 from workflow_scripts.settings.study import Grid, MethodBlock, Study
 

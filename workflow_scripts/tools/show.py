@@ -21,7 +21,7 @@ from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import detectable_difference, half_width
-from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
     read_checksum,

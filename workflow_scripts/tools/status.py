@@ -21,11 +21,10 @@ from typing import NamedTuple
 
 from workflow_scripts.audit.cost import measurements
 from workflow_scripts.audit.printing import Answer, Row, Rows
-from workflow_scripts.errors import ConfigError
+from workflow_scripts.errors import ConfigError, advice
 from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.graph.failures import lines_of, why
-from workflow_scripts.graph.findings import advice
-from workflow_scripts.graph.notes import STUDIES, Asked, asked_last
+from workflow_scripts.graph.place import STUDIES, Asked, asked_last
 from workflow_scripts.graph.queue import Queued, queued_here, target_of
 from workflow_scripts.planning.graph import Job, planned
 from workflow_scripts.provenance.closure import ROOT

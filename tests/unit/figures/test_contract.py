@@ -11,10 +11,9 @@ from tests.planning import ROOT
 from workflow_scripts.config import Settings
 from workflow_scripts.figures import sweep
 from workflow_scripts.figures.base import FigureModule, load_figure, of_pattern
+from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.figures import declared_figures
-from workflow_scripts.graph.grid_columns import one_column_a_task
-from workflow_scripts.graph.runs import runs_of
-from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.graph.runs import one_column_a_task, runs_of
 from workflow_scripts.settings.study import Grid
 
 FIGURES = list(declared_figures())

@@ -10,12 +10,11 @@ import yaml
 from tests.planning import DEMO, ROOT, merged_config, study_in
 from workflow_scripts.extraction.blocks import files_of_figure, names
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.claim_checks import FOLDER, claim_findings
-from workflow_scripts.graph.claims import Claims
+from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
-from workflow_scripts.graph.reporting import Reporting
-from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.graph.reporting import Claims, Reporting
+from workflow_scripts.graph.resources import CLAIMS, claim_findings
 from workflow_scripts.reporting.extraction import places
 from workflow_scripts.settings.claims import ClaimFile, Comparison
 from workflow_scripts.settings.extraction.cells import Names
@@ -23,7 +22,7 @@ from workflow_scripts.settings.extraction.tables import ExtractionTable
 
 STUDIES = {"paper": [], "laboratory": ["config/minilm.yaml"], "demo": [DEMO]}
 PAPERS = ["s2sent", "layerattpooler", "three_r", "jtcse", "extraction"]
-FILES = {paper: ClaimFile.parse(read_yaml(ROOT / FOLDER / f"{paper}.yaml"), paper).claims for paper in PAPERS}
+FILES = {paper: ClaimFile.parse(read_yaml(ROOT / CLAIMS / f"{paper}.yaml"), paper).claims for paper in PAPERS}
 EVERY = [(paper, name) for paper, claims in FILES.items() for name in claims]
 PRINTED = [(paper, name) for paper, name in EVERY if None not in dict(FILES[paper][name].printed).values()]
 AGAINST_THEIR_TABLE = {("s2sent", "two_over_one_dimension_roberta"), ("jtcse", "across_languages_tncse")}
@@ -50,7 +49,7 @@ def published():
 def test_every_paper_has_its_claims():
     counts = Counter(paper for paper, _ in EVERY)
     assert set(counts) == set(PAPERS) and min(counts.values()) >= 12
-    assert {file.stem for file in (ROOT / FOLDER).glob("*.yaml")} == set(PAPERS)
+    assert {file.stem for file in (ROOT / CLAIMS).glob("*.yaml")} == set(PAPERS)
     said = [claim.says for claims in FILES.values() for claim in claims.values()]
     assert len(set(said)) == len(said)
     assert f"of their own numbers, {len(said)} claims:" in (ROOT / "docs/papers.md").read_text("utf-8")
@@ -152,15 +151,15 @@ def found_in(change, tmp_path):
     """What is found once ``change`` is made to the demo's claims of S2Sent and of the extraction study."""
     config = merged_config(ROOT, DEMO)
     grids = read_grids(config, ROOT / "config")[0]
-    (tmp_path / FOLDER).mkdir(parents=True)
+    (tmp_path / CLAIMS).mkdir(parents=True)
     (tmp_path / "config/experiments").symlink_to(ROOT / "config/experiments")
     config["claims"] = {"papers": ["s2sent", "extraction"], "scale": "demo"}
     contents = {
-        paper: copy.deepcopy(read_yaml(ROOT / FOLDER / f"{paper}.yaml")) for paper in ("s2sent", "extraction")
+        paper: copy.deepcopy(read_yaml(ROOT / CLAIMS / f"{paper}.yaml")) for paper in ("s2sent", "extraction")
     }
     change(contents, grids)
     for paper, content in contents.items():
-        (tmp_path / FOLDER / f"{paper}.yaml").write_text(yaml.safe_dump(content))
+        (tmp_path / CLAIMS / f"{paper}.yaml").write_text(yaml.safe_dump(content))
     return list(claim_findings(config, grids, tmp_path))
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from workflow_scripts.graph.grid_columns import numbered_columns, one_column_a_task
 from workflow_scripts.graph.mistakes import mistakes
+from workflow_scripts.graph.runs import numbered_columns, one_column_a_task
 from workflow_scripts.settings.study import Grid
 
 SHARED = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.figures import Figures
-from workflow_scripts.graph.models import Models
+from workflow_scripts.graph.reporting import Models
 from workflow_scripts.graph.study import open_study
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"

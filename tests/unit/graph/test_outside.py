@@ -13,7 +13,7 @@ from workflow_scripts.data.planned import NOT_REACHED, check_planned
 from workflow_scripts.data.readers import Rows
 from workflow_scripts.data.sources import load_planned
 from workflow_scripts.errors import DataError, MissingError
-from workflow_scripts.graph import notes, outside
+from workflow_scripts.graph import outside, place
 from workflow_scripts.graph.outside import planned_source, recorded_files, source_now, sources_of
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
@@ -245,29 +245,24 @@ def settle(path, seconds=100):
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns - seconds * 10**9))
 
 
-def test_a_large_file_is_read_once(root, monkeypatch):
-    settle(root / "a")
-    assert notes.sha256_now(root / "a") == sha256("a")
-    monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("read again"))
-    assert notes.sha256_now(root / "a") == sha256("a")
-
-
 def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root, monkeypatch):
     stat = (root / "a").stat()
-    monkeypatch.setattr(notes, "time", SimpleNamespace(time=lambda: stat.st_mtime + 1))
-    assert notes.sha256_now(root / "a") == sha256("a")
+    monkeypatch.setattr(place, "time", SimpleNamespace(time=lambda: stat.st_mtime + 1))
+    assert place.sha256_now(root / "a") == sha256("a")
     (root / "a").write_text("x")
     os.utime(root / "a", ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert notes.sha256_now(root / "a") == sha256("x")
+    assert place.sha256_now(root / "a") == sha256("x")
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{", '{"x": 1}'])
-def test_damaged_notes_are_made_anew(root, damage):
+def test_a_large_file_is_read_once_and_damaged_notes_are_made_anew(root, damage, monkeypatch):
     settle(root / "a")
-    notes.HASHES.parent.mkdir()
-    notes.HASHES.write_text(damage)
-    assert notes.sha256_now(root / "a") == notes.sha256_now(root / "a") == sha256("a")
+    place.HASHES.parent.mkdir()
+    place.HASHES.write_text(damage)
+    assert place.sha256_now(root / "a") == sha256("a")
+    monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("read again"))
+    assert place.sha256_now(root / "a") == sha256("a")
 
 
 def test_a_file_that_cannot_be_read_has_a_word_for_a_hash(root):
-    assert notes.sha256_now(root / "nothing") == notes.sha256_now(root) == notes.UNREADABLE
+    assert place.sha256_now(root / "nothing") == place.sha256_now(root) == place.UNREADABLE

@@ -11,8 +11,7 @@ from snakemake_executor_plugin_slurm import ExecutorSettings
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph import queue
-from workflow_scripts.graph.queue import queue_findings, queued_here, target_of
-from workflow_scripts.graph.sbatch import Request
+from workflow_scripts.graph.queue import Request, queue_findings, queued_here, target_of
 
 PARTITIONS = """\
 PartitionName=cpu AllowGroups=ALL Default=YES QoS=N/A MaxNodes=UNLIMITED MaxTime=1-00:00:00 State=UP TRES=cpu=64,mem=250G

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.verbs import data
-from workflow_scripts.graph.readers import reader_findings
+from workflow_scripts.graph.references import reader_findings
 
 COLUMNS = {"label": "y", "text1": "x"}
 
@@ -63,5 +63,4 @@ def test_sound_sources_and_sources_without_a_reader_are_let_pass():
 def test_the_command_prints_what_a_reader_takes():
     shown = data("schema", "delimited")[1]
     assert shown["rows"]["labelled"] == ["split", "text1", "text2", "label"]
-    assert shown["files"] == ["train", "dev", "test", "all"]
     assert shown["properties"]["otherwise"]["description"] == "The encoding of a file that is not UTF-8."

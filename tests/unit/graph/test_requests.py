@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.planning import ROOT, merged_config
-from workflow_scripts.graph.requests import Requests
 from workflow_scripts.graph.study import open_study
+from workflow_scripts.graph.training import Requests
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from snakemake_executor_plugin_slurm import ExecutorSettings
 
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.sbatch import (
+from workflow_scripts.graph.queue import (
     Request,
     partitions_in,
     requests_of,

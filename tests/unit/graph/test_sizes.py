@@ -6,7 +6,7 @@ import pytest
 from transformers import AutoConfig
 
 from tests.planning import ROOT
-from workflow_scripts.graph.sizes import Sizes, _drops
+from workflow_scripts.graph.sizes import Rows, Sizes, _drops
 from workflow_scripts.models.encoder import DROPOUT_SETTINGS, has_dropout
 from workflow_scripts.settings.start import BUILT_AS_BERT, Size
 
@@ -49,3 +49,21 @@ def test_an_encoder_drops_what_transformers_says(kind):
             whole = SimpleNamespace(config=AutoConfig.for_model(kind, **given))
             assert _drops({"model_type": kind} | given) == has_dropout(whole), given
     assert _drops({"model_type": "unheard of"}) is None
+
+
+def test_rows_of_a_corpus_are_what_contracts_limits_and_round_trips_leave():
+    trip = {"corpus": "all", "max_sentences": None, "form": "expanded"}
+    config = {
+        "datasets": {"mine": {"contract": {"rows": 3}}, "vague": {"contract": {}}},
+        "corpora": {
+            "all": {"dataset": "mine", "dev_sentences": 0, "max_sentences": None},
+            "two": {"dataset": "mine", "dev_sentences": 1, "max_sentences": None},
+            "none": {"dataset": "mine", "dev_sentences": 3, "max_sentences": None},
+            "cut": {"dataset": "vague", "dev_sentences": 0, "max_sentences": 9},
+            "vague": {"dataset": "vague", "dev_sentences": 1, "max_sentences": None},
+            "twice": {"round_trip": trip},
+        },
+    }
+    rows = Rows(config)
+    found = [rows.most(corpus) for corpus in config["corpora"]]
+    assert found == [3, 2, None, 9, None, 6]

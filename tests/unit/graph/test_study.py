@@ -7,11 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from tests.planning import DEMO, ROOT, merged_config
-from workflow_scripts.graph import code
+from workflow_scripts.graph.call import code_of
 from workflow_scripts.graph.slices import config_slice, filled, one_of
 from workflow_scripts.graph.study import data_root_of, open_study
-from workflow_scripts.graph.targets import name_findings
-from workflow_scripts.graph.told import lines_of
+from workflow_scripts.graph.targets import lines_of
 from workflow_scripts.graph.training import Training
 
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
@@ -73,11 +72,6 @@ def test_an_adapted_encoder_may_have_steps_of_its_own(study):
     assert training.of_training("checkpoint_minutes", str)(wildcards) == "9"
 
 
-def test_settings_that_decide_no_result_reach_jobs_by_the_environment(study):
-    assert os.environ["SEMBLANCE_ANSWERS"] == study.config["answers"]
-    assert "SEMBLANCE_OFFLINE" not in os.environ
-
-
 def test_a_wildcard_matches_the_names_and_no_other():
     names = ["a.b", "a.b-c", "a", "c", "cc"]
     others = ["", "axb", "a.", "a.b-", "a.b-c-", "ac", "b", "ccc", "a.b|c"]
@@ -100,42 +94,6 @@ def test_a_slice_holds_what_is_named_and_fills_in_wildcards():
     assert config_slice(config, one="a.{name}")(Wildcards(name="x")) == '{"one": {"b": 2, "k": 1}}'
 
 
-def test_code_is_written_once_and_again_only_when_its_meaning_changes(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    dates = []
-    for meaning in "001":
-        monkeypatch.setattr(
-            code, "meanings", lambda *modules, meaning=meaning: dict.fromkeys(modules, meaning)
-        )
-        code.code_of.cache_clear()
-        path = Path(code.code_of("jobs.count_words"))
-        assert json.loads(path.read_text()) == {"jobs.count_words": meaning}
-        dates.append(path.stat().st_mtime)
-        os.utime(path, (1, 1))
-    assert dates[0] > 1 and dates[1] == 1 and dates[2] > 1
-    files = [code.code_of("jobs.a", *others) for others in ((), ("b",), ("c",), ("b", "c"), ("c", "b"))]
-    assert len(set(files)) == 4 and files[3] == files[4]
-    code.code_of.cache_clear()
-
-
-def test_a_study_is_told_with_the_names_that_it_overrules_and_threads_that_are_not_there(
-    study, tmp_path, monkeypatch
-):
-    mine, warmer = tmp_path / "mine.yaml", tmp_path / "warmer.yaml"
-    mine.write_text("name: mine")
-    warmer.write_text("training: {batch_size: 8}")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
-    assert list(lines_of(study, [])) == ["Study demo, in results/demo"]
-    assert list(lines_of(study, [mine, warmer, ROOT / DEMO])) == [
-        "Study demo, in results/demo; mine.yaml names mine, which is overruled"
-    ]
-    study.settings(SIMCSE)["training"]["cpu_threads"] = 2
-    assert list(lines_of(study, []))[1:] == [
-        "training.cpu_threads is 2, and this machine has 1: here, fewer are faster."
-    ]
-
-
 def test_a_data_root_may_be_relative_or_in_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -148,8 +106,24 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(tmp_path, monkeypatch
         monkeypatch.setenv("SEMBLANCE_DATA", "~/of_all")
 
 
-def test_scores_of_a_kind_by_a_suite_of_another_are_told_so(study):
-    score = f"results/demo/scores/sts/cost/{SIMCSE}/seed1.parquet"
-    assert list(name_findings([score, "all", "results/demo/report.html"], study)) == [
-        f"{score}: cost is no suite of sts. Known: {', '.join(study.config['suites']['sts'])}.",
+def test_threads_that_this_machine_lacks_are_told(study, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # what the demo's trainings use
+    assert list(lines_of(study, [])) == ["Study demo, in results/demo"]
+    study.config["training"]["cpu_threads"] = 2
+    assert list(lines_of(open_study(study.config, ROOT), []))[1:] == [
+        "training.cpu_threads is 2, and this machine has 1: here, fewer are faster."
     ]
+
+
+def test_code_is_written_once_and_a_file_for_each_set_of_modules(tmp_path, monkeypatch):
+    """What changes it is held by ``tests/dag``."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("workflow_scripts.graph.call.meanings", lambda *modules: dict.fromkeys(modules, "0"))
+    code_of.cache_clear()
+    sets = ((), ("b",), ("c",), ("b", "c"), ("c", "b"))
+    *files, last = [code_of("jobs.a", *others) for others in sets]
+    assert len(set(files)) == 4 and files[3] == last
+    os.utime(files[0], (1, 1))
+    code_of.cache_clear()
+    assert Path(code_of("jobs.a")).stat().st_mtime == 1
+    code_of.cache_clear()

@@ -13,9 +13,8 @@ from workflow_scripts.evaluation.scores import Score, score_table
 from workflow_scripts.figures import alignment_uniformity, scatter, sweep
 from workflow_scripts.figures.base import Request
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.grid_columns import one_column_a_task
-from workflow_scripts.graph.names import called_runs
-from workflow_scripts.graph.runs import baselines_of, runs_of
+from workflow_scripts.graph.references import called_runs
+from workflow_scripts.graph.runs import baselines_of, one_column_a_task, runs_of
 from workflow_scripts.graph.suites import suite_class
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.published import of_cells

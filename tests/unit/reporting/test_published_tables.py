@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from tests.published_means import Cell, checks_of, read_printed
-from workflow_scripts.graph.grid_columns import one_column_a_task
-from workflow_scripts.graph.yaml_files import read_yaml
+from workflow_scripts.graph.configuration import read_yaml
+from workflow_scripts.graph.runs import one_column_a_task
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.published import of_cells
 from workflow_scripts.settings.study import Grid

@@ -12,7 +12,7 @@ import pytest
 from tests.planning import DEMO, ROOT
 from tests.verbs import data, printed
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.notes import note_asked
+from workflow_scripts.graph.place import note_asked
 from workflow_scripts.graph.queue import Queued, target_of
 from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.tools import status

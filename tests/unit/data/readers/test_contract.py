@@ -6,7 +6,7 @@ import pytest
 
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.config import names_in
-from workflow_scripts.graph.readers import READERS, reader
+from workflow_scripts.graph.references import READERS, reader
 
 EXAMPLES = {
     "class_files": ({"good": "fine\n"}, {}),

@@ -1,4 +1,4 @@
-"""What translators and language models make reruns for its own settings, and keeps what other settings decide."""
+"""Studies that the demo is not: every kind of evaluation; translators and language models. Each key reruns its readers."""
 
 from pathlib import Path
 
@@ -8,7 +8,65 @@ import yaml
 from tests.planning import copy_tree, pretend_finished, snakemake
 from tests.planning import planned_by_figure as planned_jobs
 
-GRID = {
+# Two frozen runs on every kind of suite
+
+SUITES = {
+    "sts": ["sts"],
+    "clustering": ["short_texts"],
+    "search": ["quora_search"],
+    "transfer": ["senteval"],
+    "cost": ["cost"],
+    "attention": ["attention"],
+    "mteb": ["mteb_tasks"],
+}
+COLUMN = {"suite": "cost", "task": "cost", "aggregation": "", "metric": "parameters", "scale": 1, "digits": 0}
+KINDS = {
+    "title": "Every kind",
+    "source": "a test",
+    "seeds": [1],
+    "baseline": None,
+    "suites": SUITES,
+    "runs": [{"method": "frozen_avg", "encoder": ["minilm", "minilm_mlm"]}],
+    "columns": [{"heading": "parameters"} | COLUMN],
+}
+OF_KINDS = {
+    "name": "kinds",
+    "experiments": ["kinds"],
+    "contamination": {"examples": 1},
+    "suites": {"attention": {"attention": {"maps": {"layers": [6]}}}},  # MiniLM has six
+    "extraction": {"show": {"statistics": [], "tables": [], "figures": []}},
+    # A set that this study does not evaluate on, so that it has no such figure.
+    "report": {"cosine_density": {"task": "stsb_dev"}},
+}
+TABLE = {"make_table": 1, "write_report": 1}
+RUNS = 2
+CASES_OF_KINDS = [
+    ({"suites": {"clustering": {"short_texts": {"seeds": 3}}}}, {"evaluate_suite": RUNS} | TABLE),
+    ({"suites": {"search": {"quora_search": {"max_pairs": 6}}}}, {"evaluate_suite": RUNS} | TABLE),
+    ({"suites": {"transfer": {"senteval": {"folds": 5}}}}, {"evaluate_suite": RUNS} | TABLE),
+    ({"suites": {"cost": {"cost": {"repeats": 3}}}}, {"evaluate_cost": RUNS} | TABLE),
+    (
+        {"suites": {"attention": {"attention": {"energy": {"max_sentences": 7}}}}},
+        {"map_attention": RUNS, "draw_figure:attention_maps": 1} | TABLE,
+    ),
+    ({"suites": {"mteb": {"mteb_tasks": {"batch_size": 8}}}}, {"evaluate_mteb": RUNS} | TABLE),
+    (
+        {"mteb": {"lists": {"jtcse_sts22": {"More": "STS12"}}}},
+        {"fetch_tasks": 1, "evaluate_mteb": RUNS} | TABLE,
+    ),
+    ({"mteb": {"lists": {"english_retrieval": {"More": "STS12"}}}}, {}),
+    ({"suites": {"transfer": {"twelve_tasks": {"folds": 5}}}}, {}),
+    ({"contamination": {"examples": 2}}, {"measure_contamination": 1, "write_report": 1}),
+    ({"contamination": None}, {"write_report": 1}),
+    (
+        {"datasets": {"mr": {"contract": {"rows": 5}}}},
+        {"read_dataset": 1, "evaluate_suite": RUNS, "measure_contamination": 1} | TABLE,
+    ),
+]
+
+# Two round trips and a pool
+
+AUGMENTED = {
     "title": "Round trips",
     "source": "a test",
     "seeds": [1],
@@ -26,7 +84,7 @@ POOL = {
     "list_words": 300, "drop_capitalised": True, "words_per_call": 50, "sentences_per_call": 5, "sentences": 64, "uses": 2,
     "max_tokens": 32, "listed_share": 0.5, "max_calls": 400, "seed": 0, "label": None,
 }  # fmt: skip
-STUDY = {
+OF_AUGMENTED = {
     "name": "augment",
     "experiments": ["augment"],
     "exemplar_pools": ["toy"],
@@ -47,7 +105,7 @@ BOTH = {"translate_shard": 6, "gather_round_trips": 2, "count_words": 2, "train_
     {"draw_figure:learning_curves": 1} | EVALUATED | {"evaluate_sts": 2}
 )
 WRITTEN = {"write_exemplars": 1, "write_report": 1}
-CASES = [
+CASES_OF_AUGMENTED = [
     ({"corpora": {"wiki_spa": {"round_trip": {"unchanged": "keep"}}}}, GATHERED),
     ({"corpora": {"wiki_spa": {"round_trip": {"max_sentences": 500}}}}, {"translate_shard": 3} | GATHERED),
     ({"corpora": {"wiki_spa": {"round_trip": {"via": "cat"}}}}, {"translate_shard": 3} | GATHERED),
@@ -72,32 +130,30 @@ CASES = [
     ),
 ]
 
+STUDIES = {"kinds": (KINDS, OF_KINDS), "augment": (AUGMENTED, OF_AUGMENTED)}
+CASES = [("kinds", *case) for case in [({}, {}), *CASES_OF_KINDS]] + [
+    ("augment", *case) for case in [({}, {}), *CASES_OF_AUGMENTED]
+]
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study of two round trips and a pool, as if it had run."""
-    folder = copy_tree(tmp_path_factory.mktemp("augment"))
-    (folder / "config/experiments/augment.yaml").write_text(yaml.safe_dump(GRID))
-    (folder / "study.yaml").write_text(yaml.safe_dump(STUDY))
+    """Both studies as if they had run, in one folder."""
+    folder = copy_tree(tmp_path_factory.mktemp("studies"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DEEPSEEK_API_KEY", "none")
-        pretend_finished(folder, "study.yaml")
+        for name, (grid, study) in STUDIES.items():
+            (folder / f"config/experiments/{name}.yaml").write_text(yaml.safe_dump(grid))
+            (folder / f"{name}.yaml").write_text(yaml.safe_dump(study))
+            pretend_finished(folder, f"{name}.yaml")
     return folder
 
 
-def plan(folder: Path, *overlays: str) -> dict[str, int]:
-    return planned_jobs(folder, *overlays, configfile="study.yaml")
-
-
-def test_a_finished_study_has_nothing_to_do(finished):
-    assert plan(finished) == {}
-
-
-@pytest.mark.parametrize(("change", "reruns"), CASES)
-def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, change, reruns):
+@pytest.mark.parametrize(("study", "change", "reruns"), CASES)
+def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, study, change, reruns):
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text(yaml.safe_dump(change))
-    assert plan(finished, str(overlay)) == reruns
+    assert planned_jobs(finished, str(overlay), configfile=f"{study}.yaml") == reruns
 
 
 def test_an_edited_prompt_asks_anew_and_a_missing_key_stops_a_run_before_any_job(finished, monkeypatch):
@@ -106,8 +162,8 @@ def test_an_edited_prompt_asks_anew_and_a_missing_key_stops_a_run_before_any_job
     before = prompt.read_text()
     prompt.write_text(f"{before} Please.")
     try:
-        assert plan(finished) == WRITTEN
-        code, printed = snakemake(finished, "--cores", "1", "--configfile", "study.yaml")
+        assert planned_jobs(finished, configfile="augment.yaml") == WRITTEN
+        code, printed = snakemake(finished, "--cores", "1", "--configfile", "augment.yaml")
     finally:
         prompt.write_text(before)
     assert code != 0
