@@ -14,7 +14,7 @@ from workflow_scripts.figures.extraction import UNITS, lacking, measured
 from workflow_scripts.figures.style import empty_panel, line_look
 from workflow_scripts.graph.extraction_rows import scattered
 from workflow_scripts.reporting.cells import Row
-from workflow_scripts.reporting.extraction import Material, build, variants_of
+from workflow_scripts.reporting.extraction import Scores, build, variants_of
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
 from workflow_scripts.settings.figures.variant_scatter import Config
@@ -31,7 +31,7 @@ def points(request: Request[Config]) -> pa.Table:
     """Both measures of every variant and model, in the cells of a table, by which claims are judged too."""
     names = Names.parse(dict(request.names), "extraction")
     table = ExtractionTable.parse(scattered(request.config.model_dump()), "extraction.figures")
-    return build(table, names, Material.of(request.inputs["scores"], names))
+    return build(table, names, Scores.read(request.inputs["scores"], names))
 
 
 def _pairs(points: pa.Table, config: Config, names: Names) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.reporting.extraction import Material, build
+from workflow_scripts.reporting.extraction import Scores, build
 from workflow_scripts.reporting.published import as_printed
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
@@ -15,6 +15,6 @@ def main(job: Job) -> None:
     names = Names.parse(job.settings["names"], "extraction")
     printed = {path.stem: as_printed(path.read_bytes(), path.as_posix()) for path in job.many("published")}
     of_tasks = {task: printed[file] for task, file in job.settings["single"].items() if file in printed}
-    material = Material.of(job.many("scores"), names)
-    rows = build(table, names, material, printed.get(name, {}), of_tasks)
+    scores = Scores.read(job.many("scores"), names)
+    rows = build(table, names, scores, printed.get(name, {}), of_tasks)
     write_table(job.outputs["cells"], rows, job.record())

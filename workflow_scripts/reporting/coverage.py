@@ -8,7 +8,7 @@ figures with theirs.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import yaml
@@ -109,22 +109,20 @@ def reasons_of(cells: Iterable[Printed], reasons: Sequence[Reason]) -> dict[Prin
     Raises:
         DataError: at the first cell with neither or with both, or the first reason that no cell needs.
     """
-    found: dict[Printed, Reason] = {}
-    for cell in cells:
-        given = next((reason for reason in reasons if reason.covers(cell)), None)
-        if bool(given) == bool(cell.target):
+    given = {cell: [reason for reason in reasons if reason.covers(cell)] for cell in cells}
+    for cell, some in given.items():
+        if bool(some) == bool(cell.target):
             what = (
-                f"a run and a reason, {given.reason!r}. Remove one"
-                if given
-                else "neither a run nor a reason. Name one"
+                f"a run and a reason, {some[0].reason!r}. Remove"
+                if some
+                else "neither a run nor a reason. Name"
             )
-            raise DataError(f"{cell}: has {what} in the table or the ledger.")
-        if given:
-            found[cell] = given
+            raise DataError(f"{cell}: has {what} one in the table or the ledger.")
+    found = {cell: some[0] for cell, some in given.items() if some}
     for reason in reasons:
         if reason not in found.values():
-            needless = f"no cell without a run needs {reason.reason!r}"
-            raise DataError(f"ledger: {reason.table}: {needless}. Remove it.")
+            what = f"no cell without a run needs {reason.reason!r}"
+            raise DataError(f"ledger: {reason.table}: {what}. Remove it.")
     return found
 
 
@@ -186,8 +184,6 @@ def _shown(cell: Printed) -> Target:
     )
 
 
-def targets_in(rows: Iterable[Mapping[str, object]], grid: str) -> Iterator[Target]:
+def targets_in(rows: Iterable[Mapping[str, object]], grid: str) -> set[Target]:
     """The cells of a table that have a value (rows with at least run, heading and mean)."""
-    for row in rows:
-        if row["mean"] not in (None, ""):
-            yield grid, str(row["run"]), str(row["heading"])
+    return {(grid, str(row["run"]), str(row["heading"])) for row in rows if row["mean"] not in (None, "")}

@@ -56,7 +56,17 @@ def variants_of(blocks: Iterable[Variants]) -> list[Variant]:
 class Scores:
     """Scores read from tables with the columns of ``columns.extraction.EXTRACTION``, indexed once."""
 
+    @classmethod
+    def read(cls, files: Sequence[Path], names: Names) -> "Scores":
+        """What some files hold of the measures that ``names`` defines."""
+        scores = cls((read_table(path, EXTRACTION) for path in files), names.measures.values())
+        for path in files:
+            scores.labels[wildcard(path, "representation")].update(record_of(path).labels)
+        return scores
+
     def __init__(self, tables: Iterable[pa.Table], measures: Iterable[Measure]) -> None:
+        self.labels: dict[str, set[str]] = defaultdict(set)
+        """Substitutions that affect each representation."""
         wanted = list(measures)
         metrics = [metric for measure in wanted for metric in measure.metrics]
         kept = pc.field("aggregation").isin([measure.aggregation for measure in wanted])
@@ -120,22 +130,6 @@ _PLACE = (
 """What tells scores apart, but for the draw."""
 
 
-class Material(NamedTuple):
-    """Scores of the extraction study, and the substitutions that affect each representation."""
-
-    scores: Scores
-    labels: Mapping[str, set[str]]
-
-    @classmethod
-    def of(cls, files: Sequence[Path], names: Names) -> "Material":
-        """What some files of scores hold of the measures that ``names`` defines."""
-        labels: dict[str, set[str]] = defaultdict(set)
-        for path in files:
-            labels[wildcard(path, "representation")].update(record_of(path).labels)
-        tables = (read_table(path, EXTRACTION) for path in files)
-        return cls(Scores(tables, names.measures.values()), labels)
-
-
 class Place(NamedTuple):
     """One cell: row and column as the paper names them, and what it holds."""
 
@@ -183,7 +177,7 @@ def shown(table: ExtractionTable, names: Names) -> dict[str, str]:
 def build(
     table: ExtractionTable,
     names: Names,
-    material: Material,
+    scores: Scores,
     printed: Numbers = MappingProxyType({}),
     of_tasks: Mapping[str, Numbers] = MappingProxyType({}),
 ) -> pa.Table:
@@ -192,14 +186,14 @@ def build(
     Args:
         table: Which cells to show.
         names: Definitions and labels behind its rows and columns.
-        material: All scores that it needs.
+        scores: All that it needs.
         printed: The paper's numbers for this table.
         of_tasks: The paper's numbers from each task's own table.
     """
     rows = []
     for place in places(table, names):
         model, measure = names.models[place.model], names.measures[place.measure]
-        tasks = material.scores.tasks(measure)
+        tasks = scores.tasks(measure)
         shows = {
             "suite": measure.kind,
             "task": ", ".join(tasks),
@@ -208,8 +202,8 @@ def build(
             "scale": measure.scale,
             "digits": table.digits,
         }
-        values = material.scores.cell(model, place.variant, measure)
-        labels = material.labels.get(model.representation, ())
+        values = scores.cell(model, place.variant, measure)
+        labels = scores.labels[model.representation]
         number = _published(place, tasks, measure.paper_tasks, printed, of_tasks)
         rows.append(cell(place.run, place.column, values, shows, labels, number))
     return pa.Table.from_pylist(rows, schema=TABLE)

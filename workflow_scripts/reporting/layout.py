@@ -12,7 +12,7 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import Row
 from workflow_scripts.reporting.extraction import shown
-from workflow_scripts.reporting.numbers import number, p_equation, score_text
+from workflow_scripts.reporting.numbers import between, number, p_equation, score_text
 from workflow_scripts.reporting.records import record_of, split_labels
 from workflow_scripts.settings.extraction.cells import Names
 from workflow_scripts.settings.extraction.tables import ExtractionTable
@@ -25,7 +25,6 @@ _NAMED_BY = {
 }
 """Rules that make tables, and the wildcard that is a table's name."""
 _NO_TESTS = 0.05  # level of significance for tables without tests
-_EXTRACTION = "config/extraction.yaml"
 
 
 class View(NamedTuple):
@@ -45,11 +44,6 @@ class View(NamedTuple):
     """Its columns in order."""
     shown: Mapping[str, str]
     """Rows and columns that readers see under another name."""
-
-    @property
-    def of_experiment(self) -> bool:
-        """Whether it compares the runs of a grid."""
-        return self.settings != _EXTRACTION
 
 
 def view_of(path: Path, times: Path | None = None) -> View:
@@ -79,7 +73,7 @@ def view_of(path: Path, times: Path | None = None) -> View:
         title=block["title"],
         source=block["source"],
         alpha=settings.get("significance", {}).get("alpha", _NO_TESTS),
-        settings=f"config/experiments/{name}.yaml" if ordered else _EXTRACTION,
+        settings=f"config/experiments/{name}.yaml" if ordered else "config/extraction.yaml",
         rows=rows,
         headings=[heading for heading in ordered if heading in held] or list(held),
         shown=renamed,
@@ -210,7 +204,7 @@ def lay_out(view: View, names: Mapping[str, str] = MappingProxyType({})) -> Shee
             Line(
                 run=run,
                 marks=marks(label for row in rows for label in {*row["labels"]} - whole[row["heading"]]),
-                seeds=_range(row["seeds"] for row in rows if row["seeds"]),
+                seeds=between([row["seeds"] for row in rows if row["seeds"]]) or "0",
                 baseline=run in baselines,
                 against=against[run],
                 cells=[cell(row) for row in rows],
@@ -246,11 +240,6 @@ def _measure(rows: Sequence[Row]) -> str:
 def _sizes(rows: Iterable[Row]) -> str:
     found = sorted({row["n"] for row in rows if row["mean"] is not None})
     return " or ".join(f"{n:,}" for n in found) or "0"
-
-
-def _range(counts: Iterable[int]) -> str:
-    found = sorted(set(counts)) or [0]
-    return " to ".join(map(str, dict.fromkeys((found[0], found[-1]))))
 
 
 def _cell(row: Row, alpha: float, notes: Sequence[int]) -> Cell:

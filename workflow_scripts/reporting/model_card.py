@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -138,16 +138,13 @@ def _scores(scores: Scores, seed: int) -> str:
     """This seed's value of every summary, and mean and deviation over seeds."""
     if not scores:
         return "None yet.\n"
-    rows = [
-        (*key, f"{values[seed]:.4f}", _over_seeds([*values.values()]))
-        for key, values in sorted(scores.items())
-    ]
+    rows = [(*key, f"{values[seed]:.4f}", _over_seeds(values)) for key, values in sorted(scores.items())]
     heads = dict.fromkeys(("suite", "task", "over", "metric"), "---")
     return _table(heads | dict.fromkeys((f"seed {seed}", "all seeds"), "---:"), rows)
 
 
-def _over_seeds(values: Sequence[float]) -> str:
-    found = summarise(values)
+def _over_seeds(values: Mapping[int, float]) -> str:
+    found = summarise([*values.values()])
     return "one seed" if found.sd is None else f"{found.mean:.4f} ± {found.sd:.4f} ({found.n})"
 
 

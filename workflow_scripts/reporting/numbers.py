@@ -1,6 +1,6 @@
 """Numbers as text: signs, digits, deviations and p-values, for tables, claims and the page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 GAP = "gap"
@@ -36,6 +36,12 @@ def p_equation(p: float) -> str:
 def brief(value: float) -> str:
     """A number with two decimals, or two digits where it is small."""
     return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+
+
+def between(values: Sequence[float]) -> str:
+    """The lowest and the highest of some whole numbers: 150 to 1,650; empty where there is none."""
+    ends = (f"{end:,.0f}" for end in (min(values), max(values))) if values else ()
+    return " to ".join(dict.fromkeys(ends))
 
 
 def printed_sides(row: Mapping[str, Any]) -> str:

@@ -5,32 +5,48 @@ forbids all scripts but its own, which sorts and filters tables and is named by 
 """
 
 import hashlib
+import os
+import re
+import xml.etree.ElementTree as ET
 from base64 import b64encode
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
+import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.columns.corpora import CONTAMINATION, DROPPED, EXEMPLARS, PAIRS, WORD_COUNTS
 from workflow_scripts.columns.tables import TABLE
+from workflow_scripts.columns.training import HISTORY
+from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.graph.runs import runs_of
-from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.artefacts import page_text, read_table
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting import coverage
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.cells import Row
-from workflow_scripts.reporting.layout import Sheet
-from workflow_scripts.reporting.numbers import number, p_text, printed_sides
+from workflow_scripts.reporting.layout import Sheet, lay_out, view_of
+from workflow_scripts.reporting.numbers import between, number, p_text, printed_sides
 from workflow_scripts.reporting.published import read_printed
-from workflow_scripts.reporting.records import record_of, split_labels, wildcard
-from workflow_scripts.reporting.sections import Shown, environment, linked, rows_of, sections
+from workflow_scripts.reporting.records import kept, record_of, split_labels, steps, wildcard
 from workflow_scripts.settings.experiment import Experiment
 from workflow_scripts.settings.page import Config
+from workflow_scripts.settings.training import LastBatch, batches
+
+Shown = dict[str, Any]
+"""What the template prints of one thing, by the names that it uses."""
+_PACKAGES = ("torch", "transformers", "tokenizers")
 
 
 def page(job: Job) -> str:
@@ -39,21 +55,21 @@ def page(job: Job) -> str:
     called = Called.parse(job.settings["called"], "names")
     record, report = job.record(), job.outputs["report"]
     corpora = _corpora(job, config.top_words)
-    made = sections(job, called)
-    led = next((section for section in made if section.headline), None)
-    templates = environment()
+    made = _sections(job, called)
+    led = next((section for section in made if section["headline"]), {})
+    templates = _environment()
     templates.filters["policy_hash"] = _policy_hash
     return templates.from_string(job.inputs["template"].read_text("utf-8")).render(
         study=job.settings["name"],
         config=config,
         called=called,
         summary=summarise(
-            [section.experiment for section in made if section.experiment],
+            [section["experiment"] for section in made if section["experiment"]],
             sum(corpus["sentences"] for corpus in corpora),
         ),
         labels=split_labels(record.labels),
         led=led,
-        comparison=compare_runs(led.sheet, led.headline) if led else {},
+        comparison=compare_runs(led["sheet"], led["headline"]) if led else {},
         sections=made,
         datasets=_datasets(job),
         corpora=corpora,
@@ -62,7 +78,7 @@ def page(job: Job) -> str:
         claims=_claims(job),
         coverage=_coverage(job),
         papers=coverage.PAPERS,
-        file=linked(report, report),
+        file=_linked(report, report),
         commit=record.origin.commit,
         dirty=record.origin.dirty,
     )
@@ -72,6 +88,21 @@ def _policy_hash(script: str) -> str:
     """What a content security policy names an inline script by."""
     digest = b64encode(hashlib.sha256(str(script).encode()).digest()).decode()
     return f"'sha256-{digest}'"
+
+
+def _environment() -> Environment:
+    """Templates that escape what they print and refuse unknown names."""
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _linked(path: Path, page: Path) -> Shown:
+    """An artefact that a reader may want to open, and its link relative to the folder of ``page``."""
+    return {"path": path.as_posix(), "link": quote(os.path.relpath(path, page.parent))}
+
+
+def _rows_of(path: Path) -> int:
+    """Rows of a table, without reading it."""
+    return int(pq.read_metadata(path).num_rows)
 
 
 def summarise(experiments: Sequence[Experiment], sentences: int) -> str:
@@ -170,16 +201,184 @@ def compare_runs(sheet: Sheet, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
+def _sections(job: Job, called: Called) -> list[Shown]:
+    """One for each table of the study, in order; what they share is read once, since histories may be thousands."""
+    figures, histories = defaultdict[str, list[Path]](list), defaultdict[str, list[Path]](list)
+    for path in job.many("figures"):
+        record = record_of(path)
+        figures[record.settings["config"].get("below", record.wildcards["experiment"])].append(path)
+    for path in job.many("histories"):
+        histories[wildcard(path, "run")].append(path)
+    return [
+        _section(job, path, called, histories, figures)
+        for path in [*job.many("tables"), *job.many("extraction")]
+    ]
+
+
+def _section(
+    job: Job,
+    path: Path,
+    called: Called,
+    histories: Mapping[str, Sequence[Path]],
+    figures: Mapping[str, Sequence[Path]],
+) -> Shown:
+    """One table: its cells, what they rest on, how its runs were trained, its figures."""
+    view = view_of(path, next((one for one in job.many("times") if one.stem == path.stem), None))
+    block = record_of(path).settings.get("experiment")
+    experiment = block and Experiment.parse(block, f"{path}: experiment")
+    sheet = lay_out(view, {run: called.run(run) for run in called.runs})
+    trained = {
+        line.run: [one for one in histories[line.run] if int(wildcard(one, "seed")) in experiment.seeds]
+        for line in sheet.lines
+        if experiment and line.run in histories
+    }
+    lines = [_training(job, run, paths) for run, paths in trained.items()]
+    records = [record_of(one) for paths in trained.values() for one in paths]
+    headline = experiment and experiment.headline_column().heading
+    datasets = {wildcard(one, "dataset") for one in job.many("datasets")}
+    return {
+        "name": view.name,
+        "settings": view.settings,
+        "sheet": sheet,
+        "experiment": experiment,
+        "rests_on": rests_on(lines, view.rows, called, datasets),
+        "headline": [row for row in view.rows if row["heading"] == headline],
+        "table": _linked(path, job.outputs["report"]),
+        "trainings": lines,
+        "environments": dict.fromkeys(map(_trained_with, records)),
+        "machines": dict.fromkeys(one.origin.gpu or one.origin.processor for one in records),
+        "drawings": [_drawing(job, one) for one in figures.get(view.name, ())],
+    }
+
+
+def rests_on(lines: Sequence[Shown], rows: Sequence[Row], called: Called, datasets: Collection[str]) -> str:
+    """Steps, data and seeds of a table in one line; the data are named where they are few."""
+    read = dict.fromkeys((row["suite"], row["task"]) for row in rows if row["scale"] is not None)
+    on_data = {
+        suite for suite, task in read if task in datasets
+    }  # whose other tasks measure the vectors of these
+    tasks = [task for suite, task in read if task in datasets or suite not in on_data]
+    scored = dict.fromkeys(map(called.dataset, tasks))
+    parts = ["Nothing is trained"]
+    if lines:
+        corpora = dict.fromkeys(called.corpus(line["corpus"]) for line in lines)
+        counts = between([count for line in lines for count in line["counts"]])
+        seeds = _counted(max(row["seeds"] for row in rows), "seed")
+        parts = [f"Trained for {counts} steps on {', '.join(corpora)}", f"{seeds} each"]
+    parts += [f"scored on {', '.join(scored)}"] if 0 < len(scored) < 4 else []
+    return "; ".join(parts) + "."
+
+
+def _training(job: Job, run: str, histories: Sequence[Path]) -> Shown:
+    """How one run was trained: steps, sentences read, passes over the corpus, seconds, checkpoints kept."""
+    record = record_of(histories[0])
+    training, corpus = record.settings["training"], record.inputs["corpus"].path
+    tables = {path: read_table(path, HISTORY) for path in histories}
+    counts = [steps(table) for table in tables.values()]
+    took = [_seconds(job, path, training["batch_size"], steps(table)) for path, table in tables.items()]
+    measured = [one for one in took if one is not None]
+    rows = next((_rows_of(path) for path in job.many("train") if path.as_posix() == corpus), None)
+    read = sentences(max(counts), rows, training["batch_size"], training["last_batch"])
+    return {
+        "run": run,
+        "corpus": Path(corpus).parent.name,
+        "counts": counts,
+        "steps": between(counts),
+        "batch": training["batch_size"],
+        "sentences": read,
+        "passes": read / rows if rows else None,
+        "tokens": training["max_tokens"],
+        "rate": f"{training['learning_rate']:.2g}",
+        "seconds": between(measured),
+        "all_seconds": f"{sum(measured):,.0f}" if measured and len(measured) == len(took) else "",
+        "kept": [
+            (wildcard(path, "seed"), _checkpoint(table), _linked(path, job.outputs["report"]))
+            for path, table in tables.items()
+        ],
+    }
+
+
+def _checkpoint(history: pa.Table) -> str:
+    step, score = kept(history)
+    return f"step {step:,}" + ("" if score is None else f" ({number(score, 3)})")
+
+
+def _seconds(job: Job, history: Path, batch_size: int, trained_steps: int) -> float | None:
+    """How long the steps of a training took, its development scores included; None where nothing was measured.
+
+    Of a training that was stopped and went on, the file of its speed has the steps since: their mean stands for all.
+
+    Raises:
+        DataError: if the file is damaged.
+    """
+    made = (wildcard(history, "run"), f"seed{wildcard(history, 'seed')}.speed.parquet")
+    speed = Path("benchmarks", job.settings["name"], "train_encoder", *made)
+    if not speed.is_file():
+        return None
+    try:
+        rates = pq.read_table(speed)["sentences_per_second"].to_pylist()
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise DataError(
+            f"{speed}: no table of speeds. Delete it: the page says then that nothing was measured."
+        ) from error
+    return trained_steps * fmean(batch_size / rate for rate in rates) if rates else None
+
+
+def sentences(trained_steps: int, rows: int | None, batch_size: int, last_batch: LastBatch) -> int:
+    """Sentences that so many steps read; where nobody knows the rows of the corpus, as if all batches were whole."""
+    if rows is None or rows < batch_size:
+        return trained_steps * batch_size
+    per_epoch = batches(rows, batch_size, last_batch)
+    epochs, more = divmod(trained_steps, per_epoch)
+    return epochs * min(rows, per_epoch * batch_size) + more * batch_size
+
+
+def _trained_with(record: Record) -> str:
+    """Packages and settings of the machine behind a training."""
+    training = record.settings["training"]
+    threads, gpus = training.get("cpu_threads"), training.get("gpus")
+    parts = [
+        *(f"{name} {record.packages[name]}" for name in _PACKAGES if name in record.packages),
+        f"precision {training['precision']}" if "precision" in training else "",
+        _counted(threads, "CPU thread") if threads else "",
+        f"up to {_counted(gpus, 'GPU')}" if gpus else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _drawing(job: Job, path: Path) -> Shown:
+    """A figure as an image, in which nothing runs and nothing is fetched, with its caption and its data.
+
+    Its module's caption is also used in Snakemake's own report.
+    """
+    record, svg, page = record_of(path), page_text(path), job.outputs["report"]
+    spoken = [node for node in ET.fromstring(svg) if re.search(r"}(title|desc)$", node.tag)]
+    (caption,) = (one for one in job.many("captions") if one.stem == record.settings["module"])
+    return {
+        "image": f"data:image/svg+xml;base64,{b64encode(svg).decode()}",
+        "spoken": " ".join("".join(node.itertext()) for node in spoken),
+        "caption": list(_paragraphs(caption.read_text("utf-8"), record)),
+        "file": _linked(path, page),
+        "data": _linked(Path(next(made for made in record.outputs if made.endswith(".parquet"))), page),
+    }
+
+
+def _paragraphs(template: str, record: Record) -> Iterator[Markup]:
+    text = _environment().from_string(template).render(snakemake={"wildcards": record.wildcards})
+    for paragraph in text.strip().split("\n\n"):
+        yield Markup(" ".join(paragraph.split()))
+
+
 def _datasets(job: Job) -> list[Shown]:
     """Rows kept, rows dropped by reason, and the labels of each dataset's source."""
     dropped = _by(job, "dropped", "dataset")
     return [
         {
             "name": name,
-            "rows": rows_of(path),
-            "dropped": _counts(dropped[name]),
+            "rows": _rows_of(path),
+            "dropped": _rows(dropped[name], DROPPED),
             "labels": record_of(path).labels,
-            "file": linked(path, job.outputs["report"]),
+            "file": _linked(path, job.outputs["report"]),
         }
         for name, path in _by(job, "datasets", "dataset").items()
     ]
@@ -192,12 +391,12 @@ def _corpora(job: Job, top_words: int) -> list[Shown]:
     return [
         {
             "name": name,
-            "sentences": rows_of(path),
-            "words": read_table(words[name], WORD_COUNTS).slice(0, top_words).to_pylist(),
-            "lost": _counts(lost[name]) if name in lost else [],
+            "sentences": _rows_of(path),
+            "words": _rows(words[name], WORD_COUNTS)[:top_words],
+            "lost": _rows(lost[name], DROPPED) if name in lost else [],
             "overlap": _overlap(overlaps[name]) if name in overlaps else [],
-            "overlap_file": linked(overlaps[name], page) if name in overlaps else None,
-            "file": linked(path, page),
+            "overlap_file": _linked(overlaps[name], page) if name in overlaps else None,
+            "file": _linked(path, page),
         }
         for name, path in _by(job, "train", "corpus").items()
     ]
@@ -208,14 +407,15 @@ def _by(job: Job, role: str, name: str) -> dict[str, Path]:
     return {wildcard(path, name): path for path in job.many(role)}
 
 
-def _counts(dropped: Path) -> list[tuple[str, int]]:
-    return [(row["reason"], row["count"]) for row in read_table(dropped, DROPPED).to_pylist()]
+def _rows(path: Path, schema: pa.Schema) -> list[Row]:
+    rows: list[Row] = read_table(path, schema).to_pylist()
+    return rows
 
 
 def _overlap(path: Path) -> list[Shown]:
     """A line for each evaluation set: its texts, and how many of them occur in the corpus in each sense."""
     by_task: dict[str, Shown] = {}
-    for row in read_table(path, CONTAMINATION).to_pylist():
+    for row in _rows(path, CONTAMINATION):
         by_task.setdefault(row["task"], {"task": row["task"]})[row["match"]] = row
     return list(by_task.values())
 
@@ -228,7 +428,7 @@ def _pools(job: Job) -> list[Shown]:
             "sentences": len(pool),
             "listed_share": pc.sum(pool["listed_words"]).as_py() / pc.sum(pool["words"]).as_py(),
             "sources": sorted(set(pool["source"].to_pylist())),
-            "file": linked(path, job.outputs["report"]),
+            "file": _linked(path, job.outputs["report"]),
         }
         for path in job.many("exemplars")
         for pool in [read_table(path, EXEMPLARS)]
@@ -241,7 +441,7 @@ def _development(job: Job) -> list[Shown]:
         {
             "name": found["dataset"] if "dataset" in found else f"of corpus {found['corpus']}",
             "subsets": Counter(read_table(path, PAIRS, ["subset"])["subset"].to_pylist()),
-            "file": linked(path, job.outputs["report"]),
+            "file": _linked(path, job.outputs["report"]),
         }
         for path in job.many("development")
         for found in [record_of(path).wildcards]
@@ -251,7 +451,7 @@ def _development(job: Job) -> list[Shown]:
 def _claims(job: Job) -> Shown:
     """Claims that this study compares with their verdicts, and the others; empty where it is held to none."""
     for path in job.many("claims"):
-        rows = read_table(path, CLAIMS).to_pylist()
+        rows = _rows(path, CLAIMS)
         for row in rows:
             tested = [p_text(row[name]) for name in ("p_value", "corrected_p")]
             row["title"] = coverage.PAPERS.get(row["paper"], row["paper"])
@@ -259,7 +459,7 @@ def _claims(job: Job) -> Shown:
         lines, others = (
             [row for row in rows if (row["verdict"] == NOT_RUN) == left] for left in (False, True)
         )
-        return {"lines": lines, "others": others, "file": linked(path, job.outputs["report"])}
+        return {"lines": lines, "others": others, "file": _linked(path, job.outputs["report"])}
     return {}
 
 
@@ -269,7 +469,7 @@ def _coverage(job: Job) -> Iterable[coverage.Line]:
     for path in [*job.many("tables"), *job.many("extraction"), *job.many("times")]:
         measured |= {
             (path.stem, "", "table"),
-            *coverage.targets_in(read_table(path, TABLE).to_pylist(), path.stem),
+            *coverage.targets_in(_rows(path, TABLE), path.stem),
         }
     ledgers = {
         path.stem: coverage.read_ledger(path.read_text("utf-8"), str(path)) for path in job.many("ledger")

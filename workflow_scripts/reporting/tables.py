@@ -27,7 +27,6 @@ from workflow_scripts.reporting.cells import Row, Values, cell, paired
 from workflow_scripts.reporting.published import Printed, of_cells
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 from workflow_scripts.settings.experiment import (
-    AnyColumn,
     Column,
     Experiment,
     GainColumn,
@@ -96,14 +95,11 @@ def build(
         DataError: if a run lacks the scores of a suite, or the seeds of a cell come from different data.
     """
     table = _Table(experiment, files, histories, place)
-    chosen = (
-        {name for name in table.columns if development in table.tasks_behind(name)} if development else ()
-    )
     cells = []
     for run, about in runs_of(experiment.model_dump()).items():
         for heading in table.columns:
             values = table.values(run, heading)
-            if about.corpus and heading in chosen and values.by_seed:
+            if about.corpus and values.by_seed and development in table.tasks_behind(heading):
                 values = values._replace(notes=(*values.notes, CHOSEN_BY))
             shows, printed = table.shows(heading), published.get((run, heading))
             made = cell(run, heading, values, shows, table.labels[run], printed)
@@ -188,17 +184,19 @@ class _Table:
         if baseline is None:
             return Values({}, 0, ("nothing that it is compared with",))
         ours, theirs = self.values(run, heading), self.values(baseline, heading)
-        if not ours.by_seed or not theirs.by_seed:
-            return Values({}, 0, tuple(dict.fromkeys((*ours.notes, *theirs.notes))))
-        gains = {seed: one - other for seed, (one, other) in self._paired(run, baseline, heading).items()}
-        return Values(gains, ours.n if gains else 0, () if gains else ("no seed that the baseline has too",))
-
-    def _paired(self, run: str, baseline: str, heading: str) -> dict[int, tuple[float, float]]:
-        """Values of two runs, which have some, by seed."""
-        names = (run, baseline)
-        return paired(
-            [self.values(name, heading).by_seed for name in names], [name in self._fixed for name in names]
+        if gains := self._gains(run, baseline, heading):
+            return Values(gains, ours.n, ())
+        both = ours.by_seed and theirs.by_seed
+        notes = (
+            ("no seed that the baseline has too",) if both else dict.fromkeys((*ours.notes, *theirs.notes))
         )
+        return Values({}, 0, tuple(notes))
+
+    def _gains(self, run: str, baseline: str, heading: str) -> dict[int, float]:
+        """What a cell has more than that of the baseline, by seed; nothing where one of them is a gap."""
+        sides = [self.values(name, heading).by_seed for name in (run, baseline)]
+        pairs = paired(sides, [name in self._fixed for name in (run, baseline)]) if all(sides) else {}
+        return {seed: ours - theirs for seed, (ours, theirs) in pairs.items()}
 
     def against_baseline(self, run: str, heading: str, significance: Significance) -> Row:
         """The difference of a cell to that of the run's baseline, and its test; nothing where it has none."""
@@ -208,11 +206,10 @@ class _Table:
         ours, theirs = (self.values(name, heading).by_seed.values() for name in (run, baseline))
         if not ours or not theirs:
             return {"baseline": baseline}
-        pairs = self._paired(run, baseline, heading)
-        if not pairs or len({*ours}) == len({*theirs}) == 1:  # parameters, say: nothing is left to chance
+        gains = [*self._gains(run, baseline, heading).values()]
+        if not gains or len({*ours}) == len({*theirs}) == 1:  # parameters, say: nothing is left to chance
             return {"baseline": baseline, "difference": fmean(ours) - fmean(theirs)}
-        one, other = zip(*pairs.values(), strict=True)
-        result = compare(one, other, significance)
+        result = compare(gains, [0.0] * len(gains), significance)
         tested = {"difference": result.difference, "p_value": result.t_p, "detectable": result.detectable}
         return tested | {"baseline": baseline}
 
@@ -229,24 +226,27 @@ class _Table:
         column = self.columns[heading]
         if isinstance(column, Column):
             return column.model_dump(include={"suite", "task", "aggregation", "metric", "scale", "digits"})
-        shown: dict[str, Any] = {"scale": None, "digits": column.digits}
+        shown: dict[str, Any] = {
+            "suite": "training",
+            "aggregation": "",
+            "scale": None,
+            "digits": column.digits,
+        }
         if isinstance(column, PathColumn):
-            shown |= {"suite": "training", "task": f"step {column.step:,}"}
-            return shown | {"aggregation": "", "metric": column.path_of}
+            return shown | {"task": f"step {column.step:,}", "metric": column.path_of}
         behind = [self.shows(part) for part in self.columns if part in read_by(column)]
         for key in ("suite", "aggregation", "metric"):
             shown[key] = " and ".join(dict.fromkeys(part[key] for part in behind))
-        return shown | {"task": _computed_from(column)}
+        task = _TASKS[type(column)].format(*read_by(column), all=", ".join(read_by(column)))
+        return shown | {"task": task}
 
 
-def _computed_from(column: AnyColumn) -> str:
-    match column:
-        case MeanColumn(mean_of=parts):
-            return f"mean of {', '.join(parts)}"
-        case RatioColumn(ratio_of=[above, below]):
-            return f"{above} over {below}"
-        case _:
-            return f"{', '.join(read_by(column))} less that of the baseline"
+_TASKS: dict[type, str] = {
+    MeanColumn: "mean of {all}",
+    RatioColumn: "{} over {}",
+    GainColumn: "{} less that of the baseline",
+}
+"""What columns that are computed from others show."""
 
 
 def _mean(parts: Mapping[str, Values]) -> Values:

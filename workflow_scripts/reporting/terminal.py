@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -17,21 +18,7 @@ from workflow_scripts.reporting.layout import Cell, Line, Sheet, View
 from workflow_scripts.reporting.numbers import GAP
 from workflow_scripts.reporting.records import split_labels
 
-_PADDING = 2  # blanks that rich puts around a column
-
-
-class _Column(NamedTuple):
-    """One column of a table as it is printed."""
-
-    head: Text
-    cells: Sequence[Text]
-    justify: JustifyMethod = "right"
-
-    @property
-    def width(self) -> int:
-        """Characters of its widest line, and blanks around it."""
-        lines = (line for text in (self.head, *self.cells) for line in text.plain.split("\n"))
-        return max(map(len, lines)) + _PADDING
+_ENDLESS = 100_000  # characters: what a table needs where nothing is folded
 
 
 class Printed(NamedTuple):
@@ -40,27 +27,34 @@ class Printed(NamedTuple):
     sheet: Sheet
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Its parts in the width that there is."""
-        sheet = self.sheet
+        """Its parts in the width that there is, with as many columns as fit, at least one."""
+        sheet, start = self.sheet, 0
         yield Text.assemble((sheet.view.title, "bold"), f"\n{sheet.view.source}")
-        runs, *others = _row_heads(sheet)
-        scores = [
-            _Column(
-                Text(sheet.named(head.text) + _marked(head.marks) + _numbers(head.notes)),
-                [_cell_text(line.cells[place]) for line in sheet.lines],
-            )
-            for place, head in enumerate(sheet.heads)
-        ]
-        room = options.max_width - _PADDING - sum(column.width for column in (runs, *others))
-        for strip in _strips(scores, room):
-            table = Table(box=SIMPLE_HEAD, pad_edge=False)
-            table.add_column(runs.head, overflow="fold")
-            for column in (*others, *strip):
-                table.add_column(column.head, justify=column.justify, no_wrap=True)
-            for row in zip(*(column.cells for column in (runs, *others, *strip)), strict=True):
-                table.add_row(*row)
-            yield table
+        unfolded = options.update(max_width=_ENDLESS)
+        for end in range(1, len(sheet.heads) + 1):
+            wider = Measurement.get(console, unfolded, _table(sheet, start, end + 1)).maximum
+            if end == len(sheet.heads) or wider > options.max_width:
+                yield _table(sheet, start, end)
+                start = end
         yield from (Text(line, style="dim") for line in footnotes(sheet))
+
+
+def _table(sheet: Sheet, start: int, end: int) -> Table:
+    """All rows of some columns."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("run", overflow="fold")
+    if _has_bases(sheet):
+        table.add_column("base", no_wrap=True)
+    for text in (
+        "seeds",
+        *(_marked(sheet, head.text, head.marks, head.notes) for head in sheet.heads[start:end]),
+    ):
+        table.add_column(Text(text), justify="right", no_wrap=True)
+    for line in sheet.lines:
+        run = Text(_marked(sheet, line.run, line.marks), style="italic" if line.baseline else "")
+        base = [_base_text(sheet, line)] if _has_bases(sheet) else []
+        table.add_row(run, *base, line.seeds, *map(_cell_text, line.cells[start:end]))
+    return table
 
 
 def footnotes(sheet: Sheet) -> Iterator[str]:
@@ -76,27 +70,6 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
     yield from (f"[{number}] {note}" for number, note in enumerate(sheet.notes, start=1))
     yield from (f"({letter}) substitution: {label}" for label, letter in sheet.substitutions.items())
     yield from (f"gap: {gap}" for gap in sheet.gaps)
-
-
-def _row_heads(sheet: Sheet) -> Iterator[_Column]:
-    """What stands at the left of every part: runs, what they are compared with, seeds."""
-    styles = ["italic" if line.baseline else "" for line in sheet.lines]
-    names = [sheet.named(line.run) + _marked(line.marks) for line in sheet.lines]
-    yield _Column(Text("run"), [Text(*named) for named in zip(names, styles, strict=True)], "left")
-    if _has_bases(sheet):
-        yield _Column(Text("base"), [Text(_base_text(sheet, line)) for line in sheet.lines], "left")
-    yield _Column(Text("seeds"), [Text(line.seeds) for line in sheet.lines])
-
-
-def _strips(columns: Iterable[_Column], room: int) -> Iterator[list[_Column]]:
-    """Columns that fit side by side, at least one of them."""
-    strip: list[_Column] = []
-    for column in columns:
-        if strip and sum(one.width for one in (*strip, column)) > room:
-            yield strip
-            strip = []
-        strip.append(column)
-    yield strip
 
 
 def _has_bases(sheet: Sheet) -> bool:
@@ -121,8 +94,9 @@ def _cell_text(cell: Cell) -> Text:
     return Text("\n".join(lines))
 
 
-def _marked(marks: Sequence[str]) -> str:
-    return f" ({','.join(marks)})" if marks else ""
+def _marked(sheet: Sheet, name: str, marks: Sequence[str], notes: Sequence[int] = ()) -> str:
+    """A run or heading as readers see it, with its substitutions and notes."""
+    return sheet.named(name) + (f" ({','.join(marks)})" if marks else "") + _numbers(notes)
 
 
 def _numbers(notes: Sequence[int]) -> str:

@@ -177,27 +177,33 @@ def compare(claim: HeldClaim, material: Material, significance: Significance) ->
     table = material.tables.get(comparison.table)
     if table is None:
         return f"this study makes no table {comparison.table}"
-    sides = []
-    for cell in (comparison.ours, comparison.theirs):
-        row = table.cells.get((cell.run, cell.heading))
-        if row is None:
-            return f"{comparison.table} of this study has no cell {cell.run}, {cell.heading}"
-        if row["mean"] is None:
-            return f"{cell.run}, {cell.heading}: {row['note'] or 'no value'}"
-        sides.append(row)
+    asked = [(cell.run, cell.heading) for cell in (comparison.ours, comparison.theirs)]
+    for run, heading in asked:
+        if (run, heading) not in table.cells:
+            return f"{comparison.table} of this study has no cell {run}, {heading}"
+        if table.cells[run, heading]["mean"] is None:
+            return f"{run}, {heading}: {table.cells[run, heading]['note'] or 'no value'}"
+    return _tested([table.cells[cell] for cell in asked], table.grid, claim, material, significance)
+
+
+def _tested(
+    sides: Sequence[Row],
+    grid: Experiment | None,
+    claim: HeldClaim,
+    material: Material,
+    significance: Significance,
+) -> Compared:
+    """Two cells over what both repeat; over sentence pairs where neither run of a grid repeats anything."""
     test = (claim.expects, claim.margin or 0, significance)
-    runs = runs_of(table.grid.model_dump()) if table.grid else {}
-    fixed = [runs[row["run"]].fixed if runs else len(row["values"]) == 1 for row in sides]
-    parts = _resampled(sides, table.grid, material, significance) if table.grid and all(fixed) else []
-    if parts:
+    runs = runs_of(grid.model_dump()) if grid else {}
+    fixed = [runs[row["run"]].fixed if grid else len(row["values"]) == 1 for row in sides]
+    if grid and all(fixed) and (parts := _resampled(sides, grid, material, significance)):
         differences, resampled_R, counts = zip(*parts, strict=True)
         evidence = over_resamples(fmean(differences), np.mean(resampled_R, axis=0), sum(counts), *test)
         return Compared(sides, "pairs", (sides[0]["mean"], sides[1]["mean"]), evidence)
-    over, pairs = _repeated(sides, fixed, "seeds" if table.grid else "draws")
-    evidence = over_pairs([one - other for one, other in pairs], *test)
-    return Compared(
-        sides, over, (fmean(one for one, _ in pairs), fmean(other for _, other in pairs)), evidence
-    )
+    over, pairs = _repeated(sides, fixed, "seeds" if grid else "draws")
+    means = (fmean(one for one, _ in pairs), fmean(other for _, other in pairs))
+    return Compared(sides, over, means, over_pairs([one - other for one, other in pairs], *test))
 
 
 def _repeated(
@@ -220,30 +226,32 @@ def _resampled(
     Empty where a cell is no correlation by ranks over all pairs of a task, nor a mean of such.
     """
     columns = {column.heading: column for column in grid.columns}
+    ours, theirs = (_tasks_behind(columns, row["heading"]) for row in sides)
+    if not ours or [task for task, _ in ours] != [task for task, _ in theirs]:
+        return []
     found = []
-    behind = [_behind(columns, row["heading"]) for row in sides]
-    for pair in zip(*behind, strict=True) if len(behind[0]) == len(behind[1]) else ():
-        tables = [
-            material.pairs[row["run"], column.suite].filter(pc.field("task") == column.task)
-            for row, column in zip(sides, pair, strict=True)
-            if isinstance(column, Column)
-            and (column.aggregation, column.metric, column.task)
-            == ("all", "spearman", getattr(pair[0], "task", None))
-            and (row["run"], column.suite) in material.pairs
-        ]
-        if len(tables) < 2:
+    for (task, one), (_, other) in zip(ours, theirs, strict=True):
+        places = [(row["run"], column.suite) for row, column in zip(sides, (one, other), strict=True)]
+        if not material.pairs.keys() >= {*places}:
             return []
-        gold, other = (table["gold"].to_numpy() for table in tables)
-        if not np.array_equal(gold, other):
-            what = f"{' and '.join(row['run'] for row in sides)} were scored on different pairs of {pair[0].task}"
-            raise DataError(f"{what}. Rerun their evaluation.")
-        ours, theirs = (table["cosine"].to_numpy() for table in tables)
-        difference, resampled_R = observed(gold, ours, theirs), resampled(gold, ours, theirs, significance)
-        found.append((difference * pair[0].scale, resampled_R * pair[0].scale, len(gold)))
+        pairs = [material.pairs[place].filter(pc.field("task") == task) for place in places]
+        gold, same = (table["gold"].to_numpy() for table in pairs)
+        if not np.array_equal(gold, same):
+            runs = " and ".join(run for run, _ in places)
+            raise DataError(f"{runs} were scored on different pairs of {task}. Rerun their evaluation.")
+        cosines = [table["cosine"].to_numpy() for table in pairs]
+        mixed_R = resampled(gold, cosines[0], cosines[1], significance)
+        found.append((observed(gold, cosines[0], cosines[1]) * one.scale, mixed_R * one.scale, len(gold)))
     return found
 
 
-def _behind(columns: Mapping[str, AnyColumn], heading: str) -> list[AnyColumn]:
-    """The columns that a mean is taken over, or the column itself."""
+def _tasks_behind(columns: Mapping[str, AnyColumn], heading: str) -> list[tuple[str, Column]]:
+    """Tasks of the correlations by ranks that a cell is, or is the mean of; none where it is anything else."""
     column = columns[heading]
-    return [columns[part] for part in column.mean_of] if isinstance(column, MeanColumn) else [column]
+    parts = [columns[part] for part in column.mean_of] if isinstance(column, MeanColumn) else [column]
+    ranks = [
+        one
+        for one in parts
+        if isinstance(one, Column) and (one.aggregation, one.metric) == ("all", "spearman")
+    ]
+    return [(one.task, one) for one in ranks] if len(ranks) == len(parts) else []

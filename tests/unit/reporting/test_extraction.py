@@ -8,7 +8,7 @@ import pytest
 from workflow_scripts.columns.extraction import EXTRACTION
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
-from workflow_scripts.reporting.extraction import Material, Scores, Variant, build, shown
+from workflow_scripts.reporting.extraction import Scores, Variant, build, shown
 from workflow_scripts.reporting.layout import View, lay_out
 from workflow_scripts.reporting.published import Printed, as_printed
 from workflow_scripts.settings.extraction.cells import Names
@@ -115,7 +115,8 @@ PRINTED = {("STS", "avg.", "BERT"): number(61.3), ("", "idf^T + zscore", "BERT")
 
 
 def made(table, names, scores, printed=None, of_tasks=None, **labels):
-    return build(table, names, Material(scores, labels), printed or {}, of_tasks or {})
+    scores.labels.update(labels)
+    return build(table, names, scores, printed or {}, of_tasks or {})
 
 
 def laid_out(built, shown=None):

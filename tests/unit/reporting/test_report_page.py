@@ -26,7 +26,7 @@ from workflow_scripts.provenance.artefacts import (
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.origin import processor
 from workflow_scripts.reporting.called import Called
-from workflow_scripts.reporting.sections import rests_on, sentences
+from workflow_scripts.reporting.page import rests_on, sentences
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}--><b>"
 OWN = "</script></svg><script>document.documentElement.dataset.owned = 1</script>"
