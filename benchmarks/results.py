@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from benchmarks.harness import THREADS, Measured, figure
 from workflow_scripts.provenance.artefacts import atomic
-from workflow_scripts.provenance.origin import processor
+from workflow_scripts.provenance.record import processor
 
 TABLE = Path("benchmarks/results.csv")
 QUOTING = (Path("README.md"), Path("docs/laboratory.md"))

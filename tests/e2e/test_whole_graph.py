@@ -12,7 +12,7 @@ from tests.planning import copy_tree, run, snakemake
 from tests.smoke import CONFIGS, plan
 from workflow_scripts.audit import rebuild
 from workflow_scripts.audit.records import Records, studies_of
-from workflow_scripts.provenance.origin import processor
+from workflow_scripts.provenance.record import processor
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ from workflow_scripts.audit.records import (
 from workflow_scripts.audit.verify import not_as_written
 from workflow_scripts.columns.training import DROPPED_FILE
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import identity, sealed_identity
+from workflow_scripts.provenance.artefacts import identity, seal_of
 from workflow_scripts.provenance.record import Record
 
 State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "source"]
@@ -75,8 +75,9 @@ def explain(path: Path, agrees: Agrees | None = None) -> list[Node]:
     """
     name = Path(artefact_of(name_of(path)))
     record = artefact_record(name)
+    seal = seal_of(name)
     state: State = "damaged" if _is_damaged(name) else "as recorded"
-    first = Node(0, "", name.as_posix(), state, str(sealed_identity(name)), record)
+    first = Node(0, "", name.as_posix(), state, seal.identity if seal else "", record)
     return [*_below(first, agrees, set())]
 
 
@@ -115,7 +116,8 @@ def _state_of(name: str, sha256: str) -> tuple[State, Record | None]:
         return "file", None
     if _is_damaged(path):
         return "damaged", record
-    return ("as recorded" if sealed_identity(path) == sha256 else "rebuilt since"), record
+    seal = seal_of(path)
+    return ("as recorded" if seal and seal.identity == sha256 else "rebuilt since"), record
 
 
 def _is_damaged(path: Path) -> bool:

@@ -31,8 +31,7 @@ from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import atomic
-from workflow_scripts.provenance.origin import Origin
-from workflow_scripts.provenance.record import Record
+from workflow_scripts.provenance.record import Origin, Record
 from workflow_scripts.reporting.numbers import number
 
 LOCK = Path("results/provenance.lock.json")

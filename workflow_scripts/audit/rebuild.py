@@ -22,7 +22,7 @@ from workflow_scripts.audit.records import artefact_of, artefact_record, made_by
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
 from workflow_scripts.planning.graph import Job, add_configfile, planned
-from workflow_scripts.provenance.artefacts import RECORD_FILE, read_checksum
+from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
 # training, which sets the number itself.
@@ -97,7 +97,7 @@ def _run(job: Job, what: str, folder: Path) -> None:
 
 def _compared(first: Path, again: Path) -> Rebuilt:
     was, now = artefact_record(first), artefact_record(again)
-    identical = read_checksum(first) == read_checksum(again)
+    identical = seal_of(first) == seal_of(again)
     equal = identical or contents_equal(first, again)
     return Rebuilt(first.as_posix(), made_by(now), identical, equal, compare(facts(was), facts(now)))
 

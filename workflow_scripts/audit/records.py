@@ -26,9 +26,8 @@ from workflow_scripts.provenance.artefacts import (
     OUTSIDE,
     RECORD_FILE,
     is_timestamp,
-    read_checksum,
     read_record,
-    sealed_identity,
+    seal_of,
     verify_checksum,
 )
 from workflow_scripts.provenance.kept import FOLDER as KEPT
@@ -150,15 +149,15 @@ def inspect(path: Path, *, part_of_model: bool = False, hashing: bool = True) ->
         part_of_model: Whether a model folder's record lists its hash, which is then checked instead of a checksum.
         hashing: Whether to look for damage, or to believe what is stored.
     """
-    checksum = read_checksum(path) if is_sealed(path) and not part_of_model else None
-    if checksum is None:
+    seal = seal_of(path) if is_sealed(path) and not part_of_model else None
+    if seal is None:
         return Inspection(identity=sha256_of(path) if hashing else "")
     try:
         if hashing:
             verify_checksum(path)
     except DataError:
-        return Inspection(checksum, damaged=True)
-    known = Inspection(checksum, str(sealed_identity(path)))
+        return Inspection(seal.checksum, damaged=True)
+    known = Inspection(seal.checksum, seal.identity)
     with suppress(DataError):  # intact, but written by another version of this pipeline
         return known._replace(record=record_at(path))
     return known

@@ -18,7 +18,7 @@ from workflow_scripts.audit.printing import Answer, Row, Rows, rows_of
 from workflow_scripts.audit.records import Records, is_outside, key_of, made_by
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.planning.graph import Graph, Job, add_configfile, planned
-from workflow_scripts.provenance.artefacts import sealed_identity
+from workflow_scripts.provenance.artefacts import seal_of
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
@@ -134,7 +134,8 @@ def _as_planned(record: Record, job: Job) -> Record:
 def _identity(path: Path, was: dict[str, str]) -> str:
     if not path.exists():
         return was.get(path.as_posix(), "missing")
-    return sealed_identity(path) or sha256_of(path)
+    seal = seal_of(path)
+    return seal.identity if seal else sha256_of(path)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from workflow_scripts.extraction.weighting import count_documents, read_vocabula
 from workflow_scripts.extraction.wikitext import counts_table, sentences_of
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.provenance.artefacts import check_model_folder, read_table, write_table
+from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction.wikitext import Wikitext
 
@@ -15,16 +15,14 @@ from workflow_scripts.settings.extraction.wikitext import Wikitext
 def main(job: Job) -> None:
     """Tokenise into the encoder's pieces or into known words, count, write."""
     settings = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
-    sentences = sentences_of(read_table(job.inputs["sentences"], SENTENCES), settings)
+    sentences = sentences_of(job.read("sentences", SENTENCES), settings)
     if words := job.many("words"):
         known = read_table(words[0], WORD_VECTORS, ["word"])["word"].to_pylist()
         tokens = ["", *known]
         text = WordTokeniser(known)(sentences, settings.max_tokens)
     else:
-        folder = job.many("encoder")[0].parent
-        check_model_folder(folder)
-        tokenizer = load_tokenizer(folder)
+        tokenizer = load_tokenizer(job.many("encoder")[0].parent)
         text = tokenise(tokenizer, sentences, settings.max_tokens)
         tokens = list(read_vocabulary(tokenizer, [], []).tokens)
-    record = job.record(labels=[settings.label] if settings.label else [])
-    write_table(job.outputs["documents"], counts_table(count_documents(text, len(tokens)), tokens), record)
+    documents = counts_table(count_documents(text, len(tokens)), tokens)
+    job.write({"documents": documents}, labels=[settings.label])

@@ -2,7 +2,6 @@
 
 from workflow_scripts.data.tables import read_dataset_table, texts_of
 from workflow_scripts.data.words import count_words
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.words import Words
 
@@ -11,4 +10,4 @@ def main(job: Job) -> None:
     """Read, count, write."""
     words = Words.parse(job.settings["words"], "words")
     texts = texts_of(read_dataset_table(job.inputs["sentences"]))
-    write_table(job.outputs["counts"], count_words(texts, words), job.record())
+    job.write({"counts": count_words(texts, words)})

@@ -6,7 +6,6 @@ from workflow_scripts.columns.training import TEACHER
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.training import TeacherEncoding
 from workflow_scripts.training.data import read_columns
@@ -30,5 +29,4 @@ def main(job: Job) -> None:
         ),
         pa.array([len(encoder.leaves)] * count, TEACHER.field("encoders").type),
     ]
-    record = job.record()
-    write_table(job.outputs["vectors"], pa.table(columns, schema=TEACHER), record)
+    job.write({"vectors": pa.table(columns, schema=TEACHER)})

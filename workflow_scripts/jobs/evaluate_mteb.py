@@ -4,7 +4,6 @@ from workflow_scripts.columns.tasks import TASKS
 from workflow_scripts.evaluation import mteb_tasks
 from workflow_scripts.evaluation.failures import Failures
 from workflow_scripts.evaluation.scores import score_table
-from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.mteb import Config, Lists
 
@@ -15,9 +14,8 @@ def main(job: Job) -> None:
     lists = Lists.parse(job.settings["mteb"], "mteb")
     failures = Failures(job)
     job.record()  # checks the model, which mteb would load unchecked
-    fetched = read_table(job.inputs["tasks"], TASKS).to_pylist()
+    fetched = job.read("tasks", TASKS).to_pylist()
     missing = {row["task"]: row["missing"] for row in fetched if row["missing"]}
-    scores_file = job.outputs["scores"]
     scores = mteb_tasks.evaluate(
         job.inputs["model"].parent,
         mteb_tasks.find_tasks(mteb_tasks.task_names(lists, config.lists)),
@@ -28,5 +26,4 @@ def main(job: Job) -> None:
     )
     scores += mteb_tasks.means_of_lists(scores, lists, config)
     table = score_table(scores, **job.wildcards)
-    labels = [*([config.label] if config.label else []), *failures.settle(table)]
-    write_table(scores_file, table, job.record(labels=labels))
+    job.write({"scores": table}, labels=[config.label, *failures.settle(table)])

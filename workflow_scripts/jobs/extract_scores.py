@@ -17,7 +17,7 @@ from workflow_scripts.extraction.study import (
     read_fits,
     rows_of,
 )
-from workflow_scripts.provenance.artefacts import read_table, write_table
+from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 
 
@@ -39,5 +39,4 @@ def main(job: Job) -> None:
         task = evaluator.load(name, table, config)
         scores = list(evaluate(settings, cells, task, config.max_tokens, opened, fits))
     cut = opened.pieces if opened else str.casefold  # of no vectors, the case of nothing was seen
-    record = job.record(labels=config.labels(cut))
-    write_table(job.outputs["scores"], rows_of(representation, kind, scores), record)
+    job.write({"scores": rows_of(representation, kind, scores)}, labels=config.labels(cut))

@@ -15,8 +15,6 @@ def main(job: Job) -> None:
     origin, source = locate(name, block, data_root())
     found = {given.path: given.sha256 for given in source.values()}
     check_planned(f"encoders.{name}", job.settings["source"], found)
-    labels = [block.label] if block.label else []
-    with writing_model_folder(
-        job.outputs["record"].parent, job.record(foreign=source, labels=labels)
-    ) as folder:
+    record = job.record(foreign=source, labels=[block.label])
+    with writing_model_folder(job.outputs["record"].parent, record) as folder:
         copy_files(origin, folder)

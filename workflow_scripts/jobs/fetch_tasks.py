@@ -1,7 +1,6 @@
 """Bring the data of a suite of mteb's tasks onto this machine (rule fetch_tasks)."""
 
 from workflow_scripts.evaluation import mteb_tasks
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 
 
@@ -11,4 +10,4 @@ def main(job: Job) -> None:
     fetched = mteb_tasks.fetch(tasks, job.settings["missing_data"])
     for row in fetched.to_pylist():
         print(row["task"], row["missing"] or f"{row['repository']}@{row['revision']}")  # noqa: T201
-    write_table(job.outputs["tasks"], fetched, job.record())
+    job.write({"tasks": fetched})

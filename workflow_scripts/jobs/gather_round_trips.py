@@ -6,7 +6,7 @@ from workflow_scripts.columns.corpora import DROPPED, ROUND_TRIPS, SENTENCES
 from workflow_scripts.data.round_trips import to_train_on
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import read_table, write_table
+from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.round_trips import Shape
 
@@ -15,7 +15,7 @@ def main(job: Job) -> None:
     """Read all parts, check that no row is missing or out of place, write the corpus and what was dropped."""
     name = job.wildcards["corpus"]
     shape = Shape.parse(job.settings["shape"], f"corpora.{name}.round_trip")
-    base = read_table(job.inputs["sentences"], SENTENCES)
+    base = job.read("sentences", SENTENCES)
     parts = [read_table(path, ROUND_TRIPS) for path in job.many("trips")]
     trips = pa.concat_tables(parts).sort_by("row")
     asked = base.slice(0, job.settings["max_sentences"])
@@ -27,7 +27,5 @@ def main(job: Job) -> None:
         raise DataError(
             f"corpora.{name}: no round trip may be trained on ({dict(dropped)}). Look at its parts."
         )
-    label = job.settings["label"]
-    record = job.record(labels=[label] if label else [])
-    write_table(job.outputs["train"], train, record)
-    write_table(job.outputs["dropped"], table_of(sorted(dropped.items()), DROPPED), record)
+    counts = table_of(sorted(dropped.items()), DROPPED)
+    job.write({"train": train, "dropped": counts}, labels=[job.settings["label"]])

@@ -2,7 +2,6 @@
 
 from workflow_scripts.data.contamination import contamination
 from workflow_scripts.data.tables import read_dataset_table
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.contamination import Config
 
@@ -12,4 +11,4 @@ def main(job: Job) -> None:
     config = Config.parse(job.settings["contamination"], "contamination")
     train = read_dataset_table(job.inputs["train"])
     evaluation = {path.stem: read_dataset_table(path) for path in job.many("datasets")}
-    write_table(job.outputs["table"], contamination([train], evaluation, config.examples), job.record())
+    job.write({"table": contamination([train], evaluation, config.examples)})

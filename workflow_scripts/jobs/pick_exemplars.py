@@ -5,7 +5,6 @@ from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import top_words
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.exemplars import ExtractivePool
 
@@ -16,10 +15,10 @@ def main(job: Job) -> None:
     """Read sentences until there are enough candidates, choose, write the pool and what was refused."""
     place = f"exemplars.{job.wildcards['pool']}"
     pool = ExtractivePool.parse(job.settings["pool"], place)
-    counts = read_table(job.inputs["words"], WORD_COUNTS)
+    counts = job.read("words", WORD_COUNTS)
     words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
     validator = Validator(pool, words, token_counter(job.inputs["encoder"].parent))
-    sentences = read_table(job.inputs["sentences"], SENTENCES, ["sentence"])["sentence"]
+    sentences = job.read("sentences", SENTENCES, ["sentence"])["sentence"]
     candidates = []
     for start in range(0, len(sentences), BATCH):
         batch = sentences.slice(start, BATCH).to_pylist()
@@ -31,8 +30,10 @@ def main(job: Job) -> None:
         scarce = len(candidates) < pool.max_candidates  # all that the corpus has
         advice = f"{'Take a larger corpus' if scarce else 'Raise max_candidates'}, or lower list_words"
         raise DataError(f"{place}: of {len(candidates)} usable sentences, {found}. {advice}.")
-    record = job.record(
-        labels=[f"sentences of the corpus {pool.corpus} stand in for exemplars of a language model"]
+    tables = {
+        "exemplars": pool_table([candidates[number] for number in cover.chosen]),
+        "dropped": table_of(sorted(validator.refused.items()), DROPPED),
+    }
+    job.write(
+        tables, labels=[f"sentences of the corpus {pool.corpus} stand in for exemplars of a language model"]
     )
-    write_table(job.outputs["exemplars"], pool_table([candidates[number] for number in cover.chosen]), record)
-    write_table(job.outputs["dropped"], table_of(sorted(validator.refused.items()), DROPPED), record)

@@ -3,7 +3,6 @@
 from workflow_scripts.columns.corpora import DROPPED, FORMS
 from workflow_scripts.data.sources import data_root, load_planned
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.datasets import Dataset
 
@@ -13,8 +12,6 @@ def main(job: Job) -> None:
     name, planned = job.wildcards["dataset"], job.settings["source"]
     dataset = Dataset.parse(job.settings["dataset"], f"datasets.{name}")
     broken = job.settings.get("broken") == "gap"
-    loaded = load_planned(name, dataset, data_root(), planned, gap_if_broken=broken)
-    (table, counts), origin, gap = loaded
-    record = job.record(foreign=origin, labels=[f"gap: {gap}"] if gap else [])
-    write_table(job.outputs["table"], table.cast(FORMS[dataset.form]), record)
-    write_table(job.outputs["dropped"], table_of(counts.items(), DROPPED), record)
+    (table, counts), origin, gap = load_planned(name, dataset, data_root(), planned, gap_if_broken=broken)
+    tables = {"table": table.cast(FORMS[dataset.form]), "dropped": table_of(counts.items(), DROPPED)}
+    job.write(tables, foreign=origin, labels=[f"gap: {gap}"] if gap else [])

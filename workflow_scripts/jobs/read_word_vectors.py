@@ -4,7 +4,6 @@ from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.data.planned import check_planned
 from workflow_scripts.data.sources import data_root
 from workflow_scripts.extraction.word_vectors import expected, locate, read
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction.representations import WordRepresentation
 
@@ -18,8 +17,7 @@ def main(job: Job) -> None:
     check_planned(place, job.settings["source"], {given.path: given.sha256 for given in origin.values()})
     if not files:
         gap = f"gap: {name}: not there; expected {expected(representation)}"
-        write_table(job.outputs["vectors"], WORD_VECTORS.empty_table(), job.record(labels=[gap]))
+        job.write({"vectors": WORD_VECTORS.empty_table()}, labels=[gap])
         return
-    labels = [representation.label] if representation.label else []
     vectors = read(files, representation.drop_frequent)
-    write_table(job.outputs["vectors"], vectors, job.record(foreign=origin, labels=labels))
+    job.write({"vectors": vectors}, foreign=origin, labels=[representation.label])

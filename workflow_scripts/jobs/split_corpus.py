@@ -2,7 +2,6 @@
 
 from workflow_scripts.data.corpora import adjacency_pairs, split, with_sentences_of
 from workflow_scripts.data.tables import read_dataset_table
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.corpora import Corpus
 
@@ -16,6 +15,4 @@ def main(job: Job) -> None:
     train = parts.train
     for path in job.many("also"):
         train = with_sentences_of(train, read_dataset_table(path))
-    record = job.record(labels=corpus.labels)
-    write_table(job.outputs["train"], train, record)
-    write_table(job.outputs["dev"], adjacency_pairs(parts.held_out, DEV_SEED), record)
+    job.write({"train": train, "dev": adjacency_pairs(parts.held_out, DEV_SEED)}, labels=corpus.labels)

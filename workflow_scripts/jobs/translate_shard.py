@@ -13,7 +13,6 @@ from workflow_scripts.apis.translators import (
 )
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.data.round_trips import round_trips, rows_of_shard, usable_answers
-from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.llms import LlmBlock
@@ -25,7 +24,7 @@ def main(job: Job) -> None:
     """Read the part, translate forth and back what is not in the ledger, write every row with its outcome."""
     settings = Translation.parse(job.settings["translation"], f"corpora.{job.wildcards['corpus']}.round_trip")
     limits = Limits.parse(job.operational["service"]["limits"] | job.settings["limits"], "round_trip")
-    base = read_table(job.inputs["sentences"], SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
+    base = job.read("sentences", SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
     rows = rows_of_shard(len(base), job.wildcards["scatteritem"])
     sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
     most_without = int(limits.refused_share * len(sentences))
@@ -39,8 +38,7 @@ def main(job: Job) -> None:
         )
         pivots, backs = without_others(sentences, pivots, backs, forth, ledger, most_without=most_without)
     origin = {"forth": _source(forth, pivots), "back": _source(back, backs)}
-    trips = round_trips(rows, sentences, pivots, backs, limits)
-    write_table(job.outputs["trips"], trips, job.record(foreign=origin))
+    job.write({"trips": round_trips(rows, sentences, pivots, backs, limits)}, foreign=origin)
 
 
 def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:

@@ -9,7 +9,6 @@ from workflow_scripts.data.exemplar_writing import ModelValidator, write_pool
 from workflow_scripts.data.exemplars import pool_table, token_counter
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.words import top_words
-from workflow_scripts.provenance.artefacts import read_table, write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.exemplars import LlmPool
 from workflow_scripts.settings.llms import LlmBlock
@@ -20,14 +19,16 @@ def main(job: Job) -> None:
     place = f"exemplars.{job.wildcards['pool']}"
     pool = LlmPool.parse(job.settings["pool"], place)
     block = LlmBlock.parse(job.operational["service"]["llm"] | job.settings["llm"], f"llms.{pool.llm}")
-    counts = read_table(job.inputs["words"], WORD_COUNTS)
+    counts = job.read("words", WORD_COUNTS)
     words = top_words(counts, pool.list_words, drop_capitalised=pool.drop_capitalised)
     validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
     template, offline = job.inputs["prompt"].read_text("utf-8"), is_offline()
     with Ledger(ledger_path(), read_only=offline and ledger_path().exists()) as ledger:
         llm = Llm(block, f"llms.{pool.llm}", ledger)
         written = write_pool(llm, ledger, template, words, validator, pool, place, offline=offline)
-    record = job.record(labels=[pool.label] if pool.label else [])
-    write_table(job.outputs["exemplars"], pool_table(written.chosen), record)
-    write_table(job.outputs["dropped"], table_of(sorted(validator.refused.items()), DROPPED), record)
-    write_table(job.outputs["usage"], pa.Table.from_pylist(usage_of(written.calls), schema=USAGE), record)
+    tables = {
+        "exemplars": pool_table(written.chosen),
+        "dropped": table_of(sorted(validator.refused.items()), DROPPED),
+        "usage": pa.Table.from_pylist(usage_of(written.calls), schema=USAGE),
+    }
+    job.write(tables, labels=[pool.label])

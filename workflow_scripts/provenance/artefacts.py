@@ -31,8 +31,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.errors import DataError, how_to_make
 from workflow_scripts.provenance.closure import meanings, packages
 from workflow_scripts.provenance.key import canonical, job_key
-from workflow_scripts.provenance.origin import origin_of_this_process
-from workflow_scripts.provenance.record import Input, Record, sha256_of
+from workflow_scripts.provenance.record import Input, Record, origin_of_this_process, sha256_of
 from workflow_scripts.provenance.snapshot import check_code
 
 OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
@@ -137,9 +136,9 @@ def _identity(path: Path) -> str:
         folder = path if path.is_dir() else path.parent
         check_model_folder(folder)
         path = folder / RECORD_FILE
-    if path.suffix in CHECKSUMMED_SUFFIXES or read_checksum(path) is not None:
-        verify_checksum(path)
-    return sealed_identity(path) or sha256_of(path)
+    if path.suffix in CHECKSUMMED_SUFFIXES or seal_of(path) is not None:
+        return verify_checksum(path).identity
+    return sha256_of(path)
 
 
 def _check_unchanged(record: Record) -> None:
@@ -176,7 +175,7 @@ def _record_in_place(path: Path) -> Record | None:
 # Checksums
 
 
-class _Seal(NamedTuple):
+class Seal(NamedTuple):
     """What stands at the end of a checksummed file."""
 
     position: int
@@ -188,7 +187,7 @@ class _Seal(NamedTuple):
         return f"semblance-identity:{self.identity} semblance-checksum:{self.checksum}".encode()
 
 
-def _find_seal(path: Path) -> _Seal | None:
+def seal_of(path: Path) -> Seal | None:
     """The last seal in a file, not checked; None where it has none."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -196,20 +195,8 @@ def _find_seal(path: Path) -> _Seal | None:
             start = file.seek(max(0, size - length))
             if found := list(_SEAL.finditer(file.read())):
                 last = found[-1]
-                return _Seal(start + last.start(), last["identity"].decode(), last["checksum"].decode())
+                return Seal(start + last.start(), last["identity"].decode(), last["checksum"].decode())
     return None
-
-
-def read_checksum(path: Path) -> str | None:
-    """The checksum that a file carries, not checked; None where it carries none."""
-    found = _find_seal(path)
-    return found.checksum if found else None
-
-
-def sealed_identity(path: Path) -> str | None:
-    """The identity that a file carries, not checked; None where it carries none."""
-    found = _find_seal(path)
-    return found.identity if found else None
 
 
 def identity_of(contents: Iterable[bytes], labels: Iterable[str]) -> str:
@@ -242,7 +229,7 @@ def _listed(record: Record) -> bytes:
     return json.dumps(record.files, sort_keys=True).encode()
 
 
-def _digest(path: Path, seal: _Seal) -> str:
+def _digest(path: Path, seal: Seal) -> str:
     """The sha256 of a file with this seal, but for its checksum."""
     blank = seal._replace(checksum=_NOT_YET).to_bytes()
     sha = hashlib.sha256()
@@ -264,7 +251,7 @@ def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
 
 def _sign(path: Path, identity: str) -> None:
     """Write identity and checksum into a file's seal."""
-    found = _find_seal(path)
+    found = seal_of(path)
     assert found is not None, path
     seal = found._replace(identity=identity)
     with path.open("r+b") as file:
@@ -272,13 +259,13 @@ def _sign(path: Path, identity: str) -> None:
         file.write(seal._replace(checksum=_digest(path, seal)).to_bytes())
 
 
-def verify_checksum(path: Path) -> str:
-    """Return the checksum of ``path``.
+def verify_checksum(path: Path) -> Seal:
+    """The seal of ``path``, whose checksum holds.
 
     Raises:
         DataError: if the file is not what was written, or has no checksum.
     """
-    found = _find_seal(path)
+    found = seal_of(path)
     if found is None:
         raise DataError(
             f"{path}: truncated, or not written by this pipeline (no checksum). Delete it and rerun."
@@ -287,7 +274,7 @@ def verify_checksum(path: Path) -> str:
         raise DataError(
             f"{path}: changed since it was written (checksum {found.checksum[:12]} broken). Delete it and rerun."
         )
-    return found.checksum
+    return found
 
 
 # Writing
@@ -309,9 +296,7 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """Give a temporary name in the folder of ``path``; on success sync it and rename it, on failure remove it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    with _claimed(path, Path.touch) as temporary, _naming_a_full_disk(path):
+    with _claimed(path, Path.touch) as temporary:
         yield temporary
         _sync(temporary)
         temporary.replace(path)
@@ -320,17 +305,20 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Make a temporary for ``path`` and remove it at the end, if it is there.
+    """Make a temporary for ``path`` and remove it at the end, if it is there; what killed writers left goes first.
 
     The lock on it is taken back by the kernel when this process dies, however it dies.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
     handle = None
     while handle is None:
         temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
         make(temporary)
         handle = _lock(temporary)
     try:
-        yield temporary
+        with _naming_a_full_disk(path):
+            yield temporary
     finally:
         os.close(handle)
         if temporary.is_dir():
@@ -354,19 +342,13 @@ def _lock(temporary: Path) -> int | None:
 def _sweep(path: Path) -> None:
     """Remove what killed writers of ``path`` left in its folder; where nobody can tell, it stays for the audit."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        with suppress(OSError), _unclaimed(left):
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-
-
-@contextmanager
-def _unclaimed(left: Path) -> Iterator[None]:
-    """Raise OSError where a living process holds ``left``."""
-    handle = os.open(left, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(handle)
+        with suppress(OSError):
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which a living writer holds
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            finally:
+                os.close(handle)
 
 
 def _sync(path: Path) -> None:
@@ -424,9 +406,7 @@ def write_page(path: Path, text: str, record: Record) -> None:
 @contextmanager
 def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
     """Give an empty folder to fill; on success hash its files, checksum its record and put it in place."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(folder)
-    with _claimed(folder, Path.mkdir) as temporary, _naming_a_full_disk(folder):
+    with _claimed(folder, Path.mkdir) as temporary:
         yield temporary
         _check_unchanged(record)
         files = sorted(path for path in temporary.rglob("*") if path.is_file())
@@ -460,11 +440,6 @@ def read_table(path: Path, schema: pa.Schema, columns: list[str] | None = None) 
     Raises:
         DataError: if the file is missing, damaged, or lacks a column of ``schema``.
     """
-    _check_table(path, schema)
-    return pq.read_table(path, columns=columns).replace_schema_metadata(None)
-
-
-def _check_table(path: Path, schema: pa.Schema) -> None:
     if not path.exists():
         raise DataError(f"{path}: no such file. {how_to_make(path)}")
     verify_checksum(path)
@@ -473,6 +448,7 @@ def _check_table(path: Path, schema: pa.Schema) -> None:
         raise DataError(
             f"{path}: columns {_describe(found)}; expected {_describe(schema)}. Rerun the rule that makes it."
         )
+    return pq.read_table(path, columns=columns).replace_schema_metadata(None)
 
 
 def _describe(schema: pa.Schema) -> str:
@@ -524,10 +500,11 @@ def check_model_folder(folder: Path) -> Record:
     assert record is not None
     for name, recorded in record.files.items():
         file = folder / name
-        if not file.is_file():
-            raise DataError(f"{file}: missing, but listed in {record_file}. Delete {record_file} and rerun.")
-        if sha256_of(file) != recorded:
-            raise DataError(f"{file}: changed since it was written. Delete {record_file} and rerun.")
+        if not file.is_file() or sha256_of(file) != recorded:
+            found = (
+                "changed since it was written" if file.is_file() else f"missing, but listed in {record_file}"
+            )
+            raise DataError(f"{file}: {found}. Delete {record_file} and rerun.")
     listed = {*record.files, RECORD_FILE}
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         if file.relative_to(folder).as_posix() not in listed and not is_timestamp(file):

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance import kept
-from workflow_scripts.provenance.artefacts import RECORD_FILE, job_record
+from workflow_scripts.provenance.artefacts import RECORD_FILE, job_record, read_table, write_table
 from workflow_scripts.provenance.job_log import summary
-from workflow_scripts.provenance.origin import origin_of_this_process
-from workflow_scripts.provenance.record import Input, Record
+from workflow_scripts.provenance.record import Input, Record, origin_of_this_process
 from workflow_scripts.provenance.snapshot import IS_JOB, check_code, check_loaded, check_packages
 
 TIMINGS = ("speed", "times")
@@ -81,21 +80,40 @@ class Job(NamedTuple):
         """What it writes that holds speeds."""
         return [path for role, path in self.outputs.items() if role in TIMINGS]
 
-    def record(self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[str] = ()) -> Record:
+    def record(
+        self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[str | None] = ()
+    ) -> Record:
         """The record of every artefact this job writes.
 
         Args:
             foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
-            labels: Substitutions made by this job itself; those of its inputs are inherited.
+            labels: Substitutions made by this job itself, None or empty where there is none; those of its inputs are
+                inherited.
         """
         if IS_JOB:  # a process of its own, which has loaded what it needs and nothing else
             check_loaded(self.start.meaning)
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
-            "labels": sorted({*self.start.labels, *labels}),
+            "labels": sorted({*self.start.labels, *filter(None, labels)}),
             "origin": origin_of_this_process(),
         }
         return self.start.model_copy(update=more)
+
+    def read(self, role: str, columns: Any, names: list[str] | None = None) -> Any:
+        """The table of an input, checked (``artefacts.read_table``): all of its columns, or some."""
+        return read_table(self.inputs[role], columns, names)
+
+    def write(
+        self,
+        tables: Mapping[str, Any],
+        *,
+        foreign: Mapping[str, Input] | None = None,
+        labels: Sequence[str | None] = (),
+    ) -> None:
+        """Write tables by the roles of their outputs, all with the one record of this job."""
+        record = self.record(foreign=foreign, labels=labels)
+        for role, table in tables.items():
+            write_table(self.outputs[role], table, record)
 
     def many(self, role: str) -> list[Path]:
         """The files of an input that may be several, in the order in which the rule names them."""

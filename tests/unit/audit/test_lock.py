@@ -13,7 +13,7 @@ from tests.verbs import printed
 from workflow_scripts.audit import lock as module
 from workflow_scripts.audit.lock import LOCK, UNEXPLAINED, check, lock, made_on
 from workflow_scripts.errors import DataError, one_line_errors
-from workflow_scripts.provenance.artefacts import read_checksum, read_record, write_page, write_table
+from workflow_scripts.provenance.artefacts import read_record, seal_of, write_page, write_table
 
 TABLE = "tables/main.parquet"
 
@@ -35,7 +35,7 @@ def test_a_lock_names_every_artefact_and_every_source_and_lies_below_results(roo
     assert text == json.dumps(found, indent=1, sort_keys=True) + "\n"
     tables = {path.as_posix() for path in Path(STUDY).rglob("*.parquet")}
     assert tables and tables < set(found["artefacts"])
-    assert all(found["artefacts"][name] == read_checksum(Path(name)) for name in tables)
+    assert all(found["artefacts"][name] == seal_of(Path(name)).checksum for name in tables)
     assert "hub:owner/stsb@0123456789" in found["sources"] and "resources/prompt.txt" in found["sources"]
     assert printed("lock", "--to", "again.json")[0] == 0 and Path("again.json").read_text() == text
 

@@ -16,7 +16,6 @@ from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.methods import method_modules, simcse
 from workflow_scripts.models.encoder import load_backbone
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance import origin
 from workflow_scripts.provenance.artefacts import (
     check_model_folder,
     job_record,
@@ -36,7 +35,9 @@ HISTORY_FILE = Path("run/history.parquet")
 def workshop(tmp_path, monkeypatch, torch_settings):
     """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(origin, "git_state", lambda: (None, False))  # somebody may commit meanwhile
+    monkeypatch.setattr(
+        "workflow_scripts.provenance.record.git_state", lambda: (None, False)
+    )  # somebody may commit meanwhile
     return tmp_path
 
 

@@ -13,7 +13,6 @@ from workflow_scripts.methods import method_modules
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance import origin
 from workflow_scripts.provenance.artefacts import (
     check_model_folder,
     job_record,
@@ -72,7 +71,7 @@ def workshop(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sub_encoders")
     patch = pytest.MonkeyPatch()
     patch.chdir(folder)
-    patch.setattr(origin, "git_state", lambda: (None, False))
+    patch.setattr("workflow_scripts.provenance.record.git_state", lambda: (None, False))
     jobs.make_inputs(folder)
     texts = tiny.sentences(8, seed=9)
     rows = [dict.fromkeys(EXEMPLARS.names, 0) | {"sentence": t, "source": "toy"} for t in texts]

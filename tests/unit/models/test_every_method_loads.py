@@ -35,7 +35,6 @@ from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance import origin
 from workflow_scripts.provenance.artefacts import (
     identity,
     job_record,
@@ -177,7 +176,7 @@ def models(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("every_method")
     patch = pytest.MonkeyPatch()
     patch.chdir(folder)
-    patch.setattr(origin, "git_state", lambda: (None, False))
+    patch.setattr("workflow_scripts.provenance.record.git_state", lambda: (None, False))
     make_inputs(folder)
     first = settings_of("simcse", "default")
     for name in ("one", "two"):

@@ -31,9 +31,9 @@ from workflow_scripts.provenance.artefacts import (
     identity,
     identity_of,
     job_record,
-    read_checksum,
     read_record,
     read_table,
+    seal_of,
     verify_checksum,
     write_page,
     write_table,
@@ -104,9 +104,9 @@ def test_bytes_depend_neither_on_hash_seeds_nor_on_the_order_of_settings(tmp_pat
 import sys
 from pathlib import Path
 import pyarrow as pa
-from workflow_scripts.provenance import origin
+from workflow_scripts.provenance import record
 from workflow_scripts.provenance.artefacts import job_record, write_page, write_table
-origin.git_state = lambda: ("0123", False)  # a commit between the two runs is no matter of order
+record.git_state = lambda: ("0123", False)  # a commit between the two runs is no matter of order
 folder, order = Path(sys.argv[1]), sys.argv[2]
 settings = {"b": {"y": 1, "x": 2}, "a": [1]} if order == "forward" else {"a": [1], "b": {"x": 2, "y": 1}}
 labels = {"stand-in encoder", "other engine", "extractive exemplars"}
@@ -138,7 +138,7 @@ SEALED = ["table.parquet", "figure.svg", "report.html", "model/record.json"]
 @pytest.mark.parametrize("name", SEALED)
 def test_the_checksum_holds_and_survives_a_copy(written, tmp_path, name):
     copy = Path(shutil.copy(written / name, tmp_path / "copy"))
-    assert verify_checksum(copy) == verify_checksum(written / name) == read_checksum(copy)
+    assert verify_checksum(copy) == verify_checksum(written / name) == seal_of(copy)
 
 
 @pytest.mark.parametrize("name", SEALED)

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from workflow_scripts.provenance import origin
+from workflow_scripts.provenance import record
 
 
 @pytest.fixture
@@ -14,12 +14,12 @@ def repository(tmp_path, monkeypatch):
     author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "first"]):
         subprocess.run(["git", "-C", tmp_path, *command], check=True)
-    monkeypatch.setattr(origin, "ROOT", tmp_path)
+    monkeypatch.setattr(record, "ROOT", tmp_path)
     return tmp_path
 
 
 def state():
-    commit, dirty = origin.git_state.__wrapped__()  # which is kept for the life of a process
+    commit, dirty = record.git_state.__wrapped__()  # which is kept for the life of a process
     assert commit is not None
     return dirty
 

@@ -24,7 +24,7 @@ from workflow_scripts.provenance.artefacts import (
     write_page,
 )
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.provenance.origin import processor
+from workflow_scripts.provenance.record import processor
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.page import rests_on, sentences
 

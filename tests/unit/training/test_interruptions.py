@@ -18,7 +18,7 @@ from tests import jobs
 from tests.checkpointing import CHECKPOINT_EVERY, write_checkpoints_by_steps
 from workflow_scripts.columns.training import HISTORY
 from workflow_scripts.errors import EXIT_TRY_AGAIN
-from workflow_scripts.provenance.origin import git_state
+from workflow_scripts.provenance.record import git_state
 
 FIRST, SECOND = CHECKPOINT_EVERY, 2 * CHECKPOINT_EVERY
 """Steps of the checkpoints of a run left in peace."""
