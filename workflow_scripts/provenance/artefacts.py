@@ -103,7 +103,7 @@ def job_record(
 
 
 def identity(path: Path) -> str:
-    """How a job that reads ``path`` names it: the hash of its contents and labels (``sealed_identity``).
+    """How a job that reads ``path`` names it: the hash of its contents and labels.
 
     The checksum is checked first. Of a file that is no artefact, it is the sha256 of its bytes.
 
