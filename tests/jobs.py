@@ -112,8 +112,9 @@ def call_of(rule: str, settings: dict[str, Any], modules: Iterable[str] = (), **
     kinds = dict.fromkeys(OPERATIONAL, "operational")
     kinds |= {role: f"{kind}s" for kind, names in roles(rule).items() for role in names}
     for name, value in named.items():
-        kind = kinds.get(name, "wildcards")
         several = isinstance(value, list | tuple)
+        is_file = several or isinstance(value, Path)  # of a rule that spreads a lookup of several roles
+        kind = kinds.get(name, "inputs" if is_file else "wildcards")
         files[kind][name] = value if kind == "operational" else [*map(str, value)] if several else str(value)
     return {"settings": settings, "packages": packages, "files": files}
 
