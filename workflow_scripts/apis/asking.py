@@ -60,28 +60,23 @@ class Watch:
         """Count what is known already."""
         self._without += sum(row.status != "usable" for row in rows)
 
-    def see(self, rows: Iterable[Row]) -> None:
+    def see(self, rows: Sequence[Row]) -> None:
         """Count answers that have come, this job's or another's."""
+        self.keep(rows)
         for row in rows:
             self.trusts = row.status == "usable"
             self.in_a_row = [] if self.trusts else [*self.in_a_row, row]
-            self._without += not self.trusts
 
     def check(self) -> None:
         """Raise an ApiError with the last answer if there were too many without one."""
         if len(self.in_a_row) < IN_A_ROW and self._without <= self._most:
             return
         found = f"{self._without} requests without a usable answer, {len(self.in_a_row)} of them in a row"
-        if self.in_a_row:
-            last = self.in_a_row[-1]
-            answer = " ".join((last.answer or "").split())
-            found += f"; the last was {last.status}, {last.reason}" + (
-                f": {answer[:_SHOWN]!r}" if answer else ""
-            )
-        raise ApiError(
-            f"{self._place}: {found}. Usable answers are kept; python -m workflow_scripts answers shows the "
-            "others, and has them asked again (forget)."
-        )
+        for last in self.in_a_row[-1:]:
+            said = " ".join((last.answer or "").split())[:_SHOWN]
+            found += f"; the last was {last.status}, {last.reason}{f': {said!r}' if said else ''}"
+        advice = "python -m workflow_scripts answers shows the others, and has them asked again (forget)."
+        raise ApiError(f"{self._place}: {found}. Usable answers are kept; {advice}")
 
 
 def settled(
@@ -164,8 +159,11 @@ def _ask_all(
                 for future in done:
                     future.result()  # raises its error, now that the others' answers are kept
                 watch.check()
-        except BaseException:
-            _give_up(flying, ledger, watch)
+        except BaseException:  # what is under way is paid; what was in a row without an answer is asked again
+            done, _ = wait({future for future in flying if not future.cancel()})
+            in_a_row = watch.in_a_row if len(watch.in_a_row) >= _MORE_THAN_CHANCE else []
+            ledger.settle([*_rows_of(done), *(row._replace(status="failed") for row in in_a_row)])
+            ledger.release()
             raise
     return found
 
@@ -173,11 +171,3 @@ def _ask_all(
 def _rows_of(done: Iterable[Future[list[Row]]]) -> list[Row]:
     """The rows of calls that came to an end."""
     return [row for future in done if not future.exception() for row in future.result()]
-
-
-def _give_up(flying: set[Future[list[Row]]], ledger: Ledger, watch: Watch) -> None:
-    """Wait for what is under way, which is paid; have asked again what was in a row without an answer."""
-    done, _ = wait({future for future in flying if not future.cancel()})
-    in_a_row = watch.in_a_row if len(watch.in_a_row) >= _MORE_THAN_CHANCE else []
-    ledger.settle([*_rows_of(done), *(row._replace(status="failed") for row in in_a_row)])
-    ledger.release()

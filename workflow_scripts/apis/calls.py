@@ -1,35 +1,36 @@
-"""Network calls that may fail: which failures are temporary, when to retry, and how to keep keys out of messages.
+"""Calls over the network: which failures are temporary, when to retry, and how to keep keys out of messages.
 
-There are four kinds of failure. After a ``Transient`` one (429, 5xx, resets, timeouts), the call is retried a limited
-number of times. ``Refused`` and ``Unusable`` concern a single request: the server will not answer it, or what it sent
-holds no answer and may be paid all the same. An ``ApiError`` affects all further requests (a wrong key, an exhausted
-quota, an address that is none, an answer without an end) and ends the job at once.
+There are three kinds of failure. After a ``Transient`` one (429, 5xx, resets, timeouts), the call is retried a limited
+number of times. ``NoAnswer`` concerns a single call: the server will not answer it, or what it sent holds no answer and
+may be paid all the same. An ``ApiError`` affects all further requests (a wrong key, an exhausted quota, an address that
+is none, an answer without an end) and ends the job at once.
 """
 
 import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import NoReturn, TypeVar
+from typing import Any
 from urllib.parse import quote
 
+import requests
+from requests.adapters import HTTPAdapter
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from workflow_scripts.apis.ledger import Ledger
+from workflow_scripts.apis.ledger import Ledger, Request, Row, Status
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.calls import Calls
 
-T = TypeVar("T")
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|quota (is |was )?(exceeded|exhausted)|exceeded your (current )?quota|insufficient balance",
     re.IGNORECASE,
 )
-_NO_SUCH_ADDRESS = (404, 405, 410)
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(sk|key|Bearer)[-_ ][A-Za-z0-9_\-]{8,}")
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _SHOWN = 200  # characters of a server's message
@@ -45,18 +46,20 @@ class Transient(Exception):  # noqa: N818  (a state of the server)
         self.retry_after = retry_after
 
 
-class Unusable(Exception):  # noqa: N818  (likewise)
-    """An answer in which there is none, such as an error message with status 200."""
+class NoAnswer(Exception):  # noqa: N818  (an answer, if an unwelcome one)
+    """None came: the server refuses this one call, or failed, as with an error message and status 200."""
 
-    def __init__(self, reason: str, answer: str | None = None) -> None:
+    def __init__(self, status: Status, reason: str, said: str | None = None) -> None:
         """``reason`` in a few words, and what the server said."""
         super().__init__(reason)
-        self.reason = reason
-        self.answer = answer
+        self.status = status
+        self.reason = redacted(reason)
+        self.said = None if said is None else redacted(said)
 
-
-class Refused(Exception):  # noqa: N818  (an answer, if an unwelcome one)
-    """The server will not answer this one request."""
+    def rows(self, requests: Sequence[Request]) -> list[Row]:
+        """What came of the requests of the call; a list that is refused may hold one text that would be alone."""
+        status: Status = self.status if len(requests) == 1 else "failed"
+        return [Row(request, self.said, status, self.reason) for request in requests]
 
 
 def key_from(variable: str | None, place: str) -> str | None:
@@ -106,15 +109,15 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
     if status < 400:
         to = _server_of(headers.get("Location", ""))
         raise ApiError(f"{said}: sent on to {to}, where nothing is sent. Write the address that answers.")
-    if status in _NO_SUCH_ADDRESS:
+    if status in (404, 405, 410):
         raise ApiError(f"{said}. There is nothing to ask: correct address and model.")
     if status in (401, 403):
         raise ApiError(f"{said}. The key is wrong or missing. Correct its environment variable.")
     if status == 402 or _QUOTA.search(message):
         raise ApiError(f"{said}. The quota is used up; finished answers are kept. Top it up and run again.")
     if status in (408, 409, 429) or status >= 500:
-        raise Transient(answered, _retry_after(headers.get("Retry-After")))
-    raise Refused(said)
+        raise Transient(answered, _retry_after(headers.get("Retry-After", "")))
+    raise NoAnswer("refused", said)
 
 
 def _server_of(address: str) -> str:
@@ -124,22 +127,17 @@ def _server_of(address: str) -> str:
     return redacted(f"{scheme}://{host}") if host else "another path"
 
 
-def _retry_after(header: str | None) -> float | None:
+def _retry_after(header: str) -> float | None:
     """Seconds that a server asks to wait, from a header with a number of seconds or a date."""
-    if header is None:
-        return None
-    try:
+    with suppress(ValueError):
         return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, TypeError):  # of a date without a time zone
         return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
-    except (TypeError, ValueError):
-        return None
+    return None
 
 
-class Caller:
-    """Makes calls as configured: waits for their turn, and retries them after transient failures."""
+class Client:
+    """Asks servers as configured: waits for its turn, retries after transient failures, follows no redirection."""
 
     def __init__(self, calls: Calls, place: str, ledger: Ledger) -> None:
         """Prepare; several threads may call.
@@ -153,57 +151,59 @@ class Caller:
         self._place = place
         self._ledger = ledger
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
+        self.session = requests.Session()
+        for scheme in ("http://", "https://"):
+            self.session.mount(scheme, HTTPAdapter(pool_maxsize=calls.workers))
 
-    def call(self, ask: Callable[[], T]) -> T:
-        """The result of the first attempt at ``ask`` that succeeds.
+    def fetch(self, method: str, url: str, **sent: Any) -> str:
+        """The body of the first answer that is one.
 
         Raises:
-            Refused: if ``ask`` raises it.
-            Unusable: likewise.
-            ApiError: likewise, or if the last attempt fails, or all together take longer than ``longest_seconds``.
+            NoAnswer: if the server refuses the request.
+            ApiError: if it refuses every request, the last attempt fails, or an answer has no end.
         """
         attempts = Retrying(
             stop=stop_after_attempt(self._calls.attempts),
             wait=self._wait,
             retry=retry_if_exception_type(Transient),
-            retry_error_callback=self._give_up,
+            reraise=True,
         )
-        ends = time.monotonic() + self._calls.longest_seconds
+        try:
+            response: requests.Response = attempts(self._attempt, method, url, sent)
+        except Transient as error:
+            found = f"{error}, {self._calls.attempts} attempts in a row"
+            advice = "Finished answers are kept; run again when the server is back."
+            raise ApiError(f"{self._place}: {found}. {advice}") from None
+        return response.content.decode("utf-8", "replace")
 
-        def attempt() -> T:
-            nonlocal ends
-            turn = self._ledger.turn(self._place, self._calls.per_second, self._calls.per_day)
-            time.sleep(turn)
-            ends += turn
-            return self._before(ends, ask)
+    def _attempt(self, method: str, url: str, sent: Mapping[str, Any]) -> requests.Response:
+        """One answer, once it is this one's turn, from a thread that is left behind where the answer has no end.
 
-        result: T = attempts(attempt)
-        return result
-
-    def _before(self, ends: float, ask: Callable[[], T]) -> T:
-        """The result of ``ask``, in a thread that is left behind at the time ``ends``.
-
-        Clients end a silence alone: of a server that sends a byte now and then they read for ever.
+        A timeout ends a silence alone: of a server that sends a byte now and then one would read for ever.
         """
-        answer: Future[T] = Future()
+        time.sleep(self._ledger.turn(self._place, self._calls.per_second, self._calls.per_day))
+        answer: Future[requests.Response] = Future()
 
-        def settle() -> None:
+        def ask() -> None:
+            seconds = self._calls.timeout_seconds
             try:
-                answer.set_result(ask())
+                found = self.session.request(method, url, timeout=seconds, allow_redirects=False, **sent)
+                answer.set_result(found)
+            except requests.RequestException as error:  # its text may contain the URL
+                answer.set_exception(Transient(type(error).__name__))
             except BaseException as error:  # it is raised where the result is waited for
                 answer.set_exception(error)
 
-        threading.Thread(target=settle, daemon=True).start()
+        threading.Thread(target=ask, daemon=True).start()
         try:
-            return answer.result(max(0.0, ends - time.monotonic()))
+            response = answer.result(self._calls.attempt_seconds)
         except TimeoutError:
-            if answer.done():  # a TimeoutError of ``ask`` itself
-                raise
-            allowed = "the most that attempts, timeout_seconds and longest_wait_seconds allow"
-            found = f"no whole answer within {self._calls.longest_seconds:g} s, {allowed}"
-            raise ApiError(
-                f"{self._place}: {found}. Finished answers are kept; run again when the server is well."
-            ) from None
+            found = f"no whole answer within {self._calls.attempt_seconds:g} s"
+            advice = "Finished answers are kept; run again when the server is well."
+            raise ApiError(f"{self._place}: {found}. {advice}") from None
+        message = "" if response.status_code < 400 else redacted(response.text)
+        raise_for_status(response.status_code, response.headers, message, self._place)
+        return response
 
     def _wait(self, state: RetryCallState) -> float:
         failure = state.outcome.exception() if state.outcome else None
@@ -213,10 +213,3 @@ class Caller:
             found = f"the server asks to wait {asked:.0f} s, longer than longest_wait_seconds {longest:g}"
             raise ApiError(f"{self._place}: {found}. Finished answers are kept; run again later.") from None
         return self._backoff(state) if asked is None else asked
-
-    def _give_up(self, state: RetryCallState) -> NoReturn:
-        failure = state.outcome.exception() if state.outcome else None
-        found = f"{failure}, {state.attempt_number} attempts in a row"
-        raise ApiError(
-            f"{self._place}: {found}. Finished answers are kept; run again when the server is back."
-        ) from None

@@ -51,11 +51,6 @@ CREATE TABLE requests (key BLOB PRIMARY KEY, engine TEXT NOT NULL, model TEXT NO
 CREATE TABLE claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
 CREATE TABLE providers (name TEXT PRIMARY KEY, free_at REAL NOT NULL, day TEXT NOT NULL, sent INTEGER NOT NULL);
 """
-_COLUMNS = (
-    "key, engine, model, source, target, text, settings, "
-    "answer, status, reason, asked_at, cost_usd, attributes, checksum"
-)
-_MARKS = ", ".join("?" * (_COLUMNS.count(",") + 1))
 _VERSION = 2  # PRAGMA user_version; SQLite's own is 0
 _OF_THE_MACHINE = (
     "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM",
@@ -90,30 +85,34 @@ class Row(NamedTuple):
     answer: str | None
     status: Status
     reason: str = ""
-    cost_usd: float | None = None
-    attributes: str = "{}"
-    """What else was noted, as JSON: where the server is, client, model that answered, tokens."""
     asked_at: str = ""
     """Time of the answer (UTC, to the second); ``settle`` fills it in."""
-
-    @classmethod
-    def answered(
-        cls,
-        request: Request,
-        answer: str,
-        fault: str | None,
-        attributes: Mapping[str, Any],
-        cost_usd: float | None = None,
-    ) -> "Row":
-        """The row of an answer: usable, or rejected at the door with the ``fault`` that was found."""
-        kept = answer.encode("utf-8", "backslashreplace").decode()  # what no file can hold
-        noted = json.dumps(attributes, sort_keys=True)
-        return cls(request, kept, "rejected" if fault else "usable", fault or "", cost_usd, noted)
+    cost_usd: float | None = None
+    attributes: str = "{}"
+    """What else was noted, as JSON: where the server is, model that answered, tokens."""
 
     @property
     def is_final(self) -> bool:
         """Whether it is not asked again unless someone forgets it."""
         return self.status != "failed"
+
+    @property
+    def noted(self) -> dict[str, Any]:
+        """What else was noted."""
+        return dict(json.loads(self.attributes))
+
+
+COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
+"""Of the table of requests, as ``unpacked`` reads its lines."""
+
+
+def row_of(
+    request: Request, answer: str, fault: str | None, noted: Mapping[str, Any], cost_usd: float | None = None
+) -> Row:
+    """The row of an answer: usable, or rejected at the door with the ``fault`` that was found."""
+    kept = answer.encode("utf-8", "backslashreplace").decode()  # what no file can hold
+    attributes = json.dumps(noted, sort_keys=True)
+    return Row(request, kept, "rejected" if fault else "usable", fault or "", "", cost_usd, attributes)
 
 
 class Granted(NamedTuple):
@@ -142,19 +141,14 @@ def now() -> str:
 
 
 def _packed(row: Row) -> tuple[Any, ...]:
-    cost = None if row.cost_usd is None else float(row.cost_usd)
-    values = [*row.request, row.answer, row.status, row.reason, row.asked_at, cost, row.attributes]
+    values = [*row.request, *row[1:]]
     return (row.request.key, *values, hashlib.sha256(json.dumps(values).encode()).digest()[:16])
 
 
 def unpacked(packed: Sequence[Any]) -> Row | None:
     """The row that a line of the table holds; None if it is not as it was written."""
-    engine, model, source, target, text, settings, answer, status, reason, asked_at, cost, attributes = (
-        packed[1:13]
-    )
+    row = Row(Request(*packed[1:7]), *packed[7:13])
     try:
-        request = Request(engine, model, source, target, text, settings)
-        row = Row(request, answer, status, reason, cost, attributes, asked_at)
         return row if _packed(row) == tuple(packed) else None
     except TypeError:  # damage may have changed even the types of values
         return None
@@ -179,7 +173,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         if not self.read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
         where = path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
-        with self._readable():
+        with self._reading():
             self._database = sqlite3.connect(
                 where, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -204,21 +198,14 @@ class Ledger(AbstractContextManager["Ledger"]):
     def _writing(self) -> Iterator[None]:
         """One transaction, which no other writer comes between; it is kept whole or not at all."""
         if self.read_only:
-            raise DataError(
-                f"{self.path}: may only be read here. Name another file, or ask for the right to write."
-            )
-        with self._lock:
+            advice = "Name another file, or ask for the right to write"
+            raise DataError(f"{self.path}: may only be read here. {advice}.")
+        with self._reading(), self._database:
             self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                if self._database.in_transaction:  # a full disk has ended it already
-                    self._database.execute("ROLLBACK")
-                raise
-            self._database.execute("COMMIT")
+            yield
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def _reading(self) -> Iterator[None]:
         try:
             with self._lock:
                 yield
@@ -236,6 +223,40 @@ class Ledger(AbstractContextManager["Ledger"]):
         command = f"python -m workflow_scripts answers merge {self.path} --ledger {self.path}.saved"
         return DataError(f"{self.path}: damaged ({found}). {advice}: {command}")
 
+    # Reading
+
+    def find(self, requests: Sequence[Request]) -> dict[bytes, Row]:
+        """The rows of those of ``requests`` that have one, by key.
+
+        Raises:
+            DataError: if one of them is damaged; where one is missing, if anything is.
+        """
+        keys = list(dict.fromkeys(request.key for request in requests))
+        found: dict[bytes, Row] = {}
+        with self._reading():
+            for start in range(0, len(keys), _AT_ONCE):
+                part = keys[start : start + _AT_ONCE]
+                chosen = self._rows(f"WHERE key IN ({','.join('?' * len(part))})", part)
+                found |= {row.request.key: row for row in chosen}
+            if len(found) < len(keys):
+                self._check_pages()
+        return found
+
+    def rows(self) -> Iterator[Row]:
+        """Every row in the order of the requests' hashes.
+
+        Raises:
+            DataError: if one of them is damaged.
+        """
+        with self._reading():
+            yield from self._rows("ORDER BY key")
+
+    def _rows(self, which: str, values: Sequence[Any] = ()) -> Iterator[Row]:
+        for packed in self._database.execute(f"SELECT {COLUMNS} FROM requests {which}", values):
+            if (row := unpacked(packed)) is None:
+                raise self._damaged("a row has a wrong checksum")
+            yield row
+
     def _check_pages(self) -> None:
         """Read the whole file and compare its indices with its tables.
 
@@ -248,45 +269,9 @@ class Ledger(AbstractContextManager["Ledger"]):
                 raise self._damaged(found)
             self._checked = True
 
-    # Reading
-
-    def find(self, requests: Sequence[Request]) -> dict[bytes, Row]:
-        """The rows of those of ``requests`` that have one, by key.
-
-        Raises:
-            DataError: if one of them is damaged; where one is missing, if anything is.
-        """
-        keys = list(dict.fromkeys(request.key for request in requests))
-        found: dict[bytes, Row] = {}
-        with self._readable():
-            for start in range(0, len(keys), _AT_ONCE):
-                part = keys[start : start + _AT_ONCE]
-                marks = ",".join("?" * len(part))
-                query = f"SELECT {_COLUMNS} FROM requests WHERE key IN ({marks})"
-                for packed in self._database.execute(query, part):
-                    row = unpacked(packed)
-                    if row is None:
-                        raise self._damaged("a row has a wrong checksum")
-                    found[row.request.key] = row
-            if len(found) < len(keys):
-                self._check_pages()
-        return found
-
-    def rows(self) -> Iterator[Row]:
-        """Every row in the order of the requests' hashes.
-
-        Raises:
-            DataError: if one of them is damaged.
-        """
-        with self._readable():
-            for packed in self._database.execute(f"SELECT {_COLUMNS} FROM requests ORDER BY key"):
-                if (row := unpacked(packed)) is None:
-                    raise self._damaged("a row has a wrong checksum")
-                yield row
-
     def spent(self) -> list[tuple[str, str, int]]:
         """Provider, last day (UTC) on which it was asked, and number of requests on that day."""
-        with self._readable():
+        with self._reading():
             return list(self._database.execute("SELECT name, day, sent FROM providers ORDER BY name"))
 
     def check(self) -> int:
@@ -295,7 +280,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         Raises:
             DataError: if anything is damaged.
         """
-        with self._readable():
+        with self._reading():
             self._check_pages()
         return sum(1 for _row in self.rows())
 
@@ -311,9 +296,10 @@ class Ledger(AbstractContextManager["Ledger"]):
         granted = Granted([], {}, [])
         if not requests:
             return granted
-        with self._readable(), self._writing():
+        with self._writing():
+            known = self.find(requests)
             for request in requests:
-                row = self.find([request]).get(request.key)
+                row = known.get(request.key)
                 if row and row.is_final:
                     granted.known[request.key] = row
                 elif self._is_busy(request.key):
@@ -331,8 +317,12 @@ class Ledger(AbstractContextManager["Ledger"]):
         host, process, started, _ = held[0].split(" ")
         return bool(host != _here() or _started(int(process)) == started)
 
-    def settle(self, rows: Iterable[Row]) -> list[Row]:
-        """Write rows and end their claims, all or none; a usable answer is never overwritten.
+    def settle(self, rows: Iterable[Row], *, even_usable: bool = False) -> list[Row]:
+        """Write rows and end their claims, all or none.
+
+        Args:
+            rows: What came of requests.
+            even_usable: Write also in the place of a usable answer, which turns out to be none.
 
         Returns:
             The rows with the time, where they had none.
@@ -341,29 +331,24 @@ class Ledger(AbstractContextManager["Ledger"]):
         packed = [_packed(row) for row in dated]
         if not packed:
             return dated
-        changes = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[7:])
-        insert = f"INSERT INTO requests VALUES ({_MARKS})"
-        query = f"{insert} ON CONFLICT (key) DO UPDATE SET {changes} WHERE status != 'usable'"
-        with self._readable(), self._writing():
-            self._database.executemany(query, packed)
+        names = COLUMNS.split(", ")
+        changes = ", ".join(f"{name} = excluded.{name}" for name in names)
+        insert = f"INSERT INTO requests ({COLUMNS}) VALUES ({', '.join('?' * len(names))})"
+        kept = "" if even_usable else " WHERE status != 'usable'"
+        with self._writing():
+            self._database.executemany(f"{insert} ON CONFLICT (key) DO UPDATE SET {changes}{kept}", packed)
             self._database.executemany("DELETE FROM claims WHERE key = ?", [row[:1] for row in packed])
         return dated
-
-    def reject(self, rows: Iterable[Row], reason: str) -> None:
-        """Reject answers that were usable when they came: those that turn out to be repeated."""
-        packed = [_packed(row._replace(status="rejected", reason=reason)) for row in rows]
-        with self._readable(), self._writing():
-            self._database.executemany(f"INSERT OR REPLACE INTO requests VALUES ({_MARKS})", packed)
 
     def release(self) -> None:
         """Give up all claims of this process."""
         if not self.read_only:
-            with self._readable(), self._writing():
+            with self._writing():
                 self._database.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
 
     def forget(self, requests: Iterable[Request]) -> None:
         """Take out rows, so that their requests are asked again."""
-        with self._readable(), self._writing():
+        with self._writing():
             self._database.executemany("DELETE FROM requests WHERE key = ?", [(r.key,) for r in requests])
 
     def turn(self, provider: str, per_second: float | None, per_day: int | None) -> float:
@@ -375,15 +360,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         if per_second is None and per_day is None:
             return 0.0
         moment, today = time.time(), now()[:10]
-        with self._readable(), self._writing():
+        with self._writing():
             query = "SELECT free_at, day, sent FROM providers WHERE name = ?"
             free_at, day, sent = self._database.execute(query, (provider,)).fetchone() or (0.0, today, 0)
             sent = sent if day == today else 0
             if per_day is not None and sent >= per_day:
                 found = f"the {per_day} requests a day of per_day are sent (day {today} UTC)"
-                raise ApiError(
-                    f"{provider}: {found}. Finished answers are kept; run again tomorrow, or raise it."
-                )
+                advice = "Finished answers are kept; run again tomorrow, or raise it."
+                raise ApiError(f"{provider}: {found}. {advice}")
             begins = max(moment, free_at)
             values = (provider, begins + (1 / per_second if per_second else 0), today, sent + 1)
             self._database.execute("INSERT OR REPLACE INTO providers VALUES (?, ?, ?, ?)", values)
@@ -391,16 +375,12 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def __len__(self) -> int:
         """Number of rows."""
-        with self._readable():
+        with self._reading():
             return int(self._database.execute("SELECT count(*) FROM requests").fetchone()[0])
-
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
 
     def __exit__(self, *error: object) -> None:
         """Close the file."""
-        self.close()
+        self._database.close()
 
 
 def _here() -> str:

@@ -3,22 +3,14 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from string import Template
 from typing import Any, NamedTuple
 
-from workflow_scripts.apis.calls import (
-    Caller,
-    Refused,
-    Transient,
-    Unusable,
-    key_from,
-    raise_for_status,
-    redacted,
-    without_keys,
-)
+from pydantic import BaseModel
+
+from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
 from workflow_scripts.apis.door import completion_fault
-from workflow_scripts.apis.ledger import Ledger, Request, Row
+from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.settings.llms import LlmBlock, Price
 
@@ -39,28 +31,45 @@ def filled(template: str, values: Mapping[str, object], needed: str, place: str)
     return prompt
 
 
+class _Part(BaseModel):
+    type: str
+    text: str | None = None
+
+
+class _Message(BaseModel):
+    content: str | list[_Part] | _Part | None = None
+    refusal: Any = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+    def text(self) -> str:
+        """The message's text, which may come in parts, some of them no text.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        content = self.message.content
+        if content is None or isinstance(content, str):
+            return content or ""
+        parts = content if isinstance(content, list) else [content]
+        texts = [part.text for part in parts if part.type == "text" and part.text is not None]
+        if len(texts) < max(1, sum(part.type == "text" for part in parts)):
+            raise ValueError("no text")
+        return "".join(texts)
+
+
 class Completion(NamedTuple):
     """What a model answered."""
 
-    answer: dict[str, Any]
-    """All of it; empty where it is no JSON."""
     text: str
     """Empty if the model returned no text; where there is a fault, what was sent."""
-    finish_reason: str = "unknown"
-    """stop; length: truncated; content_filter, refusal: no answer."""
+    noted: dict[str, Any]
+    """Model, why it stopped, and tokens, None where the server does not say."""
     fault: str = ""
     """Why there is no text in an answer that is paid all the same."""
-
-    @property
-    def noted(self) -> dict[str, Any]:
-        """Model, why it stopped, and tokens, None where the server does not say."""
-        usage = self.answer.get("usage")
-        counts = usage if isinstance(usage, dict) else {}
-        tokens = {name: counts.get(name) for name in ("prompt_tokens", "completion_tokens")}
-        return {
-            "model": redacted(str(self.answer.get("model") or "unnamed")),
-            "finish_reason": self.finish_reason,
-        } | {name: count if isinstance(count, int) else None for name, count in tokens.items()}
 
 
 class Llm:
@@ -81,11 +90,9 @@ class Llm:
         self.place = place
         self.model = block.model
         self.calls = block.calls
-        self.settings = json.dumps(
-            block.model_dump(include={"temperature", "seed", "max_completion_tokens"}), sort_keys=True
-        )
-        self._caller = Caller(block.calls, place, ledger)
-        self._client: Any = None
+        deciding = block.model_dump(include={"temperature", "seed", "max_completion_tokens"})
+        self.settings = json.dumps(deciding, sort_keys=True)
+        self._client = Client(block.calls, place, ledger)
 
     def request(self, prompt: str) -> Request:
         """The request for the completion of ``prompt``."""
@@ -98,98 +105,67 @@ class Llm:
     def answer(self, request: Request, prompt: str) -> Row:
         """What came of ``prompt``, as the row of a request."""
         try:
-            completion = self._caller.call(lambda: self._ask(prompt))
-        except Refused as error:
-            return Row(request, None, "refused", redacted(str(error)))
-        except Unusable as error:
-            return Row(request, error.answer, "failed", error.reason)
-        return self._row(request, completion, prompt)
-
-    def _row(self, request: Request, completion: Completion, prompt: str) -> Row:
-        noted = completion.noted
-        allowed = self._block.answers_as
+            completion = self._complete(prompt)
+        except NoAnswer as error:
+            return error.rows([request])[0]
+        noted, allowed = completion.noted, self._block.answers_as
         if allowed is not None and not completion.fault and noted["model"] not in allowed:
             found = f"asked {self._block.model}, answered by {noted['model']}"
             raise ApiError(f"{self.place}: {found}. Add it to answers_as, or correct base_url and model.")
-        fault = completion.fault or completion_fault(completion.text, completion.finish_reason, prompt)
-        attributes = noted | {"endpoint": self._block.base_url, "client": f"openai {version('openai')}"}
+        fault = completion.fault or completion_fault(completion.text, noted["finish_reason"], prompt)
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], self._block.price)
-        return Row.answered(request, completion.text, fault, attributes, cost)
+        return row_of(request, completion.text, fault, noted | {"endpoint": self._block.base_url}, cost)
 
-    def _ask(self, prompt: str) -> Completion:
-        import openai  # slow to import, and not needed if all answers are kept
-
-        try:
-            answer = self._connected().chat.completions.with_raw_response.create(
-                model=self._block.model,
-                messages=[{"role": "user", "content": prompt}],
-                **{self._block.tokens_parameter: self._block.max_completion_tokens},
-                **({} if self._block.temperature is None else {"temperature": self._block.temperature}),
-                **({} if self._block.seed is None else {"seed": self._block.seed}),
-            )
-        except openai.APIStatusError as error:
-            said = redacted(f"{error.code or ''} {error.response.text}")
-            raise_for_status(error.status_code, error.response.headers, said, self.place)
-            raise Transient(f"HTTP {error.status_code}") from None
-        except openai.APIConnectionError as error:  # includes timeouts
-            raise Transient(type(error).__name__) from None
-        return _read(answer.http_response.text)
-
-    def _connected(self) -> Any:
-        import openai
-
-        if self._client is None:
-            key = key_from(self._block.key_variable, self.place)
-            self._client = openai.OpenAI(
-                api_key=key or "none",  # the client requires one
-                base_url=self._block.base_url,
-                timeout=self._block.calls.timeout_seconds,
-                max_retries=0,  # ``Caller`` retries; it can tell an exhausted quota from a busy server
-                http_client=openai.DefaultHttpxClient(follow_redirects=False),
-            )
-        return self._client
+    def _complete(self, prompt: str) -> Completion:
+        block = self._block
+        key = key_from(block.key_variable, self.place)
+        asked = {
+            "model": block.model,
+            "messages": [{"role": "user", "content": prompt}],
+            block.tokens_parameter: block.max_completion_tokens,
+            "temperature": block.temperature,
+            "seed": block.seed,
+        }
+        body = self._client.fetch(
+            "POST",
+            f"{block.base_url.rstrip('/')}/chat/completions",
+            json={name: value for name, value in asked.items() if value is not None},
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+        )
+        return _read(body)
 
 
 def _read(body: str) -> Completion:
     """The parts of an answer that are used: servers that call themselves compatible send all kinds.
 
     Raises:
-        Unusable: if it is a page, or says that it is an error; nothing of a model is in it.
+        NoAnswer: if it is a page, or says that it is an error; nothing of a model is in it.
     """
     if not body.lstrip().startswith("{"):
-        raise Unusable("garbled", redacted(body))
-    sent = without_keys(body)
+        raise NoAnswer("failed", "garbled", body)
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
-        return Completion({}, sent, fault="garbled")
-    choice = _first(answer.get("choices"))
-    if answer.get("error") and not choice:
-        raise Unusable("no completion", redacted(str(answer["error"])))
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        return Completion(answer, sent, fault="no completion")
-    text = _text_of(message.get("content"))
-    if text is None:
-        return Completion(answer, sent, fault="no text")
-    finish_reason = "refusal" if message.get("refusal") else str(choice.get("finish_reason") or "unknown")
-    return Completion(answer, without_keys(text), finish_reason)
+        return Completion(without_keys(body), _noted({}), "garbled")
+    choices = answer.get("choices")
+    if answer.get("error") and not choices:
+        raise NoAnswer("failed", "no completion", str(answer["error"]))
+    noted = _noted(answer)
+    try:
+        choice = _Choice.model_validate(choices[0] if isinstance(choices, list) and choices else None)
+        noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
+        return Completion(without_keys(choice.text()), noted)
+    except ValueError:
+        return Completion(without_keys(body), noted, "no completion")
 
 
-def _first(choices: object) -> dict[str, Any]:
-    """The first of an answer's choices; nothing where it has none that is an object."""
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else {}
-
-
-def _text_of(content: object) -> str | None:
-    """The text of a message, which may come in parts, some of them no text; None if none of them is."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
-    read = [text for text in texts if isinstance(text, str)]
-    return "".join(read) if read and len(read) == len(texts) else None
+def _noted(answer: dict[str, Any]) -> dict[str, Any]:
+    usage = answer.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    tokens = {name: counts.get(name) for name in ("prompt_tokens", "completion_tokens")}
+    return {"model": redacted(str(answer.get("model") or "unnamed")), "finish_reason": "unknown"} | {
+        name: count if isinstance(count, int) else None for name, count in tokens.items()
+    }
 
 
 def _cost(asked: int | None, answered: int | None, price: Price | None) -> float | None:
@@ -206,19 +182,18 @@ def usage_of(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """
     by_model: dict[str, list[Row]] = defaultdict(list)
     for row in (row for row in rows if row.status in ("usable", "rejected")):  # the others cost nothing
-        by_model[json.loads(row.attributes)["model"]].append(row)
+        by_model[row.noted["model"]].append(row)
     return [{"model": model} | _usage(calls) for model, calls in sorted(by_model.items())]
 
 
 def _usage(rows: list[Row]) -> dict[str, Any]:
-    noted = [json.loads(row.attributes) for row in rows]
-    cost = _sum([row.cost_usd for row in rows])
+    cost = _sum(row.cost_usd for row in rows)
     days = sorted(row.asked_at[:10] for row in rows)
     unknown = "cost unknown: tokens or prices of some calls are"
     return {
         "calls": len(rows),
-        "prompt_tokens": _sum([call["prompt_tokens"] for call in noted]),
-        "completion_tokens": _sum([call["completion_tokens"] for call in noted]),
+        "prompt_tokens": _sum(row.noted["prompt_tokens"] for row in rows),
+        "completion_tokens": _sum(row.noted["completion_tokens"] for row in rows),
         "cost_usd": cost,
         "note": unknown if cost is None else "at the prices of the days",
         "asked_from": days[0],
@@ -226,5 +201,6 @@ def _usage(rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def _sum(numbers: list[Any]) -> Any:
-    return None if None in numbers else sum(numbers)
+def _sum(numbers: Iterable[Any]) -> Any:
+    known = list(numbers)
+    return None if None in known else sum(known)

@@ -10,35 +10,17 @@ import json
 import re
 import shutil
 import subprocess
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import requests
-from requests.adapters import HTTPAdapter
+import pandas as pd
 
 from workflow_scripts.apis.asking import Watch, settled
-from workflow_scripts.apis.calls import (
-    Caller,
-    Refused,
-    Transient,
-    Unusable,
-    key_from,
-    raise_for_status,
-    redacted,
-    without_keys,
-)
-from workflow_scripts.apis.door import (
-    error_text,
-    of_another,
-    repeated,
-    translation_fault,
-    without_thinking,
-)
-from workflow_scripts.apis.ledger import Ledger, Request, Row
+from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
+from workflow_scripts.apis.door import error_text, of_another, repeated, translation_fault, without_thinking
+from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
 from workflow_scripts.apis.llm import Llm, filled
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.calls import Calls
@@ -47,11 +29,12 @@ from workflow_scripts.settings.translators import (
     ApertiumBlock,
     GoogleBlock,
     LibreTranslateBlock,
+    LlmTranslatorBlock,
     TranslatorBlock,
 )
 
 
-class Direction(Settings):
+class Direction(NamedTuple):
     """What a translation is asked for, and by whom."""
 
     place: str
@@ -64,7 +47,7 @@ class Direction(Settings):
     @property
     def back(self) -> "Direction":
         """The other direction."""
-        return Direction(place=self.place, source=self.target, target=self.source)
+        return Direction(self.place, self.target, self.source)
 
 
 class Translator:
@@ -85,20 +68,17 @@ class Translator:
 
     def request(self, text: str) -> Request:
         """The request for the translation of ``text``."""
-        return Request(
-            self.name, self.model, self.direction.source, self.direction.target, text, self.settings
-        )
+        _, source, target = self.direction
+        return Request(self.name, self.model, source, target, text, self.settings)
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """What came of each request, in order."""
         raise NotImplementedError
 
-    def row(
-        self, request: Request, answer: str, attributes: dict[str, Any], cost: float | None = None
-    ) -> Row:
+    def row(self, request: Request, answer: str, noted: dict[str, Any], cost: float | None = None) -> Row:
         """A row with an answer, as it passes the door or not."""
         fault = translation_fault(request.text, answer, request.source, request.target)
-        return Row.answered(request, answer, fault, attributes, cost)
+        return row_of(request, answer, fault, noted, cost)
 
 
 def _call_of(requests: Sequence[Request]) -> dict[str, str]:
@@ -124,16 +104,14 @@ def translator_of(
         prompt: Its prompt, with ``$source``, ``$target`` and ``$text``.
 
     Raises:
-        ApiError: if the engine, the languages or the key are missing.
+        ApiError: if the engine or the languages are missing.
     """
-    if isinstance(block, ApertiumBlock):
-        return Apertium(block, direction)
-    if isinstance(block, GoogleBlock):
-        return Google(block, direction, ledger)
-    if isinstance(block, LibreTranslateBlock):
-        return LibreTranslate(block, direction, ledger)
-    assert llm is not None and prompt is not None
-    return LlmTranslator(Llm(llm, f"llms.{block.llm}", ledger), prompt, direction)
+    if isinstance(block, LlmTranslatorBlock):
+        assert llm is not None and prompt is not None
+        return LlmTranslator(Llm(llm, f"llms.{block.llm}", ledger), prompt, direction)
+    engines: dict[str, Any] = {"apertium": Apertium, "google": Google, "libretranslate": LibreTranslate}
+    translator: Translator = engines[block.engine](block, direction, ledger)
+    return translator
 
 
 # Apertium
@@ -146,7 +124,6 @@ _ESCAPE = r"\\\1"
 _ESCAPED = re.compile(r"\\(.)")
 _END = "[\n]"
 _FLUSHES = re.compile(r"^((?:lt|apertium|cg|lsx|lrx|rtx|hfst)-\S+)")
-_PACKAGES = {"en-eo": "eo-en"}  # Debian's name of a pair, where it is not English first
 
 
 class Apertium(Translator):
@@ -161,11 +138,10 @@ class Apertium(Translator):
 
     name = "apertium"
 
-    def __init__(self, block: ApertiumBlock, direction: Direction) -> None:
+    def __init__(self, block: ApertiumBlock, direction: Direction, _ledger: Ledger) -> None:
         """Arguments as in ``translator_of``."""
         super().__init__(direction)
         self._pair = f"{direction.source}-{direction.target}"
-        self._timeout = block.timeout_seconds
         self.at_once = block.batch_sentences
         self.calls = Calls(
             timeout_seconds=block.timeout_seconds,
@@ -176,24 +152,16 @@ class Apertium(Translator):
             per_second=None,
             per_day=None,
         )
-        mode = self._mode()
-        self._command = _command_of(mode)
-        self.model = self._data_of(mode)
-
-    def _mode(self) -> str:
         file = MODES / f"{self._pair}.mode"
         if not shutil.which("apertium") or not file.exists():
-            pair = "-".join(sorted(self._pair.split("-"), key=lambda code: not code.startswith("en")))
-            advice = f"Install it, on Debian: apt-get install apertium apertium-{_PACKAGES.get(pair, pair)}"
+            advice = "Install both; Debian's packages: apt-cache search apertium"
             raise ApiError(f"{self.place}: Apertium with the direction {self._pair} is not here. {advice}.")
-        return file.read_text("utf-8")
-
-    def _data_of(self, mode: str) -> str:
-        """Hash of the rules and dictionaries: packages with the same version differ between platforms."""
-        sha = hashlib.sha256(mode.encode())
-        for file in map(Path, _DATA_FILE.findall(mode)):
-            sha.update(file.read_bytes())
-        return sha.hexdigest()[:16]
+        mode = file.read_text("utf-8")
+        self._command = _command_of(mode)
+        rules = b"".join(Path(name).read_bytes() for name in _DATA_FILE.findall(mode))
+        self.model = hashlib.sha256(mode.encode() + rules).hexdigest()[
+            :16
+        ]  # a package's version does not tell
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """Translations with white space normalised: a dropped pronoun leaves a space before its verb."""
@@ -201,30 +169,22 @@ class Apertium(Translator):
         found = self._run("".join(f"{_MARKS.sub(_ESCAPE, line)}{_END}\0" for line in lines)).split("\0")
         found, more = found[: len(requests)], found[len(requests) :]  # some programs end with empty ones
         if any(more) or len(found) < len(requests) or not all(text.endswith(_END) for text in found):
-            said = f"{len(found)} texts for {len(requests)}, or some without their ends"
-            raise ApiError(
-                f"{self.place}: apertium {self._pair} returned {said}. Is it whole? Install it again."
-            )
-        answers = (" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in found)
-        attributes = _call_of(requests)
-        return [
-            self.row(request, answer, attributes) for request, answer in zip(requests, answers, strict=True)
-        ]
+            said = f"returned {len(found)} texts for {len(requests)}, or some without their ends"
+            raise ApiError(f"{self.place}: apertium {self._pair} {said}. Is it whole? Install it again.")
+        answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in found]
+        pairs = zip(requests, answers, strict=True)
+        return [self.row(request, answer, _call_of(requests)) for request, answer in pairs]
 
     def _run(self, text: str) -> str:
+        command = ["bash", "-o", "pipefail", "-c", self._command]
+        seconds = self.calls.timeout_seconds
         try:
             run = subprocess.run(
-                ["bash", "-o", "pipefail", "-c", self._command],
-                input=text.encode(),
-                capture_output=True,
-                timeout=self._timeout,
-                check=False,
+                command, input=text.encode(), capture_output=True, timeout=seconds, check=False
             )
         except subprocess.TimeoutExpired:
-            found = f"a batch took more than {self._timeout:g} s"
-            raise ApiError(
-                f"{self.place}: {found}. Raise timeout_seconds, or lower batch_sentences."
-            ) from None
+            advice = "Raise timeout_seconds, or lower batch_sentences."
+            raise ApiError(f"{self.place}: a batch took more than {seconds:g} s. {advice}") from None
         if run.returncode:
             said = redacted(run.stderr.decode("utf-8", "replace")) or "no message"
             raise ApiError(f"{self.place}: apertium {self._pair} ended with code {run.returncode} ({said}).")
@@ -255,61 +215,37 @@ def _command_of(mode: str) -> str:
 
 
 class _Web(Translator):
-    """An engine that is asked over the network: with a timeout, and without being sent on to another server."""
+    """An engine that is asked over the network."""
 
     tries = 2
 
     def __init__(self, calls: Calls, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
         self.calls = calls
-        self.attributes: dict[str, Any] = {}
-        self._caller = Caller(calls, direction.place, ledger)
-        self.session = requests.Session()
-        for scheme in ("http://", "https://"):
-            self.session.mount(scheme, HTTPAdapter(pool_maxsize=calls.workers))
+        self.client = Client(calls, direction.place, ledger)
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of each request; a list that the server refuses may hold one text that it would not take."""
+        """What came of each request."""
         try:
-            answers = self._caller.call(lambda: self._translations([request.text for request in requests]))
-        except Refused as error:
-            if len(requests) > 1:
-                return [_failed(request, str(error), None) for request in requests]
-            return [Row(requests[0], None, "refused", redacted(str(error)))]
-        except Unusable as error:
-            return [_failed(request, error.reason, error.answer) for request in requests]
-        attributes = self.attributes | _call_of(requests)
-        return [
-            self._said(request, answer, attributes) for request, answer in zip(requests, answers, strict=True)
-        ]
+            answers = self._translations([request.text for request in requests])
+        except NoAnswer as error:
+            return error.rows(requests)
+        noted = self._noted() | _call_of(requests)
+        return [self._said(request, answer, noted) for request, answer in zip(requests, answers, strict=True)]
 
     def _translations(self, texts: list[str]) -> list[object]:
         """What the server gives for some texts, as many as ``at_once`` at most."""
         raise NotImplementedError
 
-    def _fetch(self, method: str, url: str, **sent: Any) -> str:
-        """The body of an answer; failures are sorted into their kinds (``apis.calls``)."""
-        try:
-            response = self.session.request(
-                method, url, timeout=self.calls.timeout_seconds, allow_redirects=False, **sent
-            )
-        except requests.RequestException as error:  # its text may contain the URL
-            raise Transient(type(error).__name__) from None
-        said = "" if response.ok and not response.is_redirect else redacted(response.text)
-        raise_for_status(response.status_code, response.headers, said, self.place)
-        return response.text
+    def _noted(self) -> dict[str, Any]:
+        return {}
 
-    def _said(self, request: Request, answer: object, attributes: dict[str, Any]) -> Row:
+    def _said(self, request: Request, answer: object, noted: dict[str, Any]) -> Row:
         """A row with what the server gave as a translation."""
-        if not isinstance(answer, str):
-            return _failed(request, "no translation", str(answer))
-        if fault := error_text(answer, request.text):
-            return _failed(request, fault, answer)
-        return self.row(request, without_keys(answer), attributes)
-
-
-def _failed(request: Request, reason: str, said: str | None) -> Row:
-    return Row(request, None if said is None else redacted(said), "failed", reason)
+        fault = error_text(answer, request.text) if isinstance(answer, str) else "no translation"
+        if fault or not isinstance(answer, str):
+            return Row(request, redacted(str(answer)), "failed", fault or "")
+        return self.row(request, without_keys(answer), noted)
 
 
 _TRANSLATION = re.compile(r'<div[^>]*class="(?:t0|result-container)"[^>]*>(.*?)</div>', re.DOTALL)
@@ -322,25 +258,26 @@ class Google(_Web):
 
     def __init__(self, block: GoogleBlock, direction: Direction, ledger: Ledger) -> None:
         """Arguments as in ``translator_of``."""
-        from deep_translator.constants import BASE_URLS, GOOGLE_LANGUAGES_TO_CODES
+        from deep_translator import GoogleTranslator
+        from deep_translator.exceptions import LanguageNotSupportedException
 
         super().__init__(block.calls, direction, ledger)
         self.tries = block.calls.attempts  # nobody pays for them
-        self._url = BASE_URLS["GOOGLE_TRANSLATE"]
-        source, target = (
-            GOOGLE_LANGUAGES_TO_CODES.get(language, language)
-            for language in (direction.source, direction.target)
-        )
-        if unknown := {source, target} - {*GOOGLE_LANGUAGES_TO_CODES.values()}:
-            found = f"{direction.source} to {direction.target}: {min(unknown)} is not a language of Google's"
-            raise ApiError(f"{self.place}: {found}. Name languages it supports.")
-        self._languages = {"sl": source, "tl": target}
+        try:
+            known = GoogleTranslator(direction.source, direction.target)
+        except LanguageNotSupportedException:
+            found = f"{direction.source} to {direction.target}: one of them is not a language of Google's"
+            raise ApiError(f"{self.place}: {found}. Name languages it supports.") from None
+        self._languages = {"sl": known.source, "tl": known.target}
 
     def _translations(self, texts: list[str]) -> list[object]:
-        page = self._fetch("GET", self._url, params=self._languages | {"q": texts[0].strip()})
+        from deep_translator.constants import BASE_URLS
+
+        asked = self._languages | {"q": texts[0].strip()}
+        page = self.client.fetch("GET", BASE_URLS["GOOGLE_TRANSLATE"], params=asked)
         found = _TRANSLATION.search(page)
         if found is None:
-            raise Unusable("no translation", page)
+            raise NoAnswer("failed", "no translation", page)
         return [html.unescape(re.sub("<[^<>]*>", "", found[1])).strip()]
 
 
@@ -353,26 +290,34 @@ class LibreTranslate(_Web):
         """Arguments as in ``translator_of``."""
         super().__init__(block.calls, direction, ledger)
         self.at_once = block.batch_sentences
+        self._key_variable = block.key_variable
         self._url = block.url.rstrip("/")
-        self.attributes = {"endpoint": self._url}
-        key = key_from(block.key_variable, self.place)
-        self._asked = {"source": direction.source, "target": direction.target, "format": "text"}
-        self._asked |= {"api_key": key} if key else {}
+
+    def _noted(self) -> dict[str, Any]:
+        return {"endpoint": self._url}
 
     def _translations(self, texts: list[str]) -> list[object]:
         query = texts if len(texts) > 1 else texts[0]  # servers of early versions take no lists
-        body = self._fetch("POST", f"{self._url}/translate", json={"q": query} | self._asked)
+        asked = {
+            "q": query,
+            "source": self.direction.source,
+            "target": self.direction.target,
+            "format": "text",
+        }
+        if key := key_from(self._key_variable, self.place):
+            asked["api_key"] = key
+        body = self.client.fetch("POST", f"{self._url}/translate", json=asked)
         try:
             answer = json.loads(body)
         except ValueError:
-            raise Unusable("no JSON", body) from None
+            raise NoAnswer("failed", "no JSON", body) from None
         found = answer.get("translatedText") if isinstance(answer, dict) else None
         if found is None:
-            raise Unusable("no translation", body)
+            raise NoAnswer("failed", "no translation", body)
         answers = found if isinstance(found, list) and len(texts) > 1 else [found]
         if len(answers) != len(texts):
             self.at_once = 1  # nobody can tell whose they are; lists would be paid for nothing
-            raise Unusable(f"{len(answers)} translations of {len(texts)} texts", body)
+            raise NoAnswer("failed", f"{len(answers)} translations of {len(texts)} texts", body)
         return answers
 
 
@@ -402,10 +347,10 @@ class LlmTranslator(Translator):
         answered = self._llm.answer(request, self._prompt.replace("$text", request.text))
         if answered.status != "usable" or answered.answer is None:
             return answered
-        if json.loads(answered.attributes)["finish_reason"] == "length":
+        if answered.noted["finish_reason"] == "length":
             return answered._replace(status="rejected", reason="cut off")
         text = _unquoted(without_thinking(answered.answer).strip(), request.text)
-        row = self.row(request, text, json.loads(answered.attributes), answered.cost_usd)
+        row = self.row(request, text, answered.noted, answered.cost_usd)
         if row.status == "usable" and "\n" in text and "\n" not in request.text:
             return row._replace(status="rejected", reason="several lines")
         return row
@@ -449,30 +394,25 @@ def translate_all(
     """
     requests = [None if text is None else translator.request(text) for text in sentences]
     asked = {request.key: request for request in requests if request is not None}
-    direction = f"{translator.direction.source} to {translator.direction.target}"
     watch = Watch(translator.place, most_without)
-    with Progress(len(asked), direction, "sentence") as progress:
+    with Progress(len(asked), " to ".join(translator.direction[1:]), "sentence") as progress:
         rows = settled(asked.values(), ledger, translator, watch, offline=offline, tell=progress.update)
-        usable = [row for row in rows.values() if row.status == "usable"]
-        same = repeated((row.request.text, row.answer or "") for row in usable)
-        late = [row for row in usable if row.answer in same]
-        rejected = _rejected(late, "given to several different sentences", ledger)
-        without = len(late) + len(rows) - len(usable)
-        if late and without > most_without:
-            found = (
-                f"{without} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
-            )
-            kept = "Usable answers are kept; forget those when it answers again."
-            raise ApiError(f"{translator.place}: {found}: {late[0].answer!r}. {kept}")
-    rows |= {row.request.key: row for row in rejected}
+    usable = [row for row in rows.values() if row.status == "usable"]
+    same = repeated((row.request.text, row.answer or "") for row in usable)
+    late = [row for row in usable if row.answer in same]
+    rows |= {row.request.key: row for row in _rejected(late, "given to several different sentences", ledger)}
+    without = len(late) + len(rows) - len(usable)
+    if late and without > most_without:
+        found = f"{without} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
+        advice = "Usable answers are kept; forget those when it answers again."
+        raise ApiError(f"{translator.place}: {found}: {late[0].answer!r}. {advice}")
     return [None if request is None else rows[request.key] for request in requests]
 
 
 def _rejected(rows: Sequence[Row], reason: str, ledger: Ledger) -> list[Row]:
     """Rows that turn out to be no answers after all, here and in the ledger."""
-    if rows and not ledger.read_only:
-        ledger.reject(rows, reason)
-    return [row._replace(status="rejected", reason=reason) for row in rows]
+    rejected = [row._replace(status="rejected", reason=reason) for row in rows]
+    return rejected if ledger.read_only else ledger.settle(rejected, even_usable=True)
 
 
 _OF_ANOTHER = "of another sentence"
@@ -507,47 +447,42 @@ def without_others(
         ApiError: if the engine is at fault.
     """
     astray = _astray(sentences, pivots, backs)
-    if not astray:
+    if not any(astray):
         return list(pivots), list(backs)
-    kept = [None if place in astray else row for place, row in enumerate(backs)]
+    kept = [None if is_astray else row for row, is_astray in zip(backs, astray, strict=True)]
     own = {row.request.key for row in kept if row}
-    late = [row for rows in (pivots, backs) for place in astray if (row := rows[place])]
+    late = [row for rows in (pivots, backs) for row, gone in zip(rows, astray, strict=True) if row and gone]
     usable = [row for row in late if row.status == "usable" and row.request.key not in own]
     _rejected(usable, _OF_ANOTHER, ledger)
-    found = f"{len(astray)} of {len(sentences)} sentences came back as others"
+    found = f"{sum(astray)} of {len(sentences)} sentences came back as others"
     if sum(row is None or row.status != "usable" for row in kept) > most_without:
-        first = min(astray)
+        first = astray.index(True)
         shown = f"{sentences[first]!r} as {getattr(backs[first], 'answer', None)!r}"
         command = f"python -m workflow_scripts answers forget --reason {_OF_ANOTHER!r}"
         raise ApiError(f"{translator.place}: {found}, such as {shown}. Have them asked again: {command}")
     print(f"{translator.place}: {found}; both translations, perhaps paid, are not used")  # noqa: T201
     rejected = [
-        row._replace(status="rejected", reason=_OF_ANOTHER) if row and place in astray else row
-        for place, row in enumerate(pivots)
+        row._replace(status="rejected", reason=_OF_ANOTHER) if row and is_astray else row
+        for row, is_astray in zip(pivots, astray, strict=True)
     ]
     return rejected, kept
 
 
-def _astray(sentences: Sequence[str], pivots: Sequence[Row | None], backs: Sequence[Row | None]) -> set[int]:
-    """Places of round trips that are of another sentence, or of a call of which most are; equal sentences alike."""
-    others = of_another(sentences, [row.answer if row and row.status == "usable" else None for row in backs])
-    refused = _whole_calls(others, pivots, backs)
-    keys = {row.request.key for row, is_refused in zip(pivots, refused, strict=True) if row and is_refused}
-    return {place for place, row in enumerate(pivots) if row and row.request.key in keys}
-
-
-def _whole_calls(
-    others: Sequence[bool], pivots: Sequence[Row | None], backs: Sequence[Row | None]
+def _astray(
+    sentences: Sequence[str], pivots: Sequence[Row | None], backs: Sequence[Row | None]
 ) -> list[bool]:
-    """``others``, with all of a call of which most are; requests that were sent alone count as one call."""
-    refused = list(others)
+    """Which round trips are of another sentence, or of a call of which most are; equal sentences alike.
+
+    Requests that were sent alone count as one call.
+    """
+    returned = [row.answer if row and row.status == "usable" else None for row in backs]
+    others = pd.Series(of_another(sentences, returned))
+    scored = pd.Series([text is not None for text in returned])
+    refused = others.copy()
     for rows in (pivots, backs):
-        calls: dict[str, list[int]] = defaultdict(list)
-        for place, (row, back) in enumerate(zip(rows, backs, strict=True)):
-            if row and back and back.status == "usable":
-                calls[json.loads(row.attributes).get("call", "")].append(place)
-        for places in calls.values():
-            if 2 * sum(others[place] for place in places) > len(places):
-                for place in places:
-                    refused[place] = True
-    return refused
+        calls = pd.Series([row.noted.get("call", "") if row else "" for row in rows])
+        refused |= scored & (others[scored].groupby(calls).transform("mean") > 0.5).reindex(
+            refused.index, fill_value=False
+        )
+    keys = pd.Series([row.request.key if row else b"" for row in pivots])
+    return list(keys.isin(keys[refused]) & (keys != b""))

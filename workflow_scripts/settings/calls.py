@@ -27,6 +27,11 @@ class Calls(Settings):
     )
 
     @property
+    def attempt_seconds(self) -> float:
+        """No attempt takes longer, whatever a server sends; waiting for its turn is not counted."""
+        return self.timeout_seconds + 60
+
+    @property
     def longest_seconds(self) -> float:
-        """No request takes longer than this, with all its attempts; waiting for its turn is not counted."""
-        return self.attempts * (self.timeout_seconds + self.longest_wait_seconds) + 60
+        """No request takes longer, with all its attempts and the waits between them."""
+        return self.attempts * (self.attempt_seconds + self.longest_wait_seconds)

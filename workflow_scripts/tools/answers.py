@@ -22,7 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.apis.ledger import Ledger, Request, Row, ledger_path, unpacked
+from workflow_scripts.apis.ledger import COLUMNS, Ledger, Row, ledger_path, unpacked
 from workflow_scripts.audit.printing import Answer, Rows
 from workflow_scripts.errors import DataError
 
@@ -138,10 +138,7 @@ def merge(path: Path, args: argparse.Namespace) -> Answer:
 
 def whole_rows(path: Path) -> dict[bytes, Row]:
     """Every row of a file that can be read and is as it was written."""
-    columns = ", ".join(
-        [*Request._fields, "answer, status, reason, asked_at, cost_usd, attributes, checksum"]
-    )
-    query = f"SELECT key, {columns} FROM requests"
+    query = f"SELECT {COLUMNS} FROM requests"
     found = {packed[0]: unpacked(packed) for packed in _readable(path, query)}
     return {key: row for key, row in found.items() if row is not None}
 

@@ -77,7 +77,7 @@ def client(name, ledger):
         engine = translator_of(
             TranslatorSlice.parse({"translator": block}, "x").translator, direction, ledger
         )
-        engine.session.mount("https://translate.google.com/", ToLoopback(server))
+        engine.client.session.mount("https://translate.google.com/", ToLoopback(server))
         return engine
 
     return make
@@ -146,11 +146,10 @@ def test_a_server_that_will_not_is_asked_once_whatever_the_number_of_workers(
     assert len(ledger) == 0
 
 
-@pytest.mark.parametrize("status", [301, 307, 308])
-def test_nothing_is_sent_on_to_another_server(client, name, ledger, status):
+def test_nothing_is_sent_on_to_another_server(client, name, ledger):
     with FaultServer(PROPER[name]) as other, FaultServer(PROPER[name]) as server:
-        server.script = [fault(status, "", Location=f"{other.url}translate")] * 9
-        with pytest.raises(ApiError, match=f"HTTP {status}.* where nothing is sent"):
+        server.script = [fault(307, "", Location=f"{other.url}translate")] * 9
+        with pytest.raises(ApiError, match=r"HTTP 307.* where nothing is sent"):
             rows_of(client(server), ledger)
         assert (len(server.requests), other.requests) == (1, [])
 
@@ -161,7 +160,7 @@ def test_an_answer_without_an_end_ends_the_job(client, name, ledger, monkeypatch
         engine = client(server)
         assert answers(engine, ledger, TEXTS[:2]) == WELL[:2]
         with monkeypatch.context() as hurried:
-            hurried.setattr(Calls, "longest_seconds", 0.5)
+            hurried.setattr(Calls, "attempt_seconds", 0.5)
             with pytest.raises(ApiError, match=r"llms\.toy: no whole answer within 0\.5 s"):
                 rows_of(engine, ledger)
         assert len(server.requests) == 3
@@ -195,7 +194,6 @@ def test_a_key_that_a_server_echoes_is_in_no_column(client, name, ledger, tmp_pa
     body = json.dumps({"error": {"message": f"no {KEY}"}, "translatedText": None})
     with FaultServer(PROPER[name], [None, fault(400, body), *[fault(200, body)] * 3]) as server:
         rows_of(client(server), ledger, TEXTS[:3])
-    ledger.close()
     content = (tmp_path / "answers.sqlite").read_bytes()
     assert b"en" in content and KEY.encode() not in content
 

