@@ -30,9 +30,8 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.loop import train
+from workflow_scripts.training.loop import prepare, train
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.session import prepare
 
 CODE = (
     "config/methods.yaml",

@@ -12,10 +12,9 @@ from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
-from workflow_scripts.training.loop import train
+from workflow_scripts.training.loop import prepare, train, try_again_when_stopped, write_speed
 from workflow_scripts.training.mlm import MaskedLanguageModel, Objective, afresh, save_head
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.session import prepare, try_again_when_stopped, write_speed
 
 
 @try_again_when_stopped()

@@ -1,7 +1,6 @@
 """Make a run from finished runs: the sum of their vectors, or another readout (rule join_encoders)."""
 
 from workflow_scripts.methods import load_method
-from workflow_scripts.models.encoder import own_tokenizers
 from workflow_scripts.models.folders import load_encoder, save_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -14,9 +13,7 @@ def main(job: Job) -> None:
     config = MethodConfig.parse(job.settings["method"], "methods")
     folders = [path.parent for path in job.many("encoder")]
     encoders, tokenizers = zip(*(load_encoder(folder) for folder in folders), strict=True)
-    encoder = method.build(config, encoders)
-    if len(encoders) > 1:
-        encoder.tokenizers = own_tokenizers(encoders, tokenizers)
+    encoder = method.build(config, encoders, tokenizers)
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels])
     with writing_model_folder(job.outputs["record"].parent, record) as place:
         save_encoder(place, encoder, tokenizers[0])

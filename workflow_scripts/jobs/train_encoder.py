@@ -13,14 +13,14 @@ from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.training import Development, Training
 from workflow_scripts.training import ranks
 from workflow_scripts.training.data import TrainingData, read_auxiliary, read_columns, read_teacher
-from workflow_scripts.training.loop import train
-from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.session import (
+from workflow_scripts.training.loop import (
     development_score,
     prepare,
+    train,
     try_again_when_stopped,
     write_speed,
 )
+from workflow_scripts.training.sampler import Sampler
 
 
 @try_again_when_stopped()

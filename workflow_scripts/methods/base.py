@@ -9,7 +9,8 @@ The settings of a method are the ``Config`` in the module of its name in ``setti
 
 Rule train_encoder imports both by the name that ``module`` of a block in config/methods.yaml gives. The smallest is
 ``simcse``. Two kinds of modules train nothing and have ``build`` alone: ``frozen``, an encoder as it is, and those that
-start from finished runs, whose ``build(config, encoders)`` gets their encoders in order (rule join_encoders).
+start from finished runs, whose ``build(config, encoders, tokenizers)`` gets those of the runs in order (rule
+join_encoders).
 
 Every training imports this file, so an edit of it retrains everything: it is kept to declarations.
 """

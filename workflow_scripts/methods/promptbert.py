@@ -34,9 +34,8 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, position_offset
-from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.templates import pieces
-from workflow_scripts.models.tokens import TokenBatch, TokenisedText
+from workflow_scripts.models.tokens import Packing, TokenBatch, TokenisedText
 from workflow_scripts.settings.methods.promptbert import Config
 from workflow_scripts.settings.templates import Template
 from workflow_scripts.training import contrastive

@@ -11,7 +11,7 @@ from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.settings.methods.repooled import Config
 
 
-def build(config: Config, encoders: Sequence[TextEncoder]) -> TextEncoder:
+def build(config: Config, encoders: Sequence[TextEncoder], _tokenizers: object = ()) -> TextEncoder:
     """The run's encoder with the readout of ``config``; every sub-encoder of an ensemble is read by it."""
     (run,) = encoders
     encoder = run.read_by(config.readout)

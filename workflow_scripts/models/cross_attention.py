@@ -33,19 +33,16 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from workflow_scripts.models.encoder import check_length
-from workflow_scripts.models.packed import Attended, PackedEncoder, Weigh
-from workflow_scripts.models.packing import Packing
+from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods.jtcse import CrossMode
-
-Pair = tuple[Tensor, Tensor]
 
 
 class TwinStates(NamedTuple):
     """Last hidden states of both sub-encoders, (B, T, D) or (B, 1, D), and of their cross streams, if there are any."""
 
-    primitive: Pair
-    cross: Pair | None
+    primitive: Sequence[Tensor]
+    cross: Sequence[Tensor] | None
 
 
 def cross_layers(depth: int, every: int) -> list[int]:
@@ -90,7 +87,7 @@ def run_twin(
             for stream, state in zip((one, other), before, strict=True)
         ]
         states = primitive = [
-            stream.finished(number, its.context_ND, stream.residual(state, narrow), first=narrow)
+            stream.finished(number, its.context_ND, state, first=narrow)
             for stream, its, state in zip((one, other), seen, before, strict=True)
         ]
         if number + 1 in joined:
@@ -105,22 +102,13 @@ def run_twin(
         else:
             continue
         cross = [
-            _finished(stream, number, weigh, its, state, narrow)
+            # Values weighed as this layer weighed its own, then the rest of it on top of the stream's own state.
+            stream.finished(number, weigh(its.weights_BHQT), state, first=narrow)
             for stream, weigh, its, state in zip(crossing, weighing, seen, cross, strict=True)
         ]
         if mode == "feedback":
             states = cross
-    padded = [tuple(_padded(packing, state, first) for state in pair) for pair in (primitive, cross)]
-    return TwinStates((padded[0][0], padded[0][1]), (padded[1][0], padded[1][1]) if cross else None)
-
-
-def _finished(
-    stream: PackedEncoder, number: int, weigh: Weigh, seen: Attended, state_ND: Tensor, first: bool
-) -> Tensor:
-    """Weigh values as this layer weighed its own, then the rest of the layer on top of the stream's own state."""
-    assert seen.weights_BHQT is not None
-    return stream.finished(number, weigh(seen.weights_BHQT), stream.residual(state_ND, first), first=first)
-
-
-def _padded(packing: Packing, state_ND: Tensor, first: bool) -> Tensor:
-    return state_ND[:, None] if first else packing.rows(state_ND)
+    primitive, cross = (
+        [state[:, None] if first else packing.rows(state) for state in pair] for pair in (primitive, cross)
+    )
+    return TwinStates(primitive, cross or None)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from workflow_scripts.models.packing import Packing
+from workflow_scripts.models.tokens import Packing
 
 LONGEST = 1 << 16
 """More tokens than any sentence has: the stride from one sentence's numbers to the next one's."""

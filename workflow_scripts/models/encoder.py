@@ -18,10 +18,9 @@ from transformers.utils import logging as transformers_logging
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.models.packed import PackedEncoder, packs
-from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.readouts import build_readout, draw_linear_layers
 from workflow_scripts.models.readouts.base import Reads
-from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.models.tokens import Packing, TokenBatch
 from workflow_scripts.settings.readouts import ReadoutConfig
 from workflow_scripts.settings.start import Size, Start
 from workflow_scripts.settings.templates import Template
@@ -169,8 +168,8 @@ def check_fit(misfits: Callable[[Start], Iterable[str]], *backbones: PreTrainedM
         )
         for one in backbones
     ]
-    for misfit in misfits(Start(sizes=sizes)):
-        raise ConfigError(misfit)
+    if found := next(iter(misfits(Start(sizes=sizes))), None):
+        raise ConfigError(found)
 
 
 def hidden_states(
@@ -316,11 +315,9 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
     if tokenizer.pad_token_id is None:
         raise DataError(f"{folder}: the tokeniser has no padding token. Name one in tokenizer_config.json.")
-    published = (
-        json.loads((folder / LENGTH_FILE).read_text("utf-8")) if (folder / LENGTH_FILE).exists() else {}
-    )
-    if longest := published.get("max_seq_length"):
-        tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
+    if (folder / LENGTH_FILE).exists():
+        longest = json.loads((folder / LENGTH_FILE).read_text("utf-8")).get("max_seq_length")
+        tokenizer.model_max_length = min(tokenizer.model_max_length, longest or tokenizer.model_max_length)
     return tokenizer
 
 
@@ -330,21 +327,14 @@ def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
     Raises:
         ConfigError: if they have different vocabularies.
     """
-    tokenizers = [load_tokenizer(folder) for folder in folders]
-    if not _have_one_vocabulary(tokenizers):
+    tokenizers = list(map(load_tokenizer, folders))
+    if not have_one_vocabulary(tokenizers):
         raise ConfigError(
             f"encoders: {folders[0]} and {folders[-1]} have different vocabularies. Join runs of one tokeniser."
         )
     return tokenizers[0]
 
 
-def own_tokenizers(
-    encoders: Sequence[TextEncoder], tokenizers: Sequence[PreTrainedTokenizerBase]
-) -> Sequence[PreTrainedTokenizerBase]:
-    """The tokenisers of encoders that are added up; none where the first one's tokens are those of all."""
-    shared = _have_one_vocabulary(tokenizers) and not any(encoder.tokenizers for encoder in encoders)
-    return () if shared else tokenizers
-
-
-def _have_one_vocabulary(tokenizers: Sequence[PreTrainedTokenizerBase]) -> bool:
+def have_one_vocabulary(tokenizers: Sequence[PreTrainedTokenizerBase]) -> bool:
+    """Whether the first one's tokens are those of all."""
     return all(other.get_vocab() == tokenizers[0].get_vocab() for other in tokenizers[1:])

@@ -3,47 +3,41 @@
 Whoever loads a model folder imports this module by name, and only for a folder of several encoders.
 """
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_tokenizer, own_tokenizers
-from workflow_scripts.models.folders import SUM_FILE
-from workflow_scripts.models.packing import Packing
+from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, have_one_vocabulary
 from workflow_scripts.models.readouts.base import bypass_layernorms
+from workflow_scripts.models.tokens import Packing
 from workflow_scripts.settings.readouts import ReadoutConfig
-
-
-class SavedEnsemble(Settings):
-    """What a model folder says of the sub-encoders in it; number i, from 1, is in the folder encoder<i>."""
-
-    weights: tuple[float, ...]
-    bypassed_layernorms: int = Field(ge=0)
 
 
 class Ensemble(TextEncoder):
     """Weighted sum of the vectors of its sub-encoders, each an encoder or an ensemble.
 
-    All read the same tokens, or each those of its own tokeniser (``tokenizers``, which whoever joins them sets).
+    All read the same tokens, or each those of its own tokeniser, where the first one's tokens are not those of all.
 
     Args:
         sub_encoders: Encoders of one width and one template.
         weights: Of the sub-encoders, in their order.
         bypassed_layernorms: Last layers of every sub-encoder whose LayerNorms are left out.
+        tokenizers: Of the sub-encoders; none where all are known to have the same.
 
     Raises:
         ConfigError: if widths or templates differ.
     """
 
     def __init__(
-        self, sub_encoders: Sequence[TextEncoder], weights: Sequence[float], bypassed_layernorms: int = 0
+        self,
+        sub_encoders: Sequence[TextEncoder],
+        weights: Sequence[float],
+        bypassed_layernorms: int = 0,
+        tokenizers: Sequence[PreTrainedTokenizerBase] = (),
     ) -> None:
         super().__init__()
         first, *others = sub_encoders
@@ -55,6 +49,8 @@ class Ensemble(TextEncoder):
         self.bypassed_layernorms = bypassed_layernorms
         self.width = first.width
         self.template = first.template
+        if not have_one_vocabulary(tokenizers) or any(one.tokenizers for one in sub_encoders):
+            self.tokenizers = tokenizers
         if bypassed_layernorms:
             for leaf in self.leaves:
                 bypass_layernorms(leaf.backbone, bypassed_layernorms)
@@ -72,9 +68,7 @@ class Ensemble(TextEncoder):
     def read_by(self, readout: ReadoutConfig) -> "Ensemble":
         """The same sub-encoders with another readout and no head."""
         sub_encoders = [sub_encoder.read_by(readout) for sub_encoder in self.members]
-        read = Ensemble(sub_encoders, self.weights, self.bypassed_layernorms)
-        read.tokenizers = self.tokenizers
-        return read
+        return Ensemble(sub_encoders, self.weights, self.bypassed_layernorms, self.tokenizers)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
         """Embed the tokens of a batch; returns (B, D), not normalised.
@@ -92,36 +86,8 @@ class Ensemble(TextEncoder):
         ]
         return torch.stack(vectors).sum(dim=0)
 
-    def sentence_modules(
-        self,
-        folder: Path,
-        tokenizer: PreTrainedTokenizerBase,
-        write_part: Callable[[Path, TextEncoder, PreTrainedTokenizerBase], Any],
-    ) -> list[nn.Module]:
-        """Write what the pipeline loads of each sub-encoder; returns what computes the sum in sentence-transformers.
-
-        Args:
-            folder: The model folder.
-            tokenizer: Of all sub-encoders, unless each has its own.
-            write_part: Writes one sub-encoder into its folder and returns its ``SentenceTransformer``.
-        """
+    def sentence_module(self, parts: list[Any]) -> nn.Module:
+        """What computes the sum in sentence-transformers, of the ``SentenceTransformer`` of each sub-encoder."""
         from workflow_scripts.models.readouts.encoder_sum import EncoderSum
 
-        tokenizers = self.tokenizers or [tokenizer] * len(self.members)
-        places = _places(folder, len(self.members))
-        parts = list(map(write_part, places, self.members, tokenizers))
-        return [EncoderSum(list(self.weights), self.bypassed_layernorms, parts)]
-
-
-def load_ensemble(folder: Path, load_part: Callable[[Path], TextEncoder]) -> Ensemble:
-    """Load what ``EncoderSum`` wrote, each sub-encoder by ``load_part``."""
-    saved = SavedEnsemble.model_validate_json((folder / SUM_FILE).read_text("utf-8"))
-    places = _places(folder, len(saved.weights))
-    parts = list(map(load_part, places))
-    ensemble = Ensemble(parts, saved.weights, saved.bypassed_layernorms)
-    ensemble.tokenizers = own_tokenizers(parts, list(map(load_tokenizer, places)))
-    return ensemble
-
-
-def _places(folder: Path, count: int) -> list[Path]:
-    return [folder / f"encoder{number}" for number in range(1, count + 1)]
+        return EncoderSum(list(self.weights), self.bypassed_layernorms, parts)

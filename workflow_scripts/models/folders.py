@@ -18,10 +18,10 @@ from typing import Any
 from pydantic import Field
 from safetensors.torch import load_file, save_file
 from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.config import Settings
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import DataError
 from workflow_scripts.models import readouts
 from workflow_scripts.models.encoder import (
     SentenceEncoder,
@@ -58,43 +58,46 @@ def load_encoder(
 
     Args:
         folder: Of the model.
-        readout: Read the plain backbone by this, which has no parameters, in place of the run's own readout and head.
+        readout: Read the backbones by this, which has no parameters, in place of the run's own readouts and heads.
 
     Raises:
         DataError: if the folder is not what a run wrote.
-        ConfigError: if several encoders are to be read by another readout.
     """
     check_model_folder(folder)
-    return _load(folder, readout).eval(), load_tokenizer(folder)
+    encoder = _load(folder)
+    return (encoder.read_by(readout) if readout else encoder).eval(), load_tokenizer(folder)
 
 
-def _load(folder: Path, readout: ReadoutConfig | None = None) -> TextEncoder:
+def _load(folder: Path) -> TextEncoder:
     if (folder / SUM_FILE).exists():
-        if readout is not None:
-            raise ConfigError(
-                f"suites: readout: {folder} holds several encoders. Leave it out, or name one run."
-            )
-        ensembles = importlib.import_module("workflow_scripts.models.ensemble")
-        ensemble: TextEncoder = ensembles.load_ensemble(folder, _load)
+        saved = json.loads((folder / SUM_FILE).read_text("utf-8"))
+        places = _members(folder, len(saved["weights"]))
+        # By its name, so that an edit of it changes no run of one encoder.
+        kind = importlib.import_module("workflow_scripts.models.ensemble").Ensemble
+        tokenizers = list(map(load_tokenizer, places))
+        ensemble: TextEncoder = kind(list(map(_load, places)), tokenizers=tokenizers, **saved)
         return ensemble
     if not (folder / ENCODER_FILE).exists():
         raise DataError(
             f"{folder}: no {ENCODER_FILE}; an encoder, not a run's model. Name the model of a run."
         )
-    saved = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
-    head = readout is None and (folder / HEAD_FILE).exists()
+    own = SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
     encoder = SentenceEncoder(
         load_backbone(folder),
-        readout or saved.readout,
-        head=head,
-        head_at_test=saved.head_at_test,
-        template=saved.template,
+        own.readout,
+        head=(folder / HEAD_FILE).exists(),
+        head_at_test=own.head_at_test,
+        template=own.template,
     )
     if encoder.head is not None:
         encoder.head.load_state_dict(load_file(folder / HEAD_FILE))
-    if readout is None:
-        encoder.readout.load_weights(folder / READOUT_FOLDER)
+    encoder.readout.load_weights(folder / READOUT_FOLDER)
     return encoder
+
+
+def _members(folder: Path, count: int) -> list[Path]:
+    """Folders of the sub-encoders of an ensemble."""
+    return [folder / f"encoder{number}" for number in range(1, count + 1)]
 
 
 def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -103,17 +106,11 @@ def save_encoder(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokeni
     for file in folder.rglob(MODULES_FILE):  # a class is named by its file in the folder
         file.write_text(file.read_text("utf-8").replace(f'"{readouts.__name__}.', '"'), "utf-8")
     for file in folder.rglob(CONFIG_FILE):
-        _compute_in_float32(file)
-
-
-def _compute_in_float32(file: Path) -> None:
-    """Have weights that are saved in half precision computed with in float32, as the pipeline does.
-
-    Loaders follow the file's ``dtype``. In half precision the same sentence has other vectors in another batch.
-    """
-    config = json.loads(file.read_text("utf-8"))
-    if config.get("dtype", "float32") != "float32":
-        file.write_text(json.dumps(config | {"dtype": "float32"}, indent=2, sort_keys=True) + "\n", "utf-8")
+        # Loaders follow the file's precision, and in half precision a sentence has other vectors in another batch.
+        config = json.loads(file.read_text("utf-8"))
+        if config.get("dtype", "float32") != "float32":
+            text = json.dumps(config | {"dtype": "float32"}, indent=2, sort_keys=True)
+            file.write_text(f"{text}\n", "utf-8")
 
 
 def _write(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> Any:
@@ -126,7 +123,9 @@ def _write(folder: Path, encoder: TextEncoder, tokenizer: PreTrainedTokenizerBas
         modules = _sentence_modules(folder, encoder, tokenizer)
     else:
         several: Any = encoder
-        modules = several.sentence_modules(folder, tokenizer, _write)
+        tokenizers = several.tokenizers or [tokenizer] * len(several.members)
+        parts = map(_write, _members(folder, len(tokenizers)), several.members, tokenizers)
+        modules = [several.sentence_module(list(parts))]
     if not (folder / CONFIG_FILE).exists():
         (folder / CONFIG_FILE).write_text(json.dumps(NO_AUTO_MODEL) + "\n", "utf-8")
     return SentenceTransformer(modules=modules, device="cpu")
@@ -157,16 +156,17 @@ def _transformer(
     """The backbone, with the hidden states to keep and the prompt to fill in."""
     from sentence_transformers.base.modules import Transformer
 
-    options: dict[str, Any] = {"max_seq_length": longest_input(encoder.backbone, tokenizer)}
+    from workflow_scripts.models.readouts.prompted_transformer import PromptedTransformer
+
+    # As many tokens as the encoder has positions for and the tokeniser allows.
+    positions = max_position_embeddings(encoder.backbone) or encoder.backbone.config.max_position_embeddings
+    options: dict[str, Any] = {"max_seq_length": int(min(positions, tokenizer.model_max_length))}
     if encoder.readout.reads in ("all", "padded"):
         options["config_kwargs"] = {"output_hidden_states": True}
-    kind: Any = Transformer
     if encoder.template is not None:
-        from workflow_scripts.models.readouts import prompted_transformer
-
-        kind = prompted_transformer.PromptedTransformer
         before, after = encoder.template.sides(tokenizer.mask_token)
         options |= {"before": before, "after": after, "add_period": encoder.template.add_period}
+    kind: Any = Transformer if encoder.template is None else PromptedTransformer
     poolings = ("Pooling", "WeightedLayerPooling")
     in_root = encoder.template is None and all(type(one).__name__ in poolings for one in following)
     place = folder if in_root else folder / f"0_{kind.__name__}"
@@ -175,9 +175,3 @@ def _transformer(
     transformer: nn.Module = kind(str(place), **options)
     transformer.save_in_root = in_root  # type: ignore[assignment]
     return transformer
-
-
-def longest_input(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
-    """Tokens of the longest input: as many as the encoder has positions for and the tokeniser allows."""
-    positions = max_position_embeddings(backbone) or backbone.config.max_position_embeddings
-    return int(min(positions, tokenizer.model_max_length))

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from workflow_scripts.models.dropout import Masks
-from workflow_scripts.models.packing import Packing
 from workflow_scripts.models.readouts.base import Reads
+from workflow_scripts.models.tokens import Packing
 from workflow_scripts.settings.start import BUILT_AS_BERT
 
 _ATTENTION, _PROJECTED, _FED, _PLACES = 1, 2, 3, 4  # where a layer drops; place 0 is that of the embeddings
@@ -57,8 +57,8 @@ class Attended(NamedTuple):
     """What self-attention computes."""
 
     context_ND: Tensor
-    weights_BHQT: Tensor | None
-    """After dropout; None where they were not asked for and nothing is dropped."""
+    weights_BHQT: Any
+    """A tensor, after dropout; None where it was not asked for and nothing is dropped."""
     weigh: Weigh
 
 
@@ -78,17 +78,14 @@ class PackedEncoder:
     def states(self, ids_BT: Tensor, positions_BT: Tensor | None, reads: Reads) -> Iterator[Tensor]:
         """Hidden states that ``reads`` asks for, padded, (B, T, D), or (B, 1, D) of the first token."""
         state_ND = self.embedded(ids_BT, positions_BT)
-        last = len(self._backbone.encoder.layer) - 1
-        if reads == "all":
-            yield self._packing.rows(state_ND)
-        for number in range(last + 1):
-            state_ND = self.layer(number, state_ND, first=reads == "first" and number == last)
+        depth = len(self._backbone.encoder.layer)
+        for number in range(depth):
             if reads == "all":
                 yield self._packing.rows(state_ND)
-        if reads == "last":
-            yield self._packing.rows(state_ND)
-        elif reads == "first":
-            yield state_ND[:, None]
+            first = reads == "first" and number + 1 == depth
+            context_ND = self.attended(number, state_ND, first=first).context_ND
+            state_ND = self.finished(number, context_ND, state_ND, first=first)
+        yield state_ND[:, None] if reads == "first" else self._packing.rows(state_ND)
 
     def embedded(self, ids_BT: Tensor, positions_BT: Tensor | None = None) -> Tensor:
         """The embedding output of the tokens, (N, D); positions are those of the model where none are given."""
@@ -113,19 +110,10 @@ class PackedEncoder:
         position_BT: Tensor = token_BT.cumsum(dim=1) * token_BT + padding
         return position_BT.flatten()[self._packing.places_N]
 
-    def layer(self, number: int, state_ND: Tensor, *, first: bool = False) -> Tensor:
-        """States after layer ``number`` (from 0), (N, D), or of the first token of each sentence, (B, D)."""
-        attended = self.attended(number, state_ND, first=first)
-        return self.finished(number, attended.context_ND, self.residual(state_ND, first), first=first)
-
-    def residual(self, state_ND: Tensor, first: bool) -> Tensor:
-        """What a layer's output is added to."""
-        return state_ND[self._packing.first_B] if first else state_ND
-
     def attended(
         self, number: int, state_ND: Tensor, *, first: bool = False, weights: bool = False
     ) -> Attended:
-        """Self-attention of layer ``number``, before its output projection."""
+        """Self-attention of layer ``number`` (from 0), before its output projection."""
         attention = self._backbone.encoder.layer[number].attention.self
         if first:
             rows_BTD = self._packing.rows(state_ND)
@@ -166,7 +154,7 @@ class PackedEncoder:
             bias_BH1T.flatten(0, 1).to(queries_BHTE.dtype),
             queries_BHTE.flatten(0, 1),
             keys_BHTE.flatten(0, 1).transpose(1, 2),
-            alpha=_scale(queries_BHTE),
+            alpha=queries_BHTE.shape[-1] ** -0.5,
         )
         return scores_xTT.view(*queries_BHTE.shape[:3], -1)
 
@@ -180,7 +168,8 @@ class PackedEncoder:
         queries_BHE = queries_BD.view(len(queries_BD), heads, -1)
         asked_BHD = torch.einsum("bhe,hed->bhd", queries_BHE, key.weight.view(heads, -1, rows_BTD.shape[2]))
         offsets_BH = torch.einsum("bhe,he->bh", queries_BHE, key.bias.view(heads, -1))
-        scores_BHT = (asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * _scale(queries_BHE)
+        scale: float = queries_BHE.shape[-1] ** -0.5
+        scores_BHT = (asked_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * scale
         return scores_BHT[:, :, None] + self._packing.bias_B11T
 
     def _weights(self, number: int, scores_BHQT: Tensor, first: bool) -> Tensor:
@@ -210,10 +199,12 @@ class PackedEncoder:
         context_BHE += weights_BHT.sum(dim=-1, keepdim=True) * value.bias.view(heads, -1)
         return context_BHE.flatten(1)
 
-    def finished(
-        self, number: int, context_ND: Tensor, residual_ND: Tensor, *, first: bool = False
-    ) -> Tensor:
-        """The rest of layer ``number``: output projection, residual, LayerNorm, feed-forward."""
+    def finished(self, number: int, context_ND: Tensor, state_ND: Tensor, *, first: bool = False) -> Tensor:
+        """The rest of layer ``number`` on ``state_ND``: output projection, residual, LayerNorm, feed-forward.
+
+        States after it, (N, D), or of the first token of each sentence, (B, D).
+        """
+        residual_ND = state_ND[self._packing.first_B] if first else state_ND
         layer = self._backbone.encoder.layer[number]
         output, place = layer.attention.output, number * _PLACES
         projected_ND = output.dense(context_ND)
@@ -230,9 +221,3 @@ class PackedEncoder:
             return residual_ND + state_ND
         factors_ND = self._masks.hidden(place, p, state_ND.shape[1], first=first)
         return torch.addcmul(residual_ND, state_ND, factors_ND)
-
-
-def _scale(queries_xE: Tensor) -> float:
-    """1 / sqrt(E)."""
-    scale: float = queries_xE.shape[-1] ** -0.5
-    return scale

@@ -1,7 +1,7 @@
-"""Sentences as token ids: tokenised once, kept without padding, padded batch by batch."""
+"""Sentences as token ids: tokenised once, kept without padding, padded batch by batch, or packed end to end."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -10,10 +10,125 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.models.packing import Packing, onto
-
 Rows = Sequence[int] | NDArray[np.int64]
 _SLICE = 10_000  # sentences handed to the tokeniser at once; bounds the memory of its Python objects
+
+
+class Packing(NamedTuple):
+    """Sentences end to end: the places of a batch's tokens, padding left out; every sentence holds at least one.
+
+    Made where the mask lies: on a GPU that means waiting for it, hence ``TokenBatch.to``.
+
+    Shape suffixes: B sentences, T tokens of the longest, N tokens in all.
+    """
+
+    width: int
+    """T."""
+    places_N: Tensor
+    """Of each token among the B * T padded places."""
+    token_of_BT: Tensor
+    """Of each padded place its token, flat; padding names the first token of all, to be masked."""
+    first_B: Tensor
+    """The first token of each sentence."""
+    bias_B11T: Tensor
+    """To add to scores of attention: 0 for a token, minus infinity for padding."""
+    padded: bool
+    """Whether there is padding at all."""
+    own: int
+    """The sentences that this process alone has; those after them every process of a training has alike."""
+
+    @classmethod
+    def of(cls, mask_BT: Tensor, own: int | None = None) -> "Packing":
+        """Find the tokens of a mask: 1 for a token, 0 for padding; all sentences are a process's own if not said."""
+        token_BT = mask_BT.bool()
+        places_N = token_BT.flatten().nonzero().squeeze(1)
+        token_of_BT = torch.zeros(token_BT.numel(), dtype=torch.int64, device=mask_BT.device)
+        token_of_BT[places_N] = torch.arange(len(places_N), device=mask_BT.device)
+        lengths_B = token_BT.sum(dim=1)
+        bias_BT = torch.zeros(mask_BT.shape, device=mask_BT.device).masked_fill_(~token_BT, -torch.inf)
+        return cls(
+            mask_BT.shape[1],
+            places_N,
+            token_of_BT,
+            lengths_B.cumsum(0) - lengths_B,
+            bias_BT[:, None, None, :],
+            len(places_N) < token_BT.numel(),
+            len(mask_BT) if own is None else own,
+        )
+
+    def to(self, device: torch.device) -> "Packing":
+        """Copy to ``device``, without waiting for it."""
+        return self._replace(
+            places_N=onto(self.places_N, device),
+            token_of_BT=onto(self.token_of_BT, device),
+            first_B=onto(self.first_B, device),
+            bias_B11T=onto(self.bias_B11T, device),
+        )
+
+    @property
+    def token_rows(self) -> Tensor:
+        """The sentence of each token, (N)."""
+        return self.places_N // self.width
+
+    @property
+    def token_columns(self) -> Tensor:
+        """The place of each token in its row, from 0, (N)."""
+        return self.places_N % self.width
+
+    def rows(self, tokens_Nx: Tensor) -> Tensor:
+        """Tokens in padded rows, (B, T, ...); what stands in padding is arbitrary."""
+        if self.padded:
+            tokens_Nx = _Moved.apply(tokens_Nx, self.token_of_BT, self.places_N)  # type: ignore[no-untyped-call]
+        return tokens_Nx.view(-1, self.width, *tokens_Nx.shape[1:])
+
+    def heads(self, tokens_ND: Tensor, parts: int, heads: int) -> Tensor:
+        """Padded rows of each head of each part, (parts, B, heads, T, E), in one move; padding is arbitrary."""
+        token_BT, pieces = self.token_of_BT.view(-1, self.width), parts * heads
+        part = torch.arange(parts, device=token_BT.device)[:, None]
+        piece = part * heads + torch.arange(heads, device=token_BT.device)  # of a token
+        order = token_BT[:, None] * pieces + piece[:, None, :, None]
+        back = part * order[0].numel() + self._places_of_heads(heads)[:, None]
+        source = tokens_ND.reshape(len(tokens_ND) * pieces, -1)
+        moved: Tensor = _Moved.apply(source, order.flatten(), back.flatten())  # type: ignore[no-untyped-call]
+        return moved.view(*order.shape, -1)
+
+    def joined(self, rows_BHTE: Tensor) -> Tensor:
+        """The tokens of padded rows of heads, all heads side by side, (N, D)."""
+        order_NH = self._places_of_heads(rows_BHTE.shape[1])
+        moved: Tensor = _Moved.apply(rows_BHTE.flatten(0, 2), order_NH.flatten(), None)  # type: ignore[no-untyped-call]
+        return moved.view(len(order_NH), -1)
+
+    def _places_of_heads(self, heads: int) -> Tensor:
+        """Where each head of each token stands among B * heads * T padded places, (N, heads)."""
+        head = torch.arange(heads, device=self.places_N.device)
+        return (self.token_rows[:, None] * heads + head) * self.width + self.token_columns[:, None]
+
+
+def onto(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy to ``device``; to a GPU from pinned memory, so that nobody waits for the copy."""
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
+
+
+class _Moved(torch.autograd.Function):
+    """Rows in another order, each at most once, so that the gradient is moved back instead of added up.
+
+    ``back`` says where each row went, one place where it went to several; None where not every row went anywhere.
+    Gradients of padding are left out: nothing that is read depends on it.
+    """
+
+    @staticmethod
+    def forward(context: Any, source: Tensor, order: Tensor, back: Tensor | None) -> Tensor:
+        context.order, context.back, context.rows = order, back, len(source)
+        return source.index_select(0, order)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> Any:
+        if context.back is not None:
+            return gradient.index_select(0, context.back), None, None
+        moved = gradient.new_zeros(context.rows, *gradient.shape[1:])
+        return moved.index_copy_(0, context.order, gradient), None, None
 
 
 class TokenBatch(NamedTuple):

@@ -1,12 +1,12 @@
 """Checkpoints that are either complete or absent, and belong to exactly one training.
 
 A checkpoint is a folder ``step00000100`` with safetensors and a manifest, ``COMPLETE.json``, which is written last and
-holds the sha256 of every other file, the fingerprint of the training and a checksum of its own. A folder with an
-invalid manifest is ignored; so is one with another fingerprint (other settings, data, code or seed).
+holds the sha256 of every other file and the fingerprint of the training. A folder with an invalid manifest is ignored;
+so is one with another fingerprint (other settings, data, code or seed).
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ def save_checkpoint(folder: Path, fingerprint: str, checkpoint: Checkpoint) -> N
         with atomic(place / f"{name}.safetensors") as temporary:
             save_file(tensors, temporary)
     hashes = {path.name: sha256_of(path) for path in sorted(place.iterdir())}
-    manifest = Manifest(fingerprint=fingerprint, step=checkpoint.step, files=hashes).checksummed()
+    manifest = Manifest(fingerprint=fingerprint, files=hashes)
     with atomic(place / MANIFEST) as temporary:
         temporary.write_text(manifest.model_dump_json(), "utf-8")
     for other in folder.glob("step*"):
@@ -51,13 +51,10 @@ def in_host_memory(tensors: Mapping[str, Tensor]) -> Tensors:
 
 def load_checkpoint(folder: Path, fingerprint: str) -> Checkpoint | None:
     """The newest complete checkpoint of this training; None if there is none."""
-    return next(_whole(folder, fingerprint), None)
-
-
-def _whole(folder: Path, fingerprint: str) -> Iterator[Checkpoint]:
     for place in sorted(folder.glob("step*"), reverse=True):
         manifest = read_manifest(place)
-        if manifest is None or manifest.fingerprint != fingerprint or damaged_file(place, manifest):
-            continue
-        files = [place / name for name in manifest.files]
-        yield Checkpoint(manifest.step, {path.stem: load_file(path) for path in files})
+        if manifest and manifest.fingerprint == fingerprint and not damaged_file(place, manifest):
+            files = [place / name for name in manifest.files]
+            step = int(place.name.removeprefix("step"))
+            return Checkpoint(step, {path.stem: load_file(path) for path in files})
+    return None

@@ -1,4 +1,4 @@
-"""The training loop: optimiser steps with evaluation and checkpoints, resumable bit for bit.
+"""The training loop: optimiser steps with evaluation and checkpoints, resumable bit for bit; and what is around it.
 
 A resumed training needs little state by design. Batches, learning rate and dropout are functions of seed and step; what
 remains are weights, optimiser moments, the best weights so far and the history. Every checkpoint holds all of this, so
@@ -8,7 +8,9 @@ The host never waits for a GPU within a step: losses, norms and metrics stay the
 and a checkpoint, copied to the host, is written by a thread.
 """
 
+import os
 import signal
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -20,14 +22,20 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.columns.training import HISTORY, METRICS
-from workflow_scripts.errors import TrainingError
+from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, TrainingError
+from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.methods.base import Metrics, Objective
 from workflow_scripts.models.devices import mixed_precision
 from workflow_scripts.models.dropout import keyed
+from workflow_scripts.models.encoder import TextEncoder
+from workflow_scripts.models.encoding import encode_tokens
+from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.progress import Progress
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
@@ -47,19 +55,54 @@ class Preempted(Exception):  # noqa: N818  (a request, no error)
     """The job has been asked to stop, and its state is saved."""
 
 
+def prepare(settings: Training, seed: int) -> torch.device:
+    """Set threads, deterministic algorithms and the random state; returns the device to train on."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required by deterministic algorithms
+    torch.set_num_threads(settings.cpu_threads)
+    torch.use_deterministic_algorithms(True)
+    # Only shows who reads memory that nobody wrote, at a fiftieth of a step.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    torch.manual_seed(seed)
+    return ranks.device()
+
+
+def development_score(
+    encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase, pairs: pa.Table, max_tokens: int
+) -> Callable[[], float]:
+    """A function that scores ``encoder`` in its current state: Spearman over all ``pairs`` (``columns.corpora.PAIRS``).
+
+    Raises:
+        DataError: if there are no pairs, or all are judged alike.
+    """
+    if not len(pairs):
+        raise DataError(
+            "development set: no pairs. Name a dataset in `development`, or, where the corpus has documents of "
+            "several sentences, set corpora.<name>.dev_sentences."
+        )
+    gold = pairs["score"].to_numpy()
+    if gold.min() == gold.max():
+        found = f"all {len(gold)} judgements are {gold[0]:g}, by which no checkpoint can be chosen"
+        raise DataError(f"development set: {found}. Name another dataset in `development`.")
+    left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
+    row = {text: number for number, text in enumerate(dict.fromkeys(left + right))}
+    left_P, right_P = ([row[text] for text in side] for side in (left, right))
+    text = tokenise_in(encoder.template, tokenizer, list(row), max_tokens)
+
+    def score() -> float:
+        vectors_UD = encode_tokens(encoder, text)
+        return spearman(gold, cosine(vectors_UD[left_P], vectors_UD[right_P]))
+
+    return score
+
+
 class Outcome(NamedTuple):
-    """Tables of a training (``columns.training``), and the seconds of the steps that this process took."""
+    """What a training leaves beside its weights."""
 
     history: pa.Table
     metrics: pa.Table
+    paths: Metrics
     seconds: dict[int, float]
-
-    @property
-    def paths(self) -> Metrics:
-        """Value of every metric at every step."""
-        names = dict.fromkeys(self.metrics["metric"].to_pylist())
-        values = self.metrics["value"].to_numpy().reshape(-1, max(1, len(names)))
-        return dict(zip(names, values.T, strict=True)) if names else {}
+    """Of the steps that this process took."""
 
 
 class _Step(NamedTuple):
@@ -230,7 +273,9 @@ def train(
     for name, parameter in objective.module.named_parameters():
         if not torch.isfinite(torch.stack(parameter.aminmax())).all():
             raise TrainingError(f"training: {name} is not finite after step {steps}. Lower learning_rate.")
-    return Outcome(_history(state.rows), _metrics(state.metrics, state.metric_names), state.seconds)
+    values = np.array(state.metrics).reshape(steps, len(state.metric_names))
+    paths = dict(zip(state.metric_names, values.T, strict=True))
+    return Outcome(_history(state.rows), _metrics(paths, steps), paths, state.seconds)
 
 
 def _check_finite(name: str, value: float, step: int) -> None:
@@ -325,9 +370,28 @@ def _history(rows: list[tuple[float, ...]]) -> pa.Table:
     )  # nan becomes null
 
 
-def _metrics(rows: list[tuple[float, ...]], metric_names: Sequence[str]) -> pa.Table:
+def _metrics(paths: Metrics, steps: int) -> pa.Table:
     """Long form: the metrics of step 1, then those of step 2, and so on."""
-    steps = np.repeat(np.arange(1, len(rows) + 1, dtype=np.int32), len(metric_names))
-    values = np.array(rows, dtype=np.float64).ravel()
-    arrays = [pa.array(steps), pa.array(list(metric_names) * len(rows), pa.string())]
+    numbers = np.repeat(np.arange(1, steps + 1, dtype=np.int32), len(paths))
+    values = np.array([*paths.values()], dtype=np.float64).T.ravel()
+    arrays = [pa.array(numbers), pa.array([*paths] * steps, pa.string())]
     return pa.table([*arrays, pa.array(values, from_pandas=True)], schema=METRICS)  # nan becomes null
+
+
+def write_speed(path: Path, seconds: dict[int, float], batch_size: int) -> None:
+    """Write the sentences per second of each step, as if all batches had one size; not an artefact: runs differ."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    speed = [batch_size / s for s in seconds.values()]
+    pq.write_table(pa.table({"step": list(seconds), "sentences_per_second": speed}), path)
+
+
+@contextmanager
+def try_again_when_stopped() -> Iterator[None]:
+    """Exit with code 75 after a stop request or Ctrl-C: the checkpoint is written, and the job should be run again."""
+    try:
+        yield
+    except (Preempted, KeyboardInterrupt) as stop:
+        # By Ctrl-C before the first step or after the last.
+        what = str(stop) or "stopped outside the training's steps; run the job again to go on"
+        print(f"Preempted: {what}.", file=sys.stderr)  # noqa: T201
+        sys.exit(EXIT_TRY_AGAIN)

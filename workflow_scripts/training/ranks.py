@@ -78,7 +78,10 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, local_BD: Tensor) -> Tensor:
-        return of_every_rank(local_BD.contiguous()).transpose(0, 1).flatten(0, 1)
+        local_BD = local_BD.contiguous()
+        of_ranks = [torch.empty_like(local_BD) for _ in range(world())]
+        dist.all_gather(of_ranks, local_BD)
+        return torch.stack(of_ranks, dim=1).flatten(0, 1)
 
     @staticmethod
     def backward(context: Any, gradient_BD: Tensor) -> Tensor:
@@ -106,12 +109,3 @@ def any_rank(*answers: bool) -> Sequence[bool]:
     votes = torch.tensor([int(answer) for answer in answers])
     dist.all_reduce(votes, dist.ReduceOp.MAX)
     return [bool(vote) for vote in votes.tolist()]
-
-
-def of_every_rank(state: Tensor) -> Tensor:
-    """The tensors of all ranks, shape (world, ...), on every rank."""
-    if world() == 1:
-        return state.unsqueeze(0)
-    states = [torch.empty_like(state) for _ in range(world())]
-    dist.all_gather(states, state)
-    return torch.stack(states)

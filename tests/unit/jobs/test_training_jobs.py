@@ -25,7 +25,7 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
-from workflow_scripts.training.session import development_score
+from workflow_scripts.training.loop import development_score
 
 RULES = ("train_encoder", "continue_mlm")
 HISTORY_FILE = Path("run/history.parquet")

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from workflow_scripts.models.dropout import Masks, keyed, splitmix
-from workflow_scripts.models.packing import Packing
+from workflow_scripts.models.tokens import Packing
 
 P = 0.1
 

@@ -242,7 +242,7 @@ from workflow_scripts.models.readouts.base import ReadoutModule
 
 class Readout(ReadoutModule):
     def __init__(self, width, scale):
-        super().__init__(width)
+        super().__init__(width, scale=scale)
         self.mix = nn.Linear(width, width)
         self.scale = scale
 

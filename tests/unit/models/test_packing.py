@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from workflow_scripts.models.dropout import Masks, keyed
-from workflow_scripts.models.packing import Packing
-from workflow_scripts.models.tokens import TokenBatch
+from workflow_scripts.models.tokens import Packing, TokenBatch
 
 LENGTHS = [3, 1, 5, 2]
 

@@ -22,7 +22,7 @@ from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting.coverage import PAPERS
-from workflow_scripts.training.session import write_speed
+from workflow_scripts.training.loop import write_speed
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"

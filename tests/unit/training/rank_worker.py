@@ -17,9 +17,8 @@ from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.training import ranks
 from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.loop import train
+from workflow_scripts.training.loop import prepare, train
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.session import prepare
 
 STEPS, BATCH = 6, 8
 TEXTS = tiny.sentences(40)

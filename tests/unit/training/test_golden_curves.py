@@ -16,10 +16,9 @@ from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm
 from workflow_scripts.training.data import TrainingData
-from workflow_scripts.training.loop import train
+from workflow_scripts.training.loop import prepare, train
 from workflow_scripts.training.mlm import MaskedLanguageModel, Objective
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.session import prepare
 
 GOLDEN = Path(__file__).parents[2] / "golden/loss_curves.json"
 STEPS = 5

@@ -14,8 +14,13 @@ from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, one_line_errors
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.settings.readouts import pooling as pooling_readout
-from workflow_scripts.training.loop import Preempted
-from workflow_scripts.training.session import development_score, prepare, try_again_when_stopped, write_speed
+from workflow_scripts.training.loop import (
+    Preempted,
+    development_score,
+    prepare,
+    try_again_when_stopped,
+    write_speed,
+)
 
 
 def pairs(count=12):

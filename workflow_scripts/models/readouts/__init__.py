@@ -18,7 +18,7 @@ from workflow_scripts.settings.readouts import ReadoutConfig
 def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> ReadoutModule:
     """Make a readout, its parameters drawn from scratch."""
     kind: type[ReadoutModule] = importlib.import_module(f"{__name__}.{config.kind}").Readout
-    readout = kind.of({"width": backbone_config.hidden_size} | config.model_dump(exclude={"kind"}))
+    readout = kind(backbone_config.hidden_size, **config.model_dump(exclude={"kind"}))
     draw_linear_layers(readout)
     return readout
 

@@ -27,7 +27,8 @@ SETTINGS_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
 class ReadoutModule(nn.Module):
     """Hidden states to sentence vectors; a file of this folder has one subclass, called ``Readout``.
 
-    Made with the encoder's ``width`` and every setting of the ``Config`` of its name in ``settings/readouts``.
+    Made with the encoder's ``width`` and every setting of the ``Config`` of its name in ``settings/readouts``, which it
+    passes on, so that they are saved with it.
     Parameters and buffers are trained and saved with the encoder, whatever they are. A vector must not depend on
     padding or on other sentences of its batch, unless ``labels`` of its ``Config`` says so. A buffer named ``mask_id``
     is told which token the mask is (``set_mask_token``).
@@ -37,19 +38,13 @@ class ReadoutModule(nn.Module):
     """The hidden states that it needs; whatever is not asked for need not be computed or kept."""
     is_independent: bool = True
     """Whether other sentences in a batch change nothing of a vector in training either, nor of what is drawn for it."""
-    settings: dict[str, Any]
-    """What makes it anew, but for weights."""
+    width: int
+    """Entries of the vectors, R; a head brings them back to the encoder's D."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, **settings: Any) -> None:
         super().__init__()
-        self.width = width  # R, of the vectors; a head brings them back to the encoder's D
-
-    @classmethod
-    def of(cls, settings: dict[str, Any]) -> Self:
-        """Make it, its parameters as PyTorch draws them."""
-        made = cls(**settings)
-        made.settings = settings
-        return made
+        self.width = width
+        self.settings = {"width": width} | settings  # what makes it anew, but for weights
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
         """Read sentence vectors.
@@ -94,7 +89,7 @@ class ReadoutModule(nn.Module):
 
         hub = {name: options[name] for name in OF_HUB if name in options}
         folder = Path(str(load_dir_path(model_name_or_path, subfolder, **hub)))
-        made = cls.of(json.loads((folder / SETTINGS_FILE).read_text("utf-8")))
+        made = cls(**json.loads((folder / SETTINGS_FILE).read_text("utf-8")))
         made.load_weights(folder)
         return made
 

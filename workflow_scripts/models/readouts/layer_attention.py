@@ -13,6 +13,7 @@ Shape suffixes: B sentences, T tokens, L layers, D width.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,25 +38,14 @@ POOLINGS: dict[str, tuple[tuple[str, str] | None, tuple[str, ...]]] = {
 class Readout(ReadoutModule):
     """Layer-wise attention pooling, or one of the fixed poolings it is compared with."""
 
-    def __init__(
-        self,
-        width: int,
-        *,
-        pooling: str,
-        weights: str,
-        projection: str,
-        embeddings: bool,
-        divisor: str,
-        first_state: int,
-    ) -> None:
-        self.sides, self.fixed = POOLINGS[pooling]
-        super().__init__(width * (len(self.fixed) + (self.sides is not None)))
+    def __init__(self, width: int, **settings: Any) -> None:
+        super().__init__(width, **settings)
+        self.sides, self.fixed = POOLINGS[settings["pooling"]]
+        self.width *= len(self.fixed) + (self.sides is not None)
+        self.lowest = 0 if settings["embeddings"] else 1
+        projection = settings["projection"]
         self.is_independent = projection == "linear"  # slopes are drawn for a whole batch
-        self.weights = weights
-        self.projection = projection
-        self.lowest = 0 if embeddings else 1
-        self.divisor = divisor
-        self.first_state = first_state
+        self.draws_per_query = projection == "rrelu_per_query"
         if self.sides is not None:
             self.query = nn.Linear(width, width, bias=False)  # W_q
             self.key = nn.Linear(width, width, bias=False)  # W_k
@@ -74,26 +64,19 @@ class Readout(ReadoutModule):
 
     def fixed_vector(self, name: str, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
         """[CLS] or average of the last layer, or the average over first and last, (B, D)."""
-        if name == "cls_last":
-            return hidden_states[-1][:, 0]
-        last_BD = averages(hidden_states[-1:], mask_BT)[:, 0]
-        if name == "avg_last":
-            return last_BD
-        first_BD = averages(hidden_states[self.first_state : self.first_state + 1], mask_BT)[:, 0]
-        return (first_BD + last_BD) / 2
+        kind, *layers = name.split("_")
+        places = {"first": self.settings["first_state"], "last": -1}
+        return pooled(kind, [hidden_states[places[layer]] for layer in layers], mask_BT).mean(dim=1)
 
-    def layers(self, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> tuple[Tensor, Tensor]:
+    def layers(self, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Sequence[Tensor]:
         """What queries and what answers, each (B, L, D)."""
         assert self.sides is not None
-        states = hidden_states[self.lowest :]
-        of_kind = {"cls": lambda: torch.stack([state[:, 0] for state in states], dim=1)}
-        of_kind["avg"] = lambda: averages(states, mask_BT)
-        made = {kind: of_kind[kind]() for kind in set(self.sides)}
-        return made[self.sides[0]], made[self.sides[1]]
+        made = {kind: pooled(kind, hidden_states[self.lowest :], mask_BT) for kind in set(self.sides)}
+        return [made[kind] for kind in self.sides]
 
     def attended(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
         """h^L, shape (B, D)."""
-        if self.projection == "rrelu_per_query" and self.training:
+        if self.draws_per_query and self.training:
             return self._attended_per_query(asking_BLD, answering_BLD)
         values_BLD = self.activation(self.value(answering_BLD))
         alpha_BLL = self.attention(asking_BLD, answering_BLD)
@@ -124,15 +107,17 @@ class Readout(ReadoutModule):
         """
         layers = scores_BLL.shape[-1]
         width = self.query.in_features
-        scale: float = {"layers": layers, "sqrt_width": width**0.5, "none": 1}[self.divisor]
-        if self.weights == "softmax":
+        scale: float = {"layers": layers, "sqrt_width": width**0.5, "none": 1}[self.settings["divisor"]]
+        if self.settings["weights"] == "softmax":
             return (scores_BLL / scale).softmax(dim=-1)
         ratio_BLL = scores_BLL / scores_BLL.sum(dim=-1, keepdim=True)
-        if self.weights == "ratio":
+        if self.settings["weights"] == "ratio":
             return ratio_BLL
         return ratio_BLL.diagonal(dim1=1, dim2=2).unsqueeze(1).expand(-1, layers, -1)
 
 
-def averages(states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
-    """Mean over the tokens of each layer, [CLS] and [SEP] among them, (B, L, D)."""
-    return torch.stack([weighted_mean(state, mask_BT) for state in states], dim=1)
+def pooled(kind: str, states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
+    """[CLS] of each layer, or the mean over its tokens, [CLS] and [SEP] among them, (B, L, D)."""
+    return torch.stack(
+        [state[:, 0] if kind == "cls" else weighted_mean(state, mask_BT) for state in states], dim=1
+    )

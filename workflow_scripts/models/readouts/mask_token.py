@@ -6,6 +6,7 @@ Shape suffixes: B sentences, T tokens, D width.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,8 +20,8 @@ class Readout(ReadoutModule):
     reads = "last"
     mask_id: Tensor
 
-    def __init__(self, width: int) -> None:
-        super().__init__(width)
+    def __init__(self, width: int, **settings: Any) -> None:
+        super().__init__(width, **settings)
         self.register_buffer("mask_id", torch.tensor(-1))
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:

@@ -8,20 +8,21 @@ Shape suffixes: B sentences, T tokens, D width.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from workflow_scripts.models.readouts.base import ReadoutModule
-from workflow_scripts.settings.readouts.pooling import Config, Pooler
+from workflow_scripts.settings.readouts.pooling import Config
 
 
 class Readout(ReadoutModule):
     """Pooling as a readout; it has no parameters."""
 
-    def __init__(self, width: int, pooler: Pooler, layers: tuple[int, ...] | None) -> None:
-        super().__init__(width)
-        self._config = Config(kind="pooling", pooler=pooler, layers=layers)
+    def __init__(self, width: int, **settings: Any) -> None:
+        super().__init__(width, **settings)
+        self._config = Config(kind="pooling", **settings)
         if self._config.indices == (-1,):
             self.reads = "first" if self._config.takes_cls else "last"
 

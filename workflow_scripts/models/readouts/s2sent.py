@@ -30,6 +30,8 @@ the block axis, F frequencies of the token axis, G branches.
 
 import math
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -130,47 +132,26 @@ class Readout(ReadoutModule):
 
     mask_id: Tensor
 
-    def __init__(
-        self,
-        width: int,
-        *,
-        blocks: int,
-        last_block: bool,
-        form: str,
-        pooling: str,
-        squeeze: str,
-        frequencies: int,
-        frequency_set: str,
-        dct: str,
-        reduction: int,
-        activation: str,
-        bias: bool,
-        batch_norm: bool,
-        gate: str,
-    ) -> None:
-        super().__init__(width)
-        self.blocks = slice(-blocks, None) if last_block else slice(-blocks - 1, -1)
-        self.averages_blocks = form == "average"
-        self.pooling = pooling
-        self.squeeze = squeeze
-        self.frequencies = FREQUENCIES[frequency_set][: 1 if squeeze == "gap" else frequencies]
-        self.dct = "mean" if squeeze == "gap" else dct
-        self.gate = gate
-        self.branches = 1 if self.averages_blocks or gate == "linear" else blocks
-        is_identity = gate == "softmax" and self.branches == 1
-        reads_batch = gate == "batch" if squeeze == "none" else self.dct == "grid" and not is_identity
+    def __init__(self, width: int, **settings: Any) -> None:
+        super().__init__(width, **settings)
+        options = self.options = SimpleNamespace(**settings)
+        self.blocks = slice(-options.blocks, None) if options.last_block else slice(-options.blocks - 1, -1)
+        is_average = options.squeeze == "gap"
+        self.frequencies = FREQUENCIES[options.frequency_set][: 1 if is_average else options.frequencies]
+        self.dct = "mean" if is_average else options.dct
+        self.branches = 1 if options.form == "average" or options.gate == "linear" else options.blocks
+        is_identity = options.gate == "softmax" and self.branches == 1
+        without = options.squeeze == "none"
+        reads_batch = options.gate == "batch" if without else self.dct == "grid" and not is_identity
         self.reads = "padded" if reads_batch else "all"
-        self.is_independent = not batch_norm and gate != "batch"
-        self.reduce = nn.Linear(width, width // reduction, bias=bias)  # W1
-        self.activation = nn.ReLU() if activation == "relu" else nn.Tanh()
-        self.expand = nn.Linear(
-            width // reduction, self.branches * width, bias=bias
-        )  # W2^(n), one below the other
+        self.is_independent = not options.batch_norm and options.gate != "batch"
+        low, high = width // options.reduction, self.branches * width
+        self.reduce = nn.Linear(width, low, bias=options.bias)  # W1
+        self.activation = nn.ReLU() if options.activation == "relu" else nn.Tanh()
+        self.expand = nn.Linear(low, high, bias=options.bias)  # W2^(n), one below the other
         # One over all branches is one for each: it normalises feature by feature.
-        self.norm = (
-            nn.BatchNorm1d(self.branches * width, eps=1e-6, momentum=0.1) if batch_norm else nn.Identity()
-        )
-        if pooling == "mask":
+        self.norm = nn.BatchNorm1d(high, eps=1e-6, momentum=0.1) if options.batch_norm else nn.Identity()
+        if options.pooling == "mask":
             self.register_buffer("mask_id", torch.tensor(-1))
 
     def read(self, hidden_states: Sequence[Tensor], ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
@@ -181,9 +162,9 @@ class Readout(ReadoutModule):
         """
         with torch.autocast(mask_BL.device.type, enabled=False):
             states_BNLD = torch.stack(tuple(hidden_states[self.blocks]), dim=1).to(self.reduce.weight.dtype)
-            if self.averages_blocks:
+            if self.options.form == "average":
                 states_BNLD = states_BNLD.mean(dim=1, keepdim=True)
-            if self.squeeze == "none":
+            if self.options.squeeze == "none":
                 return self.pool(self.fuse(states_BNLD, self.excite_tokens(states_BNLD)), ids_BL, mask_BL)
             gates_BGD = self.excite(squeeze(states_BNLD, mask_BL, self.frequencies, self.dct))
             return self.fuse(self.pool(states_BNLD, ids_BL, mask_BL), gates_BGD)
@@ -214,19 +195,19 @@ class Readout(ReadoutModule):
         official code: one number for a whole batch. ``linear``: e * U, the average of the blocks under one
         gate without adaptive weights (appendix C).
         """
-        if self.gate == "softmax":
+        if self.options.gate == "softmax":
             return (gates.softmax(dim=1) * branches).sum(dim=1)
-        if self.gate == "batch":
+        if self.options.gate == "batch":
             weights = gates.exp()
             return (weights / weights.sum() * branches).sum(dim=1)
         return gates.squeeze(1) * branches.mean(dim=1)
 
     def pool(self, states: Tensor, ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
         """Average of the tokens, their first one, or [MASK]: (B, ..., L, D) to (B, ..., D)."""
-        if self.pooling == "cls":
+        if self.options.pooling == "cls":
             return states.select(-2, 0)
         weight_BL = mask_BL
-        if self.pooling == "mask":
+        if self.options.pooling == "mask":
             assert self.mask_id >= 0, "set_mask_token was not called"
             weight_BL = (ids_BL == self.mask_id) * mask_BL
         return weighted_mean(states, weight_BL)
