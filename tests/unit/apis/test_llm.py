@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 from tests import fault_server
-from tests.fault_server import FaultServer, fault
+from tests.fault_server import FaultServer
 from workflow_scripts.apis.asking import Watch, settled
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.apis.llm import Llm, usage_of

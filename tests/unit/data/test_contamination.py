@@ -11,21 +11,25 @@ DATA = os.environ.get("SEMBLANCE_DATA")
 
 
 def sentences(*texts):
-    return pa.Table.from_pylist(
-        [{"sentence": text, "document": 0, "position": 0} for text in texts], schema=SENTENCES
+    return pa.table(
+        {"sentence": texts, "document": [0] * len(texts), "position": [0] * len(texts)}, SENTENCES
     )
 
 
 def pairs(*texts):
-    return pa.Table.from_pylist(
-        [{"subset": "", "sentence1": one, "sentence2": two, "score": 1.0} for one, two in texts], schema=PAIRS
-    )
+    first, second = zip(*texts, strict=True)
+    rows = {"subset": [""] * len(texts), "sentence1": first, "sentence2": second, "score": [1.0] * len(texts)}
+    return pa.table(rows, PAIRS)
 
 
 def labelled(*texts):
-    return pa.Table.from_pylist(
-        [{"split": "", "text1": one, "text2": two, "label": "1"} for one, two in texts], schema=LABELLED
-    )
+    rows = {
+        "split": [""] * len(texts),
+        "text1": texts,
+        "text2": [None] * len(texts),
+        "label": ["1"] * len(texts),
+    }
+    return pa.table(rows, LABELLED)
 
 
 def row(table, match):
@@ -58,28 +62,13 @@ def test_texts_and_rows_are_counted_for_both_kinds_of_match():
     task = pairs(("A dog runs.", "It rains."), ("A dog runs.", "No."), ("New", "Other"))
     found = contamination([sentences("A dog runs.", "it  RAINS")], {"toy": task}, examples=5)
     assert found.schema == CONTAMINATION
-    assert row(found, "exact") == {
-        "task": "toy",
-        "match": "exact",
-        "texts": 5,
-        "shared_texts": 1,
-        "share": 0.2,
-        "rows": 3,
-        "rows_with_any": 2,
-        "rows_with_all": 0,
-        "examples": ["A dog runs."],
-    }
-    assert row(found, "normalised") == {
-        "task": "toy",
-        "match": "normalised",
-        "texts": 5,
-        "shared_texts": 2,
-        "share": 0.4,
-        "rows": 3,
-        "rows_with_any": 2,
-        "rows_with_all": 1,
-        "examples": ["A dog runs.", "It rains."],
-    }
+    counted = {"task": "toy", "texts": 5, "rows": 3, "rows_with_any": 2}
+    assert row(found, "exact") == counted | {
+        "match": "exact", "shared_texts": 1, "share": 0.2, "rows_with_all": 0, "examples": ["A dog runs."]
+    }  # fmt: skip
+    assert row(found, "normalised") == counted | {
+        "match": "normalised", "shared_texts": 2, "share": 0.4, "rows_with_all": 1, "examples": ["A dog runs.", "It rains."]
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -100,18 +89,10 @@ def test_different_words_stay_different():
     assert len({normalised(text) for text in ("a cat", "a dog", "a dog 2", "chat")}) == 4
 
 
-def test_blank_lines_and_bare_punctuation_match_nothing():
-    found = contamination(
-        [sentences("", "...", " ")], {"toy": labelled(("", None), ("...", None))}, examples=5
-    )
-    assert found["shared_texts"].to_pylist() == [0, 0, 0]
-    assert found["rows_with_all"].to_pylist() == [0, 0, 0]
-
-
-def test_single_texts_have_no_second_side_to_share():
-    found = row(
-        contamination([sentences("a")], {"toy": labelled(("a", None), ("b", None))}, examples=5), "exact"
-    )
+def test_blank_lines_match_nothing_and_single_texts_have_no_second_side_to_share():
+    blank = contamination([sentences("", "...", " ")], {"toy": labelled("", "...")}, examples=5)
+    assert blank["shared_texts"].to_pylist() == blank["rows_with_all"].to_pylist() == [0, 0, 0]
+    found = row(contamination([sentences("a")], {"toy": labelled("a", "b")}, examples=5), "exact")
     assert (found["texts"], found["shared_texts"], found["rows_with_any"], found["rows_with_all"]) == (
         2,
         1,

@@ -1,4 +1,3 @@
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -31,13 +30,6 @@ def texts(table):
     return table["sentence"].to_pylist()
 
 
-def test_whole_documents_from_the_end_are_held_out():
-    parts = split(sentences([3, 3, 4]), corpus(dev_sentences=5))
-    assert texts(parts.train) == ["d0 s0", "d0 s1", "d0 s2"]
-    assert len(parts.held_out) == 7
-    assert split(sentences([3, 3, 4]), corpus(dev_sentences=4)).train.num_rows == 6
-
-
 @given(
     sizes=st.lists(st.integers(1, 6), min_size=2, max_size=8),
     wanted=st.integers(1, 30),
@@ -58,11 +50,6 @@ def test_the_parts_share_no_document_and_hold_out_enough(sizes, wanted, limit):
     assert texts(table)[whole:] == texts(parts.held_out)
     documents = parts.held_out["document"].to_pylist()
     assert len(parts.held_out) - documents.count(documents[0]) < wanted  # no document more than needed
-
-
-def test_an_empty_corpus_is_an_error_that_names_its_dataset():
-    with pytest.raises(DataError, match="dataset toy has no sentences"):
-        split(SENTENCES.empty_table(), corpus())
 
 
 # Pairs without human judgements
@@ -94,53 +81,33 @@ def test_as_many_strangers_as_neighbours_a_function_of_the_seed():
     assert len(set(one["sentence2"].to_pylist()[96:])) > 40
 
 
-def test_one_document_alone_has_no_strangers_and_gives_no_pairs():
-    assert len(adjacency_pairs(sentences([5]), 0)) == 0
-
-
 def test_a_table_in_several_chunks_gives_the_same_pairs():
     table = sentences([4, 5, 3])
     chunked = pa.concat_tables([table.slice(0, 1), table.slice(1, 6), table.slice(7)])
-    assert chunked["sentence"].num_chunks == 3
     assert adjacency_pairs(chunked, 3) == adjacency_pairs(table, 3)
     assert texts(split(chunked, corpus(4)).train) == texts(split(table, corpus(4)).train)
-    assert np.array_equal(adjacency_pairs(chunked, 3)["score"].to_numpy(), adjacency_pairs(table, 3)["score"])
-
-
-def scored(*rows):
-    columns = ([""] * len(rows), [r[0] for r in rows], [r[1] for r in rows], [1.0] * len(rows))
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, PAIRS, strict=True)], schema=PAIRS)
 
 
 def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
-    """JTCSE, Table VIII."""
+    """JTCSE, Table VIII; a corpus that takes in test sentences says so."""
     train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)
-    table = with_sentences_of(train, scored(("A.", "B."), ("B.", "C.")))
-    assert table["sentence"].to_pylist() == ["One.", "Two.", "A.", "B.", "C."]
-    assert table["document"].to_pylist() == [0, 1, 2, 2, 2]
-    assert table["position"].to_pylist() == [0, 0, 0, 1, 2]
-    assert table.column_names == SENTENCES.names
+    columns = {"subset": ["", ""], "sentence1": ["A.", "B."], "sentence2": ["B.", "C."], "score": [1.0, 1.0]}
+    table = with_sentences_of(train, pa.table(columns, schema=PAIRS))
+    rows = {name: table[name].to_pylist() for name in SENTENCES.names}
+    assert rows["sentence"] == ["One.", "Two.", "A.", "B.", "C."]
+    assert (rows["document"], rows["position"]) == ([0, 1, 2, 2, 2], [0, 0, 0, 1, 2])
+    assert corpus().labels == []
+    assert "transductive" in corpus().model_copy(update={"also": "sick_r_all"}).labels[0]
 
 
-def test_a_corpus_that_takes_in_test_sentences_says_so():
-    plain = Corpus(dataset="wiki", dev_sentences=0, max_sentences=None)
-    assert plain.labels == []
-    assert "transductive" in plain.model_copy(update={"also": "sick_r_all"}).labels[0]
-    assert plain.model_copy(update={"label": "stands in"}).labels == ["stands in"]
-
-
-def test_sentences_cannot_join_triples():
-    triples = pa.table({"anchor": ["a"], "positive": ["b"], "negative": ["c"]})
-    with pytest.raises(ConfigError, match="cannot be added to triples"):
-        with_sentences_of(triples, scored(("A.", "B.")))
-
-
-def test_triples_are_cut_to_length_and_hold_nothing_out():
+def test_triples_are_cut_to_length_hold_nothing_out_and_take_no_sentences():
     triples = pa.table([["a", "b", "c"], ["d", "e", "f"], pa.nulls(3, pa.string())], schema=TRIPLES)
     parts = split(triples, corpus(max_sentences=2))
-    assert parts.train.equals(triples.slice(0, 2))
-    assert parts.held_out.schema == SENTENCES
-    assert len(adjacency_pairs(parts.held_out, 0)) == 0
-    assert split(triples, corpus()).train.equals(triples)
+    assert parts.train.equals(triples.slice(0, 2)) and split(triples, corpus()).train.equals(triples)
+    assert len(adjacency_pairs(parts.held_out, 0)) == len(adjacency_pairs(sentences([5]), 0)) == 0
     with pytest.raises(ConfigError, match="has no documents"):
         split(triples, corpus(dev_sentences=1))
+    with pytest.raises(ConfigError, match="cannot be added to triples"):
+        with_sentences_of(triples, PAIRS.empty_table())
+    with pytest.raises(DataError, match="dataset toy has no sentences"):
+        split(SENTENCES.empty_table(), corpus())

@@ -38,18 +38,15 @@ def validator(listed, **changes):
     return Validator(pool(**changes), listed, by_words)
 
 
-def test_numbered_dashed_and_plain_lines_are_sentences_and_a_preamble_is_none():
-    numbered = 'Here are 5 sentences:\n\n1. The town is old.\n2) **He was here.** (3 words)\n3: "It is new."'
-    assert sentences_in(numbered)[0] == ["The town is old.", "He was here.", "It is new."]
-    assert sentences_in("- One.\n* Two.\n\u2022 Three.")[0] == ["One.", "Two.", "Three."]
-    assert sentences_in("Sentence 1: One.\nSentence 2: Two.")[0] == ["One.", "Two."]
-    assert sentences_in("One.\n\n  Two.  \n")[0] == ["One.", "Two."]
-    assert sentences_in("")[0] == []
-
-
 @pytest.mark.parametrize(
     ("completion", "sentences", "dropped"),
     [
+        ('Here are 5 sentences:\n\n1. The town is old.\n2) **He was here.** (3 words)\n3: "It is new."',
+         ["The town is old.", "He was here.", "It is new."], {"chatter": 1}),
+        ("- One.\n* Two.\n\u2022 Three.", ["One.", "Two.", "Three."], {}),
+        ("Sentence 1: One.\nSentence 2: Two.", ["One.", "Two."], {}),
+        ("One.\n\n  Two.  \n", ["One.", "Two."], {}),
+        ("", [], {}),
         ("**Sentence 1:** One.\n**Sentence 2:** Two", ["One.", "Two"], {}),
         ("<think>\n1. No.\n</think>\n1. One.\n(2) Two.", ["One.", "Two."], {}),
         ("Sure! Here they are:\nOne.\nTwo.\nI hope this helps!", ["One.", "Two."], {"chatter": 2}),
@@ -57,8 +54,8 @@ def test_numbered_dashed_and_plain_lines_are_sentences_and_a_preamble_is_none():
         ("1. In 1984, she left.\n2. 1985 was new.", ["In 1984, she left.", "1985 was new."], {}),
         ("The snake_case and 3 * 4 stay.", ["The snake_case and 3 * 4 stay."], {}),
     ],
-)
-def test_thinking_markup_and_chatter_are_no_sentences(completion, sentences, dropped):
+)  # fmt: skip
+def test_numbers_thinking_markup_and_chatter_are_no_sentences(completion, sentences, dropped):
     assert sentences_in(completion) == (sentences, dropped)
 
 
@@ -115,49 +112,30 @@ def test_a_cover_says_truly_what_it_covers(words, size, uses):
     assert cover == greedy_cover(candidates, rules.listed, limits)
 
 
-def test_rare_words_are_covered_before_frequent_ones():
-    """With equal weights the first step would take the long sentence of frequent words."""
-    limits = pool(sentences=2, uses=1, max_tokens=20)
+@pytest.mark.parametrize(
+    ("changes", "sentences", "chosen"),
+    [  # with equal weights the first step would take the long sentence of frequent words
+        ({"sentences": 2, "max_tokens": 20}, ["a b c d.", "a b e.", "c d f.", *(f"a b c {' a' * n}." for n in range(1, 6))], [1, 2]),
+        ({"sentences": 3, "listed_share": 0}, ["a b c d e f.", "x y a.", "a b.", "x a b."], [0, 2, 3]),
+    ],
+    ids=["rare words come before frequent ones", "the rest are the most redundant that are left"],
+)  # fmt: skip
+def test_what_a_cover_chooses(changes, sentences, chosen):
+    limits = pool(uses=1, **changes)
     rules = Validator(limits, WORDS, by_words)
-    sentences = ["a b c d.", "a b e.", "c d f.", *(f"a b c {' a' * n}." for n in range(1, 6))]
-    candidates = rules.accept(sentences, "toy", range(len(sentences)))
-    cover = greedy_cover(candidates, rules.listed, limits)
-    assert sorted(cover.chosen) == [1, 2]
-    assert cover.lacking == {}
+    cover = greedy_cover(rules.accept(sentences, "toy", range(len(sentences))), rules.listed, limits)
+    assert (sorted(cover.chosen), cover.lacking) == (chosen, {})
 
 
-def test_a_pool_is_filled_with_the_most_redundant_sentences_left():
-    limits = pool(sentences=3, uses=1, listed_share=0)
-    rules = Validator(limits, WORDS, by_words)
-    sentences = ["a b c d e f.", "x y a.", "a b.", "x a b."]
-    candidates = rules.accept(sentences, "toy", range(4))
-    assert greedy_cover(candidates, rules.listed, limits).chosen == [0, 2, 3]
-
-
-def test_what_a_pool_lacks_is_said_in_words():
+def test_what_a_pool_lacks_is_said_in_words_and_a_pool_is_a_table_with_its_provenance():
     limits = pool(sentences=2, uses=1)
     rules = Validator(limits, WORDS, by_words)
-    candidates = rules.accept(["a b.", "c d."], "toy", range(2))
+    candidates = rules.accept(["a b x.", "c d."], "deepseek-chat", [7, 8])
     cover = greedy_cover(candidates, rules.listed, limits)
     assert lacks(cover, rules.listed, limits) == "2 of 2 sentences use 4 of 6 words 1 times (not e, f)"
-
-
-def test_a_pool_is_a_table_with_its_provenance():
-    limits = pool()
-    rules = Validator(limits, WORDS, by_words)
-    table = pool_table(rules.accept(["a b x."], "deepseek-chat", [7]))
-    assert table.schema == EXEMPLARS
-    assert table.to_pylist() == [
-        {
-            "sentence": "a b x.",
-            "tokens": 5,
-            "words": 3,
-            "listed_words": 2,
-            "source": "deepseek-chat",
-            "place": 7,
-        }
-    ]
-    assert pool_table([]).schema == EXEMPLARS
+    table = pool_table(candidates[:1])
+    assert table.schema == pool_table([]).schema == EXEMPLARS
+    assert [tuple(row.values()) for row in table.to_pylist()] == [("a b x.", 5, 3, 2, "deepseek-chat", 7)]
 
 
 def test_every_call_has_words_of_its_own_and_always_the_same():
