@@ -17,8 +17,8 @@ hundred. Where neighbours are paraphrases of each other, as in SICK, it rejects 
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -42,7 +42,6 @@ _LETTERS = 20  # shorter texts are of no clear language
 _LEAST_CHANCE = 0.01
 _SAME_WORDS = 0.5  # texts that share fewer of their words are different texts
 _WORDS = 4  # of a text; shorter ones may well have one translation
-_DIFFERENT = 2  # texts with the same answer, of which each has too few words of the other to say the same
 _NEIGHBOURS = 16  # texts before a text, and as many after it
 _CLEARLY = (
     1.1  # a neighbour that is a paraphrase may be a little more like a translation than the text itself
@@ -64,15 +63,20 @@ def error_text(answer: str, asked: str) -> str | None:
         answer: What came.
         asked: What was asked: a text about errors may be translated as one.
     """
-    if _MARKUP.search(answer) and not _MARKUP.search(asked):
+    if _adds(_MARKUP, answer, asked):
         return "markup"
-    if _ERROR.search(answer) and not _ERROR.search(asked):
-        return "error message"
-    return None
+    return "error message" if _adds(_ERROR, answer, asked) else None
+
+
+def _adds(pattern: re.Pattern[str], answer: str, asked: str) -> bool:
+    """Whether an answer has something that was not asked for."""
+    return pattern.search(answer) is not None and pattern.search(asked) is None
 
 
 def translation_fault(text: str, answer: str, source: str, target: str) -> str | None:
     """What is wrong with a translation of ``text``; None if nothing is.
+
+    A text may itself be about a translation, or decline something.
 
     Args:
         text: What was translated.
@@ -89,21 +93,10 @@ def translation_fault(text: str, answer: str, source: str, target: str) -> str |
         return "one word over and over"
     if not is_in(answer, target) and is_in(text, source):
         return f"not in {target}"
-    return chatter_fault(answer, text)
-
-
-def chatter_fault(answer: str, asked: str) -> str | None:
-    """What a model says about its work, or about not doing it, where a text should be.
-
-    Args:
-        answer: What came.
-        asked: What was asked: a text may be about a translation, or decline something.
-    """
-    if _DECLINES.search(answer) and not _DECLINES.search(asked):
+    if _adds(_DECLINES, answer, text):
         return "refusal"
-    if _CHATTER.search(answer) and not _CHATTER.search(asked):
-        return "chatter"
-    return "chatter" if _OPENING.search(answer) and not re.search(_COLON, asked) else None
+    opens = _OPENING.search(answer) and not re.search(_COLON, text)
+    return "chatter" if opens or _adds(_CHATTER, answer, text) else None
 
 
 def of_another(texts: Sequence[str], returned: Sequence[str | None]) -> list[bool]:
@@ -117,16 +110,15 @@ def of_another(texts: Sequence[str], returned: Sequence[str | None]) -> list[boo
     """
     trigrams = [_trigrams(text) for text in texts]
     found = []
-    for place, text in enumerate(returned):
+    for place, back in enumerate(map(_trigrams, returned)):
         around = trigrams[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
-        back = _trigrams(text or "")
         own = _CLEARLY * _likeness(back, trigrams[place])
-        found.append(text is not None and any(_likeness(back, other) > own for other in around))
+        found.append(any(_likeness(back, other) > own for other in around))
     return found
 
 
-def _trigrams(text: str) -> Counter[str]:
-    line = " ".join(text.casefold().split())
+def _trigrams(text: str | None) -> Counter[str]:
+    line = " ".join((text or "").casefold().split())
     return Counter(line[start : start + 3] for start in range(len(line) - 2))
 
 
@@ -136,18 +128,12 @@ def _likeness(one: Counter[str], other: Counter[str]) -> float:
 
 def text_fault(answer: str, asked: str) -> str | None:
     """What is wrong with an answer as a text: no valid Unicode, control characters, nothing in it."""
-    if any(_is_broken(letter) for letter in set(answer) - set(asked)):
-        return "broken characters"
+    kinds = {unicodedata.category(letter) for letter in set(answer) - {*asked, *"\t\n\r"}}
+    if kinds & {"Cs", "Cc", "Co", "Cn"} or ("\ufffd" in answer and "\ufffd" not in asked):
+        return "broken characters"  # lone surrogates, controls, symbols of some fonts; what could not be read
     if not any(map(str.isalnum, answer)) and any(map(str.isalnum, asked)):
         return "empty"
     return None
-
-
-def _is_broken(letter: str) -> bool:
-    """Lone surrogates, control characters, the replacement character, private use (symbols of some fonts)."""
-    return letter == "\ufffd" or (
-        unicodedata.category(letter) in ("Cs", "Cc", "Co", "Cn") and letter not in "\t\n\r"
-    )
 
 
 def _is_one_word(text: str) -> bool:
@@ -157,7 +143,8 @@ def _is_one_word(text: str) -> bool:
 
 def is_in(text: str, language: str) -> bool:
     """Whether a text may be in a language; True for a short text, and a language that the detector does not know."""
-    code = _code(language)
+    name = language.casefold().partition("-")[0]
+    code = _CODES.get(name, name)
     if sum(map(str.isalpha, text)) < _LETTERS or code not in _detector().labels:
         return True
     return float(dict(_detector().rank(text))[code]) >= _LEAST_CHANCE
@@ -166,11 +153,6 @@ def is_in(text: str, language: str) -> bool:
 def language_of(text: str) -> str:
     """The language that a text is most likely in, by its code of ISO 639-1."""
     return str(_detector().classify(text)[0])
-
-
-def _code(language: str) -> str:
-    name = language.casefold().partition("-")[0]
-    return _CODES.get(name, name)
 
 
 @cache
@@ -218,19 +200,15 @@ def repeated(pairs: Iterable[tuple[str, str]]) -> set[str]:
     Args:
         pairs: Texts and their answers.
     """
-    texts: dict[Hashable, list[set[str]]] = defaultdict(list)
+    first: dict[str, set[str]] = {}
+    found = set()
     for text, answer in pairs:
-        different = texts[answer]
         words = set(text.casefold().split())
-        if len(words) < _WORDS:
-            continue
-        if len(different) < _DIFFERENT and all(_overlap(words, other) < _SAME_WORDS for other in different):
-            different.append(words)
-    return {str(answer) for answer, different in texts.items() if len(different) == _DIFFERENT}
-
-
-def _overlap(words: set[str], other: set[str]) -> float:
-    return len(words & other) / max(1, min(len(words), len(other)))
+        if len(words) >= _WORDS:
+            other = first.setdefault(answer, words)
+            if len(words & other) < _SAME_WORDS * min(len(words), len(other)):
+                found.add(answer)
+    return found
 
 
 # Completions
@@ -271,7 +249,6 @@ def completion_fault(completion: str, finish_reason: str, prompt: str) -> str | 
     said = without_thinking(completion).strip()
     if not said:
         return "thinking alone" if completion.strip() else "empty"
-    declines = "\n" not in said and _DECLINES.search(said) and not _DECLINES.search(prompt)
-    if declines or _REFUSAL.match(said):
+    if _REFUSAL.match(said) or ("\n" not in said and _adds(_DECLINES, said, prompt)):
         return "refusal"
     return text_fault(said, prompt) or error_text(said, prompt)

@@ -45,20 +45,21 @@ class _Choice(BaseModel):
     message: _Message
     finish_reason: str | None = None
 
-    def text(self) -> str:
-        """The message's text, which may come in parts, some of them no text.
 
-        Raises:
-            ValueError: if there is none.
-        """
-        content = self.message.content
-        if content is None or isinstance(content, str):
-            return content or ""
-        parts = content if isinstance(content, list) else [content]
-        texts = [part.text for part in parts if part.type == "text" and part.text is not None]
-        if len(texts) < max(1, sum(part.type == "text" for part in parts)):
-            raise ValueError("no text")
-        return "".join(texts)
+def _text_of(message: _Message) -> str:
+    """A message's text, which may come in parts, some of them no text.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    content = message.content
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.text for part in parts if part.type == "text"]
+    if None in texts or not texts:
+        raise ValueError("no text")
+    return "".join(map(str, texts))
 
 
 class Completion(NamedTuple):
@@ -154,7 +155,7 @@ def _read(body: str) -> Completion:
     try:
         choice = _Choice.model_validate(choices[0] if isinstance(choices, list) and choices else None)
         noted["finish_reason"] = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
-        return Completion(without_keys(choice.text()), noted)
+        return Completion(without_keys(_text_of(choice.message)), noted)
     except ValueError:
         return Completion(without_keys(body), noted, "no completion")
 
@@ -187,20 +188,12 @@ def usage_of(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _usage(rows: list[Row]) -> dict[str, Any]:
-    cost = _sum(row.cost_usd for row in rows)
+    noted = [row.noted | {"cost_usd": row.cost_usd} for row in rows]
+    counted = {
+        name: [call[name] for call in noted] for name in ("prompt_tokens", "completion_tokens", "cost_usd")
+    }
+    sums = {name: None if None in numbers else sum(numbers) for name, numbers in counted.items()}
     days = sorted(row.asked_at[:10] for row in rows)
     unknown = "cost unknown: tokens or prices of some calls are"
-    return {
-        "calls": len(rows),
-        "prompt_tokens": _sum(row.noted["prompt_tokens"] for row in rows),
-        "completion_tokens": _sum(row.noted["completion_tokens"] for row in rows),
-        "cost_usd": cost,
-        "note": unknown if cost is None else "at the prices of the days",
-        "asked_from": days[0],
-        "asked_to": days[-1],
-    }
-
-
-def _sum(numbers: Iterable[Any]) -> Any:
-    known = list(numbers)
-    return None if None in known else sum(known)
+    note = unknown if sums["cost_usd"] is None else "at the prices of the days"
+    return {"calls": len(rows), **sums, "note": note, "asked_from": days[0], "asked_to": days[-1]}

@@ -218,6 +218,7 @@ class _Web(Translator):
     """An engine that is asked over the network."""
 
     tries = 2
+    noted: dict[str, Any] = {}  # noqa: RUF012  (nobody adds to it)
 
     def __init__(self, calls: Calls, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
@@ -230,22 +231,19 @@ class _Web(Translator):
             answers = self._translations([request.text for request in requests])
         except NoAnswer as error:
             return error.rows(requests)
-        noted = self._noted() | _call_of(requests)
+        noted = self.noted | _call_of(requests)
         return [self._said(request, answer, noted) for request, answer in zip(requests, answers, strict=True)]
 
     def _translations(self, texts: list[str]) -> list[object]:
         """What the server gives for some texts, as many as ``at_once`` at most."""
         raise NotImplementedError
 
-    def _noted(self) -> dict[str, Any]:
-        return {}
-
     def _said(self, request: Request, answer: object, noted: dict[str, Any]) -> Row:
         """A row with what the server gave as a translation."""
         fault = error_text(answer, request.text) if isinstance(answer, str) else "no translation"
-        if fault or not isinstance(answer, str):
-            return Row(request, redacted(str(answer)), "failed", fault or "")
-        return self.row(request, without_keys(answer), noted)
+        if fault:
+            return Row(request, redacted(str(answer)), "failed", fault)
+        return self.row(request, without_keys(str(answer)), noted)
 
 
 _TRANSLATION = re.compile(r'<div[^>]*class="(?:t0|result-container)"[^>]*>(.*?)</div>', re.DOTALL)
@@ -292,9 +290,7 @@ class LibreTranslate(_Web):
         self.at_once = block.batch_sentences
         self._key_variable = block.key_variable
         self._url = block.url.rstrip("/")
-
-    def _noted(self) -> dict[str, Any]:
-        return {"endpoint": self._url}
+        self.noted = {"endpoint": self._url}
 
     def _translations(self, texts: list[str]) -> list[object]:
         query = texts if len(texts) > 1 else texts[0]  # servers of early versions take no lists
@@ -308,12 +304,9 @@ class LibreTranslate(_Web):
             asked["api_key"] = key
         body = self.client.fetch("POST", f"{self._url}/translate", json=asked)
         try:
-            answer = json.loads(body)
-        except ValueError:
-            raise NoAnswer("failed", "no JSON", body) from None
-        found = answer.get("translatedText") if isinstance(answer, dict) else None
-        if found is None:
-            raise NoAnswer("failed", "no translation", body)
+            found = json.loads(body)["translatedText"]
+        except (ValueError, LookupError, TypeError):
+            raise NoAnswer("failed", "no translation", body) from None
         answers = found if isinstance(found, list) and len(texts) > 1 else [found]
         if len(answers) != len(texts):
             self.at_once = 1  # nobody can tell whose they are; lists would be paid for nothing
@@ -347,10 +340,10 @@ class LlmTranslator(Translator):
         answered = self._llm.answer(request, self._prompt.replace("$text", request.text))
         if answered.status != "usable" or answered.answer is None:
             return answered
-        if answered.noted["finish_reason"] == "length":
-            return answered._replace(status="rejected", reason="cut off")
         text = _unquoted(without_thinking(answered.answer).strip(), request.text)
         row = self.row(request, text, answered.noted, answered.cost_usd)
+        if row.noted["finish_reason"] == "length":
+            return row._replace(status="rejected", reason="cut off")
         if row.status == "usable" and "\n" in text and "\n" not in request.text:
             return row._replace(status="rejected", reason="several lines")
         return row

@@ -153,7 +153,7 @@ def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
         ([None] * 9 + [fault(401, f"bad key {KEY}")] * 9, "key is wrong or missing"),
         (
             [None] * 9 + [fault(200, "<html>Log in.</html>")] * 99,
-            "3 of them in a row; the last was failed, no JSON: 'Log in.'",
+            "3 of them in a row; the last was failed, no translation: 'Log in.'",
         ),
     ],
     ids=["key", "portal"],
