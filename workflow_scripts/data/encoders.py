@@ -60,8 +60,8 @@ def _checked(source: EncoderSource, folder: Path) -> dict[str, str]:
         raise DataError(f"{folder}: no {WEIGHTS}. Convert the model to safetensors.")
     pinned = found if source.sha256 is None else source.sha256
     for file in sorted({*found, *pinned}):
-        if found.get(file) != pinned.get(file):
-            was, now = pinned.get(file, "nothing"), found.get(file, "missing")
+        was, now = pinned.get(file, "nothing"), found.get(file, "missing")
+        if was != now:
             advice = "Get the model again, or pin this one."
             raise DataError(f"{folder / file}: sha256 {now}; pinned {was}. {advice}")
     return found

@@ -31,7 +31,7 @@ from workflow_scripts.settings.encoders import EncoderSource
 S = TypeVar("S", bound=FileSource | HubSource | EncoderSource)
 T = TypeVar("T")
 
-_DAMAGE = (pa.ArrowException, UnicodeError, EOFError, lzma.LZMAError, zlib.error, OSError)
+_DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
 """What readers and the libraries below them raise of files that are cut, of another format, or no text."""
 _LONGEST = 500_000  # characters of a text: a longer one is a file without line ends, or of another kind
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")

@@ -1,5 +1,9 @@
 """Files that are damaged, of another kind, or hold what is no text: each ends in one line that names it."""
 
+import bz2
+import gzip
+import os
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,6 +25,8 @@ KINDS = {
     "lines": ("sentences", "lines", {"text": "text.txt"}, {"cleaning": "none"}, LINES),
     "triples": ("triples", "delimited", {"all": "nli.csv"}, CSV, TRIPLES),
     "sick": ("pairs", "delimited", {"all": "sick.txt"}, SICK, TSV),
+    "gzip": ("sentences", "lines", {"text": "text.txt.gz"}, {}, None),
+    "dump": ("sentences", "wikipedia_xml", {"dump": "dump.bz2"}, {"min_words": 1, "max_words": 50}, None),
     "wikitext": ("sentences", "wikitext", {"train": "train.parquet"}, {"unknown": None, "min_characters": 1}, None),
 }  # fmt: skip
 
@@ -74,13 +80,29 @@ def parquet(path, **columns):
     return path.read_bytes()
 
 
-def test_damaged_parquet_missing_columns_and_nulls_are_named(loaded, tmp_path):
-    whole = parquet(tmp_path / "whole", text=["A paragraph. It goes on.", "Another."])
-    assert len(loaded("wikitext", whole)) == 3
-    for content in (whole[:-20], whole[: len(whole) // 2], b"", b"PAR1 of another kind", whole[40:]):
-        with pytest.raises(DataError, match=r"train\.parquet: not what reader wikitext reads"):
-            loaded("wikitext", content)
-    with pytest.raises(DataError, match=r"not what reader wikitext reads: .*text"):
+def dump(text):
+    page = (
+        f"<page><title>A</title><ns>0</ns><id>1</id><revision><id>2</id><text>{text}</text></revision></page>"
+    )
+    return f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/">{page}</mediawiki>'
+
+
+def test_what_breaks_off_or_is_of_another_kind_is_one_line_and_not_half_a_corpus(loaded, tmp_path):
+    noise = os.urandom(4000).hex()
+    whole = {
+        "gzip": gzip.compress(noise.encode()),
+        "dump": bz2.compress(dump(f"A paragraph {noise}. It goes on.").encode()),
+        "wikitext": parquet(tmp_path / "whole", text=["A paragraph. It goes on.", "Another."]),
+    }
+    for kind, content in whole.items():
+        assert len(loaded(kind, content)) >= 1
+        for damaged in (content[:-8], content[: len(content) // 2], b"of another kind", content[40:]):
+            found = r"/\S+: not what reader \w+ reads: .*Download the file again"
+            with pytest.raises(DataError, match=found):
+                loaded(kind, damaged)
+    with pytest.raises(DataError, match=r"dump.bz2: not what reader wikipedia_xml reads"):
+        loaded("dump", bz2.compress(b"<mediawiki><page>"))
+    with pytest.raises(DataError, match=r"train.parquet: not what reader wikitext reads: .*text"):
         loaded("wikitext", parquet(tmp_path / "other", words=["x"]))
     with pytest.raises(DataError, match="row 2: text is missing"):
         loaded("wikitext", parquet(tmp_path / "null", text=["x", None]))

@@ -18,6 +18,8 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers import PARTS
 from workflow_scripts.settings.readers.delimited import Config
 
+_ADVICE = "Correct the options columns, header and separator, or save the file with line ends of Unix."
+
 
 def read(files: Files, options: Config) -> Rows:
     """Read the parts train, dev and test, or the one part ``all``, whose rows have no split.
@@ -56,16 +58,13 @@ def _rows(path: Path, options: Config) -> Iterator[tuple[int, dict[str, str]]]:
     for column in options.columns.values():
         if header.count(column) != 1:
             found = f"no column {column!r}" if column not in header else f"column {column!r} is there twice"
-            raise DataError(f"{path}:1: {found}; has {header}. {_remedy(header)}")
-    places = {name: header.index(column) for name, column in options.columns.items()}
+            raise DataError(f"{path}:1: {found}; has {header}. {_ADVICE}")
     for number, cells in lines:
         if len(cells) != len(header):
             found = f"{len(cells)} columns; there should be {len(header)}"
             raise DataError(f"{path}:{number}: {found}. Download the file again.")
-        yield (
-            number,
-            {name: cells[place].strip() if options.strip else cells[place] for name, place in places.items()},
-        )
+        row = dict(zip(header, [cell.strip() for cell in cells] if options.strip else cells, strict=True))
+        yield number, {name: row[column] for name, column in options.columns.items()}
 
 
 def _lines(path: Path, options: Config) -> Iterator[tuple[int, list[str]]]:
@@ -80,13 +79,6 @@ def _lines(path: Path, options: Config) -> Iterator[tuple[int, list[str]]]:
         yield from ((reader.line_num, cells) for cells in reader if cells)
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: {error}. Download the file again.") from error
-
-
-def _remedy(header: list[str]) -> str:
-    """What may be wrong with a file whose header lacks a column."""
-    if header[-1].endswith("\r"):
-        return "Save the file with line ends of Unix."
-    return "Correct the options columns, header and separator, or download the file again."
 
 
 def _cell(name: str, text: str | None, options: Config) -> str | float | None:

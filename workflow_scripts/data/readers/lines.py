@@ -20,7 +20,7 @@ def read(files: Files, options: Config) -> Rows:
         Rows of the form ``sentences``.
 
     Raises:
-        DataError: naming the first line that is not UTF-8, or if a gzip file is incomplete.
+        DataError: naming the first line that is not UTF-8.
     """
     lines = [line.rstrip("\r") for line in lines_of(read_text(files["text"]))]
     if options.cleaning == "none":

@@ -16,7 +16,6 @@ from gensim.corpora.wikicorpus import extract_pages, filter_wiki, remove_templat
 
 from workflow_scripts.data.readers import Files, Rows
 from workflow_scripts.data.sentences import keep_sentences, split_sentences
-from workflow_scripts.errors import DataError
 from workflow_scripts.settings.readers.wikipedia_xml import Config
 
 _LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # lists, tables, headings, left-over markup: not running text
@@ -35,17 +34,9 @@ def read(files: Files, options: Config) -> Rows:
 
     Returns:
         Rows of the form ``sentences``.
-
-    Raises:
-        DataError: if the dump cannot be decompressed or parsed.
     """
     dropped: Counter[str] = Counter()
-    try:
-        documents = list(_documents(files["dump"], dropped))
-    except (OSError, EOFError, SyntaxError) as error:
-        raise DataError(
-            f"{files['dump']}: not a readable MediaWiki dump: {error}. Download the file again."
-        ) from error
+    documents = list(_documents(files["dump"], dropped))
     table, cut = keep_sentences(documents, options.min_words, options.max_words)
     return Rows(table, dropped + cut)
 

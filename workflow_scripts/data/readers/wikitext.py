@@ -35,18 +35,19 @@ def read(files: Files, options: Config) -> Rows:
     dropped: Counter[str] = Counter()
     rows: list[tuple[str, int, int]] = []
     document = 0
-    for path in files.values():
-        for line in _lines(path):
-            paragraph = line.strip()
-            if not paragraph or _HEADING.match(paragraph):
-                dropped["heading" if paragraph else "blank"] += 1
-                continue
-            for position, sentence in enumerate(split_sentences(_plain(paragraph, options.unknown))):
-                if len(sentence) < options.min_characters:
-                    dropped[f"under {options.min_characters} characters"] += 1
-                else:
-                    rows.append((sentence, document, position))
-            document += 1
+    for paragraph in (line.strip() for path in files.values() for line in _lines(path)):
+        if not paragraph or _HEADING.match(paragraph):
+            dropped["heading" if paragraph else "blank"] += 1
+            continue
+        text = _JOINED.sub(r"\1", paragraph)
+        if options.unknown is not None:
+            text = text.replace(_UNKNOWN, options.unknown)
+        for position, sentence in enumerate(split_sentences(text)):
+            if len(sentence) < options.min_characters:
+                dropped[f"under {options.min_characters} characters"] += 1
+            else:
+                rows.append((sentence, document, position))
+        document += 1
     return Rows(table_of(rows, SENTENCES), dropped)
 
 
@@ -58,8 +59,3 @@ def _lines(path: Path) -> list[str]:
     if None in lines:
         raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Download the file again.")
     return lines
-
-
-def _plain(paragraph: str, unknown: str | None) -> str:
-    joined = _JOINED.sub(r"\1", paragraph)
-    return joined if unknown is None else joined.replace(_UNKNOWN, unknown)

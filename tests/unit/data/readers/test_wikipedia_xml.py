@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from workflow_scripts.data.readers.wikipedia_xml import Config, read
-from workflow_scripts.errors import DataError
 
 PACKAGE = Path(gensim.__file__).parent / "test/test_data"
 GENSIM_DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
@@ -103,22 +102,6 @@ def test_a_table_in_a_table_and_a_link_in_a_caption_go_as_a_whole(tmp_path):
     )
     parsed = read(write(tmp_path, page("River", text)), Config(min_words=1, max_words=50))
     assert parsed.table["sentence"].to_pylist() == ["Rivers run.", "Towns stand."]
-
-
-@pytest.mark.parametrize("content", [b"", b"no bz2", bz2.compress(b""), bz2.compress(b"<mediawiki><page>")])
-def test_a_file_that_is_no_dump_is_one_error_that_names_it(tmp_path, content):
-    (tmp_path / "dump.bz2").write_bytes(content)
-    with pytest.raises(DataError, match=r"dump\.bz2: not a readable MediaWiki dump"):
-        read({"dump": tmp_path / "dump.bz2"}, Config(min_words=1, max_words=50))
-
-
-def test_a_dump_that_breaks_off_is_an_error_and_not_half_a_corpus(tmp_path):
-    files = write(tmp_path, *(page(f"River {number}", RIVER) for number in range(30)))
-    content = files["dump"].read_bytes()
-    for damaged in (content[:-8], content[: len(content) // 2], content[:200] + b"\0\0" + content[202:]):
-        files["dump"].write_bytes(damaged)
-        with pytest.raises(DataError, match=r"dump\.bz2: not a readable MediaWiki dump"):
-            read(files, Config(min_words=1, max_words=50))
 
 
 def test_the_real_dump_gives_distinct_clean_sentences_in_order():
