@@ -67,27 +67,24 @@ def test_the_loss_is_simcses_and_a_share_of_the_discriminators(adapted):
     torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("masking", "shares"), [("bert", (0.8, 0.1, 0.1)), ("mask", (1.0, 0.0, 0.0))])
-def test_chosen_words_become_masks_others_or_stay_and_only_they_are_replaced(adapted, masking, shares):
-    """80/10/10 over many steps, as transformers' collator; or masks alone."""
-    objective = make(adapted, masking=masking)
+def test_chosen_words_are_masks_alone_where_that_is_asked_for(adapted):
+    """80/10/10 is masked language modelling's own (test_mlm)."""
     batch = text_of(adapted).batch(range(20))
-    special = torch.isin(batch.ids_BT, torch.tensor(load_tokenizer(adapted).all_special_ids))
-    counts, words = torch.zeros(3), 0
-    for step in range(1, 200):
-        shown, chosen = objective.mask(batch.ids_BT, step)
-        assert not (chosen & special).any()
-        assert torch.equal(shown[~chosen], batch.ids_BT[~chosen])
-        masked = shown[chosen] == load_tokenizer(adapted).mask_token_id
-        kept = shown[chosen] == batch.ids_BT[chosen]
-        counts += torch.stack([masked.sum(), (~masked & ~kept).sum(), kept.sum()])
-        words += int((~special).sum())
-    assert (counts.sum() / words).item() == pytest.approx(0.3, abs=0.01)
-    assert (counts / counts.sum()).tolist() == pytest.approx(shares, abs=0.01)
-    filled = objective.fill(batch, shown, chosen)
-    assert torch.equal(filled[~chosen], batch.ids_BT[~chosen])
-    assert torch.equal(objective.mask(batch.ids_BT, 4)[0], objective.mask(batch.ids_BT, 4)[0])
-    assert not torch.equal(objective.mask(batch.ids_BT, 4)[1], objective.mask(batch.ids_BT, 5)[1])
+    shown, chosen = make(adapted, masking="mask").mask(batch.ids_BT, 1)
+    assert chosen.any()
+    assert torch.equal(shown, batch.ids_BT.masked_fill(chosen, load_tokenizer(adapted).mask_token_id))
+    assert torch.equal(make(adapted).mask(batch.ids_BT, 1)[1], chosen)
+
+
+@pytest.mark.parametrize("dropout", [True, False])
+def test_the_generator_learns_nothing_and_drops_out_if_it_is_to(adapted, dropout):
+    objective = make(adapted, generator_dropout=dropout)
+    objective.loss(1).backward()
+    assert all(p.grad is None for p in objective.generator.parameters())
+    batch = text_of(adapted).batch(range(20))
+    shown, chosen = objective.mask(batch.ids_BT, 1)
+    one, other = (objective.generator(shown, batch.mask_BT, chosen) for _ in range(2))
+    assert torch.equal(one, other) != dropout
 
 
 def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(adapted):
@@ -129,22 +126,6 @@ def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(a
     torch.testing.assert_close(objective.loss(1), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_generator_drops_out_if_it_is_to(adapted):
-    """Two passes over the same masked text differ in some of their scores; without dropout in none."""
-    differ = []
-    for dropout in (True, False):
-        objective = make(adapted, generator_dropout=dropout)
-        batch = text_of(adapted).batch(range(20))
-        shown, chosen = objective.mask(batch.ids_BT, 1)
-        one, other = (objective.generator(shown, batch.mask_BT, chosen) for _ in range(2))
-        differ.append(not torch.equal(one, other))
-        assert objective.generator.training == dropout
-        objective.module.eval()
-        objective.module.train()
-        assert objective.generator.training == dropout
-    assert differ == [True, False]
-
-
 def test_the_discriminator_reads_the_vector_in_place_of_cls(adapted):
     objective = make(adapted)
     batch = text_of(adapted).batch([0, 1])
@@ -154,19 +135,6 @@ def test_the_discriminator_reads_the_vector_in_place_of_cls(adapted):
     changed = batch.ids_BT.clone()
     changed[:, 0] = load_tokenizer(adapted).mask_token_id  # nobody reads it
     torch.testing.assert_close(objective.discriminator(changed, batch.mask_BT, one), first)
-
-
-@pytest.mark.parametrize("projector", ["head", "batch_norm"])
-def test_a_gradient_reaches_all_that_is_trained_and_never_the_generator(adapted, projector):
-    objective = make(adapted, projector=projector)
-    objective.loss(1).backward()
-    trained = {n: p for n, p in objective.module.named_parameters() if p.requires_grad}
-    without = {n for n, p in trained.items() if p.grad is None or not p.grad.any()}
-    first_row = "discriminator.backbone.embeddings.token_type_embeddings.weight"
-    assert without - {first_row} == {f"encoder.backbone.pooler.dense.{part}" for part in ("weight", "bias")}
-    assert all(p.grad is None for p in objective.generator.parameters())
-    assert not objective.generator.training
-    assert (objective.encoder.head is None) == (projector == "batch_norm")
 
 
 def test_a_projector_with_batch_norm_is_no_part_of_an_embedding(adapted):

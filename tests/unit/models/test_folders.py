@@ -307,17 +307,9 @@ def test_a_saved_twin_gives_the_same_vectors_through_every_loader(tiny_models, t
     folder, place = tiny_models[kind], tmp_path / "model"
     twin = Ensemble([encoder_of(folder), encoder_of(folder, scale=1.1)], (1.0, 1.0), bypassed).eval()
     expected = save(place, twin, folder)
-    _, tokenizer = check_loads(place, expected)
+    check_loads(place, expected)
     with pytest.raises(ValueError, match="trust_remote_code"):
         SentenceTransformer(str(place), device="cpu", local_files_only=True)
-    if bypassed:
-        return
-    stock = [AutoModel.from_pretrained(place / f"encoder{n}") for n in (1, 2)]
-    batch = tokenizer(TEXTS, truncation=True, max_length=MAX_TOKENS, padding=True, return_tensors="pt")
-    call = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
-    with torch.inference_mode():
-        vectors = sum(model(**call).last_hidden_state[:, 0] for model in stock)
-    np.testing.assert_allclose(vectors.numpy(), expected, atol=5e-6)
 
 
 def test_an_ensemble_within_an_ensemble_is_the_same_bytes_wherever_it_is_saved(
