@@ -17,7 +17,7 @@ from workflow_scripts.data.hub import snapshot
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import content_findings, read_grids, study_findings
 from workflow_scripts.graph.configuration import read_yaml
-from workflow_scripts.graph.outside import Needed, need_findings
+from workflow_scripts.graph.outside import need_findings
 from workflow_scripts.graph.resources import published_findings
 
 STEPS = {"training": {"epochs": None}}
@@ -560,6 +560,14 @@ MISTAKES = {
         tasks(tasks={"A": "lee", "Spearman": "lee"}),
         "columns.5 (Spearman).heading: another column has that heading.",
     ),
+    "tasks in words": (
+        tasks(tasks="lee"),
+        "experiments/demo.yaml: columns.5.tasks: 'lee' is not a block of settings or a list",
+    ),
+    "a heading of several tasks": (
+        tasks(tasks=["lee"], heading="A"),
+        "experiments/demo.yaml: columns.5.heading: unknown key.",
+    ),
     "no tasks": (tasks(tasks=[]), "experiments/demo.yaml: columns.5.tasks: [] has fewer entries than 1"),
     "a heading twice": (
         column(heading="Spearman"),
@@ -922,10 +930,6 @@ MISTAKES = {
         ),
         "datasets.lee.sources.0.files: rating is no role of a file of lee. Did you mean ratings?",
     ),
-    "a size of a file that is none": (
-        put("datasets/lee/sources/0/files/ratings/size", -1),
-        "datasets.lee.sources.0.files.ratings.size: -1 is below 0",
-    ),
     "an option that a reader does not take": (
         put("datasets/lee/sources/0/options", {"form": "pairs"}),
         "datasets.lee.sources.0.options.form: unknown key. Known: none.",
@@ -1169,7 +1173,7 @@ def bare(monkeypatch):
 
 def needs(*jobs, data_root=None, **changes):
     config = study("config/config.yaml")[0] | changes
-    return list(need_findings(config, [Needed(*job) for job in jobs], data_root))
+    return list(need_findings(config, jobs, data_root))
 
 
 def test_a_key_is_asked_for_by_the_job_that_needs_it_alone(bare):

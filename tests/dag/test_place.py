@@ -86,23 +86,6 @@ def test_files_of_a_clone_are_inputs_by_their_own_names_and_a_users_own_stay(tmp
     assert Path("resources/tokens").samefile("mine")
 
 
-def test_verbs_plan_where_the_results_are(tmp_path):
-    """An audit that finds nothing made, a plan, and a file that is no configuration."""
-    (tmp_path / "list.yaml").write_text("[1, 2]")
-
-    def ask(verb, file, *more):
-        verbs = ("-m", "workflow_scripts", verb, "--configfile", file, *more)
-        return run(tmp_path, *verbs, PYTHONPATH=str(ROOT))
-
-    planned = ask("plan", str(ROOT / DEMO), "--json")
-    assert any(row["rule"] == "continue_mlm" for row in json.loads(planned.stdout)["by rule"])
-    assert "missing: results/demo/report.html" in ask("stale", str(ROOT / DEMO)).stdout
-    assert (
-        "Config file must be given as JSON or YAML with keys at top level."
-        in ask("stale", "list.yaml").stderr
-    )
-
-
 @pytest.fixture
 def around(tmp_path):
     """A workflow whose configuration gives the module what the demo's overlay gives."""

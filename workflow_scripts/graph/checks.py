@@ -114,14 +114,6 @@ def content_findings(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Ite
         yield from mistakes(Grid, grid, f"experiments/{name}.yaml: ")
 
 
-def _of_grids(config: Mapping[str, Any], grids: Mapping[str, Any]) -> Iterator[str]:
-    tables = config["extraction"]["tables"].keys() | config["extraction"]["statistics"].keys()
-    for name, grid in grids.items():
-        if name in tables:
-            yield f"experiments/{name}.yaml: a table of the extraction study has that name. Rename the file."
-        yield from grid_findings(config, grid, f"experiments/{name}.yaml")
-
-
 def _defined_runs(config: Mapping[str, Any], grid: Mapping[str, Any]) -> dict[str, Run]:
     """Runs of a grid whose parts are all defined; none where two have one name."""
     with suppress(ConfigError):
@@ -143,7 +135,14 @@ def study_findings(
     yield from data_root_findings(config, data_root)
     references = [*reference_findings(config), *extraction_findings(config)]
     yield from references
-    in_grids = [*_of_grids(config, grids)]
+    tables = {*config["extraction"]["tables"], *config["extraction"]["statistics"]} & {*grids}
+    taken = "a table of the extraction study has that name. Rename the file."
+    in_grids = [f"experiments/{name}.yaml: {taken}" for name in sorted(tables)]
+    in_grids += [
+        line
+        for name, grid in grids.items()
+        for line in grid_findings(config, grid, f"experiments/{name}.yaml")
+    ]
     yield from in_grids
     yield from resource_findings(config, grids, root)
     if not in_grids:  # whose runs and columns printed numbers and claims name
@@ -238,7 +237,7 @@ class RunChecks:
 
     def _too_long(self, block: Mapping[str, Any], place: str, encoders: Iterable[str]) -> Iterator[str]:
         """Settings of a length, anywhere in a block, above what one of the encoders takes."""
-        known = [(size.positions, name) for name in encoders for size in self._sizes_of(name) if size]
+        known = [(size.positions, name) for name in encoders for size in self._sizes_of(name)]
         most, encoder = min((one for one in known if one[0]), default=(None, ""))
         for key, value in block.items():
             if isinstance(value, Mapping):
@@ -253,7 +252,7 @@ class RunChecks:
             layers = known.get(suite, {}).get("maps", {}).get("layers", [])
             for encoder in dict.fromkeys(run.encoder for run in runs.values()):
                 for size in dict.fromkeys(self._sizes_of(encoder)):
-                    if size and (outside := [layer for layer in layers if not 1 <= layer <= size.layers]):
+                    if outside := [layer for layer in layers if not 1 <= layer <= size.layers]:
                         found = f"{outside[0]}; {encoder} has layers 1 to {size.layers}"
                         yield f"{place}: suites.attention.{suite}.maps.layers: {found}. Name one of them."
 
@@ -265,7 +264,7 @@ class RunChecks:
             if self._joins(run):
                 yield f"{where}.runs: {name} holds several encoders, and the figure shows one. Name another."
         for encoder in dict.fromkeys(run.encoder for run in shown.values()):
-            start = Start(encoder=encoder, sizes=[*filter(None, self._sizes_of(encoder))])
+            start = Start(encoder=encoder, sizes=self._sizes_of(encoder))
             yield from layers_outside([figure["layer"]], f"{where}.layer", start)
 
     def _joins(self, run: Run) -> bool:
@@ -314,11 +313,11 @@ class RunChecks:
         members = members_of(self._config["encoders"], run.encoder, (0,))
         return Start(
             encoder=run.encoder,
-            sizes=[size for size in self._sizes_of(run.encoder) if size],
+            sizes=self._sizes_of(run.encoder),
             members=len(members) if "runs" in self._config["encoders"][run.encoder] else None,
             frozen=[name for name, member in members.items() if not member.corpus],
             teacher=run.teacher or "",
-            teacher_sizes=[size for size in self._sizes_of(run.teacher) if size] if run.teacher else [],
+            teacher_sizes=self._sizes_of(run.teacher) if run.teacher else [],
             pool_sentences=self._config["exemplars"][pool]["sentences"] if pool else None,
         )
 

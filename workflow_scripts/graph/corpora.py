@@ -2,7 +2,6 @@
 
 from functools import cache
 
-from workflow_scripts.config import Settings
 from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.references import base_of
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
@@ -37,8 +36,7 @@ class Corpora:
         decides = {key: value for key, value in block.items() if key != "about"}
         source = self._source(name)
         decides["sources"] = sources_of(source, block["sources"])
-        may_be_gap = block.get("optional") and self._config["broken"] == "gap"
-        broken = {"broken": "gap"} if may_be_gap else {}
+        broken = {"broken": "gap"} if block.get("optional") and self._config["broken"] == "gap" else {}
         return as_json({"dataset": decides, "source": source, **broken})
 
     def _source_of(self, dataset: str) -> str:
@@ -56,40 +54,43 @@ class Corpora:
         """The sentences that a round trip starts from."""
         return f"<results>/corpora/{base_of(self._config, wildcards.corpus)}/train.parquet"
 
+    def _round_trip(self, wildcards: Wildcards) -> Config:
+        trip: Config = self._config["corpora"][wildcards.corpus]["round_trip"]
+        return trip
+
     def translation(self, wildcards: Wildcards) -> str:
         """Settings of a translation: what decides the text, and not what is made of it later, or who is asked."""
-        trip = self._config["corpora"][wildcards.corpus]["round_trip"]
+        trip = self._round_trip(wildcards)
         translation = {key: trip[key] for key in ("corpus", "translator", "source", "via", "max_sentences")}
         blocks = self._blocks(trip["translator"])
-        parts = {name: deciding(block, kind) for name, (block, kind) in blocks.items()}
-        return as_json({"translation": translation, **parts})
+        kind = type(
+            TranslatorSlice.parse({"translator": blocks["translator"]}, trip["translator"]).translator
+        )
+        kinds = {"translator": kind, "limits": Limits, "llm": LlmBlock}
+        return as_json(
+            {"translation": translation, **{name: deciding(blocks[name], kinds[name]) for name in blocks}}
+        )
 
     def translation_service(self, wildcards: Wildcards) -> str:
         """Who translates, and how, a resource: what Snakemake passes on and does not compare."""
-        blocks = self._blocks(self._config["corpora"][wildcards.corpus]["round_trip"]["translator"])
-        return as_json({name: block for name, (block, _) in blocks.items()})
+        return as_json(self._blocks(self._round_trip(wildcards)["translator"]))
 
     def translation_prompt(self, wildcards: Wildcards) -> list[str]:
         """The prompt of a translation by a language model."""
-        translator = self._config["translators"][
-            self._config["corpora"][wildcards.corpus]["round_trip"]["translator"]
-        ]
-        return [f"resources/prompts/{translator['prompt']}.txt"] if "prompt" in translator else []
+        prompt = self._config["translators"][self._round_trip(wildcards)["translator"]].get("prompt")
+        return [f"resources/prompts/{prompt}.txt"] if prompt else []
 
-    def _blocks(self, translator: str) -> dict[str, tuple[Config, type[Settings]]]:
-        """The blocks behind a translation, with their classes."""
+    def _blocks(self, translator: str) -> dict[str, Config]:
+        """The blocks behind a translation."""
         block = self._config["translators"][translator]
-        llm = {"llm": (self._config["llms"][block["llm"]], LlmBlock)} if "llm" in block else {}
-        limits = (self._config["round_trip"], Limits)
-        kind = type(TranslatorSlice.parse({"translator": block}, translator).translator)
-        return {"translator": (block, kind), "limits": limits, **llm}
+        llm = {"llm": self._config["llms"][block["llm"]]} if "llm" in block else {}
+        return {"translator": block, "limits": self._config["round_trip"], **llm}
 
     def round_trip_form(self, wildcards: Wildcards) -> str:
         """Settings of what is made of a translation."""
-        block = self._config["corpora"][wildcards.corpus]
-        trip = block["round_trip"]
+        trip, label = self._round_trip(wildcards), self._config["corpora"][wildcards.corpus]["label"]
         shape = {key: trip[key] for key in ("form", "unchanged")}
-        return as_json({"shape": shape, "max_sentences": trip["max_sentences"], "label": block["label"]})
+        return as_json({"shape": shape, "max_sentences": trip["max_sentences"], "label": label})
 
     def written_pool(self, wildcards: Wildcards) -> str:
         """Settings of a pool that a language model writes."""

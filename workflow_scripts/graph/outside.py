@@ -55,11 +55,6 @@ class Here(NamedTuple):
         missing = next((file for file in sorted(self.needed) if not (self.folder / file).is_file()), None)
         return f"{self.folder / missing} does not exist" if missing else ""
 
-    @property
-    def available(self) -> bool:
-        """Whether all files that are needed are there."""
-        return not self.lacks
-
     def made(self, recorded: Iterable[str]) -> bool:
         """Whether the files that a record names are of this source."""
         found = {*recorded}
@@ -133,8 +128,8 @@ def planned_source(
     read = next((source for source in here if recorded and source.made(recorded)), None)
     for source in here:
         if source is read:
-            return text_of(source.hashes() if source.available else recorded)
-        if source.available and not (read and read.available and read.contents() == source.contents()):
+            return text_of(recorded if source.lacks else source.hashes())
+        if not source.lacks and not (read and not read.lacks and read.contents() == source.contents()):
             return text_of(source.hashes(read=gap_if_broken))
     return _on_hub(sources, recorded, gap_if_unreachable)
 
@@ -227,13 +222,8 @@ def _recorded(artefact: Path) -> dict[str, str]:
     return {one.path: one.sha256 for one in given if one.path.startswith(OUTSIDE)}
 
 
-class Needed(NamedTuple):
-    """The part of a job that says what it needs: its rule, and what it makes."""
-
-    rule: str
-    name: str
-
-
+Needed = tuple[str, str]
+"""The part of a job that says what it needs: its rule, and what it makes."""
 NAMED_BY = {
     "translate_shard": "corpus",
     "write_exemplars": "pool",
@@ -249,7 +239,7 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
     Ends the process with a line for each that is not.
     """
     asking = (job for job in jobs if job.rule.name in NAMED_BY)
-    needed = [Needed(job.rule.name, getattr(job.wildcards, NAMED_BY[job.rule.name])) for job in asking]
+    needed = [(job.rule.name, getattr(job.wildcards, NAMED_BY[job.rule.name])) for job in asking]
     with one_line_errors():
         refuse(need_findings(study.config, needed, data_root_of(study.config)))
 
@@ -314,7 +304,7 @@ def _source(place: str, sources: Sequence[Config], data_root: Path | None, kind:
 
 def _files(place: str, sources: Iterable[Config], data_root: Path | None, remedy: str) -> Iterator[str]:
     """A finding for each file of another hash than is pinned, of the source on this machine that would be read."""
-    read = next((one for one in sources_here(sources, data_root) if one.available), None)
+    read = next((one for one in sources_here(sources, data_root) if not one.lacks), None)
     if read is None or read.folder is None:
         return
     for file, pin in read.pins.items():

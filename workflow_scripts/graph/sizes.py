@@ -114,9 +114,9 @@ class Sizes:
         known = read_rates(self._rates).encoders.get(encoder)
         return Size(known.layers, known.width) if known else None
 
-    def behind(self, encoder: str) -> list[Size | None]:
-        """Size of an encoder, or of those that its runs start from."""
-        return [self.of(part) for part in parts_of(self._encoders, encoder)]
+    def behind(self, encoder: str) -> list[Size]:
+        """Known sizes of an encoder, or of those that its runs start from."""
+        return [*filter(None, (self.of(part) for part in parts_of(self._encoders, encoder)))]
 
 
 def parts_of(encoders: Mapping[str, Any], encoder: str) -> list[str]:
@@ -167,33 +167,29 @@ class Rows:
     """Numbers of rows of datasets and corpora, each looked up once."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._config = config
+        self._corpora = config["corpora"]
+        self._promised = {name: block["contract"].get("rows") for name, block in config["datasets"].items()}
         self.most = cache(self._of_corpus)
-
-    def _of_dataset(self, dataset: str) -> int | None:
-        """Rows that a dataset has by its contract; None where that does not say."""
-        promised: int | None = self._config["datasets"][dataset]["contract"].get("rows")
-        return promised
 
     def _of_corpus(self, corpus: str) -> int | None:
         """Rows that a corpus has at most; None where nobody can say, or none are left."""
-        block = self._config["corpora"][corpus]
+        block = self._corpora[corpus]
         if block.get("also"):
             return None
         trip = block.get("round_trip")
         if trip:
             rows, limit = self.most(trip["corpus"]), trip["max_sentences"]
         else:
-            rows, limit = self._of_dataset(block["dataset"]), block["max_sentences"]
+            rows, limit = self._promised[block["dataset"]], block["max_sentences"]
             rows = rows and max(0, rows - block["dev_sentences"])
         most = min(filter(None, (rows, limit)), default=None)
         return 2 * most if most and trip and trip["form"] == "expanded" else most
 
     def findings(self) -> Iterator[str]:
         """Corpora that would hold out all that they have."""
-        for name, block in self._config["corpora"].items():
+        for name, block in self._corpora.items():
             held_out = block.get("dev_sentences", 0)
-            rows = self._of_dataset(block["dataset"]) if held_out else None
+            rows = self._promised[block["dataset"]] if held_out else None
             if rows is not None and held_out >= rows:
                 found = f"{held_out}; {block['dataset']} has {rows} sentences"
                 yield f"corpora.{name}.dev_sentences: {found}. Lower it, or take more text."

@@ -1,7 +1,6 @@
-"""Whether somebody makes what this call asks for, and everything that rules read of the repository is there.
+"""Whether somebody makes what this call of snakemake asks for, and what it is told of its study.
 
-Snakemake takes a file that is there for a source if no rule makes it or its rule's inputs are missing, and says
-that nothing is to be done.
+Snakemake takes a file that is there for a source if no rule makes it, and says that nothing is to be done.
 """
 
 import os
@@ -22,9 +21,9 @@ _IN_A_GRID = (
 
 
 def check_targets(workflow: Any, study: Study) -> None:
-    """Check the targets of this call and the static inputs of all rules.
+    """Check the targets of this call.
 
-    Ends the process with a line for each that nobody makes or that is not there.
+    Ends the process with a line for each that nobody makes.
 
     Args:
         workflow: Snakemake's, once all rules are known.
@@ -32,7 +31,7 @@ def check_targets(workflow: Any, study: Study) -> None:
     """
     rules, targets = list(workflow.rules), _asked()
     with one_line_errors():
-        refuse([*resource_findings(rules, study.root), *target_findings(targets, rules, study)])
+        refuse(target_findings(targets, rules, study))
 
 
 def _asked() -> list[str]:
@@ -57,16 +56,6 @@ def target_findings(targets: Iterable[str], rules: Sequence[Any], study: Study) 
             shown = (str(file) for rule in rules if rule.name == "all" for file in rule.input)
             known = [file.replace("<results>", study.folder) for file in shown] if "/" in target else plain
             yield f"{target}: no rule makes it. {_IN_A_GRID if kind else advice(target, known)}"
-
-
-def resource_findings(rules: Iterable[Any], root: Path) -> Iterator[str]:
-    """Files below ``resources`` that rules read and that are not there."""
-    for rule in rules:
-        read = [str(file) for file in rule.input if not callable(file)]
-        for file in read:
-            if file.startswith("resources/") and "{" not in file and not (root / file).exists():
-                known = sorted(f"{Path(file).parent}/{path.name}" for path in (root / file).parent.glob("*"))
-                yield f"rule {rule.name}: {file} is not there. {advice(file, known)}"
 
 
 def tell(study: Study, configfiles: Iterable[str | Path]) -> None:

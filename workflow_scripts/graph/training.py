@@ -6,7 +6,7 @@ from typing import Any
 from workflow_scripts.graph.outside import source_now, sources_of
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.sizes import parts_of
-from workflow_scripts.graph.slices import Config, Wildcards, as_json, deciding
+from workflow_scripts.graph.slices import Wildcards, as_json, deciding
 from workflow_scripts.graph.study import Study
 from workflow_scripts.methods import method_modules
 from workflow_scripts.settings.encoders import EncoderBlock
@@ -29,10 +29,6 @@ class Training:
         if self._study.has_runs(encoder):
             return self._study.models(encoder, wildcards.seed)
         return f"<results>/encoders/{encoder}/record.json"
-
-    def _adapt(self, wildcards: Wildcards) -> Config:
-        adapt: Config = self._config["encoders"][wildcards.encoder]["adapt"]
-        return adapt
 
     def teacher_models(self, wildcards: Wildcards) -> list[str]:
         """Models of the runs that a teacher consists of."""
@@ -77,7 +73,8 @@ class Training:
         """Settings of an adapted encoder."""
         block = self._config["continue_mlm"]
         training = deciding(self._study.adapting(wildcards.encoder), TrainingSettings)
-        adapt = {key: value for key, value in self._adapt(wildcards).items() if key != "training"}
+        adapt = self._config["encoders"][wildcards.encoder]["adapt"]
+        adapt = {key: value for key, value in adapt.items() if key != "training"}
         return as_json({"continue_mlm": block | {"training": training}, "adapt": adapt})
 
     def fetching_settings(self, wildcards: Wildcards) -> str:
@@ -108,13 +105,9 @@ class Training:
         """
 
         def of(wildcards: Wildcards) -> int | str:
-            names = dict(wildcards.items())
-            adapting = "run" not in names
-            own = (
-                self._study.adapting(names["encoder"])
-                if adapting
-                else self._study.settings(names["run"])["training"]
-            )
+            named, study = dict(wildcards.items()), self._study
+            run = named.get("run")
+            own = study.settings(run)["training"] if run else study.adapting(named["encoder"])
             found: int | str = kind(own[key])
             return found
 

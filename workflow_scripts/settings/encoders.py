@@ -5,10 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.datasets import Commit, Repository
+from workflow_scripts.settings.datasets import Commit, Repository, Sha256
 
 Folder = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class _Source(Settings):

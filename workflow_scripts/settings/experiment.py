@@ -8,7 +8,7 @@ from pydantic import Field
 
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import unknown
-from workflow_scripts.graph.runs import runs_of, written_out
+from workflow_scripts.graph.runs import listed, runs_of, written_out
 from workflow_scripts.settings.names import Defined, Name, Place, Refers, Seed, Setting
 
 
@@ -44,39 +44,36 @@ class TaskColumns(_Score):
         return [Column(**block) for block in written_out(self.model_dump())]
 
 
-class MeanColumn(Settings):
-    """The mean of other columns, taken seed by seed."""
-
+class _Printed(Settings):
     heading: str
-    mean_of: list[str] = Field(min_length=2, description="Headings of columns of scores.")
     digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
 
-class RatioColumn(Settings):
+class MeanColumn(_Printed):
+    """The mean of other columns, taken seed by seed."""
+
+    mean_of: list[str] = Field(min_length=2, description="Headings of columns of scores.")
+
+
+class RatioColumn(_Printed):
     """One column divided by another, taken seed by seed."""
 
-    heading: str
     ratio_of: list[str] = Field(
         min_length=2, max_length=2, description="Headings of two columns of scores or means: a over b."
     )
-    digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
 
-class GainColumn(Settings):
+class GainColumn(_Printed):
     """What a run gains over its baseline in another column; runs without a baseline have a gap."""
 
-    heading: str
     gain_of: str = Field(description="Heading of a column of scores or means.")
-    digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
 
-class PathColumn(Settings):
+class PathColumn(_Printed):
     """A method's own metric at one step of the training; runs without the metric have a gap."""
 
-    heading: str
     path_of: str = Field(description="Metric that the method records, such as 3R's threshold.")
     step: int = Field(ge=1, description="Optimiser step, of which the first is 1.")
-    digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
 
 AnyColumn = Column | MeanColumn | RatioColumn | GainColumn | PathColumn
@@ -87,18 +84,15 @@ def is_measured(column: AnyColumn) -> bool:
     return isinstance(column, Column) and column.measured
 
 
-_KEYS: dict[type[Settings], str] = {
-    MeanColumn: "mean_of",
-    RatioColumn: "ratio_of",
-    GainColumn: "gain_of",
-}
-"""Columns that are computed from others, and the setting that says from which."""
+COMPUTED_FROM = ("mean_of", "ratio_of", "gain_of")
+"""Settings of columns that name the columns that they are computed from."""
 
 
 def read_by(column: AnyColumn) -> list[str]:
     """Headings of the columns that a column is computed from."""
-    named = getattr(column, _KEYS[type(column)]) if type(column) in _KEYS else []
-    return [named] if isinstance(named, str) else named
+    return [
+        heading for key in COMPUTED_FROM if hasattr(column, key) for heading in listed(getattr(column, key))
+    ]
 
 
 class RunBlock(Settings):
@@ -175,8 +169,9 @@ class Experiment(Settings):
                 yield f"{place}.heading: another column has that heading. Rename one."
             seen.add(column.heading)
             known = scores if isinstance(column, MeanColumn) else [*scores, *means]
-            for heading in read_by(column):
-                yield from unknown(heading, known, f"{place}.{_KEYS[type(column)]}")
+            for key in COMPUTED_FROM:
+                for heading in listed(getattr(column, key, [])):
+                    yield from unknown(heading, known, f"{place}.{key}")
         if self.headline is not None:
             yield from unknown(self.headline, [column.heading for column in repeatable], "headline")
 

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, create_model
+from pydantic.fields import FieldInfo
 
 from workflow_scripts.config import OPERATIONAL, Settings, names_in
 from workflow_scripts.reporting.called import Names
@@ -21,7 +22,6 @@ from workflow_scripts.settings.methods import MethodConfig
 from workflow_scripts.settings.mlm import ContinueMlm, Sizes
 from workflow_scripts.settings.names import CorpusName, EncoderName, Name, Refers
 from workflow_scripts.settings.page import Config as Page
-from workflow_scripts.settings.partial import some_of
 from workflow_scripts.settings.round_trips import Limits
 from workflow_scripts.settings.significance import Config as Significance
 from workflow_scripts.settings.style import FigureStyle
@@ -30,7 +30,16 @@ from workflow_scripts.settings.training import Development, TeacherEncoding, Tra
 from workflow_scripts.settings.translators import TranslatorBlock
 from workflow_scripts.settings.words import Words
 
-OVERRIDES = "Overrides for every run on it."
+
+def some_of(whole: type[Settings]) -> Any:
+    """A class of blocks with any keys of ``whole``, which take the values that they take there."""
+    fields: dict[str, Any] = {
+        name: (field.annotation, FieldInfo.merge_field_infos(field, default=None))
+        for name, field in whole.model_fields.items()
+    }
+    return create_model(f"Some{whole.__name__}", __base__=Settings, __doc__=whole.__doc__, **fields)
+
+
 SomeTraining: Any = some_of(Training)
 SomeDevelopment: Any = some_of(Development)
 
@@ -50,28 +59,29 @@ class Adapt(Settings):
     )
 
 
-class FetchedEncoder(Settings):
+class _Encoder(Settings):
+    training: SomeTraining = Field(default={}, description="Overrides for every run on it.")
+
+
+class FetchedEncoder(_Encoder):
     """A published encoder."""
 
     fetch: EncoderBlock
-    training: SomeTraining = Field(default={}, description=OVERRIDES)
 
 
-class EncoderOfRuns(Settings):
+class EncoderOfRuns(_Encoder):
     """Models of finished runs, taken with the seed of the run that is made from them."""
 
     runs: list[RunBlock] = Field(min_length=1, description="One for a teacher, several to be joined.")
     label: str | None = Field(
         description="Substitution to print wherever these stand in for others; null: none."
     )
-    training: SomeTraining = Field(default={}, description=OVERRIDES)
 
 
-class AdaptedEncoder(Settings):
+class AdaptedEncoder(_Encoder):
     """An encoder of the project's own making."""
 
     adapt: Adapt
-    training: SomeTraining = Field(default={}, description=OVERRIDES)
 
 
 class MethodBlock(Settings):

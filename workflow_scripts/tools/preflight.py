@@ -21,7 +21,7 @@ from workflow_scripts.audit.printing import Answer
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import rules_in
 from workflow_scripts.graph.configuration import load_config
-from workflow_scripts.graph.outside import NAMED_BY, Needed, need_findings
+from workflow_scripts.graph.outside import NAMED_BY, need_findings
 from workflow_scripts.graph.queue import Settings, queue_findings, requests_of, settings_of, target_of
 from workflow_scripts.graph.sizes import read_rates
 from workflow_scripts.graph.study import data_root_of
@@ -59,7 +59,7 @@ def checks(targets: Sequence[str], configfiles: Sequence[str], profile: str | No
         return
     yield True, f"configuration: sound; {len(graph.jobs)} jobs are left to do"
     config = load_config(ROOT, configfiles)
-    jobs = [Needed(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in graph.jobs if job.rule in NAMED_BY]
+    jobs = [(job.rule, job.wildcards[NAMED_BY[job.rule]]) for job in graph.jobs if job.rule in NAMED_BY]
     yield from _checked(
         need_findings(config, jobs, data_root_of(config)),
         f"keys, engines, data: there for the {len(set(jobs))} sources and requests that are left",

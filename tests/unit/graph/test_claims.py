@@ -2,7 +2,6 @@
 
 import copy
 import csv
-from collections import Counter
 
 import pytest
 import yaml
@@ -44,15 +43,6 @@ def published():
             for row in csv.DictReader(opened):
                 found.setdefault((row["grid"], row["run"], row["heading"]), set()).add(float(row["value"]))
     return found
-
-
-def test_every_paper_has_its_claims():
-    counts = Counter(paper for paper, _ in EVERY)
-    assert set(counts) == set(PAPERS) and min(counts.values()) >= 12
-    assert {file.stem for file in (ROOT / CLAIMS).glob("*.yaml")} == set(PAPERS)
-    said = [claim.says for claims in FILES.values() for claim in claims.values()]
-    assert len(set(said)) == len(said)
-    assert f"of their own numbers, {len(said)} claims:" in (ROOT / "docs/papers.md").read_text("utf-8")
 
 
 def test_printed_numbers_are_those_of_the_published_tables():
@@ -119,13 +109,6 @@ def test_a_study_is_enlarged_by_no_claim(study):
     assert set(claims.tables()) <= {*reporting.tables(), *extraction.tables, *figures}
     assert {file.replace(".pairs.parquet", ".parquet") for file in claims.pairs()} <= scores
     assert all("/scores/sts/" in file for file in claims.pairs())
-
-
-def test_a_study_without_papers_is_held_to_nothing():
-    study = study_in(ROOT, [ROOT / DEMO])
-    config = study.config | {"claims": study.config["claims"] | {"papers": []}}
-    bare = Claims(type(study)(config, study.grids, study.runs, study.root))
-    assert bare.verdicts == [] and bare.tables() == []
 
 
 @pytest.mark.parametrize(

@@ -42,14 +42,6 @@ def test_the_sentence_of_each_failed_job_comes_last_and_once(tmp_path, quiet):
     assert "Failed: fails, log logs/one.log\n" in printed
 
 
-def test_a_job_that_says_nothing_is_told_from_one_that_does(tmp_path):
-    printed = end_of_run(tmp_path, "echo step 12 >{log}; exit 9")
-    assert (
-        "The job was ended from outside, or says nothing of what went wrong.\n    log: logs/one.log"
-        in printed
-    )
-
-
 def test_a_job_that_succeeds_when_it_is_tried_again_is_named_when_it_fails_alone(tmp_path):
     (tmp_path / "two.txt").touch()
     tries = 'echo "DataError: no" >{log}; test -e tried && touch {output} || {{ touch tried; exit 1; }}'

@@ -1,10 +1,6 @@
 """Blocks of a grid's columns that list tasks, against the same columns written out."""
 
-import pytest
-
-from workflow_scripts.graph.mistakes import mistakes
 from workflow_scripts.graph.runs import numbered_columns, one_column_a_task
-from workflow_scripts.settings.study import Grid
 
 SHARED = {"suite": "sts", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 MEAN = {"heading": "mean", "mean_of": ["sts12", "STS-B"], "digits": 2}
@@ -38,17 +34,3 @@ def test_columns_are_numbered_by_their_block():
         (0, "sts13"),
         (1, "mean"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        ({"tasks": []}, "columns.0.tasks: [] has fewer entries than 1"),
-        ({"tasks": ["sts12"], "heading": "A"}, "columns.0.heading: unknown key."),
-        ({"tasks": "sts12"}, "columns.0.tasks: 'sts12' is not a block of settings or a list"),
-    ],
-)
-def test_a_block_that_lists_no_tasks_is_refused(column, message):
-    assert mistakes(Grid, grid(SHARED | {"tasks": ["sts12"]}), "") == []
-    found = mistakes(Grid, grid(SHARED | column), "")
-    assert any(message in line for line in found), found

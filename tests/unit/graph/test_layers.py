@@ -7,7 +7,6 @@ from snakemake.utils import update_config
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config
-from workflow_scripts.graph.study import open_study
 
 BELOW = {"mine": ["demo"], "suites": {"sts": {"toy": {"datasets": ["lee"]}}}, "odd": {"a": 1}}
 
@@ -46,11 +45,6 @@ def test_a_list_that_is_replaced_forgets_what_was_added_before(load):
     assert load(BELOW, {"mine+": ["a"]}, {"mine": ["new"]}, {"mine+": ["b"]})["mine"] == ["new", "b"]
 
 
-def test_a_list_that_two_keys_share_by_an_anchor_is_added_to_once(load):
-    config = load("a: &same [1]\nb: *same\n", {"a+": [2]})
-    assert (config["a"], config["b"]) == ([1, 2], [1])
-
-
 def test_equal_numbers_have_one_form_and_text_in_quotes_stays_text(load):
     config = load(
         "a: [1e-4, 1.0e4, 2.0, -3E2, .5, '1e-4', 1e-4x]\n", given=as_in_a_file({"b": "{c: 1e-4}", "d": 2.0})
@@ -85,17 +79,8 @@ def test_a_file_without_keys_is_one_line(load, tmp_path, content, kind):
         load(content)
 
 
-def test_a_file_in_which_nothing_is_said_changes_nothing(load):
-    assert load(BELOW, None) == load(BELOW)
-
-
 def test_all_mistakes_of_a_file_and_all_files_that_cannot_be_read_are_named(load):
     for contents in ([BELOW, {"a+": [1], "b+": [1]}], ["a: [", "a: 1\na: 2\n"]):
         with pytest.raises(ConfigError) as error:
             load(*contents)
         assert len(str(error.value).splitlines()) == 2
-
-
-def test_a_study_whose_lists_are_added_to_is_sound(load):
-    config = load((ROOT / DEMO).read_text(), {"suites": {"sts": {"lee": {"datasets+": ["stsb_dev"]}}}})
-    assert open_study(config, ROOT).config["suites"]["sts"]["lee"]["datasets"] == ["lee", "stsb_dev"]

@@ -9,7 +9,6 @@ from unittest.mock import Mock
 import pytest
 from snakemake_executor_plugin_slurm import ExecutorSettings
 
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph import queue
 from workflow_scripts.graph.queue import Request, queue_findings, queued_here, target_of
 
@@ -205,13 +204,6 @@ def test_a_job_that_is_in_the_queue_already_is_not_put_there_again(tmp_path, mon
     for unknown in (queue_of(lines[0], scripts={}), queue_of(lines[0].replace("7|", "7_4|"))):
         (line,) = refused(other, ask=unknown)
         assert line.startswith("queue: still there from an earlier run: 7")
-
-
-def test_a_queue_that_does_not_say_what_a_job_runs_is_an_error(tmp_path, monkeypatch):
-    silent = (124, "no answer within 10 s")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="scontrol: no answer"):
-        queued_here(Cluster(squeue=(0, f"7|RUNNING|{tmp_path}|rule_a"), scontrol=silent))
 
 
 def test_the_reason_of_a_group_that_sbatch_refuses_is_printed(caplog):

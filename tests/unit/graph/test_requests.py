@@ -40,12 +40,9 @@ def test_a_job_asks_by_the_size_of_its_encoders(study, requests, encoder, memory
     assert requests.memory(8)(run) == "8GB"
 
 
-def test_each_try_asks_for_as_much_again(study, requests):
+def test_each_try_asks_for_as_much_again_and_teachers_by_their_own_encoder(study, requests):
     run = run_on(study, "roberta_large")
     assert requests.memory(16, "run")(run, attempt=3) == "48GB"
     assert requests.minutes(30, "run")(run, attempt=3) == 270
-
-
-def test_teachers_and_the_extraction_study_ask_by_their_own_encoder(requests):
     assert requests.memory(16, "teacher")(SimpleNamespace(teacher="jtcse_bert")) == "16GB"
     assert requests.memory(20, "extraction")(SimpleNamespace()) == "20GB"
