@@ -9,7 +9,6 @@ from requests.adapters import HTTPAdapter
 from tests import fault_server, tiny
 from tests.fault_server import DRIP, DRIPPING_HEADERS, HANG, RESET, SHORT, FaultServer, fault, patience
 from workflow_scripts.apis.asking import Watch, settled
-from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, translator_of
 from workflow_scripts.errors import ApiError
@@ -43,12 +42,6 @@ class ToLoopback(HTTPAdapter):
             self.server.url.rstrip("/") + urlsplit(request.url)._replace(scheme="", netloc="").geturl()
         )
         return super().send(request, **settings)
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger(tmp_path / "answers.sqlite") as opened:
-        yield opened
 
 
 @pytest.fixture(params=PROPER)

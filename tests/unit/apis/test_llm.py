@@ -4,15 +4,15 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
 
 import pytest
+import requests
+from tenacity import Retrying, stop_after_delay, wait_fixed
 
 from tests import fault_server
 from tests.fault_server import FaultServer
 from workflow_scripts.apis.asking import Watch, settled
-from workflow_scripts.apis.ledger import Ledger, Request, Row
+from workflow_scripts.apis.ledger import Request, Row
 from workflow_scripts.apis.llm import Llm, usage_of
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.llms import LlmBlock
@@ -27,12 +27,6 @@ BLOCK = {
     },
 }  # fmt: skip
 HTML = "<html>Please log in.</html>"
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger(tmp_path / "answers.sqlite") as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -227,85 +221,51 @@ def test_costs_are_added_and_unknown_where_a_call_was_not_counted():
 # A real server
 
 
-def write_llama(folder):
-    """A Llama of one layer with a tokeniser of bytes: enough to answer noise."""
-    import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+@pytest.fixture
+def transformers_server(tmp_path, tiny_bert):
+    """``transformers serve`` with a random Llama of one layer; skipped where its packages are not there."""
+    for needed in ("fastapi", "openai", "uvicorn"):
+        pytest.importorskip(needed, reason=f"transformers serve needs {needed}")
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {piece: number for number, piece in enumerate(["<s>", "</s>", *alphabet])}
-    tokenizer = Tokenizer(models.BPE(vocabulary, []))
-    tokenizer.pre_tokenizer, tokenizer.decoder = (
-        pre_tokenizers.ByteLevel(add_prefix_space=False),
-        decoders.ByteLevel(),
-    )
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="</s>"
-    )
-    fast.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
-    fast.save_pretrained(folder)
-    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
+    tokenizer.save_pretrained(tmp_path / "llama")
     config = LlamaConfig(
-        vocab_size=len(vocabulary), hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
         max_position_embeddings=512, bos_token_id=0, eos_token_id=1, pad_token_id=1,
     )  # fmt: skip
-    LlamaForCausalLM(config).save_pretrained(folder)
-
-
-@pytest.fixture
-def transformers_server(tmp_path):
-    """``transformers serve`` with a tiny random model; skipped where its packages are not there."""
-    pytest.importorskip("fastapi", reason="transformers serve needs fastapi")
-    pytest.importorskip("uvicorn", reason="transformers serve needs uvicorn")
-    write_llama(tmp_path / "llama")
-    (tmp_path / "hf/hub").mkdir(parents=True)
+    LlamaForCausalLM(config).save_pretrained(tmp_path / "llama")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = ["-m", "transformers.cli.transformers", "serve", str(tmp_path / "llama"), "--device", "cpu"]
-    with (tmp_path / "server.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, *command, "--host", "127.0.0.1", "--port", str(port)],
-            env=os.environ | {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1"},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+    address, environment = ["--host", "127.0.0.1", "--port", str(port)], {"HF_HUB_OFFLINE": "1"}
+    process = subprocess.Popen(
+        [sys.executable, *command, *address], env=os.environ | environment, start_new_session=True
+    )
+    health = Retrying(stop=stop_after_delay(120), wait=wait_fixed(0.5), reraise=True)
     try:
-        for _ in range(240):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1).read()
-                break
-            except OSError:
-                assert process.poll() is None, (tmp_path / "server.log").read_text()[-2000:]
-                time.sleep(0.5)
-        else:
-            pytest.fail(f"does not answer: {(tmp_path / 'server.log').read_text()[-2000:]}")
+        health(requests.get, f"http://127.0.0.1:{port}/health", timeout=1)
         yield f"http://127.0.0.1:{port}/v1", str(tmp_path / "llama")
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
 
 
 @pytest.mark.slow
-def test_a_real_server_answers_the_real_client(transformers_server, ledger, monkeypatch):
+def test_a_real_server_answers_the_real_client(transformers_server, ledger, llm):
     url, model = transformers_server
-    monkeypatch.setenv("TOY_KEY", KEY)
+    calls = BLOCK["calls"] | {"timeout_seconds": 120}
     changes = {
         "base_url": url,
-        "model": model,
         "answers_as": None,
         "max_completion_tokens": 12,
         "temperature": 0,
+        "calls": calls,
     }
-    calls = BLOCK["calls"] | {"timeout_seconds": 120}
-    block = LlmBlock.parse(BLOCK | changes | {"calls": calls}, "llms.toy")
-    row = complete(Llm(block, "llms.toy", ledger), ledger, "The river")
-    noted = json.loads(row.attributes)  # what it answers is noise, and may be rejected as such
-    assert noted["model"].startswith(model)
-    assert noted["finish_reason"] in ("length", "stop")
-    assert noted["prompt_tokens"] == len("The river")
-    assert 0 < noted["completion_tokens"] <= 12
-    wrong = LlmBlock.parse(BLOCK | changes | {"calls": calls, "model": "no/such-model"}, "llms.toy")
-    assert complete(Llm(wrong, "llms.toy", ledger), ledger, "The river").status == "refused"
+    row = complete(llm(FaultServer(str), model=model, **changes), ledger, "The river")
+    noted = row.noted  # what it answers is noise, and may be rejected as such
+    assert noted["model"].startswith(model) and noted["finish_reason"] in ("length", "stop")
+    assert noted["prompt_tokens"] >= 2 and 0 < noted["completion_tokens"] <= 12
+    wrong = llm(FaultServer(str), model="no/such-model", **changes)
+    assert complete(wrong, ledger, "The river").status == "refused"

@@ -10,7 +10,6 @@ from tests import fault_server, tiny
 from tests.fault_server import FaultServer, fault
 from tests.unit.apis.test_engines import ToLoopback
 from workflow_scripts.apis import translators
-from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.translators import Direction, translate_all, translator_of
 from workflow_scripts.errors import ApiError, ConfigError
 from workflow_scripts.settings.llms import LlmBlock
@@ -31,12 +30,6 @@ needs_apertium = pytest.mark.skipif(
 
 def block_of(**settings):
     return TranslatorSlice.parse({"translator": settings}, "translators").translator
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger(tmp_path / "answers.sqlite") as opened:
-        yield opened
 
 
 @pytest.fixture

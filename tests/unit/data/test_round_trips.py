@@ -50,18 +50,11 @@ def outcome(sentence, pivot, back):
         (PIVOT, PIVOT, "untranslated"),
         (PIVOT, "The old king.", "shortened"),
         (PIVOT, f"{BACK} {BACK} And more.", "lengthened"),
+        (f"The old king built {PIVOT}", BACK, "paraphrase"),  # languages share names and numbers
     ],
 )
 def test_every_round_trip_has_the_outcome_that_its_texts_show(pivot, back, found):
     assert outcome(SENTENCE, pivot, back) == found
-
-
-def test_names_and_numbers_that_two_languages_share_are_no_failure():
-    sentence, pivot = (
-        "Ruth Ekemini (born 1998) is a Nigerian singer.",
-        "Ruth Ekemini (nacida 1998) es un cantante nigeriano.",
-    )
-    assert outcome(sentence, pivot, "Ruth Ekemini (been born 1998) is a singer Nigerian.") == "paraphrase"
 
 
 @given(st.integers(0, 60), st.integers(1, 9))

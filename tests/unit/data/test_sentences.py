@@ -64,12 +64,3 @@ def test_each_sentence_is_kept_once_with_its_place_and_drops_are_counted():
     rows, dropped = kept(documents)
     assert rows == [("one two", 0, 1), ("a b c d", 0, 2), ("x  y", 2, 2)]
     assert dropped == {"under 2 words": 1, "over 4 words": 1, "repeated": 2}
-
-
-def test_both_bounds_are_kept():
-    assert [row[0] for row in kept([["a", "a b", "a b c d", "a b c d e"]])[0]] == ["a b", "a b c d"]
-
-
-def test_no_documents_give_an_empty_table():
-    assert kept([]) == ([], {})
-    assert kept(iter([iter([])])) == ([], {})
