@@ -66,11 +66,13 @@ def ask(words: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
-    module.add_arguments(parser)
-    given = parser.parse_args(arguments)
+    for names, options in module.ARGUMENTS:
+        parser.add_argument(*names, **options)
+    given = vars(parser.parse_args(arguments))
     from workflow_scripts.audit.printing import give
 
-    return give(module.answer(given), as_json=given.json)
+    as_json = given.pop("json")
+    return give(module.answer(**given), as_json=as_json)
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ from where a job that would make the very same puts it back.
   python -m workflow_scripts adopt --configfile config/demo.yaml
 """
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from workflow_scripts.audit.printing import Answer
 from workflow_scripts.audit.records import artefact_record
 from workflow_scripts.audit.stale import stale
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.planning.graph import Job, add_configfile, planned
+from workflow_scripts.planning.graph import CONFIGFILE, Job, planned
 from workflow_scripts.provenance import kept
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.provenance.record import Record
@@ -97,14 +96,12 @@ def _keep(name: str, job: Job, record: Record) -> None:
 # The verb
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what adopt takes."""
-    add_configfile(parser)
+ARGUMENTS = (CONFIGFILE,)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(configfile: list[str]) -> Answer:
     """What was noted and what was taken away; exit code 0."""
-    done = adopt(args.configfile)
+    done = adopt(configfile)
     lines = [f"taken away: {name}" for name in done.taken_away]
     lines += [f"missing: {name}" for name in done.missing]
     counts = (

@@ -7,7 +7,6 @@ language model write. An unknown number is never counted as 0: jobs without one 
   python -m workflow_scripts cost results/demo
 """
 
-import argparse
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from workflow_scripts.audit.printing import Answer, Row, Rows, without_empty
+from workflow_scripts.audit.printing import Answer, Row, Rows, argument, without_empty
 from workflow_scripts.audit.records import Records, artefact_of, name_of, studies_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.record import Record
@@ -135,14 +134,12 @@ def grouped(jobs: Iterable[Job], heading: str) -> list[Row]:
     return sorted(rows, key=lambda row: -row["seconds"])
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what cost takes."""
-    parser.add_argument("path", type=Path, nargs="?", help="results/<study>, or a file: the jobs behind it")
+ARGUMENTS = (argument("path", type=Path, nargs="?", help="results/<study>, or a file: the jobs behind it"),)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(path: Path | None) -> Answer:
     """Costs by rule and of trainings by run."""
-    jobs = finished_jobs(args.path)
+    jobs = finished_jobs(path)
     trainings = [job for job in jobs if job.record.rule == "train_encoder"]
     columns = ("run", "jobs", "seconds", "of processors")
     by_run = [{name: row[name] for name in columns} for row in grouped(trainings, "run")]

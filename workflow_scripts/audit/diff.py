@@ -7,7 +7,6 @@ difference. Exit code 1 if records or contents differ.
   python -m workflow_scripts diff results/demo/tables/demo.parquet results/other/tables/demo.parquet
 """
 
-import argparse
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +20,7 @@ import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
 from workflow_scripts.audit.compare import Change, compare, contents_hash, facts, inputs_by_role
-from workflow_scripts.audit.printing import Answer, Rows, rows_of
+from workflow_scripts.audit.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.audit.records import artefact_of, artefact_record, is_outside, name_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity, read_record
@@ -196,15 +195,15 @@ def _apart(name: str, pairs: Iterable[tuple[Floats, Floats]]) -> Apart:
 # The verb
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what diff takes."""
-    parser.add_argument("a", type=Path, metavar="A", help="artefact")
-    parser.add_argument("b", type=Path, metavar="B", help="artefact to compare it with")
+ARGUMENTS = (
+    argument("a", type=Path, metavar="A", help="artefact"),
+    argument("b", type=Path, metavar="B", help="artefact to compare it with"),
+)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(a: Path, b: Path) -> Answer:
     """What differs, and below it what differs in the inputs that were followed."""
-    steps = diff(args.a, args.b)
+    steps = diff(a, b)
     first = steps[0]
     same = first.contents_equal and not first.changes
     said = "contents equal" if first.contents_equal else "contents differ"

@@ -13,7 +13,6 @@ made from a file, or from a source as records name it, such as hub:owner/name@re
   python -m workflow_scripts explain results/demo/tables/demo.parquet --cell run=simcse.minilm_mlm.wiki_extract
 """
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 from workflow_scripts.audit.cells import Agrees, agreement, parse_cell, rows_of, runs_of, scores_behind
 from workflow_scripts.audit.compare import flat
-from workflow_scripts.audit.printing import Answer, Row, Rows, without_empty
+from workflow_scripts.audit.printing import Answer, Row, Rows, argument, without_empty
 from workflow_scripts.audit.records import (
     Records,
     artefact_of,
@@ -201,22 +200,21 @@ def made_into(name: str) -> list[Row]:
 # The verb
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what explain takes."""
-    parser.add_argument("path", help="artefact, or a file in a model folder")
-    parser.add_argument(
+ARGUMENTS = (
+    argument("path", help="artefact, or a file in a model folder"),
+    argument(
         "--cell", action="append", default=[], metavar="COLUMN=VALUE,...", help="rows of a table to explain"
-    )
-    parser.add_argument("--into", action="store_true", help="what was made from it, instead")
+    ),
+    argument("--into", action="store_true", help="what was made from it, instead"),
+)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(path: str, cell: list[str], into: bool) -> Answer:
     """The ancestry of a file or a cell, or what was made from a file."""
-    if args.into:
-        made = made_into(args.path)
-        return Answer(f"{len(made)} made from {args.path}", parts=[Rows("downstream", made)])
-    path, cell = Path(args.path), parse_cell(args.cell)
-    found = explain_cell(path, cell) if cell else Explanation(explain(path))
+    if into:
+        made = made_into(path)
+        return Answer(f"{len(made)} made from {path}", parts=[Rows("downstream", made)])
+    found = explain_cell(Path(path), parse_cell(cell)) if cell else Explanation(explain(Path(path)))
     broken = [node.path for node in found.chain if node.state in _BROKEN]
     verdict = f"{len(found.chain) - 1} files and sources behind it"
     return Answer(

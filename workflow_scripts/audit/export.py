@@ -10,7 +10,6 @@ its README.md, with scores if rule write_model_card made one, and can go to the 
   python -m workflow_scripts export results/demo/runs/simcse.minilm_mlm.wiki_extract/seed1 --to my_model
 """
 
-import argparse
 import json
 import mimetypes
 import shutil
@@ -25,7 +24,7 @@ from typing import Any
 from rich.filesize import decimal
 
 from workflow_scripts.audit.cost import Job, jobs_of
-from workflow_scripts.audit.printing import Answer
+from workflow_scripts.audit.printing import Answer, argument
 from workflow_scripts.audit.records import Records, made_by, studies_of
 from workflow_scripts.audit.verify import not_as_written
 from workflow_scripts.errors import DataError
@@ -235,25 +234,23 @@ def write_crate(study: Path, folder: Path) -> Crate:
     return crate
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what export takes."""
-    parser.add_argument(
-        "path", type=Path, help="results/<study>, or of a model results/<study>/runs/<run>/seed<seed>"
-    )
-    parser.add_argument("--to", type=Path, help="folder to make; of a study, default: crates/<study>")
+ARGUMENTS = (
+    argument("path", type=Path, help="results/<study>, or of a model results/<study>/runs/<run>/seed<seed>"),
+    argument("--to", type=Path, help="folder to make; of a study, default: crates/<study>"),
+)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(path: Path, to: Path | None) -> Answer:
     """What was written."""
-    if (args.path / "model" / RECORD_FILE).is_file():
-        if args.to is None:
-            raise DataError(f"{args.path}: a model. Name the folder to make: --to FOLDER.")
-        export_model(args.path, args.to)
-        return Answer(f"{args.to}: upload it with `hf upload <name> {quote(str(args.to))}`.")
-    (study,) = studies_of([args.path])
+    if (path / "model" / RECORD_FILE).is_file():
+        if to is None:
+            raise DataError(f"{path}: a model. Name the folder to make: --to FOLDER.")
+        export_model(path, to)
+        return Answer(f"{to}: upload it with `hf upload <name> {quote(str(to))}`.")
+    (study,) = studies_of([path])
     if study.parent != Path("results"):
         raise DataError(f"{study}: no study. Name one, such as results/demo.")
-    folder = args.to or Path("crates", study.name)
+    folder = to or Path("crates", study.name)
     crate = write_crate(study, folder)
     size = decimal(sum(place.stat().st_size for place in crate.files.values()))
     return Answer(f"{folder}: {len(crate.files)} files, {size}", data={"crate": folder.as_posix()})

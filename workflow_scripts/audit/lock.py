@@ -12,7 +12,6 @@ Exit code 1 if any artefact was added or removed, or has other contents.
   python -m workflow_scripts lock results/demo --check config/demo.lock.json
 """
 
-import argparse
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -24,7 +23,7 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from workflow_scripts.audit.compare import Facts, compare, contents_hash
-from workflow_scripts.audit.printing import Answer, Row, Rows
+from workflow_scripts.audit.printing import Answer, Row, Rows, argument
 from workflow_scripts.audit.records import Records, studies_of
 from workflow_scripts.audit.verify import not_as_written
 from workflow_scripts.columns.tables import TABLE
@@ -225,33 +224,26 @@ def read_lock(file: Path) -> Lock:
 # The verb
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what lock takes."""
-    parser.add_argument(
-        "studies", type=Path, nargs="*", help="folders of studies; default: all below results/"
-    )
-    parser.add_argument("--to", type=Path, default=LOCK, help="file to write; default: %(default)s")
-    parser.add_argument(
-        "--short", action="store_true", help="with --check: say in a line whether numbers differ"
-    )
-    parser.add_argument(
-        "--check", type=Path, metavar="FILE", help="compare with this lock, and write nothing"
-    )
+ARGUMENTS = (
+    argument("studies", type=Path, nargs="*", help="folders of studies; default: all below results/"),
+    argument("--to", type=Path, default=LOCK, help="file to write; default: %(default)s"),
+    argument("--short", action="store_true", help="with --check: say in a line whether numbers differ"),
+    argument(
+        "--check", dest="locked", type=Path, metavar="FILE", help="compare with this lock, and write nothing"
+    ),
+)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(studies: list[Path], to: Path, short: bool, locked: Path | None) -> Answer:
     """What was written, or how the artefacts differ from a lock."""
-    studies = studies_of(args.studies)
-    if args.check is not None:
-        found = check(studies, args.check)
-        named = " ".join(map(str, args.studies))
-        return (
-            _in_short(found, f"{named} --check {args.check}") if args.short else _checked(found, args.check)
-        )
-    content = lock(studies)
-    with atomic(args.to) as temporary:
+    if locked is not None:
+        found = check(studies_of(studies), locked)
+        named = " ".join(map(str, studies))
+        return _in_short(found, f"{named} --check {locked}") if short else _checked(found, locked)
+    content = lock(studies_of(studies))
+    with atomic(to) as temporary:
         temporary.write_text(json.dumps(content.model_dump(), indent=1, sort_keys=True) + "\n", "utf-8")
-    return Answer(f"{args.to}: {len(content.artefacts)} artefacts")
+    return Answer(f"{to}: {len(content.artefacts)} artefacts")
 
 
 def _in_short(found: Comparison, arguments: str) -> Answer:

@@ -15,6 +15,13 @@ _PIPE_WIDTH = 240  # paths stay on one line in a file or a pipe, where nothing f
 _LARGE = 1000  # from here on, digits behind the point say nothing
 
 Row = Mapping[str, Any]
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+"""What a verb takes: names and options, as ``argparse.ArgumentParser.add_argument`` is told them."""
+
+
+def argument(*names: str, **options: Any) -> Argument:
+    """One of the ``ARGUMENTS`` of a verb, whose ``answer`` is given it by its name."""
+    return names, options
 
 
 class Rows(NamedTuple):

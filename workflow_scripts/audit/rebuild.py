@@ -6,7 +6,6 @@ contents of a rebuilt artefact differ; a record that differs although the conten
   python -m workflow_scripts rebuild results/demo/tables/demo.parquet --configfile config/demo.yaml
 """
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -17,11 +16,11 @@ from typing import NamedTuple
 
 from workflow_scripts.audit.compare import Change, compare, facts
 from workflow_scripts.audit.diff import contents_equal
-from workflow_scripts.audit.printing import Answer, Rows, rows_of
+from workflow_scripts.audit.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.audit.records import artefact_of, artefact_record, made_by, name_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.call import FOLDER as CODE
-from workflow_scripts.planning.graph import Job, add_configfile, planned
+from workflow_scripts.planning.graph import CONFIGFILE, Job, planned
 from workflow_scripts.provenance.artefacts import RECORD_FILE, seal_of
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
@@ -102,15 +101,12 @@ def _compared(first: Path, again: Path) -> Rebuilt:
     return Rebuilt(first.as_posix(), made_by(now), identical, equal, compare(facts(was), facts(now)))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what rebuild takes."""
-    parser.add_argument("path", type=Path, help="artefact, or a file in a model folder")
-    add_configfile(parser)
+ARGUMENTS = (argument("path", type=Path, help="artefact, or a file in a model folder"), CONFIGFILE)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(path: Path, configfile: list[str]) -> Answer:
     """Each artefact that was made again: whether contents and record are those of the first."""
-    found = rebuild(args.path, args.configfile)
+    found = rebuild(path, configfile)
     differing = sum(not one.contents_equal for one in found)
     identical = sum(one.identical for one in found)
     said = f"{len(found)} rebuilt: {identical} identical byte for byte, {differing} with different contents"

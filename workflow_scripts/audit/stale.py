@@ -8,7 +8,6 @@ records. Exit code 1 if anything is stale or missing; --json names every artefac
   python -m workflow_scripts stale --configfile config/demo.yaml
 """
 
-import argparse
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from workflow_scripts.audit.compare import HASHES, Change, compare, facts
 from workflow_scripts.audit.printing import Answer, Row, Rows, rows_of
 from workflow_scripts.audit.records import Records, is_outside, key_of, made_by
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.planning.graph import Graph, Job, add_configfile, planned
+from workflow_scripts.planning.graph import CONFIGFILE, Graph, Job, planned
 from workflow_scripts.provenance.artefacts import seal_of
 from workflow_scripts.provenance.job import by_name
 from workflow_scripts.provenance.key import canonical
@@ -138,14 +137,12 @@ def _identity(path: Path, was: dict[str, str]) -> str:
     return seal.identity if seal else sha256_of(path)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what stale takes."""
-    add_configfile(parser)
+ARGUMENTS = (CONFIGFILE,)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(configfile: list[str]) -> Answer:
     """Causes, and how much follows from each; a run would do nothing where there are none."""
-    found = stale(planned([], args.configfile))
+    found = stale(planned([], configfile))
     lines = [f"missing: {path}" for path in found.missing]
     lines += [f"not asked for by this configuration: {path}" for path in found.unasked]
     verdict = f"{found.jobs} jobs: {len(found.fresh)} artefacts up to date, {len(found.stale)} stale, "

@@ -18,7 +18,6 @@ one that no commit holds, is said, and is no failure.
   python -m workflow_scripts verify results/demo
 """
 
-import argparse
 import re
 import shlex
 import sys
@@ -30,7 +29,7 @@ from typing import Literal, NamedTuple, get_args
 
 from rich.filesize import decimal
 
-from workflow_scripts.audit.printing import Answer, Rows, rows_of
+from workflow_scripts.audit.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.audit.records import (
     Records,
     inspect,
@@ -41,8 +40,7 @@ from workflow_scripts.audit.records import (
     record_at,
     studies_of,
 )
-from workflow_scripts.data import hub
-from workflow_scripts.data.sources import data_root
+from workflow_scripts.data import hub, sources
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.place import asked_last
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
@@ -279,20 +277,17 @@ def _candidates(kind: str, name: str, data_root: Path | None) -> Iterator[tuple[
 # The verb
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what verify takes."""
-    parser.add_argument("studies", type=Path, nargs="*", metavar="FOLDER", help="default: all below results/")
-    parser.add_argument(
-        "--data-root", type=Path, default=data_root(), help="folder of local sources; default: SEMBLANCE_DATA"
-    )
+ARGUMENTS = (
+    argument("studies", type=Path, nargs="*", metavar="FOLDER", help="default: all below results/"),
+    argument("--data-root", type=Path, help="folder of local sources; default: SEMBLANCE_DATA"),
+)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(studies: list[Path], data_root: Path | None) -> Answer:
     """Findings with the commands that mend them, and what else there is to know."""
-    show_progress = sys.stderr.isatty() and not args.json
-    records, findings, outside = verify(
-        studies_of(args.studies), data_root=args.data_root, show_progress=show_progress
-    )
+    root = data_root or sources.data_root()
+    found = verify(studies_of(studies), data_root=root, show_progress=sys.stderr.isatty())
+    records, findings, outside = found
     kinds = Counter(finding.kind for finding in findings)
     said = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "all as recorded"
     absent = [source for source, now in outside.items() if now is None]

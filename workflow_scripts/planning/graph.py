@@ -1,6 +1,5 @@
 """The jobs of a study, from Snakemake's dry run: the one reader of its plan, behind every verb that asks for jobs."""
 
-import argparse
 import contextlib
 import io
 import json
@@ -11,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from workflow_scripts.audit.printing import argument
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.call import CALLS
 from workflow_scripts.graph.configuration import read_yaml
@@ -107,23 +107,16 @@ def _job(record: Any, listed: Callable[[str], Mapping[str, str]]) -> Job:
     )
 
 
-def add_configfile(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument that selects the configuration."""
-    parser.add_argument(
-        "--configfile",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="as for snakemake, such as config/demo.yaml; default: the base configuration alone; -- ends them",
-    )
-
-
-def add_targets(parser: argparse.ArgumentParser) -> None:
-    """Declare what a verb takes that plans targets of a study."""
-    parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study"
-    )
-    add_configfile(parser)
+CONFIGFILE = argument(
+    "--configfile",
+    nargs="+",
+    default=[],
+    metavar="FILE",
+    help="as for snakemake, such as config/demo.yaml; default: the base configuration alone; -- ends them",
+)
+"""What a verb takes to select the configuration."""
+TARGETS = argument("targets", nargs="*", metavar="TARGET", help="files or rules; default: the whole study")
+"""What a verb takes that plans targets of a study."""
 
 
 def planned(

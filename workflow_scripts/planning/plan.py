@@ -10,7 +10,6 @@ rates of config/apis.yaml.
   python -m workflow_scripts plan jtcse
 """
 
-import argparse
 import math
 import os
 import re
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.audit.printing import Answer, Row, Rows
 from workflow_scripts.graph.sizes import EncoderSize, Rate, Rates, read_rates
-from workflow_scripts.planning.graph import Graph, Job, add_targets, planned
+from workflow_scripts.planning.graph import CONFIGFILE, TARGETS, Graph, Job, planned
 from workflow_scripts.provenance.closure import ROOT
 
 TRAINED_PASS = 3
@@ -182,14 +181,12 @@ def _value(rates: Mapping[str, Rate], key: str, otherwise: float = math.nan) -> 
     return rates[key].value if key in rates else otherwise
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what plan takes."""
-    add_targets(parser)
+ARGUMENTS = (TARGETS, CONFIGFILE)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(targets: list[str], configfile: list[str]) -> Answer:
     """Estimates by rule and by service."""
-    graph = planned(args.targets, args.configfile)
+    graph = planned(targets, configfile)
     estimator = Estimator(graph, read_rates(ROOT / "config/rates.yaml"))
     total = row_of(graph.jobs, estimator)
     said = f"{total['jobs']} jobs, {total['trainings']} of them trainings; numbers rest on config/rates.yaml"

@@ -16,38 +16,20 @@ import json
 import re
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from workflow_scripts.apis.ledger import COLUMNS, Ledger, Row, ledger_path, unpacked
-from workflow_scripts.audit.printing import Answer, Rows
+from workflow_scripts.audit.printing import Answer, Rows, argument
 from workflow_scripts.errors import DataError
 
 _SHOWN = ("engine", "status", "reason", "text", "answer")
 """Columns of rows that people are shown."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what answers takes."""
-    parser.add_argument("command", choices=COMMANDS, help="see above")
-    parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="of merge")
-    parser.add_argument("--ledger", type=Path, default=ledger_path(), help="file (default: %(default)s)")
-    parser.add_argument("--status", choices=["usable", "rejected", "refused", "failed"])
-    parser.add_argument("--reason", help="the whole reason, as stats prints it")
-    parser.add_argument("--engine", help="google, libretranslate, apertium, openai, llm")
-    parser.add_argument("--matching", type=_pattern, help="searched in text and answer")
-    parser.add_argument("--most", type=int, default=20, help="rows to show (default: %(default)s)")
-
-
-def answer(args: argparse.Namespace) -> Answer:
-    """What the command says."""
-    path: Path = args.ledger
-    if path.is_dir() or (args.command != "merge" and not path.is_file()):
-        raise DataError(f"{path}: no such file. Name one: --ledger FILE.")
-    return COMMANDS[args.command](path, args)
+Given = Mapping[str, Any]
+"""Values of the command line, by name."""
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -57,7 +39,7 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise argparse.ArgumentTypeError(f"no regular expression: {error}") from error
 
 
-def stats(path: Path, _args: argparse.Namespace) -> Answer:
+def stats(path: Path, _given: Given) -> Answer:
     """Counts, cost and budgets."""
     rows, cost = Counter[tuple[str, ...]](), defaultdict[tuple[str, ...], float](float)
     with Ledger(path) as ledger:
@@ -77,54 +59,54 @@ def stats(path: Path, _args: argparse.Namespace) -> Answer:
     return Answer(said, parts=[Rows("answers", counted), *lines])
 
 
-def verify(path: Path, _args: argparse.Namespace) -> Answer:
+def verify(path: Path, _given: Given) -> Answer:
     """Read everything, and say that it is whole."""
     with Ledger(path, read_only=True) as ledger:
         return Answer(f"{path}: {ledger.check():,} rows, all whole")
 
 
-def show(path: Path, args: argparse.Namespace) -> Answer:
+def show(path: Path, given: Given) -> Answer:
     """Some rows."""
     with Ledger(path) as ledger:
-        found = list(islice(chosen(ledger, args), args.most + 1))
-    rows = [row.request._asdict() | row._asdict() for row in found[: args.most]]
+        found = list(islice(chosen(ledger, given), given["most"] + 1))
+    rows = [row.request._asdict() | row._asdict() for row in found[: given["most"]]]
     for row in rows:
         del row["request"]
         row["attributes"] = json.loads(row["attributes"])
-    shown = rows if args.json else [{name: row[name] for name in _SHOWN} for row in rows]
-    more = f"and more; --most {args.most}" if len(found) > args.most else f"{len(rows)} rows"
-    return Answer(more, parts=[Rows("rows", shown)])
+    shown = [{name: row[name] for name in _SHOWN} for row in rows]
+    more = f"and more; --most {len(rows)}" if len(found) > len(rows) else f"{len(rows)} rows"
+    return Answer(more, parts=[Rows("rows", shown)], data={"rows": rows})
 
 
-def forget(path: Path, args: argparse.Namespace) -> Answer:
+def forget(path: Path, given: Given) -> Answer:
     """Take out what was chosen; all of it only where something was said of it."""
-    if not any((args.status, args.reason, args.engine, args.matching)):
+    if not any(given[name] for name in ("status", "reason", "engine", "matching")):
         raise DataError(f"{path}: forget what? Say --status, --reason, --engine or --matching.")
     with Ledger(path) as ledger:
-        requests = [row.request for row in chosen(ledger, args)]
+        requests = [row.request for row in chosen(ledger, given)]
         ledger.forget(requests)
     return Answer(f"{path}: {len(requests):,} rows forgotten; their requests will be asked again")
 
 
-def chosen(ledger: Ledger, args: argparse.Namespace) -> Iterator[Row]:
+def chosen(ledger: Ledger, given: Given) -> Iterator[Row]:
     """The rows that the command line describes."""
-    wanted = {name: value for name in ("engine", "status", "reason") if (value := getattr(args, name))}
+    wanted = {name: value for name in ("engine", "status", "reason") if (value := given[name])}
     for row in ledger.rows():
         known = row.request._asdict() | row._asdict()
-        matches = not args.matching or args.matching.search(f"{known['text']}\n{row.answer or ''}")
-        if matches and all(known[name] == value for name, value in wanted.items()):
+        found = not given["matching"] or given["matching"].search(f"{known['text']}\n{row.answer or ''}")
+        if found and all(known[name] == value for name, value in wanted.items()):
             yield row
 
 
-def merge(path: Path, args: argparse.Namespace) -> Answer:
+def merge(path: Path, given: Given) -> Answer:
     """Add what is whole; of two rows for a request the usable one stays, or else the one that was there."""
-    if not args.files:
+    if not given["files"]:
         raise DataError("merge: of which files? Name them: answers merge FILE ...")
-    for other in args.files:
+    for other in given["files"]:
         if not other.is_file() or other.resolve() == path.resolve():
             found = "the ledger itself" if other.is_file() else "no such file"
             raise DataError(f"{other}: {found}. Name another.")
-    read = {other: whole_rows(other) for other in args.files}
+    read = {other: whole_rows(other) for other in given["files"]}
     if empty := [other for other, rows in read.items() if not rows]:
         raise DataError(f"{empty[0]}: no whole row can be read. Nothing was done. Name another.")
     lines = []
@@ -152,10 +134,30 @@ def _readable(path: Path, query: str) -> Iterator[tuple[Any, ...]]:
                 yield from database.execute(f"{query} ORDER BY rowid {order}")
 
 
-COMMANDS: dict[str, Callable[[Path, argparse.Namespace], Answer]] = {
+COMMANDS: dict[str, Callable[[Path, Given], Answer]] = {
     "stats": stats,
     "verify": verify,
     "show": show,
     "forget": forget,
     "merge": merge,
 }
+
+
+ARGUMENTS = (
+    argument("command", choices=COMMANDS, help="see above"),
+    argument("files", type=Path, nargs="*", metavar="FILE", help="of merge"),
+    argument("--ledger", type=Path, help="file; default: the one that jobs use"),
+    argument("--status", choices=["usable", "rejected", "refused", "failed"]),
+    argument("--reason", help="the whole reason, as stats prints it"),
+    argument("--engine", help="google, libretranslate, apertium, openai, llm"),
+    argument("--matching", type=_pattern, help="searched in text and answer"),
+    argument("--most", type=int, default=20, help="rows to show (default: %(default)s)"),
+)
+
+
+def answer(command: str, ledger: Path | None, **given: Any) -> Answer:
+    """What the command says."""
+    path = ledger or ledger_path()
+    if path.is_dir() or (command != "merge" and not path.is_file()):
+        raise DataError(f"{path}: no such file. Name one: --ledger FILE.")
+    return COMMANDS[command](path, given)

@@ -5,13 +5,12 @@ A study is the folder of its results, such as results/demo. --markdown prints it
   python -m workflow_scripts claims jtcse --study results/demo
 """
 
-import argparse
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.audit.printing import Answer, Rows, markdown_of
+from workflow_scripts.audit.printing import Answer, Rows, argument, markdown_of
 from workflow_scripts.columns.claims import CLAIMS, NOT_RUN
 from workflow_scripts.errors import ConfigError, DataError, refuse, unknown
 from workflow_scripts.graph.configuration import read_yaml
@@ -126,25 +125,23 @@ def left_out(rows: Sequence[Row]) -> list[Row]:
     return [{"reason": why, "claims": ", ".join(claims)} for why, claims in by_reason.items()]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what claims takes."""
-    parser.add_argument(
-        "papers", nargs="*", metavar="PAPER", help=f"files in {FOLDER}, such as jtcse; all if left out"
-    )
-    parser.add_argument("--study", type=Path, help="folder of a study's results, such as results/demo")
-    parser.add_argument("--markdown", action="store_true", help="print verdicts as tables of Markdown")
+ARGUMENTS = (
+    argument("papers", nargs="*", metavar="PAPER", help=f"files in {FOLDER}, such as jtcse; all if left out"),
+    argument("--study", type=Path, help="folder of a study's results, such as results/demo"),
+    argument("--markdown", action="store_true", help="print verdicts as tables of Markdown"),
+)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(papers: list[str], study: Path | None, markdown: bool) -> Answer:
     """The claims, or a study's verdicts on them."""
-    if args.markdown and not args.study:
+    if markdown and not study:
         raise ConfigError("--markdown: verdicts alone are printed so. Give --study results/<study>.")
-    files = read_claims(args.papers)
-    if not args.study:
+    files = read_claims(papers)
+    if not study:
         return Answer(parts=[Rows("what the papers claim", listed(files))])
-    rows = verdicts(args.study, args.papers)
+    rows = verdicts(study, papers)
     counts, here = counted(rows), compared(rows)
-    if args.markdown:
+    if markdown:
         return Answer(parts=["\n".join(map(markdown_of, (counts, here))).rstrip()])
-    title = f"what the papers claim, and what {args.study} says"
+    title = f"what the papers claim, and what {study} says"
     return Answer(parts=[Rows(title, here), Rows("not run", left_out(rows)), Rows("verdicts", counts)])

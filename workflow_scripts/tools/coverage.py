@@ -5,12 +5,11 @@ Numbers that have neither end it with table, row and column of each.
   python -m workflow_scripts coverage --short
 """
 
-import argparse
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from workflow_scripts.audit.printing import Answer, Row, Rows
+from workflow_scripts.audit.printing import Answer, Row, Rows, argument
 from workflow_scripts.graph.runs import paper_of
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.reporting import coverage
@@ -65,13 +64,11 @@ def overview(lines: Iterable[Line], titles: Mapping[str, str], *, whole: bool) -
     ]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what coverage takes."""
-    parser.add_argument("--short", action="store_true", help="only what each paper has in all")
+ARGUMENTS = (argument("--short", action="store_true", help="only what each paper has in all"),)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(short: bool) -> Answer:
     """The ledger, in which every number has a counterpart or a reason."""
     lines = coverage.lines(cells(), ledgers(), in_laboratory())
-    rows = overview(lines, coverage.PAPERS, whole=not args.short)
+    rows = overview(lines, coverage.PAPERS, whole=not short)
     return Answer("Every printed number has a run or a reason.", parts=[Rows("printed numbers", rows)])

@@ -9,14 +9,13 @@ A pin is a setting: it reruns what reads the dataset.
   python -m workflow_scripts pin sts16 --dry-run
 """
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from workflow_scripts.audit.printing import Answer
+from workflow_scripts.audit.printing import Answer, argument
 from workflow_scripts.data.hub import Kind, find
 from workflow_scripts.data.planned import ON_HUB
 from workflow_scripts.data.sources import load
@@ -147,30 +146,30 @@ def write(file: Path, pins: Iterable[Pin]) -> None:
         temporary.write_bytes(text.encode("utf-8"))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what pin takes."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="datasets or encoders; default: all")
-    parser.add_argument("--configfile", type=Path, nargs="+", default=[], metavar="FILE", help="more files")
-    parser.add_argument("--dry-run", "-n", action="store_true", help="print, and write nothing")
+ARGUMENTS = (
+    argument("names", nargs="*", metavar="NAME", help="datasets or encoders; default: all"),
+    argument("--configfile", type=Path, nargs="+", default=[], metavar="FILE", help="more files"),
+    argument("--dry-run", "-n", action="store_true", help="print, and write nothing"),
+)
 
 
-def answer(given: argparse.Namespace) -> Answer:
+def answer(names: list[str], configfile: list[Path], dry_run: bool) -> Answer:
     """Look, write, and say what was written and what was left."""
     if not Path("Snakefile").is_file():
         raise ConfigError("Snakefile: no such file. Run this in the folder of the pipeline.")
-    files = [*base_files(Path()), *given.configfile]
-    config = load_config(Path(), given.configfile)
+    files = [*base_files(Path()), *configfile]
+    config = load_config(Path(), configfile)
     refuse(content_findings(config, {}))
     known = {source.name for file in files for source in sources_in(file)}
-    refuse(finding for name in given.names for finding in unknown(name, known, "pin"))
+    refuse(finding for name in names for finding in unknown(name, known, "pin"))
     root = data_root_of(config)
     wrote, left = list[str](), list[str]()
     for file in files:
-        pins, open_still = find_pins(file, given.names, root)
-        if pins and not given.dry_run:
+        pins, open_still = find_pins(file, names, root)
+        if pins and not dry_run:
             write(file, pins)
-        did = "would write" if given.dry_run else "wrote"
+        did = "would write" if dry_run else "wrote"
         wrote += [f"{file}: {did}: {pin.shown}" for pin in pins if pin.shown]
         left += [f"{file}: left: {line}" for line in open_still]
     said = "" if wrote or left else "Nothing is open."
-    return Answer(said, not (given.names and left), [*wrote, *left], {"wrote": wrote, "left": left})
+    return Answer(said, not (names and left), [*wrote, *left], {"wrote": wrote, "left": left})

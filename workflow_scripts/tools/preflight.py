@@ -8,7 +8,6 @@ and makes the exit code 1.
   python -m workflow_scripts preflight jtcse --profile slurm
 """
 
-import argparse
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from workflow_scripts.audit.printing import Answer
+from workflow_scripts.audit.printing import Answer, argument
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import rules_in
 from workflow_scripts.graph.configuration import load_config
@@ -25,7 +24,7 @@ from workflow_scripts.graph.outside import NAMED_BY, need_findings
 from workflow_scripts.graph.queue import Settings, queue_findings, requests_of, settings_of, target_of
 from workflow_scripts.graph.sizes import read_rates
 from workflow_scripts.graph.study import data_root_of
-from workflow_scripts.planning.graph import Graph, add_targets, planned
+from workflow_scripts.planning.graph import CONFIGFILE, TARGETS, Graph, planned
 from workflow_scripts.planning.plan import Estimator, by
 from workflow_scripts.provenance.closure import ROOT
 
@@ -33,15 +32,16 @@ Check = tuple[bool, str]
 """Whether something is in order, and a line about it."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what preflight takes."""
-    add_targets(parser)
-    parser.add_argument("--profile", help="as for snakemake: check the cluster that it submits to, too")
+ARGUMENTS = (
+    TARGETS,
+    CONFIGFILE,
+    argument("--profile", help="as for snakemake: check the cluster that it submits to, too"),
+)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(targets: list[str], configfile: list[str], profile: str | None) -> Answer:
     """A line for each check; exit code 1 if one is red."""
-    found = list(checks(args.targets, args.configfile, args.profile))
+    found = list(checks(targets, configfile, profile))
     red = sum(not good for good, _ in found)
     marks = {True: ("ok ", "green"), False: ("no ", "bold red")}
     lines = [Text.assemble(marks[good], line) for good, line in found]

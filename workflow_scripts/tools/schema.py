@@ -6,14 +6,13 @@ that its files may have, and the rows that it returns.
   python -m workflow_scripts schema > .vscode/semblance.schema.json
 """
 
-import argparse
 import importlib
 import json
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from workflow_scripts.audit.printing import Answer
+from workflow_scripts.audit.printing import Answer, argument
 from workflow_scripts.columns.corpora import FORMS
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.graph.references import READERS, reader
@@ -45,13 +44,10 @@ def schema_of(file: str) -> dict[str, Any]:
     return {**references[_FILES[file], "validation"], **schema}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what schema takes."""
-    choices = [*_FILES, *names_in(READERS)]
-    parser.add_argument("of", nargs="?", default="configuration", choices=choices)
+ARGUMENTS = (argument("of", nargs="?", default="configuration", choices=[*_FILES, *names_in(READERS)]),)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(of: str) -> Answer:
     """The schema as JSON."""
-    schema = schema_of(args.of) if args.of in _FILES else reader_schema(args.of)
+    schema = schema_of(of) if of in _FILES else reader_schema(of)
     return Answer(parts=[json.dumps(schema, indent=1, sort_keys=True)], data=schema)

@@ -7,7 +7,6 @@ their baselines, with gains and 95% intervals.
   python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
 """
 
-import argparse
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
 
-from workflow_scripts.audit.printing import Answer, Row, Rows, latex_of, markdown_of
+from workflow_scripts.audit.printing import Answer, Row, Rows, argument, latex_of, markdown_of
 from workflow_scripts.columns.scores import SCORES
 from workflow_scripts.columns.tables import TABLE
 from workflow_scripts.errors import DataError
@@ -132,42 +131,37 @@ def _gain(row: Mapping[str, str], names: Mapping[str, str]) -> Row:
     return {"mean": mean, "gain (95%)": gain, "over": names[row["baseline"]]}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what show takes."""
-    parser.add_argument(
-        "paths", nargs="+", type=Path, metavar="PATH", help="results/<study>, tables or scores"
-    )
-    forms = parser.add_mutually_exclusive_group()
-    for form in ("csv", "markdown", "latex"):
-        forms.add_argument(f"--{form}", action="store_true", help=f"print as {form} instead")
+ARGUMENTS = (
+    argument("paths", nargs="+", type=Path, metavar="PATH", help="results/<study>, tables or scores"),
+    *(
+        argument(f"--{form}", dest="form", action="store_const", const=form, help=f"print as {form} instead")
+        for form in ("csv", "markdown", "latex")
+    ),
+)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(paths: list[Path], form: str | None) -> Answer:
     """Every file, one below the other."""
-    if len(args.paths) == 1 and (args.paths[0] / SYSTEMS).is_file():
-        rows = systems(args.paths[0])
-        return Answer(parts=[markdown_of(rows).rstrip() if args.markdown else Rows("systems", rows)])
-    files = files_of(args.paths)
+    if len(paths) == 1 and (paths[0] / SYSTEMS).is_file():
+        rows = systems(paths[0])
+        return Answer(parts=[markdown_of(rows).rstrip() if form == "markdown" else Rows("systems", rows)])
+    files = files_of(paths)
     scores = [path for path in files if holds_scores(path)]
     found = [path for path in files if path not in scores]
     tables = [view_of(path) for path in found]
-    if args.csv:
+    if form == "csv":
         return Answer(parts=[as_csv(tables, scores).rstrip("\n")])
-    if (args.markdown or args.latex) and scores:
+    if form and scores:
         raise DataError(f"{scores[0]}: scores have no cells. Use --csv.")
     data = {one.name: list(one.rows) for one in tables}
     data |= {path.as_posix(): read_table(path, SCORES).to_pylist() for path in scores}
     sheets = [lay_out(view_of(path, times_of(path))) for path in found]
-    if args.markdown or args.latex:
-        form, mark = (markdown_of, "\n- ") if args.markdown else (latex_of, "\n% ")
-        return Answer(parts=[_document(sheet, form(cells_of(sheet)), mark) for sheet in sheets], data=data)
+    if form:
+        typeset, mark = (markdown_of, "\n- ") if form == "markdown" else (latex_of, "\n% ")
+        documents = [mark.join([f"{typeset(cells_of(sheet))}\n", *footnotes(sheet)]) for sheet in sheets]
+        return Answer(parts=documents, data=data)
     parts: list[RenderableType] = [Printed(sheet) for sheet in sheets]
     return Answer(parts=parts + (_scores(scores) if scores else []), data=data)
-
-
-def _document(sheet: Sheet, cells: str, mark: str) -> str:
-    """A table with its footnotes below it, each behind a mark."""
-    return mark.join([f"{cells}\n", *footnotes(sheet)])
 
 
 def _scores(files: Sequence[Path]) -> list[RenderableType]:

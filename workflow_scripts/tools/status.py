@@ -8,7 +8,6 @@ has failed. To look again every ten seconds: watch -n 10 python -m workflow_scri
   python -m workflow_scripts status demo
 """
 
-import argparse
 import re
 import shutil
 import socket
@@ -20,13 +19,13 @@ from statistics import fmean
 from typing import NamedTuple
 
 from workflow_scripts.audit.cost import measurements
-from workflow_scripts.audit.printing import Answer, Row, Rows
+from workflow_scripts.audit.printing import Answer, Row, Rows, argument
 from workflow_scripts.errors import ConfigError, advice
 from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.graph.failures import lines_of, why
 from workflow_scripts.graph.place import STUDIES, Asked, asked_last
 from workflow_scripts.graph.queue import Queued, queued_here, target_of
-from workflow_scripts.planning.graph import Job, planned
+from workflow_scripts.planning.graph import TARGETS, Job, planned
 from workflow_scripts.provenance.closure import ROOT
 
 SILENT_SECONDS = 15 * 60
@@ -149,24 +148,22 @@ def in_queue() -> tuple[list[Queued], str]:
         return [], f"What waits in a queue is not shown. {error}"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what status takes."""
-    parser.add_argument(
-        "study", nargs="?", metavar="STUDY", help="its name; default: the one that ran last here"
-    )
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="of this study; default: all of it")
-    parser.add_argument(
+ARGUMENTS = (
+    argument("study", nargs="?", metavar="STUDY", help="its name; default: the one that ran last here"),
+    TARGETS,
+    argument(
         "--configfile", nargs="+", default=[], metavar="FILE", help="default: those of its last run here"
-    )
+    ),
+)
 
 
-def answer(args: argparse.Namespace) -> Answer:
+def answer(study: str | None, targets: list[str], configfile: list[str]) -> Answer:
     """What is known of every job, and in detail of those that run, wait or have failed."""
-    study, asked = configuration_of(args.study, args.configfile)
-    jobs = planned(args.targets, asked.configfiles, config=asked.config, from_nothing=False).jobs
+    name, asked = configuration_of(study, configfile)
+    jobs = planned(targets, asked.configfiles, config=asked.config, from_nothing=False).jobs
     queue, unknown = in_queue()
     seen = look(jobs, queue)
-    rows, left = counted(study, seen)
+    rows, left = counted(name, seen)
     listed = [
         f"{one.state} {' '.join([one.job.rule, *one.job.wildcards.values()])}: {one.said} ({one.job.log})"
         for one in sorted(seen, key=lambda one: STATES.index(one.state))
@@ -174,6 +171,6 @@ def answer(args: argparse.Namespace) -> Answer:
     ]
     states = Counter(one.state for one in seen)
     total = {"done": sum(row["done"] or 0 for row in rows)} | states
-    said = f"{study}: " + ", ".join(f"{total[state]:,} {state}" for state in STATES if total.get(state))
+    said = f"{name}: " + ", ".join(f"{total[state]:,} {state}" for state in STATES if total.get(state))
     lines = filter(None, [left, unknown])
     return Answer(said, not states["failed"], [Rows("jobs", rows), *listed, *lines], {"listed": listed})
