@@ -139,20 +139,13 @@ def _columns(a: pa.Table, b: pa.Table) -> Iterator[Apart]:
 
 
 def _column(name: str, a: pa.Array, b: pa.Array) -> Apart:
-    while _is_list(a.type) and _is_list(b.type) and pc.list_value_length(a).equals(pc.list_value_length(b)):
+    nested, number = pa.types.is_nested, pa.types.is_primitive
+    while nested(a.type) and nested(b.type) and pc.list_value_length(a).equals(pc.list_value_length(b)):
         a, b = a.flatten(), b.flatten()
-    if _is_number(a.type) and _is_number(b.type):
+    if number(a.type) and number(b.type):
         return _apart(name, [(_floats(a), _floats(b))])
     differing = sum(one != other for one, other in zip(a.to_pylist(), b.to_pylist(), strict=True))
     return Apart(name, differing, len(a), None, None)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _floats(column: pa.Array) -> Floats:

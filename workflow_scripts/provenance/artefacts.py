@@ -296,7 +296,7 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """Give a temporary name in the folder of ``path``; on success sync it and rename it, on failure remove it."""
-    with _claimed(path, Path.touch) as temporary:
+    with claimed(path, Path.touch) as temporary:
         yield temporary
         _sync(temporary)
         temporary.replace(path)
@@ -304,7 +304,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+def claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """Make a temporary for ``path`` and remove it at the end, if it is there; what killed writers left goes first.
 
     The lock on it is taken back by the kernel when this process dies, however it dies.
@@ -406,7 +406,7 @@ def write_page(path: Path, text: str, record: Record) -> None:
 @contextmanager
 def writing_model_folder(folder: Path, record: Record) -> Iterator[Path]:
     """Give an empty folder to fill; on success hash its files, checksum its record and put it in place."""
-    with _claimed(folder, Path.mkdir) as temporary:
+    with claimed(folder, Path.mkdir) as temporary:
         yield temporary
         _check_unchanged(record)
         files = sorted(path for path in temporary.rglob("*") if path.is_file())

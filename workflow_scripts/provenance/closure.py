@@ -100,17 +100,11 @@ def meaning_of(source: str) -> str:
     """Hash what Python runs of ``source``: its syntax tree without positions, docstrings and other bare strings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        for block in _blocks(node):
-            block[:] = [statement for statement in block if not _is_bare_string(statement)]
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):  # the body of a lambda is an expression
+                block[:] = [statement for statement in block if not _is_bare_string(statement)]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-
-
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The lists of statements directly below ``node``."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list):  # the body of a lambda is an expression
-            yield block
 
 
 def _is_bare_string(statement: ast.stmt) -> bool:

@@ -12,12 +12,11 @@ the next run takes the old model for one of the new settings.
 
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import identity, read_record
+from workflow_scripts.provenance.artefacts import claimed, identity, read_record
 
 FOLDER = ".kept"
 
@@ -36,24 +35,18 @@ def keep(artefacts: Sequence[Path], timings: Sequence[Path], key: str) -> None:
         timings: Files that carry none.
         key: The job's (``provenance.key``).
     """
-    if not all(path.exists() for path in (*artefacts, *timings)):
-        return
     try:
         keys = {getattr(read_record(path), "key", None) for path in artefacts}
     except FileNotFoundError:  # Snakemake made the folder of a model that was never written
         return
-    if keys != {key}:  # another job's, which this one has left
+    if keys != {key} or not all(path.exists() for path in timings):  # another job's, which this one has left
         return
     kept = folder_of(artefacts)
-    kept.parent.mkdir(exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{kept.name}.", suffix=".tmp", dir=kept.parent))
-    try:
+    with claimed(kept, Path.mkdir) as temporary:
         for path in (*artefacts, *timings):
             _link(path, temporary / path.name)
         shutil.rmtree(kept, ignore_errors=True)
         temporary.rename(kept)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def forget(artefacts: Sequence[Path]) -> None:

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from tests import tiny
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.tools.launch import command
+from workflow_scripts.jobs.__main__ import command
 from workflow_scripts.training import ranks
 
 DROPOUTS = (0.0, 0.1)
@@ -118,7 +118,7 @@ def test_two_nodes_have_the_loss_and_the_gradients_of_the_joint_batch(one, tmp_p
     tiny.write_model(tmp_path / "two/encoder", "bert")
     worker = ["tests.unit.training.rank_worker", "0", str(tmp_path / "two"), "0.0"]
     done = subprocess.run(
-        [sys.executable, "-c", f"from workflow_scripts.tools.launch import become; become({worker}, 2)"],
+        [sys.executable, "-c", f"from workflow_scripts.jobs.__main__ import become; become({worker}, 2)"],
         cwd=ROOT, env=os.environ | two_nodes, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
