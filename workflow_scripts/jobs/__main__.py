@@ -2,8 +2,7 @@
 
 The call may also be given as an argument, as to the processes that share a training. On one machine, torchrun starts
 these. In a SLURM job that spans several nodes, srun starts a torchrun on each of them, and they meet at the first node,
-at a port that follows from the job's number. Which of the two it is decides no number: the same processes share the same
-batch.
+at a port that follows from the job's number. Which of the two it is decides no number: the processes share the batch.
 """
 
 import gc
