@@ -70,27 +70,14 @@ def rows():
         bonus = 0.1 * (weighting == "idf_task") + 0.05 * (variant == "zscore")
         cell = {"weighting": weighting, "postprocess": variant}
         yield row("plain", task, TASKS[task] + bonus, **cell)
-        yield from (
-            row("random", task, TASKS[task] - 0.3 + 0.02 * draw, draw=draw, layers="static", **cell)
-            for draw in (0, 1)
-        )
-        yield row(
-            "plain", "wikitext", 0.1 + bonus, kind="isotropy", aggregation="", metric="isoscore", **cell
-        )
+        for draw in (0, 1):
+            yield row("random", task, TASKS[task] - 0.3 + 0.02 * draw, draw=draw, layers="static", **cell)
+        isoscore = {"kind": "isotropy", "aggregation": "", "metric": "isoscore"}
+        yield row("plain", "wikitext", 0.1 + bonus, **isoscore, **cell)
     for task, layer, weight in product(TASKS, ("0", "1", "2", "10"), (0.0, 0.5)):
         yield row("plain", task, TASKS[task] + 0.01 * int(layer) - weight, layers=layer, mixing_weight=weight)
-    for task in TASKS:
-        yield row(
-            "b2s",
-            task,
-            None,
-            layers="",
-            weighting="",
-            postprocess="",
-            metric="",
-            aggregation="",
-            note="no source",
-        )
+    nothing = dict.fromkeys(("layers", "weighting", "postprocess", "metric", "aggregation"), "")
+    yield from (row("b2s", task, None, **nothing, note="no source") for task in TASKS)
 
 
 @pytest.fixture
@@ -129,84 +116,62 @@ def cells(built):
     return {(one["run"], one["heading"]): one for one in built.to_pylist()}
 
 
-def test_a_cell_is_the_mean_over_tasks_and_a_deviation_over_draws(scores):
-    built = cells(made(table(), NAMES, scores, PRINTED, plain={"a stand-in"}))
-    assert len(built) == 12
-    assert built["avg.", "BERT"]["mean"] == pytest.approx(60)
-    assert built["idf^T + zscore", "BERT"]["mean"] == pytest.approx(75)
-    assert (built["avg.", "RE"]["mean"], built["avg.", "RE"]["seeds"]) == (pytest.approx(31), 2)
-    assert built["avg.", "RE"]["sd"] == pytest.approx(2**0.5)
-    assert built["avg.", "BERT"]["labels"] == ["a stand-in"]
-    assert built["avg.", "BERT"]["n"] == 20
-    assert built["avg.", "BERT"]["of_tasks"] == pytest.approx([50, 70])
-    assert built["avg.", "RE"]["values"] == pytest.approx([30, 32])
+FEWER = NAMES.model_copy(
+    update={"measures": NAMES.measures | {"STS": NAMES.measures["STS"].model_copy(update={"paper_tasks": 8})}}
+)
+OF_TASKS = {
+    "sts12": {("", "avg.", "BERT"): number(40.0, "Table 6")},
+    "sts13": {("", "avg.", "BERT"): number(50.0, "Table 7"), ("", "idf^T", "BERT"): number(60.0, "Table 7")},
+}
+TURNED = {
+    "columns": "measures", "measures": ["STS", "STS12"], "models": ["BERT", "RE"],
+    "variants": [{"weightings": ["avg"], "postprocessings": ["none"]}],
+}  # fmt: skip
+BY_HAND = {
+    "a mean over two tasks": (
+        {}, NAMES, ("avg.", "BERT"), {"mean": 60, "n": 20, "of_tasks": [50, 70], "published": 61.3, "seeds": 1},
+    ),
+    "of another variant": ({}, NAMES, ("idf^T + zscore", "BERT"), {"mean": 75, "published": 70.0}),
+    "a deviation over draws": (
+        {}, NAMES, ("avg.", "RE"), {"mean": 31, "sd": 2**0.5, "values": [30, 32], "published": None},
+    ),
+    "what is not there says why": (
+        {}, NAMES, ("avg.", "B2S"), {"mean": None, "note": "sts12: no source; sts13: no source"},
+    ),
+    "fewer tasks than the paper's: with its mean of the same ones": ({}, FEWER, ("avg.", "BERT"), {"published": 45}),
+    "one of whose tasks has no number": ({}, FEWER, ("idf^T", "BERT"), {"published": None}),
+    "none of which has": ({}, FEWER, ("idf^T + zscore", "BERT"), {"published": None}),
+    "models as rows, measures as columns": (TURNED, NAMES, ("BERT", "STS12"), {"mean": 50, "published": 48}),
+}  # fmt: skip
 
 
-def test_the_papers_number_finds_its_cell(scores):
-    built = cells(made(table(), NAMES, scores, PRINTED))
-    assert (built["avg.", "BERT"]["published"], built["avg.", "BERT"]["published_source"]) == (
-        61.3,
-        "Table 4",
-    )
-    assert built["idf^T + zscore", "BERT"]["published"] == 70
-    assert built["avg.", "RE"]["published"] is None
+@pytest.mark.parametrize(("changes", "names", "place", "expected"), BY_HAND.values(), ids=BY_HAND)
+def test_a_cell_is_as_worked_out_by_hand(scores, changes, names, place, expected):
+    printed = PRINTED | {("", "BERT", "STS12"): number(48.0)}
+    found = cells(made(table(**changes), names, scores, printed, OF_TASKS, plain={"a stand-in"}))[place]
+    for name, value in expected.items():
+        text = value is None or isinstance(value, str)
+        assert found[name] == (value if text else pytest.approx(value)), name
+    assert found["labels"] == (["a stand-in"] if "BERT" in place else [])
 
 
-def test_fewer_tasks_are_compared_with_the_papers_mean_of_the_same_ones(scores):
-    names = NAMES.model_copy(
-        update={
-            "measures": NAMES.measures | {"STS": NAMES.measures["STS"].model_copy(update={"paper_tasks": 8})}
-        }
-    )
-    of_tasks = {
-        "sts12": {("", "avg.", "BERT"): number(40.0, "Table 6")},
-        "sts13": {
-            ("", "avg.", "BERT"): number(50.0, "Table 7"),
-            ("", "idf^T", "BERT"): number(60.0, "Table 7"),
-        },
-    }
-    built = cells(made(table(), names, scores, PRINTED, of_tasks))
-    assert built["avg.", "BERT"]["published"] == pytest.approx(45)
-    assert built["idf^T", "BERT"]["published"] is None  # one of its tasks has no number
-    assert built["idf^T + zscore", "BERT"]["published"] is None
-
-
-def test_what_is_not_there_says_why(scores):
-    built = cells(made(table(), NAMES, scores))
-    assert built["avg.", "B2S"]["mean"] is None
-    assert built["avg.", "B2S"]["note"] == "sts12: no source; sts13: no source"
-    other = scores.cell(NAMES.models["BERT"], Variant("avg", "whiten"), NAMES.measures["STS"])
-    assert other.notes == ("not in the study's grid",)
-
-
-def test_tasks_without_a_draw_in_common_are_a_gap_that_says_so():
-    drawn = [row("random", task, 0.5, draw=draw, layers="static") for draw, task in enumerate(TASKS)]
-    apart = Scores([pa.Table.from_pylist(drawn, schema=EXTRACTION)], NAMES.measures.values())
-    cell = apart.cell(NAMES.models["RE"], Variant("avg", "none"), NAMES.measures["STS"])
-    assert (cell.by_seed, cell.n, cell.notes) == ({}, 0, ("no draw has all of its tasks",))
-
-
-def test_a_score_keeps_its_note_where_it_is_that_of_one_task():
-    noted = [row("random", task, 0.5, layers="static", note=f"of {task}") for task in TASKS]
-    scores = Scores([pa.Table.from_pylist(noted, schema=EXTRACTION)], NAMES.measures.values())
-    for measure, notes in (("STS12", ("of sts12",)), ("STS", ())):
-        cell = scores.cell(NAMES.models["RE"], Variant("avg", "none"), NAMES.measures[measure])
-        assert cell.notes == notes
-
-
-def test_rows_may_be_models_and_columns_measures(scores):
-    turned = table(
-        columns="measures",
-        measures=["STS", "STS12"],
-        models=["BERT", "RE"],
-        variants=[{"weightings": ["avg"], "postprocessings": ["none"]}],
-    )
-    built = cells(made(turned, NAMES, scores, {("", "BERT", "STS12"): number(48.0)}))
-    assert built["BERT", "STS12"]["mean"] == pytest.approx(50)
-    assert built["BERT", "STS12"]["published"] == 48
-    sheet = laid_out(made(turned, NAMES, scores))
-    assert [head.text for head in sheet.heads] == ["STS", "STS12"]
-    assert sheet.lines[0].cells[0].score == "60.0"
+@pytest.mark.parametrize(
+    ("draws", "postprocess", "measure", "notes"),
+    [
+        ((0, 0), "whiten", "STS", ("not in the study's grid",)),
+        ((0, 1), "none", "STS", ("no draw has all of its tasks",)),
+        ((0, 0), "none", "STS12", ("of sts12",)),  # the note of a score, where it is that of one task
+        ((0, 0), "none", "STS", ()),
+    ],
+)
+def test_a_cell_has_notes_on_what_it_lacks(draws, postprocess, measure, notes):
+    drawn = [
+        row("random", task, 0.5, draw=draw, layers="static", note=f"of {task}")
+        for draw, task in zip(draws, TASKS, strict=True)
+    ]
+    scores = Scores([pa.Table.from_pylist(drawn, schema=EXTRACTION)], NAMES.measures.values())
+    found = scores.cell(NAMES.models["RE"], Variant("avg", postprocess), NAMES.measures[measure])
+    assert found.notes == notes
 
 
 def test_what_a_column_holds_is_said_of_all_of_its_rows(scores):

@@ -72,75 +72,55 @@ def test_scores_and_p_values_are_printed_as_papers_do():
     assert [p_equation(p) for p in (0.0421, 0.0004, 1.0)] == ["p = .042", "p < .001", "p = 1.000"]
 
 
-def test_a_cell_shows_score_star_difference_p_and_the_number_of_seeds():
-    text = as_printed(sheet())
-    assert "58.10 ± 0.14*" in text
-    assert "+8.12, p = .042" in text
-    assert "* p < .05, two-sided" in text
-    assert [line.split()[1] for line in text.split("\n") if line.startswith(" simcse")] == ["2"]
+OTHERS = ("frozen_cls.large", "simcse.large.wiki")
+TWO_BASELINES = [
+    row(RUNS[0]), row(RUNS[1]), row(OTHERS[0], baseline=None, difference=None, p_value=None),
+    row(OTHERS[1], baseline=OTHERS[0], difference=-1.0),
+]  # fmt: skip
+LOST = row(RUNS[1], mean=None, sd=None, seeds=0, note="STS16 is not there", difference=None)
+LABELS = ["MiniLM for BERT", "gap: datasets.sts16: no source is available"]
+READ = {
+    "score, star, difference, p and seeds": (
+        None, 0.05,
+        ["58.10 ± 0.14*", "+8.12, p = .042", "* p < .05, two-sided", f" {RUNS[1]} 2 ",
+         f"below it the difference to {RUNS[0]}"],
+        ["base"],
+    ),
+    "a star follows alpha": (None, 0.01, ["58.10 ± 0.14"], ["*"]),
+    "rows with different baselines name theirs by letter": (
+        TWO_BASELINES, 0.05,
+        [f"base: A is {RUNS[0]}, B is {OTHERS[0]}", "below it the difference to the run that column base names",
+         f" {RUNS[0]} (A) ", f" {RUNS[1]} A ", f" {OTHERS[0]} (B) ", f" {OTHERS[1]} B "],
+        [],
+    ),
+    "a gap is a word with a footnote and not a number": (
+        [row(RUNS[0]), LOST], 0.05, ["gap [1]", "[1] STS16 is not there"], ["None", "nan"],
+    ),
+    "every substitution is marked on the runs that it reached": (
+        [row(RUNS[0], labels=LABELS[:1]), row(RUNS[1], labels=[*LABELS[:1], "a surrogate"])], 0.05,
+        ["frozen_cls.mini (a) ", "simcse.mini.wiki (a,b)", "(a) substitution: MiniLM for BERT",
+         "(b) substitution: a surrogate"],
+        [],
+    ),
+    "a missing dataset is a gap and no substitution": (
+        [row(run, labels=LABELS) for run in RUNS], 0.05,
+        ["gap: datasets.sts16: no source is available", "(a) substitution: MiniLM for BERT"],
+        ["substitution: gap", "(b)"],
+    ),
+}  # fmt: skip
 
 
-def test_rows_with_different_baselines_name_theirs_by_letter():
-    others = ("frozen_cls.large", "simcse.large.wiki")
-    rows = [
-        row(RUNS[0]),
-        row(RUNS[1]),
-        row(others[0], **dict.fromkeys(["baseline", "difference", "p_value"])),
-    ]
-    rows.append(row(others[1], baseline=others[0], difference=-1.0))
-    found = sheet(rows)
-    text = as_printed(found)
-    assert f"base: A is {RUNS[0]}, B is {others[0]}" in text
-    assert "below it the difference to the run that column base names" in text
-    bases = [line.split()[:2] for line in text.split("\n") if line.startswith((" simcse", " frozen"))]
-    assert bases == [[RUNS[0], "(A)"], [RUNS[1], "A"], [others[0], "(B)"], [others[1], "B"]]
-
-
-def test_one_baseline_of_all_rows_takes_no_column():
-    text = as_printed(sheet())
-    assert f"below it the difference to {RUNS[0]}" in text and "base" not in text
-
-
-def test_the_star_follows_alpha():
-    text = as_printed(sheet(alpha=0.01))
-    assert "58.10 ± 0.14" in text
-    assert "*" not in text
-
-
-def test_a_gap_is_a_word_with_a_footnote_and_not_a_number():
-    rows = [
-        row(RUNS[0]),
-        row(RUNS[1], mean=None, sd=None, seeds=0, note="STS16 is not there", difference=None),
-    ]
-    text = as_printed(sheet(rows))
-    assert "gap [1]" in text
-    assert "[1] STS16 is not there" in text
-    assert "None" not in text and "nan" not in text
+@pytest.mark.parametrize(("rows", "alpha", "said", "unsaid"), READ.values(), ids=READ)
+def test_a_reader_is_told(rows, alpha, said, unsaid):
+    text = " ".join(as_printed(sheet(rows, alpha=alpha)).split())
+    assert [part for part in said if " ".join(part.split()) not in text] == []
+    assert [part for part in unsaid if part in text] == []
 
 
 def test_a_note_that_a_whole_column_shares_stands_at_its_heading():
     shared = sheet([row(run, note="lee, score > 4") for run in RUNS])
     assert shared.heads[0].notes == [1]
     assert all(cell.notes == [] for line in shared.lines for cell in line.cells)
-
-
-def test_every_substitution_is_printed_and_marked_on_the_runs_it_reached():
-    rows = [row(RUNS[0], labels=["MiniLM for BERT"]), row(RUNS[1], labels=["MiniLM for BERT", "a surrogate"])]
-    text = as_printed(sheet(rows))
-    assert "frozen_cls.mini (a) " in text
-    assert "simcse.mini.wiki (a,b)" in text
-    assert "(a) substitution: MiniLM for BERT" in text
-    assert "(b) substitution: a surrogate" in text
-
-
-def test_a_missing_dataset_is_printed_as_a_gap_and_not_as_a_substitution():
-    rows = [
-        row(run, labels=["MiniLM for BERT", "gap: datasets.sts16: no source is available"]) for run in RUNS
-    ]
-    text = as_printed(sheet(rows))
-    assert "\ngap: datasets.sts16: no source is available" in text
-    assert "(a) substitution: MiniLM for BERT" in text
-    assert text.count("substitution") == 1 and "(b)" not in text
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
