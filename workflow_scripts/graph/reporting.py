@@ -205,15 +205,15 @@ class Models:
     def card(self, wildcards: Wildcards) -> str:
         """Encoders, data and settings of a run, as ``reporting.model_card.Config`` reads them."""
         run, settings = self._study.runs[wildcards.run], self._study.settings(wildcards.run)
-        behind = self._study.behind([run.encoder, run.teacher])
-        corpora = behind.corpora | ({run.corpus} if run.corpus else set())
+        published, corpora = self._study.behind([run.encoder, run.teacher])
+        corpora |= {run.corpus} if run.corpus else set()
         about = {
             name: self._config["datasets"][name]["about"]
             for name in datasets_of_corpora(self._config, corpora)
         }
         return as_json(
             {
-                "encoders": [self._encoder(name) for name in sorted(behind.published)],
+                "encoders": [self._encoder(name) for name in sorted(published)],
                 "data": [
                     {"name": name, **{key: said[key] for key in ("licence", "origin", "citation")}}
                     for name, said in about.items()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 from workflow_scripts.errors import one_line_errors, refuse
 from workflow_scripts.graph.checks import checked, study_findings
@@ -27,14 +26,6 @@ from workflow_scripts.methods import readout_modules
 from workflow_scripts.provenance.closure import code_files
 
 ENSEMBLE = "models.ensemble"
-
-
-class Behind(NamedTuple):
-    """What some encoders come from."""
-
-    published: set[str]
-    """Encoders that are fetched."""
-    corpora: set[str]
 
 
 @dataclass(frozen=True)
@@ -104,13 +95,13 @@ class Study:
         """The runs that an encoder consists of, in order."""
         return members_of(self.config["encoders"], encoder, seeds)
 
-    def behind(self, encoders: Iterable[str | None]) -> Behind:
-        """What encoders come from: those that they are adapted from, or their runs start from or learn from."""
+    def behind(self, encoders: Iterable[str | None]) -> tuple[set[str], set[str]]:
+        """Encoders that are fetched, and corpora, that encoders come from: by adaptation, runs or teachers of runs."""
         blocks = self.config["encoders"]
         reached = encoders_reached(blocks, filter(None, encoders))
         adapted = {blocks[name]["adapt"]["corpus"] for name in reached if "adapt" in blocks[name]}
         trained = {run.corpus for name in reached for run in self.members(name).values() if run.corpus}
-        return Behind({name for name in reached if "fetch" in blocks[name]}, adapted | trained)
+        return {name for name in reached if "fetch" in blocks[name]}, adapted | trained
 
     def models(self, encoder: str, seed: str) -> list[str]:
         """Models of the runs that an encoder consists of, each by the seed that goes with ``seed``."""
@@ -178,7 +169,7 @@ class Study:
     def read_corpora(self) -> list[str]:
         """Corpora that runs or their encoders train on."""
         encoders = {encoder for run in self.runs.values() for encoder in (run.encoder, run.teacher)}
-        return sorted({*self.asked_corpora, *self.behind(encoders).corpora})
+        return sorted({*self.asked_corpora, *self.behind(encoders)[1]})
 
     @cached_property
     def asked_pools(self) -> list[str]:
