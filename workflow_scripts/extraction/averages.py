@@ -1,4 +1,4 @@
-"""Static token vectors: the mean of a token's contextual vectors over a corpus, in every layer ("Avg.").
+"""One pass over texts, and static token vectors: means of a token's contextual vectors in every layer ("Avg.").
 
 Sums are exact, so that they do not depend on the order of addition, which a GPU does not promise:
 
@@ -11,13 +11,16 @@ ASSUME: the corpus is averaged sentence by sentence, one forward pass each, as e
 not say. [CLS], [SEP] and every other id that occurs have a mean too. A token that never occurs gets the mean of its
 layer's means (F4: not stated in the paper), and the notes of scores say how often that was needed.
 
-Shape suffixes: V vocabulary, L hidden states from 0, D width, F tokens of a batch end to end, O tokens that occur.
+Shape suffixes: B texts of a batch, V vocabulary, L hidden states from 0, D width, F tokens of a batch end to end, O
+tokens that occur.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -25,9 +28,45 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.columns.extraction import TOKEN_AVERAGES
 from workflow_scripts.errors import DataError
-from workflow_scripts.extraction.forward import passes
-from workflow_scripts.models.tokens import TokenisedText
+from workflow_scripts.models.devices import mixed_precision
+from workflow_scripts.models.encoder import hidden_states
+from workflow_scripts.models.encoding import batches_by_length
+from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.precision import Precision
+
+
+class States(NamedTuple):
+    """One batch: the texts' numbers, their tokens, and hidden states (B, T, D) for each layer from 0."""
+
+    rows_B: NDArray[np.int64]
+    batch: TokenBatch
+    layers: tuple[Tensor, ...]
+
+
+TOKENS_PER_BATCH = 4096
+"""Padding included: more than encoding alone likes, since every cell of the study costs some calls a batch."""
+
+
+def passes(
+    backbone: PreTrainedModel, text: TokenisedText, precision: Precision, block: int | None = None
+) -> Iterator[States]:
+    """Yield the states of every text once; a batch's states are released when the next one is requested.
+
+    Args:
+        backbone: The encoder, in evaluation mode, on the device to use.
+        text: The texts.
+        precision: Of the encoder's matrix products; states are returned in float32.
+        block: Number of texts that are sorted by length together; None for all.
+    """
+    lengths = text.lengths
+    size = block or max(1, len(text))
+    for start in range(0, len(text), size):
+        for rows in batches_by_length(lengths[start : start + size], TOKENS_PER_BATCH):
+            batch = text.batch(start + rows).to(backbone.device)
+            with torch.inference_mode(), mixed_precision(precision, backbone.device):
+                layers = hidden_states(backbone, batch, "all")
+            yield States(start + rows, batch, tuple(states.float() for states in layers))
+
 
 _STEP = 2.0**-24
 _LIMIT = 2.0**29
@@ -97,27 +136,15 @@ def _rows(ids_O: Tensor, counts_O: Tensor, means_OLD: Tensor) -> pa.Table:
 
 def tables_of(averages: pa.Table, vocabulary: int) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:
     """The averages as one table (V, D) per layer, with unseen tokens filled in, and which tokens were seen."""
-    layers = 1 + int(_column(averages, "layer").max())
-    ids_O = _column(averages, "token_id")[::layers]
+    layers = 1 + pc.max(averages["layer"]).as_py()
+    ids_O = averages["token_id"].to_numpy()[::layers]
     seen_V = np.zeros(vocabulary, dtype=np.bool_)
     seen_V[ids_O] = True
-    vectors = _matrix(averages, "vector").reshape(len(ids_O), layers, -1)
+    vectors = averages["vector"].combine_chunks().flatten().to_numpy().reshape(len(ids_O), layers, -1)
     tables = []
     for layer in range(layers):
-        table_VD = np.tile(
-            vectors[:, layer].mean(axis=0, dtype=np.float64).astype(np.float32), (vocabulary, 1)
-        )
+        mean_D = vectors[:, layer].mean(axis=0, dtype=np.float64).astype(np.float32)
+        table_VD = np.tile(mean_D, (vocabulary, 1))
         table_VD[ids_O] = vectors[:, layer]
         tables.append(table_VD)
     return tables, seen_V
-
-
-def _column(table: pa.Table, name: str) -> NDArray[np.int64]:
-    values: NDArray[np.int64] = table[name].to_numpy().astype(np.int64)
-    return values
-
-
-def _matrix(table: pa.Table, name: str) -> NDArray[np.floating]:
-    flat = table[name].combine_chunks().flatten().to_numpy()
-    matrix: NDArray[np.floating] = flat.reshape(len(table), -1)
-    return matrix

@@ -1,4 +1,4 @@
-"""Combinations of layers by name, so that one configuration serves encoders of any depth.
+"""Combinations of layers by name, so that one configuration serves encoders of any depth, and what cannot be asked.
 
     static        the table of input embeddings, before positions and normalisation: the paper's layer -1
     0, 1, 2, ...  hidden states; 0 is the output of the embedding layer
@@ -9,7 +9,8 @@ Stankevicius and Lukosevicius 2025, section 3.1. The mean and the sum of layers 
 affects neither cosine similarity nor k-means; with means, all combinations have vectors of similar length.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from workflow_scripts.errors import ConfigError
 
@@ -42,3 +43,29 @@ def every_layer(names: Iterable[str], depth: int) -> list[str]:
     """``names`` with ``each`` replaced by all hidden states, 0 to ``depth``."""
     spelled = [[*map(str, range(depth + 1))] if name == "each" else [name] for name in names]
     return list(dict.fromkeys(name for part in spelled for name in part))
+
+
+def impossible(settings: Mapping[str, Any], depth: int | None) -> Iterator[str]:
+    """What blocks ask of a representation that it does not have, in words.
+
+    It is found before any job, and again by a job that knows the encoder itself.
+
+    Args:
+        settings: As ``graph.extraction.job_settings`` has them.
+        depth: Layers of the encoder; None while nobody can say, and layers are not looked at.
+    """
+    template = settings["template"]
+    has_masks = template is not None and "[MASK]" in template["text"]
+    for block in settings["blocks"]:
+        if settings["representation"]["kind"] != "encoder":
+            if block["layers"] != ["static"] or any(block["mixing_weights"]):
+                yield "the representation has no layers. Set layers to [static] and mixing_weights to [0]."
+        elif depth is not None:
+            for name in every_layer(block["layers"], depth):
+                try:
+                    parse_layers(name, depth)
+                except ConfigError as error:
+                    yield str(error)
+        for name in block["weightings"]:
+            if settings["weightings"][name]["kind"] == "masks" and not has_masks:
+                yield f"the representation's template has no mask. Remove the weighting {name} from its block."

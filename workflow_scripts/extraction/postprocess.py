@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_scripts.settings.extraction.postprocessings import (
+from workflow_scripts.settings.extraction.vectors import (
     Abtt,
     Plain,
     Postprocessing,

@@ -1,33 +1,34 @@
 """Token representations: an encoder with or without a template, random vectors, or static word vectors.
 
-A representation tokenises texts once and computes the sentence vectors of all requested combinations of layers and
-weightings: an encoder with one forward pass, the others with a sparse product. Random vectors (section 3.2.5) are
-indexed by the ids of the encoder's tokeniser and drawn from N(0, sd^2). The paper does not say whether it drew more
-than once (F15); here there are several draws and a standard deviation over them. Word vectors are X2Static's (F16), or
-others of whole words in lower case.
+    v = sum_t a_t h_t,   sum_t a_t = 1
 
-Shape suffixes: U texts, D width, V vocabulary.
+A representation tokenises texts once and computes the sentence vectors of all requested combinations of layers and
+weightings: an encoder with one forward pass, the others with a sparse matrix of weights times their table. Random
+vectors (section 3.2.5) are indexed by the ids of the encoder's tokeniser and drawn from N(0, sd^2). The paper does not
+say whether it drew more than once (F15); here there are several draws and a standard deviation over them. Word vectors
+are X2Static's (F16), or others of whole words in lower case.
+
+Shape suffixes: B texts of a batch, T tokens, D width, W weightings, U texts, V vocabulary, F tokens end to end.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from workflow_scripts.extraction.averages import tables_of
+from workflow_scripts.extraction.averages import passes, tables_of
 from workflow_scripts.extraction.layers import STATIC, parse_layers
-from workflow_scripts.extraction.pooling import input_table, mean_of, mixed, pool_layers, static_vectors
-from workflow_scripts.extraction.weighting import Vocabulary, Weights
+from workflow_scripts.extraction.weighting import Weights
 from workflow_scripts.models.encoder import max_position_embeddings
 from workflow_scripts.models.templates import PLAIN, cut, fill, most_tokens
 from workflow_scripts.models.tokens import TokenisedText, tokenise
-from workflow_scripts.settings.extraction.representations import (
-    RandomRepresentation,
-)
+from workflow_scripts.settings.extraction.vectors import RandomRepresentation
 from workflow_scripts.settings.precision import Precision
 from workflow_scripts.settings.templates import Template
 
@@ -110,16 +111,19 @@ class EncoderVectors:
             yield Made(key, vectors_UD, "; ".join(filter(None, notes)))
 
     def _static_tables(self, keys: Iterable[Key]) -> dict[str, tuple[Vectors, NDArray[np.bool_]]]:
+        """For each combination of layers, the mean of their tables (V, D), and which tokens have averages."""
         names = dict.fromkeys(key.layers for key in keys if key.mixing_weight != 0)
         if not names:
             return {}
         assert self._averages is not None
         tables, seen_V = tables_of(self._averages, self._backbone.config.vocab_size)
-        depth = self._backbone.config.num_hidden_layers
         every = dict(enumerate(tables)) | {STATIC: input_table(self._backbone)}
-        return {
-            name: (mean_of([every[layer] for layer in parse_layers(name, depth)]), seen_V) for name in names
-        }
+        found = {}
+        for name in names:
+            layers = parse_layers(name, self._backbone.config.num_hidden_layers)
+            mean_VD = sum((every[layer] for layer in layers[1:]), every[layers[0]]) / len(layers)
+            found[name] = (mean_VD.astype(np.float32), seen_V)
+        return found
 
 
 class TableVectors:
@@ -146,23 +150,6 @@ class TableVectors:
             yield Made(key, vectors_UD, _fallback_note(weight))
 
 
-class WordTokeniser:
-    """Splits texts into lower-cased words and punctuation marks; a text without a known word becomes the id 0."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self._ids = {word: number for number, word in enumerate(words, start=1)}
-
-    def __call__(self, texts: Sequence[str], max_tokens: int) -> TokenisedText:
-        """Known words of every text, at most ``max_tokens`` each."""
-        rows = [self._known(text)[:max_tokens] or [0] for text in texts]
-        starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
-        return TokenisedText(np.array([number for row in rows for number in row], np.int32), starts, pad_id=0)
-
-    def _known(self, text: str) -> list[int]:
-        found = (self._ids.get(word) for word in re.findall(r"\w+|[^\w\s]", text.lower()))
-        return [number for number in found if number is not None]
-
-
 def random_tables(representation: RandomRepresentation, vocabulary: int) -> list[Vectors]:
     """A table (V, D) for every draw; it does not depend on the number of draws."""
     return [
@@ -171,22 +158,6 @@ def random_tables(representation: RandomRepresentation, vocabulary: int) -> list
         .astype(np.float32)
         for draw in range(representation.draws)
     ]
-
-
-def word_vocabulary(words: Sequence[str], frequent: Sequence[str], punctuation: Sequence[str]) -> Vocabulary:
-    """The vocabulary of whole words, ids from 1; it has no subwords, special tokens or masks."""
-    ids = {word: number for number, word in enumerate(words, start=1)}
-    return Vocabulary(
-        tokens=["", *words],
-        specials=frozenset(),
-        mask=None,
-        biased={
-            "frequent": [ids[word] for word in frequent if word in ids],
-            "subword": [],
-            "punctuation": [ids[word] for word in punctuation if word in ids],
-            "special": [],
-        },
-    )
 
 
 def _tokens_of(tokenizer: PreTrainedTokenizerBase, template: Template) -> int:
@@ -203,3 +174,76 @@ def _fallback_note(weights: Weights) -> str:
 def _unseen_note(text: TokenisedText, seen_V: NDArray[np.bool_]) -> str:
     unseen = int((~seen_V[text.ids]).sum())
     return f"{unseen} of {len(text.ids)} tokens have no static average: mean vector" if unseen else ""
+
+
+# Sums over tokens
+
+
+def pool_layers(
+    backbone: PreTrainedModel,
+    text: TokenisedText,
+    weights: Mapping[str, NDArray[np.float32]],
+    kept: Iterable[tuple[str, str]],
+    precision: Precision,
+) -> dict[tuple[str, str], Vectors]:
+    """Vectors (U, D) of every pair in ``kept``, from one pass over ``text``.
+
+    One batched matrix product per layer sums over tokens for all weightings together. Token states are released before
+    the next batch, so that memory is sentences x width for each wanted pair of layers and weighting.
+
+    Args:
+        backbone: The encoder, in evaluation mode.
+        text: The texts, tokenised.
+        weights: Name of a weighting to a weight for every token of ``text`` end to end.
+        kept: The wanted pairs: name of a combination of layers, name of a weighting.
+        precision: Of the encoder's matrix products.
+    """
+    depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
+    wanted = {pair: parse_layers(pair[0], depth) for pair in kept}
+    names = list(dict.fromkeys(weighting for _layers, weighting in wanted))
+    vectors = {pair: np.zeros((len(text), width), dtype=np.float32) for pair in wanted}
+    for pair, layers in wanted.items():
+        if STATIC in layers:
+            vectors[pair] += static_vectors(text, weights[pair[1]], input_table(backbone)) / len(layers)
+    hidden = sorted({layer for layers in wanted.values() for layer in layers} - {STATIC})
+    if not hidden:
+        return vectors
+    stacked_WF = np.stack([weights[name] for name in names])
+    for rows_B, batch, states in passes(backbone, text, precision):
+        weights_BWT = padded(stacked_WF, text.starts, rows_B, batch.ids_BT.shape[1]).to(backbone.device)
+        pooled = {layer: (weights_BWT @ states[layer]).cpu().numpy() for layer in hidden}
+        for (name, weighting), layers in wanted.items():
+            place = names.index(weighting)
+            of_pair = vectors[name, weighting]
+            present = [layer for layer in layers if layer != STATIC]
+            of_pair[rows_B] += sum(pooled[layer][:, place] for layer in present) / len(layers)
+    return vectors
+
+
+def padded(
+    values_WF: NDArray[np.float32], starts: NDArray[np.int64], rows_B: NDArray[np.int64], width: int
+) -> Tensor:
+    """The values of some texts, shape (B, W, T), 0 where a text has no token."""
+    positions_BT = starts[rows_B][:, None] + np.arange(width)
+    present_BT = positions_BT < starts[rows_B + 1][:, None]
+    values_WBT = values_WF[:, np.where(present_BT, positions_BT, 0)] * present_BT
+    return torch.from_numpy(np.ascontiguousarray(values_WBT.transpose(1, 0, 2)))
+
+
+def input_table(backbone: PreTrainedModel) -> Vectors:
+    """The encoder's table of token embeddings, shape (V, D)."""
+    embeddings: Any = backbone.get_input_embeddings()
+    table: Vectors = embeddings.weight.detach().cpu().numpy()
+    return table
+
+
+def static_vectors(text: TokenisedText, weights_F: NDArray[np.float32], table_VD: Vectors) -> Vectors:
+    """Weighted sums of the rows of a table, shape (U, D)."""
+    bag_UV = csr_matrix((weights_F, text.ids, text.starts), shape=(len(text), len(table_VD)))
+    vectors: Vectors = np.asarray(bag_UV @ table_VD, dtype=np.float32)
+    return vectors
+
+
+def mixed(contextual_UD: Vectors, average_UD: Vectors, mixing_weight: float) -> Vectors:
+    """V = (1 - w) v_BERT + w v_Avg  (Equation 10), for any w, negative ones included."""
+    return ((1 - mixing_weight) * contextual_UD + mixing_weight * average_UD).astype(np.float32)

@@ -4,7 +4,9 @@ Token states are kept for one batch, sentence vectors for the whole job, post-pr
 Every post-processing is fitted once for each key (mixing weight, draw, layers, weighting).
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product, repeat
 from typing import NamedTuple
 
@@ -12,34 +14,62 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from workflow_scripts.columns.extraction import EXTRACTION, FITTED
+from workflow_scripts.columns.extraction import (
+    EXTRACTION,
+    FITTED,
+    TOKEN_AVERAGES,
+    TOKEN_DOCUMENTS,
+    WORD_VECTORS,
+)
 from workflow_scripts.config import Settings
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Task
+from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.evaluation.scores import Score, gap
 from workflow_scripts.extraction import postprocess
-from workflow_scripts.extraction.layers import every_layer
-from workflow_scripts.extraction.possible import impossible
+from workflow_scripts.extraction.layers import every_layer, impossible
 from workflow_scripts.extraction.postprocess import Fit, Sample
-from workflow_scripts.extraction.representations import EncoderVectors, Key, Made, TableVectors, Tokens
-from workflow_scripts.extraction.weighting import (
+from workflow_scripts.extraction.representations import (
+    EncoderVectors,
+    Key,
+    Made,
+    TableVectors,
+    Tokens,
+    random_tables,
+)
+from workflow_scripts.extraction.vocabulary import (
     Counts,
     Vocabulary,
-    Weights,
+    WordTokeniser,
     count_documents,
-    weigh,
-    weight_tables,
+    read_counts,
+    read_vocabulary,
+    word_vocabulary,
 )
-from workflow_scripts.settings.extraction.postprocessings import Postprocessing
-from workflow_scripts.settings.extraction.representations import RandomRepresentation, Representation
-from workflow_scripts.settings.extraction.weightings import Idf, Weighting
+from workflow_scripts.extraction.weighting import Weights, weigh, weight_tables
+from workflow_scripts.models.devices import granted_device
+from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.extraction.vectors import (
+    Idf,
+    Postprocessing,
+    RandomRepresentation,
+    Representation,
+    Weighting,
+    WordRepresentation,
+)
 from workflow_scripts.settings.templates import Template
 
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]
+Cells = Mapping[Key, Sequence[str]]
+"""Vectors of sentences, and the post-processings that each gets."""
 Fits = Mapping[tuple[Key, str], Fit]
 """What was fitted on Wikitext for a key and a post-processing."""
-
+Scored = tuple[Key, str, Score]
+"""A score of the vectors of a key after a post-processing."""
 
 _SHORT = 16  # tokens
 _NO_KEY = Key(0.0, 0, "", "")
@@ -55,7 +85,7 @@ class JobBlock(Settings):
 
 
 class JobSettings(Settings):
-    """What ``blocks.job_settings`` cuts out of the configuration."""
+    """What ``graph.extraction.job_settings`` cuts out of the configuration."""
 
     representation: Representation
     template: Template | None
@@ -97,6 +127,47 @@ class Opened(NamedTuple):
         """Token ids of a short text."""
         ids: list[int] = self.vectors.tokens([text], _SHORT).raw.ids.tolist()
         return ids
+
+
+def open_representation(settings: JobSettings, job: Job) -> Opened | None:
+    """The representation, ready to compute vectors; None where its word vectors are missing.
+
+    Args:
+        settings: Of the job.
+        job: With the inputs encoder and biases, and the roles words, documents and averages where they are needed.
+    """
+    representation = settings.representation
+    biases: dict[str, list[str]] = json.loads(job.inputs["biases"].read_text("utf-8"))
+    if isinstance(representation, WordRepresentation):
+        return _open_words(job, biases)
+    folder = job.inputs["encoder"].parent
+    tokenizer = load_tokenizer(folder)
+    vocabulary = read_vocabulary(tokenizer, **biases)
+    counts = _counts(job, vocabulary)
+    if isinstance(representation, RandomRepresentation):
+        tables = random_tables(representation, len(vocabulary.tokens))
+        return Opened(TableVectors(partial(tokenise, tokenizer), tables), vocabulary, counts, depth=0)
+    backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
+    averages = next((read_table(path, TOKEN_AVERAGES) for path in job.many("averages")), None)
+    vectors = EncoderVectors(backbone, tokenizer, settings.template, averages, representation.precision)
+    return Opened(vectors, vocabulary, counts, backbone.config.num_hidden_layers)
+
+
+def _open_words(job: Job, biases: Mapping[str, list[str]]) -> Opened | None:
+    table = read_table(job.many("words")[0], WORD_VECTORS)
+    if not len(table):
+        return None
+    words = table["word"].to_pylist()
+    vectors_VD = table["vector"].combine_chunks().flatten().to_numpy().reshape(len(words), -1)
+    with_unknown = np.concatenate([np.zeros((1, vectors_VD.shape[1]), np.float32), vectors_VD])
+    vocabulary = word_vocabulary(words, **biases)
+    vectors = TableVectors(WordTokeniser(words), [with_unknown])
+    return Opened(vectors, vocabulary, _counts(job, vocabulary), depth=0)
+
+
+def _counts(job: Job, vocabulary: Vocabulary) -> Counts | None:
+    tables = (read_table(path, TOKEN_DOCUMENTS) for path in job.many("documents"))
+    return next((read_counts(table, len(vocabulary.tokens)) for table in tables), None)
 
 
 def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
@@ -163,7 +234,7 @@ def _once(texts: Sequence[str], numbers_U: Integers) -> Integers:
 
 
 def sentence_vectors(
-    settings: JobSettings, cells: Mapping[Key, Sequence[str]], texts: Texts, max_tokens: int, opened: Opened
+    settings: JobSettings, cells: Cells, texts: Texts, max_tokens: int, opened: Opened
 ) -> Iterator[Made]:
     """Vectors of a task's distinct texts for every key, from one forward pass.
 
@@ -180,33 +251,21 @@ def sentence_vectors(
         yield made
 
 
-def postprocessed(
-    settings: JobSettings, made: Made, occurrences_N: NDArray[np.int64], names: Iterable[str], fits: Fits
-) -> Iterator[tuple[str, Vectors]]:
-    """One key's vectors after each of the named post-processings."""
-    sample = Sample(made.vectors_UD, occurrences_N)
-    for name in names:
-        postprocessing = settings.postprocessings[name]
-        learnt = postprocessing.fit == "wikitext"
-        fitted = fits[made.key, name] if learnt else postprocess.fit(postprocessing, sample)
-        yield name, postprocess.apply(postprocessing, fitted, sample)
-
-
 def evaluate(
-    settings: JobSettings,
-    cells: Mapping[Key, Sequence[str]],
-    task: Task,
-    max_tokens: int,
-    opened: Opened,
-    fits: Fits,
-) -> Iterator[tuple[Key, str, Score]]:
+    settings: JobSettings, cells: Cells, task: Task, max_tokens: int, opened: Opened, fits: Fits
+) -> Iterator[Scored]:
     """Every score of every key and post-processing on one task."""
     if not task.columns:
         yield from ((_NO_KEY, "", score) for score in task.score())
         return
-    texts = texts_of(task, by_group=_uses_groups(settings))
+    by_group = any(isinstance(one, Idf) and one.documents == "subset" for one in settings.weightings.values())
+    texts = texts_of(task, by_group=by_group)
     for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
-        for name, vectors_UD in postprocessed(settings, made, texts.occurrences_N, cells[made.key], fits):
+        sample = Sample(made.vectors_UD, texts.occurrences_N)
+        for name in cells[made.key]:
+            how = settings.postprocessings[name]
+            fitted = fits[made.key, name] if how.fit == "wikitext" else postprocess.fit(how, sample)
+            vectors_UD = postprocess.apply(how, fitted, sample)
             for score in task.score(*(vectors_UD[rows] for rows in texts.columns)):
                 note = "; ".join(filter(None, [score.note, made.note])) or None
                 yield made.key, name, score._replace(note=note)
@@ -216,46 +275,53 @@ class Learnt(NamedTuple):
     """What was fitted on Wikitext's vectors, and their scores."""
 
     fits: list[tuple[Key, str, Fit]]
-    scores: list[tuple[Key, str, Score]]
+    scores: list[Scored]
 
 
 def learn(
     settings: JobSettings,
-    cells: Mapping[Key, Sequence[str]],
-    measured: Mapping[Key, Sequence[str]],
-    wikitext: Task,
+    cells: Cells,
+    measured: Cells,
+    wikitext: tuple[str, Sequence[str]],
     max_tokens: int,
     opened: Opened,
 ) -> Learnt:
-    """Fit the post-processings in ``cells`` to Wikitext's vectors, keep the fits that tasks use, score ``measured``."""
+    """Fit the post-processings in ``cells`` to Wikitext's vectors, keep the fits that tasks use, score ``measured``.
+
+    ASSUME: on Wikitext, idf^T is idf^W. Figures 1 and 2 of the paper give every weighting one IsoScore, so it cannot
+    depend on a task; post-processings marked ^W are fitted to the same vectors.
+
+    Args:
+        settings: Of the job.
+        cells: What is fitted or measured.
+        measured: Those whose IsoScore is wanted.
+        wikitext: Name of the dataset, and its distinct sentences.
+        max_tokens: Longer sentences are truncated.
+        opened: The representation.
+    """
     learnt = Learnt([], [])
-    texts = texts_of(wikitext, by_group=False)
+    dataset, sentences = wikitext
+    texts = texts_of(Task([sentences], list), by_group=False)
     for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
         sample = Sample(made.vectors_UD)
         for name in cells[made.key]:
-            postprocessing = settings.postprocessings[name]
-            fitted = postprocess.fit(postprocessing, sample)
-            if postprocessing.fit == "wikitext":
+            how = settings.postprocessings[name]
+            fitted = postprocess.fit(how, sample)
+            if how.fit == "wikitext":
                 learnt.fits.append((made.key, name, fitted))
             if name in measured.get(made.key, ()):
-                scores = wikitext.score(postprocess.apply(postprocessing, fitted, sample))
-                learnt.scores.extend(
-                    (made.key, name, score._replace(note=made.note or None)) for score in scores
-                )
+                value = isoscore(postprocess.apply(how, fitted, sample))
+                score = Score(dataset, "", "isoscore", value, len(sentences), made.note or None)
+                learnt.scores.append((made.key, name, score))
     return learnt
 
 
-def absent(task: str) -> list[tuple[Key, str, Score]]:
+def absent(task: str) -> list[Scored]:
     """The single row of a task whose dataset or word vectors are missing."""
     return [(_NO_KEY, "", gap(task, "no source of the dataset or of the word vectors is available"))]
 
 
-def _uses_groups(settings: JobSettings) -> bool:
-    """Whether a weighting counts documents separately in each subset of a task."""
-    return any(isinstance(one, Idf) and one.documents == "subset" for one in settings.weightings.values())
-
-
-def rows_of(representation: str, kind: str, scores: Iterable[tuple[Key, str, Score]]) -> pa.Table:
+def rows_of(representation: str, kind: str, scores: Iterable[Scored]) -> pa.Table:
     """Scores as a table with the columns of ``columns.extraction.EXTRACTION``."""
     rows = [
         {
@@ -287,7 +353,7 @@ def fits_table(fits: Iterable[tuple[Key, str, Fit]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=FITTED)
 
 
-def read_fits(table: pa.Table, wanted: Mapping[Key, Sequence[str]]) -> dict[tuple[Key, str], Fit]:
+def read_fits(table: pa.Table, wanted: Cells) -> dict[tuple[Key, str], Fit]:
     """The fits of the keys and post-processings in ``wanted``."""
     fits: dict[tuple[Key, str], Fit] = {}
     names = table.select([*Key._fields, "postprocess", "part", "columns"]).to_pylist()

@@ -26,89 +26,18 @@ a setting, and ``config/extraction.yaml`` names each interpretation:
 Shape suffixes: V vocabulary, G groups of texts (subsets), F tokens of all texts, concatenated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from transformers import PreTrainedTokenizerBase
 
+from workflow_scripts.extraction.vocabulary import Counts, Vocabulary
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.settings.extraction.weightings import Bias, Idf, Masks, Unbiased, Weighting
+from workflow_scripts.settings.extraction.vectors import Idf, Masks, Unbiased, Weighting
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-_WORD_BEGINS = "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}"
-
-
-class Counts(NamedTuple):
-    """In how many documents each token occurs."""
-
-    documents: int
-    tokens: int
-    documents_V: Integers
-
-
-class Vocabulary(NamedTuple):
-    """The tokens of a tokeniser, and the ids that weightings treat differently."""
-
-    tokens: Sequence[str]
-    specials: frozenset[int]
-    mask: int | None
-    biased: Mapping[Bias, Sequence[int]]
-
-    def without(self, ids: Sequence[int]) -> Floats:
-        """Weight 0 for ``ids`` and 1 for every other id, shape (V,)."""
-        weights_V = np.ones(len(self.tokens))
-        weights_V[list(ids)] = 0
-        return weights_V
-
-
-def read_vocabulary(
-    tokenizer: PreTrainedTokenizerBase, frequent: Sequence[str], punctuation: Sequence[str]
-) -> Vocabulary:
-    """Look up the ids of a tokeniser.
-
-    Args:
-        tokenizer: Any fast tokeniser. A subword begins with ``##`` or, in a tokeniser like RoBERTa's, lacks the
-            mark that begins a word.
-        frequent: Tokens that count as frequent; those that are not in the vocabulary are ignored.
-        punctuation: Tokens that count as punctuation.
-    """
-    known = tokenizer.get_vocab()
-    size = max(len(tokenizer), max(known.values()) + 1)
-    names = [""] * size
-    for token, number in known.items():
-        names[number] = token
-    specials = {tokenizer.cls_token_id, tokenizer.sep_token_id} - {None}
-    return Vocabulary(
-        tokens=names,
-        specials=frozenset(specials),
-        mask=tokenizer.mask_token_id,
-        biased={
-            "frequent": [known[token] for token in frequent if token in known],
-            "subword": sorted(_subwords(known) - set(tokenizer.all_special_ids)),
-            "punctuation": [known[token] for token in punctuation if token in known],
-            "special": sorted(specials),
-        },
-    )
-
-
-def _subwords(known: Mapping[str, int]) -> set[int]:
-    if any(token.startswith(_WORD_BEGINS) for token in known):
-        return {number for token, number in known.items() if not token.startswith(_WORD_BEGINS)}
-    return {number for token, number in known.items() if token.startswith("##")}
-
-
-def count_documents(text: TokenisedText, vocabulary: int, times_U: Integers | None = None) -> Counts:
-    """Count the texts that contain each id, each text as often as ``times_U`` says, or once."""
-    times_U = np.ones(len(text), dtype=np.int64) if times_U is None else times_U
-    rows_F = np.repeat(np.arange(len(text)), text.lengths)
-    pairs = np.unique(rows_F * vocabulary + text.ids)
-    documents_V = np.zeros(vocabulary, dtype=np.int64)
-    np.add.at(documents_V, pairs % vocabulary, times_U[pairs // vocabulary])
-    return Counts(int(times_U.sum()), int(times_U @ text.lengths), documents_V)
 
 
 def idf(counts: Counts, settings: Idf) -> Floats:
@@ -135,14 +64,13 @@ def weight_tables(
         counted = [wikitext] if settings.documents == "wikitext" else groups
         assert counted and all(counts is not None for counts in counted)
         return np.stack([idf(counts, settings) for counts in counted if counts is not None])
+    mask = [] if vocabulary.mask is None else [vocabulary.mask]
     if isinstance(settings, Masks):
-        return (1 - vocabulary.without([] if vocabulary.mask is None else [vocabulary.mask]))[None]
+        return (1 - vocabulary.without(mask))[None]
     if isinstance(settings, Unbiased):
-        return vocabulary.without([number for bias in settings.drop for number in vocabulary.biased[bias]])[
-            None
-        ]
-    dropped = [] if settings.specials else sorted(vocabulary.specials)
-    dropped += [] if settings.masks or vocabulary.mask is None else [vocabulary.mask]
+        dropped = [number for bias in settings.drop for number in vocabulary.biased[bias]]
+    else:
+        dropped = [*([] if settings.specials else vocabulary.specials), *([] if settings.masks else mask)]
     return vocabulary.without(dropped)[None]
 
 

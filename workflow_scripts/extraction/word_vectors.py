@@ -11,14 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from workflow_scripts.columns.extraction import WORD_VECTORS
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.record import Input, sha256_of
-from workflow_scripts.settings.extraction.representations import LocalWords, PackagedWords, WordRepresentation
+from workflow_scripts.settings.extraction.words import LocalWords, PackagedWords, WordRepresentation
 
 _AGAIN = "Get the file again."
 
@@ -64,10 +63,11 @@ def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
         DataError: naming the file, and the line of a text, that is not as its format has it.
     """
     if "words" in files:
-        words, vectors_VD = _read_words(files["words"]), _read_array(files["vectors"])
-        if len(words) != len(vectors_VD):
-            found = f"{len(words)} words; {files['vectors']} has {len(vectors_VD)} vectors"
-            raise DataError(f"{files['words']}: {found}. Get both files again.")
+        words = pq.read_table(files["words"])[0].to_pylist()
+        vectors_VD = np.load(files["vectors"])
+        if vectors_VD.dtype != np.float32 or vectors_VD.ndim != 2 or len(vectors_VD) != len(words):
+            found = f"{vectors_VD.dtype} {vectors_VD.shape} for {len(words)} words"
+            raise DataError(f"{files['vectors']}: {found}; expected a row of float32 for each. {_AGAIN}")
     else:
         words, vectors_VD = _read_text(files["vectors"])
     kept_VD = np.ascontiguousarray(vectors_VD[drop_frequent:])
@@ -103,57 +103,19 @@ def _files(source: LocalWords | PackagedWords) -> dict[str, tuple[str, str | Non
 def _read_text(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     """Words and vectors (V, D) of word2vec's text format."""
     words: list[str] = []
+    number = 1
     with path.open(encoding="utf-8", newline="\n") as file:
-        size, width = _header(file.readline(), path)
-        vectors_VD = np.empty((size, width), dtype=np.float32)
-        for number, line in enumerate(file, start=2):
-            word, *values = line.rstrip().rsplit(" ", width)
-            if len(words) == size or len(values) != width:
-                found = f"{len(values)} values; the header says {size} words of {width} values"
-                raise DataError(f"{path}:{number}: {found}. {_AGAIN}")
-            vectors_VD[len(words)] = np.array(values, dtype=np.float32)
-            words.append(word)
+        try:
+            size, width = map(int, file.readline().split())
+            vectors_VD = np.empty((size, width), dtype=np.float32)
+            for line in file:
+                number += 1
+                word, *values = line.rstrip().rsplit(" ", width)
+                vectors_VD[len(words)] = np.array(values, dtype=np.float32).reshape(width)
+                words.append(word)
+        except (ValueError, IndexError) as error:
+            form = "the number of words and the width, then a line for each word"
+            raise DataError(f"{path}:{number}: {error}; expected {form}. {_AGAIN}") from error
     if len(words) < size:
         raise DataError(f"{path}: {len(words)} words; the header says {size}. {_AGAIN}")
     return words, vectors_VD
-
-
-def _header(line: str, path: Path) -> tuple[int, int]:
-    try:
-        size, width = map(int, line.split())
-    except ValueError as error:
-        raise DataError(
-            f"{path}:1: {line[:40]!r}; expected the number of words and the width. {_AGAIN}"
-        ) from error
-    return size, width
-
-
-def _read_array(path: Path) -> NDArray[np.float32]:
-    """Vectors (V, D); an array of Python objects would be a pickle, and is refused."""
-    try:
-        vectors_VD = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"{path}: no array of numbers: {str(error).splitlines()[0]}. {_AGAIN}") from error
-    if not isinstance(vectors_VD, np.ndarray) or vectors_VD.ndim != 2 or vectors_VD.dtype != np.float32:
-        found = (
-            f"{vectors_VD.dtype} {vectors_VD.shape}" if isinstance(vectors_VD, np.ndarray) else "an archive"
-        )
-        raise DataError(f"{path}: {found}; expected a row of float32 for each word. {_AGAIN}")
-    if not np.isfinite(vectors_VD).all():
-        raise DataError(f"{path}: holds values that are no numbers. {_AGAIN}")
-    return vectors_VD
-
-
-def _read_words(path: Path) -> list[str]:
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: no Parquet: {str(error).splitlines()[0]}. {_AGAIN}") from error
-    if [field.type for field in table.schema] != [pa.string()] or table[0].null_count:
-        raise DataError(
-            f"{path}: columns {table.column_names}; expected one of words, none missing. {_AGAIN}"
-        )
-    if (different := pc.count_distinct(table[0]).as_py()) != len(table):
-        raise DataError(f"{path}: {len(table)} words, {different} of them different. {_AGAIN}")
-    words: list[str] = table[0].to_pylist()
-    return words

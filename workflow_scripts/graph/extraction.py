@@ -2,14 +2,11 @@
 
 from typing import Any
 
-from workflow_scripts.extraction.blocks import (
+from workflow_scripts.graph.extraction_blocks import (
     evaluator_of,
-    files_of_table,
+    files_of,
     job_settings,
     names,
-    needs_averages,
-    needs_documents,
-    needs_fitted,
     single_tables,
     suite_of,
     tasks_of,
@@ -44,19 +41,22 @@ class Extraction:
 
     def averages(self, wildcards: Wildcards) -> list[str]:
         """Static averages, where a job mixes them in."""
-        return ["<results>/extraction/averages.parquet"] if needs_averages(self._settings(wildcards)) else []
+        blocks = self._settings(wildcards)["blocks"]
+        mixed = any(weight != 0 for block in blocks for weight in block["mixing_weights"])
+        return ["<results>/extraction/averages.parquet"] if mixed else []
 
     def fitted(self, wildcards: Wildcards) -> list[str]:
         """What post-processings learnt from Wikitext, where a job reads it."""
-        needed = needs_fitted(self._settings(wildcards))
-        return [f"<results>/extraction/wikitext/{wildcards.representation}.parquet"] if needed else []
+        used = self._settings(wildcards)["postprocessings"].values()
+        learnt = any(block["fit"] == "wikitext" for block in used)
+        return [f"<results>/extraction/wikitext/{wildcards.representation}.parquet"] if learnt else []
 
     def documents(self, wildcards: Wildcards) -> list[str]:
         """Document frequencies in the vocabulary of a representation, where a weighting asks for them."""
-        if not needs_documents(self._settings(wildcards)):
-            return []
-        vocabulary = wildcards.representation if self._has_words(wildcards.representation) else "pieces"
-        return [f"<results>/extraction/documents/{vocabulary}.parquet"]
+        used = self._settings(wildcards)["weightings"].values()
+        vocabulary = wildcards.representation if self.words(wildcards) else "pieces"
+        counted = any(block.get("documents") == "wikitext" for block in used)
+        return [f"<results>/extraction/documents/{vocabulary}.parquet"] if counted else []
 
     def word_vectors(self, wildcards: Wildcards) -> str:
         """Settings of reading static word vectors, and the files that they would be read from now."""
@@ -70,11 +70,8 @@ class Extraction:
     def words(self, wildcards: Wildcards) -> list[str]:
         """The word vectors of a representation that has some."""
         vectors = f"<results>/extraction/words/{wildcards.representation}.parquet"
-        return [vectors] if self._has_words(wildcards.representation) else []
-
-    def _has_words(self, representation: str) -> bool:
-        kind: str = self._extraction["representations"][representation]["kind"]
-        return kind == "words"
+        kind = self._extraction["representations"][wildcards.representation]["kind"]
+        return [vectors] if kind == "words" else []
 
     def vocabulary_encoder(self, wildcards: Wildcards) -> list[str]:
         """The encoder whose pieces are counted, where pieces are."""
@@ -107,7 +104,8 @@ class Extraction:
 
     def table_scores(self, wildcards: Wildcards) -> list[str]:
         """Score files of one table."""
-        return [f"<results>/{file}" for file in files_of_table(self._config, wildcards.table)]
+        table = self._extraction["tables"][wildcards.table]
+        return [f"<results>/{file}" for file in files_of(self._config, table)]
 
     def table_settings(self, wildcards: Wildcards) -> str:
         """Settings of one table."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from workflow_scripts.config import names_in
 from workflow_scripts.errors import one_line_errors, refuse
-from workflow_scripts.extraction.blocks import files_of_figure
-from workflow_scripts.extraction.blocks import names as extraction_names
+from workflow_scripts.graph.extraction_blocks import files_of as extraction_files
+from workflow_scripts.graph.extraction_blocks import names as extraction_names
 from workflow_scripts.graph.references import base_of, called, called_runs, tasks_in
 from workflow_scripts.graph.resources import caption_findings
 from workflow_scripts.graph.runs import EXTRACTION, Run, paper_of
@@ -87,7 +87,8 @@ class Figures:
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """The files that a figure reads."""
         if wildcards.experiment == EXTRACTION:
-            return [f"<results>/{file}" for file in files_of_figure(self._config, wildcards.figure)]
+            block = self._config["extraction"]["figures"][wildcards.figure]
+            return [f"<results>/{file}" for file in extraction_files(self._config, block)]
         needs = declared_figures()[wildcards.figure]
         patterns = needs.inputs.values()
         return [file for pattern in patterns for file in self._files(pattern, wildcards.experiment, needs)]

@@ -2,9 +2,12 @@
 
 from workflow_scripts.columns.corpora import SENTENCES
 from workflow_scripts.columns.extraction import WORD_VECTORS
-from workflow_scripts.extraction.representations import WordTokeniser
-from workflow_scripts.extraction.weighting import count_documents, read_vocabulary
-from workflow_scripts.extraction.wikitext import counts_table, sentences_of
+from workflow_scripts.extraction.vocabulary import (
+    WordTokeniser,
+    count_documents,
+    counts_table,
+    read_vocabulary,
+)
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table
@@ -15,7 +18,8 @@ from workflow_scripts.settings.extraction.wikitext import Wikitext
 def main(job: Job) -> None:
     """Tokenise into the encoder's pieces or into known words, count, write."""
     settings = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
-    sentences = sentences_of(job.read("sentences", SENTENCES), settings)
+    table = job.read("sentences", SENTENCES).slice(0, settings.max_sentences)
+    sentences = list(dict.fromkeys(table["sentence"].to_pylist()))
     if words := job.many("words"):
         known = read_table(words[0], WORD_VECTORS, ["word"])["word"].to_pylist()
         tokens = ["", *known]

@@ -5,14 +5,13 @@ import importlib
 from workflow_scripts.columns.extraction import FITTED
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.evaluation.base import Evaluator
-from workflow_scripts.extraction.blocks import evaluator_of
-from workflow_scripts.extraction.opening import open_representation
 from workflow_scripts.extraction.postprocess import Fit
 from workflow_scripts.extraction.representations import Key
 from workflow_scripts.extraction.study import (
     JobSettings,
     absent,
     evaluate,
+    open_representation,
     plan,
     read_fits,
     rows_of,
@@ -25,8 +24,9 @@ def main(job: Job) -> None:
     """Read the task, compute its vectors once, post-process and score them all, write."""
     kind, representation, name = (job.wildcards[wildcard] for wildcard in ("kind", "representation", "task"))
     settings = JobSettings.parse(job.settings["job"], "extraction")
-    evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{evaluator_of(kind)}")
-    config = evaluator.Config.parse(job.settings["suite"], f"suites.{evaluator_of(kind)}")
+    scored = "sts" if kind == "geometry" else kind
+    evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{scored}")
+    config = evaluator.Config.parse(job.settings["suite"], f"suites.{scored}")
     table = read_dataset_table(job.inputs["dataset"])
     opened = open_representation(settings, job) if len(table) else None
     if opened is None:

@@ -1,9 +1,16 @@
 """Fit post-processings to Wikitext's vectors of one representation, and measure isotropy (rule fit_wikitext)."""
 
 from workflow_scripts.columns.corpora import SENTENCES
-from workflow_scripts.extraction.opening import open_representation
-from workflow_scripts.extraction.study import JobSettings, Learnt, absent, fits_table, learn, plan, rows_of
-from workflow_scripts.extraction.wikitext import isotropy, sentences_of
+from workflow_scripts.extraction.study import (
+    JobSettings,
+    Learnt,
+    absent,
+    fits_table,
+    learn,
+    open_representation,
+    plan,
+    rows_of,
+)
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.extraction.wikitext import Wikitext
 
@@ -18,9 +25,9 @@ def main(job: Job) -> None:
     if opened is None:
         learnt = Learnt([], absent(wikitext.dataset))
     else:
-        sentences = sentences_of(job.read("sentences", SENTENCES), wikitext)
-        task = isotropy(wikitext.dataset, sentences)
+        table = job.read("sentences", SENTENCES).slice(0, wikitext.max_sentences)
+        corpus = wikitext.dataset, list(dict.fromkeys(table["sentence"].to_pylist()))
         cells, shown = plan(settings, opened.depth), plan(measured, opened.depth)
-        learnt = learn(settings, cells, shown, task, wikitext.max_tokens, opened)
+        learnt = learn(settings, cells, shown, corpus, wikitext.max_tokens, opened)
     scores = rows_of(representation, "isotropy", learnt.scores)
     job.write({"fitted": fits_table(learnt.fits), "scores": scores}, labels=[wikitext.label])

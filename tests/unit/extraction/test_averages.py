@@ -6,8 +6,8 @@ import torch
 from tests.tiny import DEPTH, sentences
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.averages import TokenSums, sum_states, tables_of
-from workflow_scripts.extraction.pooling import mixed
-from workflow_scripts.extraction.weighting import count_documents
+from workflow_scripts.extraction.representations import mixed
+from workflow_scripts.extraction.vocabulary import count_documents
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
@@ -61,21 +61,6 @@ def test_tokens_and_documents_of_a_corpus_are_counted_by_hand(backbone, tokenize
         "[CLS]": 2, "[SEP]": 2, "the": 2, "river": 1, "is": 1, "road": 1
     }  # fmt: skip
     assert (found.documents, found.tokens) == (2, 11)
-
-
-def test_the_average_is_the_sum_over_occurrences_by_their_count(backbone, tokenizer):
-    """O-74, token by token."""
-    found = {}
-    for text in TEXTS[:20]:
-        for number, vectors in zip(
-            *(lambda ids, states: (ids, states.transpose(1, 0, 2)))(*states_of(backbone, tokenizer, text)),
-            strict=True,
-        ):
-            found.setdefault(number, []).append(vectors)
-    tables, seen = tables_of(averages(backbone, tokenizer, TEXTS[:20]), len(tokenizer))
-    assert np.flatnonzero(seen).tolist() == sorted(found)
-    for number, vectors in found.items():
-        np.testing.assert_allclose([table[number] for table in tables], np.mean(vectors, axis=0), atol=1e-6)
 
 
 def test_a_token_never_seen_has_the_mean_of_all_means(backbone, tokenizer):

@@ -2,18 +2,14 @@ import pytest
 import yaml
 
 from tests.planning import ROOT, merged_config
-from workflow_scripts.extraction.blocks import (
-    files_of_figure,
-    files_of_table,
+from workflow_scripts.extraction.study import JobSettings, plan
+from workflow_scripts.graph.extraction_blocks import (
+    files_of,
     job_settings,
-    needs_averages,
-    needs_documents,
-    needs_fitted,
     score_files,
     tasks_of,
     wikitext_settings,
 )
-from workflow_scripts.extraction.study import JobSettings, plan
 
 EXTRACTION = yaml.safe_load((ROOT / "config/extraction.yaml").read_text())["extraction"]
 
@@ -59,19 +55,6 @@ def test_the_papers_grid_has_its_cells():
     } == set(range(5))
 
 
-def test_a_job_needs_only_what_its_blocks_name():
-    settings = job_settings(EXTRACTION, "sts", "t1")
-    assert list(settings["weightings"]) == ["masks"]
-    assert not needs_averages(settings)
-    assert not needs_documents(settings)
-    assert not needs_fitted(settings)
-    plain = job_settings(EXTRACTION, "sts", "plain")
-    assert needs_averages(plain)
-    assert needs_documents(plain)
-    assert needs_fitted(plain)
-    assert not needs_averages(job_settings(EXTRACTION, "sts", "t4"))
-
-
 def test_the_paper_scale_scores_every_task():
     config = merged_config(ROOT, "config/config.yaml")
     tasks = {kind: len(tasks_of(config, kind)) for kind in ("sts", "clustering", "transfer", "geometry")}
@@ -86,8 +69,8 @@ def test_the_paper_scale_scores_every_task():
 def test_a_table_reads_only_scores_of_its_models_and_measures():
     config = merged_config(ROOT, "config/config.yaml")
     representations = ("t0", "t4", "plain", "b2s", "b2s_100", "random")
-    assert sorted(files_of_table(config, "extraction_table11")) == sorted(
+    assert sorted(files_of(config, config["extraction"]["tables"]["extraction_table11"])) == sorted(
         f"extraction/scores/sts/{representation}/stsb_test.parquet" for representation in representations
     )
-    drawn = files_of_figure(config, "extraction_figure3")
+    drawn = files_of(config, config["extraction"]["figures"]["extraction_figure3"])
     assert {file.split("/")[2] for file in drawn} == {"geometry"}

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from tests.tiny import sentences
-from workflow_scripts.extraction.pooling import input_table, pool_layers, static_vectors
+from workflow_scripts.extraction.representations import input_table, pool_layers, static_vectors
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.tokens import tokenise
@@ -62,16 +62,6 @@ def pooling(pooler):
     return pooling_readout.Config(kind="pooling", pooler=pooler, layers=None)
 
 
-def test_a_text_embeds_the_same_whatever_else_is_encoded(tiny_bert):
-    backbone, tokenizer = opened(tiny_bert)
-    whole, alone = tokenise(tokenizer, TEXTS, 32), tokenise(tokenizer, TEXTS[4:5], 32)
-    kept = [("last", "avg"), ("static", "avg")]
-    among = pool_layers(backbone, whole, {"avg": even(whole)}, kept, "float32")
-    single = pool_layers(backbone, alone, {"avg": even(alone)}, kept, "float32")
-    for pair in kept:
-        np.testing.assert_allclose(among[pair][4:5], single[pair], atol=1e-5)
-
-
 def test_weightings_share_a_pass_and_keep_apart(tiny_bert):
     backbone, tokenizer = opened(tiny_bert)
     text = tokenise(tokenizer, TEXTS, 32)
@@ -103,15 +93,3 @@ def test_static_vectors_are_static_in_context(tiny_bert):
         "static", "river"
     ]
     np.testing.assert_array_equal(static[0], one)
-
-
-def test_products_in_bfloat16_move_vectors_by_less_than_two_percent(tiny_bert):
-    backbone, tokenizer = opened(tiny_bert)
-    text = tokenise(tokenizer, TEXTS, 32)
-    exact, short = (
-        pool_layers(backbone, text, {"avg": even(text)}, [("last", "avg")], precision)["last", "avg"]
-        for precision in ("float32", "bfloat16")
-    )
-    assert short.dtype == np.float32
-    moved = np.linalg.norm(short - exact, axis=1) / np.linalg.norm(exact, axis=1)
-    assert 0 < moved.max() < 0.02

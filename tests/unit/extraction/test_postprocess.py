@@ -10,7 +10,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.extraction.postprocess import Sample, apply, fit
-from workflow_scripts.settings.extraction.postprocessings import Abtt, Learnt, Plain, Quantile
+from workflow_scripts.settings.extraction.vectors import Abtt, Learnt, Plain, Quantile
 
 QUANTILE = Quantile(kind="quantile_uniform", label="", fit="task", quantiles=50, subsample=10_000, seed=0)
 WHITEN = Learnt(kind="whiten", label="", fit="task")
@@ -42,11 +42,6 @@ def test_normalising_changes_no_cosine_and_no_rank(vectors):
     np.testing.assert_allclose(before, after, atol=1e-6)
     assert spearman(np.arange(150.0), before) == pytest.approx(spearman(np.arange(150.0), after), abs=1e-3)
     assert not np.allclose(unit, vectors)  # which is why k-means changes
-
-
-def test_a_zero_vector_stays_zero(vectors):
-    vectors[3] = 0
-    assert not shaped(Plain(kind="normalise", label="", fit="task"), vectors)[3].any()
 
 
 def test_z_scores_are_scikit_learns_and_a_constant_feature_is_zero(vectors):
@@ -85,29 +80,6 @@ def test_all_but_the_top_lowers_the_rank_and_is_idempotent(vectors, directions):
     np.testing.assert_allclose(rest, centred - centred @ top.T @ top, atol=1e-4)
     again = shaped(abtt(directions), vectors, rest + vectors.mean(axis=0))
     np.testing.assert_allclose(again, rest, atol=1e-4)
-
-
-@pytest.mark.parametrize("repeats", [False, True])
-def test_quantiles_are_scikit_learns(vectors, repeats):
-    """O-80, on what was fitted and beyond it."""
-    if repeats:
-        vectors = np.round(vectors)
-    peer = QuantileTransformer(n_quantiles=50, subsample=None).fit(vectors.astype(np.float64))
-    beyond = (vectors * 1.5).astype(np.float32)
-    for others in (vectors, beyond):
-        np.testing.assert_allclose(
-            shaped(QUANTILE, vectors, others), peer.transform(others.astype(np.float64)), atol=2e-4
-        )
-
-
-def test_quantiles_rise_with_the_value_and_meet_a_half_at_the_median(vectors):
-    """O-80"""
-    found = shaped(QUANTILE.model_copy(update={"quantiles": 301}), vectors[:299])
-    assert found.min() == 0
-    assert found.max() == 1
-    for values, quantiles in zip(vectors[:299].T, found.T, strict=True):
-        assert (np.diff(quantiles[np.argsort(values)]) >= 0).all()
-        assert quantiles[values == np.median(values)] == pytest.approx(0.5)
 
 
 def test_a_fit_on_other_vectors_is_applied_as_it_is(vectors):
@@ -160,18 +132,6 @@ def test_quantiles_are_fitted_on_a_part_of_many_vectors_each_at_most_once(vector
     again, other = (fit(few.model_copy(update={"seed": seed}), Sample(vectors)) for seed in (0, 1))
     np.testing.assert_array_equal(again["references_DQ"], found)
     assert not np.array_equal(other["references_DQ"], found)
-
-
-def test_references_never_fall():
-    """Where a place is a hair below a whole number, float32 adds a rounded difference to the value before it."""
-    count = next(n for n in range(50, 400) if ((np.linspace(0, n - 1, 50) % 1) > 1 - 1e-8).any())
-    place = next(place for place in np.linspace(0, count - 1, 50) if place % 1 > 1 - 1e-8)
-    values = np.full((count, 1), 0.6 * np.finfo(np.float32).eps, dtype=np.float32)
-    values[: int(place) + 1] = -1
-    assert (values[int(place)] + (values[-1] - values[int(place)]) > values[-1]).all()
-    references_DQ = fit(QUANTILE, Sample(values))["references_DQ"]
-    assert references_DQ[0, 0] == -1
-    assert (np.diff(references_DQ, axis=1) >= 0).all()
 
 
 def test_one_sample_takes_little_more_memory_for_many_post_processings_than_for_the_largest():

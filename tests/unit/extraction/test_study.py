@@ -1,5 +1,6 @@
 """The grid of one job, its entry scripts on a tiny encoder, and random embeddings on the real sets."""
 
+import json
 import os
 from pathlib import Path
 
@@ -21,9 +22,6 @@ from workflow_scripts.data.sources import load
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.base import Task
-from workflow_scripts.extraction import postprocess
-from workflow_scripts.extraction.blocks import job_settings, wikitext_settings
-from workflow_scripts.extraction.opening import read_biases
 from workflow_scripts.extraction.representations import TableVectors, Tokens, random_tables
 from workflow_scripts.extraction.study import (
     JobSettings,
@@ -34,7 +32,8 @@ from workflow_scripts.extraction.study import (
     texts_of,
     token_weights,
 )
-from workflow_scripts.extraction.weighting import read_vocabulary
+from workflow_scripts.extraction.vocabulary import read_vocabulary
+from workflow_scripts.graph.extraction_blocks import job_settings, wikitext_settings
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import (
@@ -45,8 +44,7 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.settings.datasets import DatasetBlock
-from workflow_scripts.settings.extraction.representations import RandomRepresentation
-from workflow_scripts.settings.extraction.weightings import Idf
+from workflow_scripts.settings.extraction.vectors import Idf
 from workflow_scripts.settings.suites.sts import RELEASED
 
 DATA = os.environ.get("SEMBLANCE_DATA")
@@ -183,13 +181,8 @@ def test_every_kind_scores_every_cell_of_its_grid(place, tmp_path):
     }
     for kind, (suite, dataset, metric) in suites.items():
         rows = extract(place, kind, suite, dataset, tmp_path / f"{kind}.parquet")
-        found = [
-            row
-            for row in rows
-            if row["metric"] == metric
-            and row["aggregation"] in ("all", "mean", "")
-            and (kind != "sts" or row["aggregation"] == "all")
-        ]
+        aggregation = {"sts": "all", "clustering": "mean", "geometry": ""}[kind]
+        found = [row for row in rows if (row["metric"], row["aggregation"]) == (metric, aggregation)]
         assert (
             len(
                 {(row["mixing_weight"], row["layers"], row["weighting"], row["postprocess"]) for row in found}
@@ -208,8 +201,6 @@ def test_isotropy_is_measured_on_wikitext_alone(place):
 
 
 def test_the_averages_of_a_job_carry_the_substitution(place, tmp_path):
-    from workflow_scripts.provenance.artefacts import read_record
-
     pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
     extract(place, "sts", {"datasets": ["toy"], "max_tokens": 32}, pairs, tmp_path / "sts.parquet")
     assert read_record(tmp_path / "sts.parquet").labels == ["toy averages"]
@@ -264,7 +255,7 @@ def random_study(weightings, draws=1, postprocessings=("none",), width=768):
 
 def opened_random(settings):
     tokenizer = load_tokenizer(minilm())
-    vocabulary = read_vocabulary(tokenizer, **read_biases(BIASES))
+    vocabulary = read_vocabulary(tokenizer, **json.loads(BIASES.read_text()))
     tables = random_tables(settings.representation, len(vocabulary.tokens))
     return Opened(
         TableVectors(lambda texts, most: tokenise(tokenizer, texts, most), tables), vocabulary, None, 0
@@ -285,28 +276,6 @@ def spearman_of(name, *weightings):
         for key, _, score in found
         if (score.aggregation, score.metric) == ("all", "spearman")
     }
-
-
-def test_random_vectors_have_the_lengths_and_cosines_of_their_distribution():
-    """O-83: E|v| is .1 sqrt(768); ten tokens average to .8764; texts that share m of n tokens have cosine m/n."""
-    representation = RandomRepresentation(kind="random", width=768, sd=0.1, draws=2, seed=0)
-    one, other = random_tables(representation, 20_000)
-    assert not np.allclose(one, other)
-    np.testing.assert_array_equal(
-        one, random_tables(representation.model_copy(update={"draws": 1}), 20_000)[0]
-    )
-    assert np.linalg.norm(one, axis=1).mean() == pytest.approx(2.7713, abs=0.01)
-    means = one.reshape(2000, 10, 768).mean(axis=1)
-    assert np.linalg.norm(means, axis=1).mean() == pytest.approx(0.8764, abs=0.01)
-    shared = one[:3000].reshape(300, 10, 768)
-    mixed = np.concatenate([shared[:, :4], one[3000:4800].reshape(300, 6, 768)], axis=1)
-    cosines = (
-        (shared.mean(1) * mixed.mean(1)).sum(1)
-        / np.linalg.norm(shared.mean(1), axis=1)
-        / np.linalg.norm(mixed.mean(1), axis=1)
-    )
-    assert cosines.mean() == pytest.approx(0.4, abs=0.01)
-    assert cosines.std() == pytest.approx(0.036, abs=0.01)
 
 
 @pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the STS sets are not here")
@@ -391,26 +360,6 @@ def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
     assert seen == 2 * 2 * len(shapes) * len(parts) * 2
 
 
-def test_texts_in_two_subsets_count_in_both_where_subsets_matter():
-    rows = [
-        {"subset": subset, "sentence1": "a town", "sentence2": other, "score": float(len(other))}
-        for subset, other in (("x", "a city"), ("y", "a river"))
-    ]
-    pairs = pa.Table.from_pylist(rows, schema=PAIRS)
-    together, apart = (texts_of(load_sts("toy", pairs), by_group=flag) for flag in (False, True))
-    assert (len(together.distinct), len(apart.distinct)) == (3, 4)
-    assert apart.groups_U.tolist() == [0, 1, 0, 1]
-    assert len(together.occurrences_N) == len(apart.occurrences_N) == 4
-
-
-def test_a_task_that_cannot_be_scored_is_one_gap(place, tmp_path):
-    pairs = table(tmp_path / "toy.parquet", PAIRS, PAIR_ROWS)
-    measure = {"dataset": "toy", "comparison": "above", "threshold": 5, "normalise": False}
-    suite = {"positives": {"toy": measure}, "max_tokens": 32}
-    (row,) = extract(place, "geometry", suite, pairs, tmp_path / "space.parquet")
-    assert (row["value"], row["note"]) == (None, "no pair of toy, score > 5, not normalised")
-
-
 def test_scores_of_a_cased_tokeniser_on_released_text_carry_the_label(place, tmp_path, monkeypatch):
     pairs = table(tmp_path / "sts12.parquet", PAIRS, PAIR_ROWS)
     suite, out = {"datasets": ["sts12"], "max_tokens": 32}, tmp_path / "out.parquet"
@@ -418,19 +367,6 @@ def test_scores_of_a_cased_tokeniser_on_released_text_carry_the_label(place, tmp
         monkeypatch.setattr(Opened, "pieces", pieces)
         extract(place, "sts", suite, pairs, out, task="sts12")
         assert [*read_record(out).labels] == [*labels, "toy averages"]
-
-
-def test_a_repeated_text_counts_as_often_as_it_occurs_in_a_fit():
-    """F13"""
-    rows = [{"subset": "", "sentence1": "a town", "sentence2": "a town", "score": 1.0}] * 3
-    rows += [{"subset": "", "sentence1": "a city", "sentence2": "a town", "score": 2.0}]
-    texts = texts_of(load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS)), by_group=False)
-    vectors = np.float32([[0.0], [8.0]])
-    fitted = postprocess.fit(
-        settings_of(study(["t0"], postprocessings=["zscore"]), "t0").postprocessings["zscore"],
-        postprocess.Sample(vectors, texts.occurrences_N),
-    )
-    assert fitted["mean_D"] == pytest.approx([1.0])
 
 
 OF_2, OF_4, LOG3 = np.log(3 / 2), np.log(5 / 4), np.log(3)
@@ -465,25 +401,3 @@ def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, ch
     opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
     found = token_weights([("idf", Idf(**block | changes))], tokens, numbered, opened)["idf"]
     np.testing.assert_allclose(found.weights_F[:7], np.array(expected) / sum(expected), rtol=1e-6)
-
-
-@pytest.mark.parametrize("repeated", ["once", "each"])
-def test_a_text_of_two_subsets_is_the_same_documents_of_the_task(tiny_bert, repeated):
-    """What a weighting gives does not depend on another one that needs subsets told apart."""
-    weighting = Idf.parse(PAPER["weightings"]["idf_task"] | {"repeated": repeated}, "idf")
-    tokenizer = load_tokenizer(tiny_bert)
-    rows = [
-        {"subset": s, "sentence1": "king town", "sentence2": o, "score": float(len(o))}
-        for s, o in (("a", "river"), ("b", "king"))
-    ]
-    opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
-    weights = {}
-    for by_group in (False, True):
-        texts = texts_of(load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS)), by_group=by_group)
-        text = tokenise(tokenizer, texts.distinct, 16)
-        (one,) = token_weights([("idf", weighting)], Tokens(text, text), texts, opened).values()
-        shown = np.split(one.weights_F, text.starts[1:-1])
-        weights[by_group] = {name: shown[row] for row, name in enumerate(texts.distinct)}
-    for name, expected in weights[False].items():
-        np.testing.assert_array_equal(weights[True][name], expected)
-    assert len(weights[False]) == 3

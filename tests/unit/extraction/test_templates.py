@@ -9,10 +9,11 @@ from tests import tiny
 from tests.planning import ROOT
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.extraction.representations import EncoderVectors, Key
-from workflow_scripts.extraction.weighting import read_vocabulary, weigh, weight_tables
+from workflow_scripts.extraction.vocabulary import read_vocabulary
+from workflow_scripts.extraction.weighting import weigh, weight_tables
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.templates import PLAIN, cut, fill
-from workflow_scripts.settings.extraction.weightings import Masks
+from workflow_scripts.models.templates import cut, fill
+from workflow_scripts.settings.extraction.vectors import Masks
 from workflow_scripts.settings.templates import Template
 
 TEMPLATES = {
@@ -27,13 +28,6 @@ SENTENCE = "The river is old"
 def test_the_papers_templates_have_its_number_of_masks():
     """O-88"""
     assert [TEMPLATES[name].masks for name in ("t0", "t1", "t2", "t3", "t4")] == [1, 2, 3, 2, 3]
-
-
-def test_a_template_of_empty_strings_and_one_mask_is_t0s_path():
-    """O-88: what T4 does with a sentence is what T0 does, but for its bytes."""
-    assert fill(Template(text="[X][MASK]", add_period=False), SENTENCE, "[MASK]") == f"{SENTENCE}[MASK]"
-    assert fill(TEMPLATES["t0"], SENTENCE, "[MASK]") == f'This sentence: "{SENTENCE}" means [MASK].'
-    assert fill(PLAIN, SENTENCE, None) == SENTENCE
 
 
 @pytest.mark.parametrize(
@@ -92,14 +86,6 @@ def test_a_sentence_in_a_prompt_is_the_mean_of_the_last_states_of_its_masks(tmp_
         at_masks = states[tokens.input_ids[0] == tokenizer.mask_token_id]
         assert len(at_masks) == masks
         np.testing.assert_allclose(vector, at_masks.mean(dim=0).numpy(), atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "end"),
-    [("Go", "Go."), ("Go.", "Go."), ("Go?", "Go?"), ('"Go"', '"Go"'), ("Go!", "Go!."), ("", "")],
-)
-def test_promptbert_ends_a_sentence_that_has_no_end(sentence, end):
-    assert fill(TEMPLATES["promptbert"], sentence, "<mask>") == f'This sentence : "{end}" means <mask>.'
 
 
 def test_a_sentence_that_names_a_placeholder_is_left_as_it_is():

@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 
 from tests.tiny import sentences
-from workflow_scripts.extraction.weighting import (
-    Counts,
-    count_documents,
-    idf,
-    read_vocabulary,
-    weigh,
-    weight_tables,
-)
+from workflow_scripts.extraction.vocabulary import Counts, count_documents, read_vocabulary
+from workflow_scripts.extraction.weighting import idf, weigh, weight_tables
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.settings.extraction.weightings import Idf, Masks, Unbiased, Uniform
+from workflow_scripts.settings.extraction.vectors import Idf, Masks, Unbiased, Uniform
 
 AVERAGE = Uniform(kind="uniform", label="", specials=True, masks=True)
 
@@ -85,16 +79,6 @@ def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vo
     np.testing.assert_allclose([part.sum() for part in per_text(text, one)], 1, rtol=1e-6)
 
 
-def test_idf_of_cls_and_sep_is_zero(tokenizer, vocabulary):
-    """O-72"""
-    text = tokenise(tokenizer, sentences(20), 32)
-    weights = weights_of(
-        text, weight_tables(idf_of(), vocabulary, None, [count_documents(text, len(vocabulary.tokens))])
-    )
-    assert all(part[0] == part[-1] == 0 for part in per_text(text, weights))
-    assert not weights.fallbacks
-
-
 def test_a_text_without_a_weighted_token_falls_back_to_the_average(tokenizer, vocabulary):
     """F6"""
     text = tokenise(tokenizer, ["the. a,", "the river"], 32)
@@ -104,15 +88,6 @@ def test_a_text_without_a_weighted_token_falls_back_to_the_average(tokenizer, vo
     first, second = per_text(text, weights)
     np.testing.assert_allclose(first, 1 / 6)
     assert second.tolist() == [0, 0, 1, 0]
-
-
-def test_documents_are_texts_not_tokens(tokenizer, vocabulary):
-    counts = count_documents(
-        tokenise(tokenizer, ["river river river", "town", "river town"], 32), len(vocabulary.tokens)
-    )
-    ids = tokenizer.convert_tokens_to_ids(["river", "town", "[CLS]", "king"])
-    assert (counts.documents, counts.tokens) == (3, 12)
-    assert counts.documents_V[ids].tolist() == [2, 2, 3, 0]
 
 
 def test_masks_and_specials_count_where_the_variant_says_so(tokenizer, vocabulary):

@@ -13,12 +13,12 @@ import pytest
 from tests.jobs import call
 from tests.planning import ROOT, merged_config
 from workflow_scripts.columns.extraction import WORD_VECTORS
-from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.extraction.representations import WordTokeniser, word_vocabulary
+from workflow_scripts.errors import DataError
+from workflow_scripts.extraction.vocabulary import WordTokeniser, word_vocabulary
 from workflow_scripts.extraction.word_vectors import locate, read
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.provenance.artefacts import read_record, read_table
-from workflow_scripts.settings.extraction.representations import WordRepresentation
+from workflow_scripts.settings.extraction.words import WordRepresentation
 
 LABEL = "toy vectors stand in for others"
 WORDS, VECTORS = ["the", ",", "river"], np.array([[0.5, 1], [-1, 2e-3], [3, 4]], np.float32)
@@ -110,52 +110,6 @@ def test_bytes_that_are_not_pinned_are_refused(package):
         locate(representation, None)
 
 
-def test_a_package_without_pins_is_refused(package):
-    source = block(package)["source"]
-    assert isinstance(source, dict)
-    with pytest.raises(ConfigError, match=r"toy\.source\.package\.vectors\.sha256"):
-        parsed(package, source=source | {"vectors": {"path": "data/vectors.npy", "sha256": None}})
-
-
-class Opened:
-    """What a pickle would do."""
-
-    def __reduce__(self):
-        return (sys.exit, ("a pickle was opened",))
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("vectors", np.array([[Opened()]] * 3, dtype=object), "no array of numbers: Object arrays cannot"),
-        ("vectors", VECTORS.astype(np.float64), "float64 .3, 2.; expected a row of float32"),
-        ("vectors", VECTORS[0], "float32 .2,.; expected"),
-        ("vectors", np.full((3, 2), np.nan, np.float32), "values that are no numbers"),
-        ("vectors", VECTORS[:2], "3 words; .*vectors.npy has 2 vectors"),
-        ("words", {"index": ["the", None, "river"]}, "expected one of words, none missing"),
-        ("words", {"index": ["the", "the", "river"]}, "3 words, 2 of them different"),
-        ("words", {"rank": [1, 2, 3]}, "columns .'rank'.; expected one of words"),
-        ("words", {"index": WORDS, "more": WORDS}, "columns .'index', 'more'.; expected one of words"),
-    ],
-)
-def test_files_of_another_kind_are_refused(package, file, content, message):
-    files = {"vectors": package / "data/vectors.npy", "words": package / "data/words.parquet"}
-    if file == "vectors":
-        np.save(files[file], content, allow_pickle=True)
-    else:
-        pq.write_table(pa.table(content), files[file])
-    with pytest.raises(DataError, match=message):
-        read(files, 0)
-
-
-@pytest.mark.parametrize("file", ["vectors", "words"])
-def test_a_file_that_was_cut_off_is_refused(package, file):
-    files = {"vectors": package / "data/vectors.npy", "words": package / "data/words.parquet"}
-    files[file].write_bytes(files[file].read_bytes()[:-9])
-    with pytest.raises(DataError, match=rf"{files[file].name}: no (array of numbers|Parquet)"):
-        read(files, 0)
-
-
 def planned(representation: Mapping[str, object], tmp_path: Path) -> dict[str, object]:
     """The slice of the job, as the graph makes it."""
     config = merged_config(ROOT, "config/demo.yaml")
@@ -223,3 +177,10 @@ def test_words_have_no_subwords_and_drop_the_same_lists():
     vocabulary = word_vocabulary(["the", "river", ","], ["the", "##s"], [",", "."])
     assert (vocabulary.biased["frequent"], vocabulary.biased["punctuation"]) == ([1], [3])
     assert not vocabulary.biased["subword"]
+
+
+def test_an_array_of_other_numbers_than_its_words_is_refused(package):
+    files = {"vectors": package / "data/vectors.npy", "words": package / "data/words.parquet"}
+    np.save(files["vectors"], VECTORS[:2])
+    with pytest.raises(DataError, match=r"vectors\.npy: float32 \(2, 2\) for 3 words; expected a row"):
+        read(files, 0)

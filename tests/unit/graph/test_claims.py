@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from tests.planning import DEMO, ROOT, merged_config, study_in
-from workflow_scripts.extraction.blocks import files_of_figure, names
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.configuration import read_yaml
 from workflow_scripts.graph.extraction import Extraction
+from workflow_scripts.graph.extraction_blocks import files_of, names
 from workflow_scripts.graph.extraction_rows import definable_rows, tables_of
 from workflow_scripts.graph.reporting import Claims, Reporting
 from workflow_scripts.graph.resources import CLAIMS, claim_findings
@@ -104,7 +104,11 @@ def test_a_study_is_enlarged_by_no_claim(study):
         for file in extraction.table_scores(Wildcards(table=name))
     }
     drawn = study.shown_extraction["figures"]
-    scores |= {f"<results>/{file}" for name in drawn for file in files_of_figure(study.config, name)}
+    scores |= {
+        f"<results>/{file}"
+        for name in drawn
+        for file in files_of(study.config, study.config["extraction"]["figures"][name])
+    }
     figures = {f"<results>/figures/extraction/{name}.parquet" for name in drawn}
     assert set(claims.tables()) <= {*reporting.tables(), *extraction.tables, *figures}
     assert {file.replace(".pairs.parquet", ".parquet") for file in claims.pairs()} <= scores

@@ -3,22 +3,26 @@
 import functools
 import importlib
 import operator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.settings.drawing import Drawing
 from workflow_scripts.settings.extraction.averages import Averages
-from workflow_scripts.settings.extraction.blocks import Block
 from workflow_scripts.settings.extraction.cells import Measure, Model
-from workflow_scripts.settings.extraction.postprocessings import Postprocessing
-from workflow_scripts.settings.extraction.representations import Representation
 from workflow_scripts.settings.extraction.statistics import Statistics
 from workflow_scripts.settings.extraction.tables import ExtractionTable
-from workflow_scripts.settings.extraction.weightings import Weighting
+from workflow_scripts.settings.extraction.vectors import Postprocessing, Representation, Weighting
 from workflow_scripts.settings.extraction.wikitext import Wikitext
-from workflow_scripts.settings.names import EncoderName, Name, Refers
+from workflow_scripts.settings.names import (
+    EncoderName,
+    Name,
+    Postprocessed,
+    Refers,
+    Represented,
+    Weighted,
+)
 from workflow_scripts.settings.templates import Template
 
 _FIGURES = "workflow_scripts.settings.figures"
@@ -27,6 +31,23 @@ AnyDrawing: Any = Annotated[
     functools.reduce(operator.or_, (kind for kind in _KINDS if issubclass(kind, Drawing))),
     Field(discriminator="kind"),
 ]
+
+
+class Block(Settings):
+    """Every combination of the lists, scored by some kinds of evaluation."""
+
+    kinds: list[Literal["sts", "clustering", "transfer", "geometry", "isotropy"]] = Field(
+        min_length=1, description="isotropy is the IsoScore of Wikitext's sentences."
+    )
+    representations: list[Represented] = Field(min_length=1)
+    mixing_weights: list[float] = Field(
+        min_length=1, description="w of Equation 10: 0 for contextual states alone, 1 for static averages."
+    )
+    layers: list[str] = Field(
+        min_length=1, description="static, 0, 1, ..., last, sums such as 1+last; each: all."
+    )
+    weightings: list[Weighted] = Field(min_length=1)
+    postprocessings: list[Postprocessed] = Field(min_length=1)
 
 
 class SuiteNames(Settings):

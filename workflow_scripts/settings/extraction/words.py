@@ -1,33 +1,10 @@
-"""Representations of texts."""
+"""Static vectors of whole words, and where they are read."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from workflow_scripts.config import Settings
-from workflow_scripts.settings.names import Refers
-from workflow_scripts.settings.precision import PRECISION, Precision
-
-
-class EncoderRepresentation(Settings):
-    """Hidden states of an encoder, alone or mixed with their static averages."""
-
-    kind: Literal["encoder"]
-    template: Annotated[str, Refers("extraction.templates")] | None = Field(
-        description="Name of a template; null for the sentence itself."
-    )
-    precision: Precision = Field(description=PRECISION)
-
-
-class RandomRepresentation(Settings):
-    """A random vector for every token."""
-
-    kind: Literal["random"]
-    width: int = Field(gt=0)
-    sd: float = Field(gt=0, description="Standard deviation of every entry; the mean is 0.")
-    draws: int = Field(gt=0, description="Tables to draw, with seeds seed, seed + 1, ...")
-    seed: int = Field(ge=0)
-
 
 _Path = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
 _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -67,8 +44,3 @@ class WordRepresentation(Settings):
     label: str | None = Field(
         default=None, description="Substitution to print, where these are used in place of others."
     )
-
-
-Representation = Annotated[
-    EncoderRepresentation | RandomRepresentation | WordRepresentation, Field(discriminator="kind")
-]

@@ -1,0 +1,131 @@
+"""The vocabulary of a tokeniser or of word vectors, and in how many documents each of its tokens occurs.
+
+Shape suffixes: V vocabulary, U texts, F tokens of all texts, concatenated.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from workflow_scripts.columns.extraction import TOKEN_DOCUMENTS
+from workflow_scripts.models.tokens import TokenisedText
+
+Integers = NDArray[np.int64]
+
+_WORD_BEGINS = "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}"
+
+
+class Counts(NamedTuple):
+    """In how many documents each token occurs."""
+
+    documents: int
+    tokens: int
+    documents_V: Integers
+
+
+class Vocabulary(NamedTuple):
+    """The tokens of a tokeniser, and the ids that weightings treat differently."""
+
+    tokens: Sequence[str]
+    specials: frozenset[int]
+    mask: int | None
+    biased: Mapping[str, Sequence[int]]
+
+    def without(self, ids: Sequence[int]) -> NDArray[np.float64]:
+        """Weight 0 for ``ids`` and 1 for every other id, shape (V,)."""
+        weights_V = np.ones(len(self.tokens))
+        weights_V[list(ids)] = 0
+        return weights_V
+
+
+def read_vocabulary(
+    tokenizer: PreTrainedTokenizerBase, frequent: Sequence[str], punctuation: Sequence[str]
+) -> Vocabulary:
+    """Look up the ids of a tokeniser.
+
+    Args:
+        tokenizer: Any fast tokeniser. A subword begins with ``##`` or, in a tokeniser like RoBERTa's, lacks the
+            mark that begins a word.
+        frequent: Tokens that count as frequent; those that are not in the vocabulary are ignored.
+        punctuation: Tokens that count as punctuation.
+    """
+    known = tokenizer.get_vocab()
+    names = dict.fromkeys(range(max(len(tokenizer), max(known.values()) + 1)), "")
+    names |= {number: token for token, number in known.items()}
+    specials = frozenset({tokenizer.cls_token_id, tokenizer.sep_token_id} - {None})
+    biased = {
+        "frequent": [known[token] for token in frequent if token in known],
+        "subword": sorted(_subwords(known) - set(tokenizer.all_special_ids)),
+        "punctuation": [known[token] for token in punctuation if token in known],
+        "special": sorted(specials),
+    }
+    return Vocabulary(list(names.values()), specials, tokenizer.mask_token_id, biased)
+
+
+def _subwords(known: Mapping[str, int]) -> set[int]:
+    if any(token.startswith(_WORD_BEGINS) for token in known):
+        return {number for token, number in known.items() if not token.startswith(_WORD_BEGINS)}
+    return {number for token, number in known.items() if token.startswith("##")}
+
+
+def word_vocabulary(words: Sequence[str], frequent: Sequence[str], punctuation: Sequence[str]) -> Vocabulary:
+    """The vocabulary of whole words, ids from 1; it has no subwords, special tokens or masks."""
+    known = {word: number for number, word in enumerate(words, start=1)}
+    biased = {
+        "frequent": [known[word] for word in frequent if word in known],
+        "subword": [],
+        "punctuation": [known[word] for word in punctuation if word in known],
+        "special": [],
+    }
+    return Vocabulary(["", *words], frozenset(), None, biased)
+
+
+class WordTokeniser:
+    """Splits texts into lower-cased words and punctuation marks; a text without a known word becomes the id 0."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._ids = {word: number for number, word in enumerate(words, start=1)}
+
+    def __call__(self, texts: Sequence[str], max_tokens: int) -> TokenisedText:
+        """Known words of every text, at most ``max_tokens`` each."""
+        rows = []
+        for text in texts:
+            found = (self._ids.get(word) for word in re.findall(r"\w+|[^\w\s]", text.lower()))
+            rows.append([number for number in found if number is not None][:max_tokens] or [0])
+        starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
+        return TokenisedText(np.array([number for row in rows for number in row], np.int32), starts, pad_id=0)
+
+
+def count_documents(text: TokenisedText, vocabulary: int, times_U: Integers | None = None) -> Counts:
+    """Count the texts that contain each id, each text as often as ``times_U`` says, or once."""
+    times_U = np.ones(len(text), dtype=np.int64) if times_U is None else times_U
+    rows_F = np.repeat(np.arange(len(text)), text.lengths)
+    pairs = np.unique(rows_F * vocabulary + text.ids)
+    documents_V = np.zeros(vocabulary, dtype=np.int64)
+    np.add.at(documents_V, pairs % vocabulary, times_U[pairs // vocabulary])
+    return Counts(int(times_U.sum()), int(times_U @ text.lengths), documents_V)
+
+
+def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:
+    """Document frequencies as a table with the columns of ``columns.extraction.TOKEN_DOCUMENTS``."""
+    ids = np.flatnonzero(counts.documents_V)
+    columns = [
+        ids.astype(np.int32),
+        pa.array([tokens[number] for number in ids.tolist()], pa.string()),
+        counts.documents_V[ids],
+        np.full(len(ids), counts.documents),
+        np.full(len(ids), counts.tokens),
+    ]
+    return pa.table(columns, schema=TOKEN_DOCUMENTS)
+
+
+def read_counts(table: pa.Table, vocabulary: int) -> Counts:
+    """The frequencies that ``counts_table`` wrote."""
+    documents_V = np.zeros(vocabulary, dtype=np.int64)
+    documents_V[table["token_id"].to_numpy()] = table["documents"].to_numpy()
+    return Counts(table["all_documents"][0].as_py(), table["all_tokens"][0].as_py(), documents_V)
