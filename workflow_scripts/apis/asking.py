@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Protocol
 
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
@@ -24,16 +23,16 @@ _LOOK_AGAIN_SECONDS = 0.2  # at requests that another process has claimed
 _SHOWN = 120  # characters of an answer
 
 
-class Engine(Protocol):
+class Engine:
     """What can be asked."""
 
     place: str
     """Block of the configuration, for messages."""
     calls: Calls
     """How many calls of ``ask`` at the same time, each in a thread of its own, and how long one may take."""
-    at_once: int
+    at_once = 1
     """Requests of one call."""
-    tries: int
+    tries = 1
     """How often a request is sent that gets no answer (status ``failed``)."""
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
@@ -42,6 +41,7 @@ class Engine(Protocol):
         Raises:
             ApiError: if the engine cannot be used any more.
         """
+        raise NotImplementedError
 
 
 class Watch:

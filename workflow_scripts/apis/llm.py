@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
 from workflow_scripts.apis.door import completion_fault
 from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
@@ -73,10 +74,9 @@ class Completion(NamedTuple):
     """Why there is no text in an answer that is paid all the same."""
 
 
-class Llm:
-    """One model on one server (``asking.Engine``)."""
+class Llm(Engine):
+    """One model on one server."""
 
-    at_once = 1
     tries = 2
 
     def __init__(self, block: LlmBlock, place: str, ledger: Ledger) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from workflow_scripts.apis.asking import Watch, settled
+from workflow_scripts.apis.asking import Engine, Watch, settled
 from workflow_scripts.apis.calls import Client, NoAnswer, key_from, redacted, without_keys
 from workflow_scripts.apis.door import error_text, of_another, repeated, translation_fault, without_thinking
 from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
@@ -50,12 +50,9 @@ class Direction(NamedTuple):
         return Direction(self.place, self.target, self.source)
 
 
-class Translator:
-    """One engine and one direction (``asking.Engine``)."""
+class Translator(Engine):
+    """One engine and one direction."""
 
-    calls: Calls
-    at_once = 1
-    tries = 1
     name = ""
     """The engine's, in requests."""
     model = ""
@@ -70,10 +67,6 @@ class Translator:
         """The request for the translation of ``text``."""
         _, source, target = self.direction
         return Request(self.name, self.model, source, target, text, self.settings)
-
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """What came of each request, in order."""
-        raise NotImplementedError
 
     def row(self, request: Request, answer: str, noted: dict[str, Any], cost: float | None = None) -> Row:
         """A row with an answer, as it passes the door or not."""

@@ -6,7 +6,6 @@ from tests import tiny
 from workflow_scripts.columns.corpora import EXEMPLARS
 from workflow_scripts.data.exemplar_writing import prompts, sentences_in
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
-from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.exemplars import ExtractivePool, LlmPool
 
@@ -161,12 +160,3 @@ def test_the_papers_instruction_is_filled_in():
     assert prompt.startswith("Please use the words provided to generate 5 sentences with different meanings.")
     assert "should not exceed 32." in prompt
     assert prompt.endswith(('"and, was".', '"was, and".'))
-
-
-@pytest.mark.parametrize(
-    ("template", "message"),
-    [("$word", r"placeholders are \$sentences"), ("no words", "no placeholder"), ("$", "toy")],
-)
-def test_a_prompt_that_cannot_be_filled_in_is_named(template, message):
-    with pytest.raises(ConfigError, match=message):
-        next(prompts(template, ["a"], llm_pool(), "exemplars.toy"))

@@ -1,6 +1,5 @@
 """The Hub's own client and this project's code against a mirror on this machine, and against none."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -178,31 +177,3 @@ def test_tasks_of_mteb_are_brought_and_load_without_a_network(hub, ask):
     assert [one[::2] for one in told] == [[OLD, "2"], [NEW, "3"]], brought.stderr
     assert len({sha256 for _, sha256, _ in told}) == 2
     assert ask(TASKS, NOBODY, OLD, NEW).stdout == brought.stdout
-
-
-FILES = """
-import sys
-from workflow_scripts.data.sources import Dataset, load
-from workflow_scripts.errors import one_line_errors
-
-hub = {"kind": "hub_files", "repository": "team/lines", "revision": sys.argv[1], "reader": "lines"}
-hub["options"] = {"min_words": 1, "max_words": 50}
-files = {"text": {"path": "lines.txt", "sha256": sys.argv[2]}}
-block = {"form": "sentences", "sources": [hub | {"files": files}], "contract": {"rows": 2}}
-with one_line_errors():
-    rows, origin = load("lines", Dataset.parse(block, "lines"), None)
-    print(len(rows.table), *(f"{file.path} {file.sha256}" for file in origin.values()))
-"""
-
-
-def test_a_pinned_file_of_the_hub_is_held_to_its_hash(hub, ask):
-    file = hub / "datasets/team/lines" / OLD / "lines.txt"
-    file.parent.mkdir(parents=True)
-    file.write_text("One sentence of a file.\nAnother sentence of it.\n")
-    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-    with mirror(hub) as address:
-        read = ask(FILES, address, OLD, sha256)
-        other = ask(FILES, address, OLD, "0" * 64)
-    assert read.stdout.split() == ["2", f"hub:team/lines@{OLD}/lines.txt", sha256], read.stderr
-    assert ask(FILES, NOBODY, OLD, sha256).stdout == read.stdout
-    assert other.returncode == 1 and "sha256" in other.stderr and "0" * 64 in other.stderr
