@@ -99,17 +99,11 @@ def markdown_of(rows: Sequence[Row]) -> str:
 
 def latex_of(rows: Sequence[Row]) -> str:
     """Rows as a tabular of LaTeX with the rules of booktabs."""
-    lines = [list(rows[0]), *([text_of(value) for value in row.values()] for row in rows)]
-    head, *body = (" & ".join(_in_latex(cell) for cell in line) + r" \\" for line in lines)
-    columns = f"l{'r' * (len(rows[0]) - 1)}"
-    rules = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
-    return "\n".join([*rules, r"\bottomrule", r"\end{tabular}"])
+    import pandas as pd  # slow to import
 
-
-def _in_latex(text: str) -> str:
-    marks: dict[str, str | int | None] = {one: f"\\{one}" for one in "&%$#_{}"}
-    marks |= {"\N{MINUS SIGN}": "$-$", "\N{PLUS-MINUS SIGN}": r"$\pm$", "\\": r"\textbackslash{}"}
-    return text.translate(str.maketrans(marks))
+    table = pd.DataFrame([map(text_of, row.values()) for row in rows], columns=[*rows[0]])
+    text: str = table.to_latex(index=False, escape=True, column_format=f"l{'r' * (len(rows[0]) - 1)}")
+    return text.rstrip().replace("\N{MINUS SIGN}", "$-$").replace("\N{PLUS-MINUS SIGN}", r"$\pm$")
 
 
 def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:

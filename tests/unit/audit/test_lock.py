@@ -175,14 +175,6 @@ def test_a_difference_is_put_down_to_what_made_it(root, locked, change, artefact
     assert checked(locked) == [(artefact, "changed", why.format(here=here))]
 
 
-def test_the_gpu_that_made_an_artefact_is_a_reason(root, locked):
-    here = read_record(Path(STUDY, TABLE)).origin
-    there = here.model_copy(update={"gpu": "NVIDIA H100"})
-    rewrite(Path(STUDY, TABLE), rows=lambda table: table.slice(1), origin=there)
-    ((_, _, why),) = checked(locked)
-    assert why == f"another machine: {made_on(here)} -> {made_on(there)}" and "NVIDIA H100" in why
-
-
 def test_another_study_of_the_tree_or_of_the_lock_is_left_out(root, locked, study, monkeypatch):
     monkeypatch.setattr(study, "STUDY", "results/other")
     study.write_study()

@@ -1,14 +1,11 @@
 """Whatever changes in configuration, code, packages or inputs, stale names the artefacts and the keys."""
 
 import copy
-import json
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
-from snakemake.utils import format
 
 from tests.unit.audit.conftest import RUNS, STUDY, TIMES
 from tests.verbs import printed
@@ -16,8 +13,7 @@ from workflow_scripts.audit.compare import ABSENT, Change
 from workflow_scripts.audit.records import Records
 from workflow_scripts.audit.stale import stale
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.graph.call import command
-from workflow_scripts.planning.graph import Graph, Job, _job
+from workflow_scripts.planning.graph import Graph, Job
 from workflow_scripts.provenance.artefacts import read_record, write_table
 from workflow_scripts.provenance.record import sha256_of
 
@@ -147,26 +143,6 @@ def test_an_artefact_that_no_job_writes_is_said_and_is_no_failure(root):
     assert outcome.unasked == [f"{STUDY}/report.html"] and not outcome.red
     with pytest.raises(ConfigError, match="runs no job"):
         stale(Graph([]))
-
-
-def test_a_command_of_snakemakes_is_read_back(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("code.json").write_text('{"a.py": "1"}')
-    inputs = {"files": ["a.parquet", "b c.parquet"], "none": [], "code": "code.json"}
-    files = {"wildcards": {"run": "r"}, "inputs": inputs, "outputs": {"out": "o.svg", "speed": "s.parquet"}}
-    call = {
-        "settings": {"name": "it's"},
-        "packages": {"torch": "2"},
-        "files": files | {"operational": {"gpu": 3}},
-    }
-    params = SimpleNamespace(**{name: json.dumps(part) for name, part in call.items()})
-    told = SimpleNamespace(rule_name="draw", input=["a.parquet"], output=["o.svg"], log=["l.log"], benchmark="b.tsv",
-                           resources={"gpu": 1, "runtime": 5},
-                           shellcmd=format(command("draw"), log="l.log", params=params))  # fmt: skip
-    job = _job(told, lambda code: json.loads(Path(code).read_text()))
-    assert (job.settings, job.meaning, job.packages) == ({"name": "it's"}, {"a.py": "1"}, {"torch": "2"})
-    assert job.roles == {"files": ["a.parquet", "b c.parquet"], "none": []} and job.timings == ["s.parquet"]
-    assert json.loads(job.call) == call
 
 
 def test_a_record_that_was_altered_and_sealed_anew_is_stale(root):

@@ -310,18 +310,6 @@ def test_damage_in_another_study_that_this_one_reads_is_found(root, study):
     assert audit().findings[0][:2] == (f"{model}/record.json", "missing")
 
 
-def test_a_label_of_an_input_from_another_study_may_not_be_hidden(root, study):
-    shared = Path("results/shared/table.parquet")
-    made = study.made_by("read_dataset", [], labels=["stand-in text"])
-    artefacts.write_table(
-        shared, pa.table({"a": [1]}), made.model_copy(update={"outputs": [shared.as_posix()]})
-    )
-    write_reader({"table": shared})
-    assert found() == []
-    write_reader({"table": shared}, labels=[])
-    assert found() == [("tables/b.parquet", "unlabelled")]
-
-
 def test_a_linked_folder_is_part_of_the_study(root):
     shutil.move(f"{STUDY}/runs", "elsewhere")
     Path(STUDY, "runs").symlink_to(Path("elsewhere").resolve())

@@ -174,19 +174,6 @@ def test_a_job_that_fails_leaves_the_model_that_was_there_and_another_brings_it_
     assert Path("speed.parquet").read_bytes() == speed
 
 
-def test_a_kept_model_that_was_damaged_is_trained_anew(workshop):
-    jobs.make_inputs(workshop)
-    jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    before = jobs.files_of(Path("run"))
-    weights = Path("run/.kept/model/model/model.safetensors")
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    snakemake_deletes_outputs()
-    jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    assert jobs.files_of(Path("run")) == before
-
-
 # What stops a training
 
 
@@ -210,28 +197,6 @@ def test_a_corpus_smaller_than_a_batch_ends_in_one_line(workshop, rule, texts, c
     jobs.make_inputs(workshop, texts=texts)
     line = stopped(rule, jobs.config(rule))
     assert line == f"TrainingError: training: {complaint}. Lower batch_size."
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ({"training": {"learning_rat": 1.0}}, r"training.learning_rat"),
-        ({"training": {"batch_size": 1}}, r"training.batch_size"),
-        ({"method": {"temperature": 2.0}}, r"methods (simcse).temperature"),
-        ({"method": {"module": "simce"}}, "workflow_scripts/methods/simce.py"),
-        ({"development": {"every": 0}}, "development.every"),
-        ({"training": {"max_tokens": 100}, "development": {"max_tokens": 100}}, "the encoder takes 64"),
-    ],
-)
-def test_a_setting_that_is_wrong_is_named_in_one_line(workshop, change, complaint):
-    jobs.make_inputs(workshop)
-    write_corpus(["the town " * (40 + number) for number in range(9)])
-    settings = jobs.config("train_encoder")
-    for section, values in change.items():
-        settings[section] |= values
-    line = stopped("train_encoder", settings)
-    assert line.startswith("ConfigError: ")
-    assert complaint in line
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -279,12 +244,3 @@ def test_a_frozen_run_keeps_its_prompt_and_knows_its_mask(workshop):
     encoder, tokenizer = load_encoder(jobs.MODEL)
     assert encoder.template.model_dump() == template
     assert int(encoder.readout.mask_id) == tokenizer.mask_token_id
-
-
-def test_a_frozen_run_keeps_the_pooler_of_its_encoder(workshop):
-    jobs.make_inputs(workshop)
-    pool({"method": FROZEN | {"readout": {"kind": "pooling", "pooler": "cls", "layers": None}}})
-    encoder, _ = load_encoder(jobs.MODEL)
-    before = load_file(Path("encoder/model.safetensors"))
-    assert encoder.head_at_test
-    assert torch.equal(encoder.head.dense.weight, before["pooler.dense.weight"])

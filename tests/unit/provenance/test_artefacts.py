@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -92,13 +91,6 @@ def files_limited_to(size):
 # Bytes
 
 
-def test_equal_inputs_give_equal_bytes(tmp_path):
-    write_all(tmp_path / "one")
-    write_all(tmp_path / "two")
-    assert len(files_below(tmp_path / "one")) == 6
-    assert files_below(tmp_path / "one") == files_below(tmp_path / "two")
-
-
 def test_bytes_depend_neither_on_hash_seeds_nor_on_the_order_of_settings(tmp_path):
     program = """
 import sys
@@ -152,16 +144,6 @@ def test_any_changed_byte_breaks_the_checksum(written, tmp_path, name, data):
     damaged.write_bytes(content)
     with pytest.raises(DataError, match=str(damaged)):
         verify_checksum(damaged)
-
-
-@pytest.mark.parametrize("name", SEALED)
-def test_no_beginning_of_a_file_passes_for_the_file(written, tmp_path, name):
-    content = (written / name).read_bytes()
-    damaged = tmp_path / "damaged"
-    for length in {*range(0, len(content), 97), *range(len(content) - 100, len(content))}:
-        damaged.write_bytes(content[:length])
-        with pytest.raises(DataError):
-            verify_checksum(damaged)
 
 
 def test_a_record_longer_than_the_near_end_is_read_back(tmp_path):
@@ -314,25 +296,7 @@ def test_a_full_disk_is_one_line_that_names_the_artefact(tmp_path, fill, name):
     assert files_below(tmp_path) != before
 
 
-@pytest.mark.parametrize("read", [pq.read_table, Path.read_text])
-def test_an_input_that_is_not_there_is_not_blamed_on_the_output(tmp_path, read):
-    output, absent = tmp_path / "table.parquet", tmp_path / "absent"
-    with (
-        pytest.raises(FileNotFoundError, match="absent") as stopped,
-        writing_table(output, SENTENCES, record("table.parquet")),
-    ):
-        read(absent)
-    assert str(output) not in str(stopped.value)
-
-
 # Reading
-
-
-def test_a_table_is_read_back_without_the_metadata_of_its_file(tmp_path):
-    write_table(tmp_path / "sentences.parquet", sentences(), record("sentences.parquet"))
-    assert read_table(tmp_path / "sentences.parquet", SENTENCES) == sentences()
-    assert read_table(tmp_path / "sentences.parquet", SENTENCES).schema.metadata is None
-    assert read_table(tmp_path / "sentences.parquet", SENTENCES, ["sentence"]).column_names == ["sentence"]
 
 
 def test_a_table_of_another_kind_is_refused_with_both_lists_of_columns(tmp_path):
@@ -393,12 +357,6 @@ def test_a_damaged_model_folder_is_refused_by_the_name_of_the_file(tmp_path, dam
     damage(tmp_path / "model")
     with pytest.raises(DataError, match=complaint):
         check_model_folder(tmp_path / "model")
-
-
-def test_the_file_in_which_snakemake_keeps_the_date_of_a_folder_is_no_damage(tmp_path):
-    write_folder(tmp_path / "model", record("model"))
-    (tmp_path / "model" / ".snakemake_timestamp").touch()
-    check_model_folder(tmp_path / "model")
 
 
 # Records

@@ -43,14 +43,6 @@ def study(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_nothing_is_cut_in_a_narrow_terminal(study, monkeypatch):
-    """A name of a table that ends in dots is none that anybody can look for."""
-    monkeypatch.setenv("COLUMNS", "80")
-    for words in ((), ("--study", study)):
-        _code, text = printed("claims", *words)
-        assert len(text.splitlines()) > 10 and "…" not in text
-
-
 def test_verdicts_are_printed_as_markdown(study):
     counted, compared = printed("claims", "--study", study, "--markdown")[1].strip().split("\n\n")
     assert counted.splitlines() == [
