@@ -1,16 +1,20 @@
 """Attention over layers as maps: a row a run, a column a sentence (LayerAttPooler, Fig. 3)."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
+import torch
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from transformers import PreTrainedTokenizerBase
 
-from workflow_scripts.evaluation.layer_attention import layer_weights
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.loading import single_encoders
 from workflow_scripts.figures.maps import draw_maps, extremes, maps_of
 from workflow_scripts.figures.style import heading, short_names
-from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
+from workflow_scripts.models.readouts.layer_attention import Readout
+from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.settings.figures.layer_attention import Config
 
 COLUMNS = pa.schema(
@@ -57,6 +61,19 @@ def weights_of(
         for key, weight in enumerate(row, start=lowest)
     ]
     return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def layer_weights(
+    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, sentence: str, max_tokens: int
+) -> tuple[int, Sequence[Sequence[float]]]:
+    """The first layer that is attended to (0 is the embedding output), and the weights, (L, L)."""
+    readout = encoder.readout
+    assert isinstance(readout, Readout)
+    batch = tokenise_in(encoder.template, tokenizer, [sentence], max_tokens).batch([0]).to(encoder.device)
+    with torch.inference_mode():
+        states = hidden_states(encoder.eval().backbone, batch, "all")
+        weights_1LL = readout.attention(*readout.layers(states, batch.mask_BT))
+    return readout.lowest, weights_1LL[0].double().tolist()
 
 
 def draw(points: pa.Table, request: Request[Config]) -> Figure:

@@ -4,10 +4,17 @@ import torch
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.evaluation.token_similarity import unit_vectors, units_of
 from workflow_scripts.figures.base import Request
 from workflow_scripts.figures.style import figure_style, to_svg
-from workflow_scripts.figures.token_similarity import COLUMNS, HOW_DRAWN, Config, cosines_of, draw
+from workflow_scripts.figures.token_similarity import (
+    COLUMNS,
+    HOW_DRAWN,
+    Config,
+    cosines_of,
+    draw,
+    unit_vectors,
+    units_of,
+)
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.settings.readouts import pooling as pooling_readout
 
