@@ -3,10 +3,12 @@
 import os
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from filelock import FileLock
 
+from tests.forks import with_forks
 from tests.planning import copy_tree, run
 from tests.smoke import CONFIGS, SMOKE
 
@@ -32,10 +34,10 @@ def _run_whole_graph(folder: Path) -> None:
     (folder / "config/smoke.yaml").write_text(SMOKE)
     grid = folder / "config/experiments/demo.yaml"
     grid.write_text(grid.read_text().replace("seeds: [1, 2]", "seeds: [1]"))
-    finished = run(
-        folder, "-m", "snakemake", "--cores", "2", "--quiet", "rules",
-        "--configfile", *CONFIGS,
-    )  # fmt: skip
+    with TemporaryDirectory() as place, with_forks(Path(place)) as programs:
+        path = os.pathsep.join([str(programs), os.environ["PATH"]])
+        command = ["-m", "snakemake", "--cores", "2", "--quiet", "rules", "--configfile", *CONFIGS]
+        finished = run(folder, *command, PATH=path)
     assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-3000:]
 
 
