@@ -22,6 +22,7 @@ from tests.planning import ROOT
 PACKAGES = (
     "torch", "transformers", "sentence_transformers", "pandas", "scipy.stats", "sklearn.cluster", "sklearn.decomposition",
     "sklearn.linear_model", "sklearn.preprocessing", "matplotlib.pyplot", "pyarrow.parquet", "jinja2",
+    "transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert", "safetensors.torch", "datasets",
 )  # fmt: skip
 CLIENT = """#!{python} -IS
 import json, os, socket, sys

@@ -8,6 +8,7 @@ import yaml
 from tests.planning import planned_jobs, run
 from tests.smoke import CONFIGS
 
+SNAKEMAKE = ("-m", "snakemake", "--cores", "2", "--configfile")
 SIMCSE = Path("results/demo/runs/simcse.minilm_mlm.wiki_extract")
 
 
@@ -26,7 +27,7 @@ def test_weights_go_when_all_is_made_and_come_back_byte_for_byte(smoke_copy):
     before = (smoke_copy / model).read_bytes()
     jobs = planned_jobs(smoke_copy, *files[1:], configfile=files[0])
     assert set(jobs) == {"drop_models"}
-    finished = run(smoke_copy, "-m", "snakemake", "--cores", "2", "--configfile", *files)
+    finished = run(smoke_copy, *SNAKEMAKE, *files)
     assert finished.returncode == 0, finished.stderr[-3000:]
     assert weights(smoke_copy) == []
     verified = run(smoke_copy, "-m", "workflow_scripts", "verify")
@@ -34,16 +35,6 @@ def test_weights_go_when_all_is_made_and_come_back_byte_for_byte(smoke_copy):
     assert planned_jobs(smoke_copy, *files[1:], configfile=files[0]) == {}
     record = smoke_copy / SIMCSE / model.relative_to(SIMCSE).parts[0] / "model/record.json"
     record.unlink()
-    again = run(
-        smoke_copy,
-        "-m",
-        "snakemake",
-        "--cores",
-        "2",
-        "--configfile",
-        *CONFIGS,
-        "--",
-        str(record.relative_to(smoke_copy)),
-    )
+    again = run(smoke_copy, *SNAKEMAKE, *CONFIGS, "--", str(record.relative_to(smoke_copy)))
     assert again.returncode == 0, again.stderr[-3000:]
     assert (smoke_copy / model).read_bytes() == before
