@@ -112,7 +112,7 @@ class _Walk:
         return [*self._in(kind, self._whole, ())]
 
     def _in(self, kind: Any, value: Any, path: Path) -> Iterator[str]:
-        forms = [*_forms(kind)]
+        forms = [*forms_of(kind)]
         null = any(form.kind is NoneType for form in forms)
         if value is None and null:
             return
@@ -203,7 +203,7 @@ def _step(value: Any, step: str) -> Any:
     return value[int(step)] if isinstance(value, list) else value[step]
 
 
-def _forms(kind: Any) -> Iterator[Form]:
+def forms_of(kind: Any) -> Iterator[Form]:
     """The types that a value may have, null among them, each with the marks of all that it is part of."""
     marks: list[Any] = []
     while get_origin(kind) is Annotated:
@@ -213,7 +213,7 @@ def _forms(kind: Any) -> Iterator[Form]:
         yield Form(kind, marks)
         return
     for part in get_args(kind):
-        yield from (form._replace(marks=[*form.marks, *marks]) for form in _forms(part))
+        yield from (form._replace(marks=[*form.marks, *marks]) for form in forms_of(part))
 
 
 def _missing(kind: type[Settings], value: Mapping[str, Any]) -> list[str]:

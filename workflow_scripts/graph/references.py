@@ -1,14 +1,13 @@
 """Whether every name that the configuration uses is defined, and of the form that its user reads."""
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, get_args
 
 from workflow_scripts.config import Settings, names_in
 from workflow_scripts.errors import ConfigError, advice, unknown
-from workflow_scripts.graph.mistakes import mistakes
+from workflow_scripts.graph.mistakes import forms_of, mistakes
 from workflow_scripts.graph.runs import Run, baselines_of, listed, numbered_columns, runs_of
 from workflow_scripts.graph.slices import Config, at
 from workflow_scripts.graph.suites import column_findings, suite_class
@@ -90,32 +89,27 @@ def form_of(config: Mapping[str, Any], section: str, name: str) -> str | None:
     return None
 
 
-def references(
-    value: Any, kind: Any, path: str = "", marks: Sequence[Any] = ()
-) -> Iterator[tuple[str, str, Refers]]:
+def references(value: Any, kind: Any, path: str = "") -> Iterator[tuple[str, str, Refers]]:
     """Every name in a part of the configuration that its class marks: where it is, and what it refers to."""
-    while get_origin(kind) is Annotated:
-        kind, *more = get_args(kind)
-        marks = [*more, *marks]
-    refers = next((mark for mark in marks if isinstance(mark, Refers)), None)
-    if refers and isinstance(value, str):
-        yield path, value, refers
-    elif isinstance(value, Settings):
-        for name, field in type(value).model_fields.items():
-            place = f"{path}.{name}" if path else name
-            yield from references(getattr(value, name), field.annotation, place, field.metadata)
-    elif get_origin(kind) in (Union, UnionType):
-        for form in get_args(kind):
-            yield from references(value, form, path, marks)
-    elif isinstance(value, dict) and get_origin(kind) is dict:
-        of_key, of_value = get_args(kind)
-        for key, one in value.items():
-            yield from references(key, of_key, f"{path}.{key}")
-            yield from references(one, of_value, f"{path}.{key}")
-    elif isinstance(value, list | tuple) and get_origin(kind) in (list, tuple):
-        for number, one in enumerate(value):
-            place = path if isinstance(one, str) else f"{path}.{number}"
-            yield from references(one, get_args(kind)[0], place, marks)
+    for form in forms_of(kind):
+        refers = next((mark for mark in form.marks if isinstance(mark, Refers)), None)
+        inside = get_args(form.kind)
+        if isinstance(value, str) and refers and form.plain is str:
+            yield path, value, refers
+        elif isinstance(value, Settings) and isinstance(form.kind, type) and isinstance(value, form.kind):
+            for name, field in type(value).model_fields.items():
+                place = f"{path}.{name}" if path else name
+                yield from references(
+                    getattr(value, name), Annotated[field.annotation, *field.metadata, None], place
+                )
+        elif isinstance(value, dict) and form.plain is dict:
+            for key, one in value.items():
+                yield from references(key, inside[0], f"{path}.{key}")
+                yield from references(one, inside[1], f"{path}.{key}")
+        elif isinstance(value, list | tuple) and form.plain in (list, tuple):
+            for number, one in enumerate(value):
+                place = path if isinstance(one, str) else f"{path}.{number}"
+                yield from references(one, Annotated[inside[0], *form.marks, None], place)
 
 
 def misnamed(
