@@ -116,6 +116,7 @@ def trec_like(random, rows, width, norm):
     return (features * norm / np.linalg.norm(features, axis=1).mean()).astype(np.float32), labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "width", "norm"), [(1500, 128, 10), (1500, 64, 40), (300, 768, 15)])
 def test_questions_in_raw_vectors_reach_the_optimum_up_to_a_c_of_32(rows, width, norm, random):
     """TREC's shape, where losses are small differences of large logits."""

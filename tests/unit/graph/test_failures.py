@@ -42,6 +42,7 @@ def test_the_sentence_of_each_failed_job_comes_last_and_once(tmp_path, quiet):
     assert "Failed: fails, log logs/one.log\n" in printed
 
 
+@pytest.mark.slow
 def test_a_job_that_succeeds_when_it_is_tried_again_is_named_when_it_fails_alone(tmp_path):
     (tmp_path / "two.txt").touch()
     tries = 'echo "DataError: no" >{log}; test -e tried && touch {output} || {{ touch tried; exit 1; }}'

@@ -266,6 +266,7 @@ class Settling(Falling):
         return 3.0 * (self.module["c"] - 0.273).abs() + self.module["weight"] ** 2
 
 
+@pytest.mark.slow
 def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
     """As printed, for one and a half epochs, of a thousand steps here; rates end with an epoch and begin again."""
     config = merged_config(ROOT, "config/config.yaml")

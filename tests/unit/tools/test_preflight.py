@@ -79,6 +79,7 @@ def test_what_snakemake_cannot_plan_is_a_red_line(preflight, arguments, found):
     assert answer.returncode == 1 and found in answer.stdout, answer
 
 
+@pytest.mark.slow
 def test_what_a_group_asks_for_together_is_checked(preflight, login_node):
     answer = preflight("--configfile", DEMO, "--profile", "slurm", PATH=login_node)
     assert answer.returncode == 1, answer.stdout
