@@ -230,7 +230,7 @@ NEW = '''
 
 from workflow_scripts.methods import simcse
 from workflow_scripts.settings.methods.harder import Config
-from workflow_scripts.training.contrastive import build, overrides
+from workflow_scripts.training.contrastive import build
 
 
 class Objective(simcse.Objective):
