@@ -3,6 +3,7 @@
 import csv
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -19,6 +20,7 @@ FILES = sorted(PUBLISHED.glob("*.csv"))
 STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 
 
+@cache
 def numbers(name):
     """Cells of one table to their exact values."""
     table = read_printed((PUBLISHED / f"{name}.csv").read_text("utf-8"), name)
@@ -27,10 +29,6 @@ def numbers(name):
 
 def rounded(value, digits):
     return math.floor(value * 10**digits + Fraction(1, 2)) / Fraction(10**digits)
-
-
-def row(name, group, label):
-    return [value for cell, value in numbers(name).items() if cell[:2] == (group, label)]
 
 
 @pytest.fixture(scope="module")
@@ -115,57 +113,92 @@ def test_every_named_cell_of_a_grid_prints_the_number():
     assert {cell for cell, _ in named} == {*shown}
 
 
-def test_two_papers_that_quote_simcse_agree():
-    """Both print Table 5 of Gao et al. 2021, under other names of two columns."""
-    attention, joint = numbers("layerattpooler_table1"), numbers("jtcse_table1")
-    names = {"STS-B": "STSB", "SICK-R": "SICKR", "Avg": "7 Avg."}
-    for backbone in ("BERT-base", "RoBERTa-base"):
-        for column in (*STS, "Avg"):
-            quoted = attention[f"{backbone}, Equation 7", "CLS_Last, as published for SimCSE", column]
-            assert quoted == joint[backbone, "SimCSE", names.get(column, column)]
+def rows_of_3r(one, other):
+    """All cells of a row, beside those of another one."""
+    cells = [cell for cell in numbers(one[0]) if cell[:2] == one[1:]]
+    assert len(cells) == 8
+    return [((one[0], *cell), (*other, cell.column)) for cell in cells]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (
-            ("three_r_table3", "SimCSE-BERT-base", "SimCSE"),
-            ("three_r_table2", "unsupervised", "SimCSE-BERT-base"),
-        ),
-        (
-            ("three_r_table8", "SimCSE-BERT-base", "c = 0"),
-            ("three_r_table2", "unsupervised", "SimCSE-BERT-base"),
-        ),
-        (
-            ("three_r_table3", "SimCSE-BERT-base", "3R"),
-            ("three_r_table6", "SimCSE-BERT-base", "list length = 300"),
-        ),
-        (
-            ("three_r_table8", "SimCSE-BERT-base", "c = 0.273"),
-            ("three_r_table11", "SimCSE-BERT-base", "list length = 300, N = 60"),
-        ),
-        *(
-            (
-                ("three_r_table6", "SimCSE-BERT-base", f"list length = {length}"),
-                ("three_r_table11", "SimCSE-BERT-base", f"list length = {length}, N = 50"),
-            )
-            for length in (103, 176, 199, 300, 393, 472)
-        ),
+JTCSE_NAMES = {"STS-B": "STSB", "SICK-R": "SICKR", "Avg": "7 Avg."}  # of what LayerAttPooler calls otherwise
+SIMCSE_OF_3R = ("three_r_table2", "unsupervised", "SimCSE-BERT-base")
+BERT_OF_3R = "SimCSE-BERT-base"
+JTCSE = ("jtcse_table1", "BERT-base", "JTCSE", "7 Avg.")
+TWICE = {
+    "both papers that quote Table 5 of Gao et al. 2021": [
+        (("layerattpooler_table1", f"{backbone}, Equation 7", "CLS_Last, as published for SimCSE", column),
+         ("jtcse_table1", backbone, "SimCSE", JTCSE_NAMES.get(column, column)))
+        for backbone in ("BERT-base", "RoBERTa-base")
+        for column in (*STS, "Avg")
     ],
-)
-def test_rows_that_3r_prints_twice_are_the_same(one, other):
-    """A threshold fixed at .273 and exemplars from 60 words are two runs, and yet their rows are one."""
-    assert len(row(*one)) == 8
-    assert row(*one) == row(*other)
+    "SimCSE in 3R's Table 3": rows_of_3r(("three_r_table3", BERT_OF_3R, "SimCSE"), SIMCSE_OF_3R),
+    "and in its Table 8": rows_of_3r(("three_r_table8", BERT_OF_3R, "c = 0"), SIMCSE_OF_3R),
+    "3R with its list of 300": rows_of_3r(
+        ("three_r_table3", BERT_OF_3R, "3R"), ("three_r_table6", BERT_OF_3R, "list length = 300")
+    ),
+    "a threshold fixed at .273 and exemplars from 60 words: two runs, and yet one row": rows_of_3r(
+        ("three_r_table8", BERT_OF_3R, "c = 0.273"), ("three_r_table11", BERT_OF_3R, "list length = 300, N = 60")
+    ),
+    "every length of 3R's list": [
+        pair
+        for length in (103, 176, 199, 300, 393, 472)
+        for pair in rows_of_3r(
+            ("three_r_table6", BERT_OF_3R, f"list length = {length}"),
+            ("three_r_table11", BERT_OF_3R, f"list length = {length}, N = 50"),
+        )
+    ],
+    "JTCSE's main result": [
+        (JTCSE, ("jtcse_table9", "JTCSE-BERT", "6 CAEL", "7 STS")),
+        (JTCSE, ("jtcse_table10", "JTCSE-BERT", "NCE + ICNCE + ICTM", "7 STS")),
+        (("jtcse_table1", "BERT-base", "TNCSE", "7 Avg."),
+         ("jtcse_table9", "JTCSE-BERT", "without CAEL", "7 STS")),
+    ],
+    "averages of the extraction study": [
+        *((("extraction_table4", *cell), ("extraction_table5", *cell))
+          for cell in numbers("extraction_table4") if cell in numbers("extraction_table5")),
+        *(pair
+          for task in ("STS", "clustering", "classification")
+          for model in ("T0", "T4")
+          for pair in (
+              (("extraction_table4", task, "avg.", model),
+               ("extraction_figure4", "", f"{model}, avg., layer 12", task)),
+              (("extraction_table4", task, "[MASK]", model),
+               ("extraction_table1", "[MASK], layer 12", model, task)),
+          )),
+    ],
+    "four averages of S2Sent, whose base of RoBERTa stands for average pooling (A13)": [
+        (("s2sent_table2", f"{name}, SimCSE", row, "STS-Avg."), ("s2sent_table3", name, pooling, method))
+        for name, row, pooling, method in (
+            ("BERT", "Last1, Base", "CLS", "SimCSE"),
+            ("RoBERTa", "Last1, Base", "Avg.", "SimCSE"),
+            ("BERT", "Last3, Stack - S2Sent (2D SS)", "Avg.", "SimCSE + S2Sent"),
+            ("RoBERTa", "Last6, Stack - S2Sent (2D SS)", "Avg.", "SimCSE + S2Sent"),
+        )
+    ],
+    "LayerAttPooler's best pooling": [
+        (("layerattpooler_table1", "BERT-base, Equation 8", best, "STS-B"),
+         ("layerattpooler_table2", "BERT-base, Equation 8", row, "STS-B"))
+        for best, row in (("CLS_Last", "CLS_Last"), ("LayerAttPooler", "att(CLS + AVG), CLS_Last concat"))
+    ],
+}  # fmt: skip
 
 
-def test_what_3r_gains_is_the_difference_of_two_averages():
-    table = numbers("three_r_table2")
-    gains = {cell: value for cell, value in table.items() if cell.column == "Diff."}
-    assert len(gains) == 10
+@pytest.mark.parametrize("pairs", TWICE.values(), ids=TWICE)
+def test_what_is_printed_twice_is_the_same(pairs):
+    values = [[numbers(name)[Cell(*cell)] for name, *cell in pair] for pair in pairs]
+    assert values and [pair for pair, (one, other) in zip(pairs, values, strict=True) if one != other] == []
+
+
+def test_gains_are_differences_of_two_averages():
+    three_r, jtcse = numbers("three_r_table2"), numbers("jtcse_table8")
+    gains = {cell: value for cell, value in three_r.items() if cell.column == "Diff."}
+    of_sick = {cell: value for cell, value in jtcse.items() if cell.row == "gain"}
+    assert (len(gains), len(of_sick)) == (10, 7)
     for cell, gain in gains.items():
         without = cell._replace(row=cell.row.removesuffix(" + 3R"), column="Avg")
-        assert table[cell._replace(column="Avg")] - table[without] == gain
+        assert three_r[cell._replace(column="Avg")] - three_r[without] == gain
+    for cell, gain in of_sick.items():
+        assert jtcse[cell._replace(row="Wiki1M + SICKR")] - jtcse[cell._replace(row="Wiki1M")] == gain
 
 
 def test_change_rates_of_word_counts_are_over_the_rarer_word():
@@ -201,43 +234,22 @@ def test_cost_in_jtcse_is_that_of_linear_maps_at_64_tokens():
         assert sub_encoders * weights * 64 / 1e9 == pytest.approx(float(cost), rel=0.01)
 
 
-def test_jtcse_prints_its_main_result_in_five_tables():
+def test_jtcse_prints_its_averages_again_beside_costs_and_poolings():
     """RankCSE alone differs: 80.10 in Table I, 76.04 in Table VII, as its note says."""
-    main = numbers("jtcse_table1")
-    cost, pooling = numbers("jtcse_table7"), numbers("jtcse_table11")
-    best = main["BERT-base", "JTCSE", "7 Avg."]
-    assert best == numbers("jtcse_table9")["JTCSE-BERT", "6 CAEL", "7 STS"]
-    assert best == numbers("jtcse_table10")["JTCSE-BERT", "NCE + ICNCE + ICTM", "7 STS"]
-    assert (
-        main["BERT-base", "TNCSE", "7 Avg."] == numbers("jtcse_table9")["JTCSE-BERT", "without CAEL", "7 STS"]
-    )
+    main, cost, pooling = (numbers(f"jtcse_table{number}") for number in (1, 7, 11))
     shared = [cell for cell in cost if cell.column == "7 STS" and cell.group != "ensemble"]
     shared += [Cell("ensemble", name, "7 STS") for name in ("EDFSE", "TNCSE", "JTCSE")]
     different = [cell.row for cell in shared if cost[cell] != main["BERT-base", cell.row, "7 Avg."]]
-    assert len(shared) == 11
-    assert different == ["RankCSE"]
+    assert (len(shared), different) == (11, ["RankCSE"])
     plain = [cell for cell in pooling if cell.row == "CLS" and cell.column != "PromptBERT"]  # takes [MASK]
     assert len(plain) == 9
     assert all(pooling[cell] == rounded(main["BERT-base", cell.column, "7 Avg."], 1) for cell in plain)
-
-
-def test_average_pooling_and_pooler_of_jtcse_are_printed_alike():
-    """Likely a copy error, noted in the table."""
-    table = numbers("jtcse_table11")
-    alike = [
+    alike = {
         cell.column
-        for cell in table
-        if cell.row == "Avg" and table[cell] == table[cell._replace(row="Pooler")]
-    ]
-    assert set(alike) - {"InfoCSE"} == {"JTCSE", "JTCSE D"}
-
-
-def test_gain_of_unlabelled_sick_is_a_difference():
-    table = numbers("jtcse_table8")
-    gains = {cell.column: value for cell, value in table.items() if cell.row == "gain"}
-    assert len(gains) == 7
-    for name, gain in gains.items():
-        assert table["", "Wiki1M + SICKR", name] - table["", "Wiki1M", name] == gain
+        for cell in pooling
+        if cell.row == "Avg" and pooling[cell] == pooling[cell._replace(row="Pooler")]
+    }
+    assert alike - {"InfoCSE"} == {"JTCSE", "JTCSE D"}  # likely a copy error, noted in the table
 
 
 @pytest.mark.parametrize("number", range(6, 14))
@@ -262,34 +274,3 @@ def test_idf_of_the_task_was_not_computed_for_bert2static(number):
         assert abs(table[cell] - table[cell._replace(row=cell.row.replace("idf^T", "avg."))]) <= Fraction(
             4, 10
         )
-
-
-def test_the_extraction_study_prints_its_averages_in_three_places():
-    best, post, layers = (numbers(f"extraction_{name}") for name in ("table4", "table5", "figure4"))
-    templates = numbers("extraction_table1")
-    shared = [cell for cell in best if cell in post]
-    assert len(shared) >= 16
-    assert all(best[cell] == post[cell] for cell in shared)
-    for task in ("STS", "clustering", "classification"):
-        for model in ("T0", "T4"):
-            assert layers["", f"{model}, avg., layer 12", task] == best[task, "avg.", model]
-            assert templates["[MASK], layer 12", model, task] == best[task, "[MASK]", model]
-
-
-def test_s2sent_prints_four_averages_in_two_tables():
-    """A13: the base of BERT stands for [CLS] there, that of RoBERTa for average pooling."""
-    blocks, pooling = numbers("s2sent_table2"), numbers("s2sent_table3")
-    base = {name: blocks[f"{name}, SimCSE", "Last1, Base", "STS-Avg."] for name in ("BERT", "RoBERTa")}
-    assert base == {"BERT": pooling["BERT", "CLS", "SimCSE"], "RoBERTa": pooling["RoBERTa", "Avg.", "SimCSE"]}
-    best = {name: pooling[name, "Avg.", "SimCSE + S2Sent"] for name in base}
-    for name, block in (("BERT", "Last3"), ("RoBERTa", "Last6")):
-        assert best[name] == blocks[f"{name}, SimCSE", f"{block}, Stack - S2Sent (2D SS)", "STS-Avg."]
-
-
-def test_layerattpooler_prints_its_best_pooling_in_two_tables():
-    main, ablation = numbers("layerattpooler_table1"), numbers("layerattpooler_table2")
-    group = "BERT-base, Equation 8"
-    assert main[group, "CLS_Last", "STS-B"] == ablation[group, "CLS_Last", "STS-B"]
-    assert (
-        main[group, "LayerAttPooler", "STS-B"] == ablation[group, "att(CLS + AVG), CLS_Last concat", "STS-B"]
-    )
