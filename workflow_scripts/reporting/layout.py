@@ -169,10 +169,12 @@ def lay_out(view: View, names: Mapping[str, str] = MappingProxyType({})) -> Shee
     baselines = _lettered([run for run in runs if run in against.values()], ascii_uppercase)
     labels = split_labels(label for row in view.rows for label in row["labels"])
     letters = _lettered(labels.substitutions, ascii_lowercase)
+    # What all cells of a column rest on is marked at its heading, unless it is what all columns rest on.
     within = {
         heading: set.intersection(*({*row["labels"]} for row in rows)) for heading, rows in columns.items()
     }
     whole = {heading: reached - set.intersection(*within.values()) for heading, reached in within.items()}
+    # A note that all cells of a column have stands there too.
     shared = {
         heading: rows[0]["note"]
         for heading, rows in columns.items()

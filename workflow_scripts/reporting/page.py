@@ -36,6 +36,7 @@ from workflow_scripts.provenance.record import Record
 from workflow_scripts.reporting import coverage
 from workflow_scripts.reporting.called import Called
 from workflow_scripts.reporting.cells import Row
+from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.layout import Sheet, lay_out, view_of
 from workflow_scripts.reporting.numbers import between, number, p_text, printed_sides
 from workflow_scripts.reporting.published import read_printed
@@ -224,8 +225,7 @@ def _section(
 ) -> Shown:
     """One table: its cells, what they rest on, how its runs were trained, its figures."""
     view = view_of(path, next((one for one in job.many("times") if one.stem == path.stem), None))
-    block = record_of(path).settings.get("experiment")
-    experiment = block and Experiment.parse(block, f"{path}: experiment")
+    experiment = experiment_of(path) if "experiment" in record_of(path).settings else None
     sheet = lay_out(view, {run: called.run(run) for run in called.runs})
     trained = {
         line.run: [one for one in histories[line.run] if int(wildcard(one, "seed")) in experiment.seeds]

@@ -45,10 +45,8 @@ def _table(sheet: Sheet, start: int, end: int) -> Table:
     table.add_column("run", overflow="fold")
     if _has_bases(sheet):
         table.add_column("base", no_wrap=True)
-    for text in (
-        "seeds",
-        *(_marked(sheet, head.text, head.marks, head.notes) for head in sheet.heads[start:end]),
-    ):
+    heads = [_marked(sheet, head.text, head.marks, head.notes) for head in sheet.heads[start:end]]
+    for text in ("seeds", *heads):
         table.add_column(Text(text), justify="right", no_wrap=True)
     for line in sheet.lines:
         run = Text(_marked(sheet, line.run, line.marks), style="italic" if line.baseline else "")

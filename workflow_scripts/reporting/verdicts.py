@@ -31,6 +31,7 @@ from workflow_scripts.graph.runs import runs_of
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, paired
+from workflow_scripts.reporting.experiment import experiment_of
 from workflow_scripts.reporting.numbers import brief
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.claims import Comparison, Held, HeldClaim
@@ -49,10 +50,8 @@ class Table(NamedTuple):
     @classmethod
     def read(cls, path: Path) -> "Table":
         """The table at ``path``."""
-        record = record_of(path)
-        block = record.settings["experiment"] if record.rule == "make_table" else None
+        grid = experiment_of(path) if record_of(path).rule == "make_table" else None
         rows = read_table(path, TABLE).to_pylist()
-        grid = block and Experiment.parse(block, f"{path}: experiment")
         return cls(grid, {(row["run"], row["heading"]): row for row in rows})
 
 

@@ -64,10 +64,12 @@ def test_the_first_cell_with_neither_or_both_is_named_and_so_is_a_reason_for_not
         reasons_of(CELLS, reasons)
 
 
+EMPTY = {paper: Ledger(reasons=[], panels=[]) for paper in PAPERS}
+
+
 def test_the_overview_counts_tables_figures_and_all():
-    empty = {paper: Ledger(reasons=[], panels=[]) for paper in PAPERS}
     gap = Panel(figure="Figure 5", panel="right", kind="not built", reason="it is not")
-    ledgers = empty | {"s2sent": Ledger(reasons=[ONE, OTHER], panels=[DRAWN, gap])}
+    ledgers = EMPTY | {"s2sent": Ledger(reasons=[ONE, OTHER], panels=[DRAWN, gap])}
     measured = {("s2sent_table2", "simcse.bert", "mean"), ("s2sent_figure5", "", "token_similarity")}
     measured |= {("s2sent_figure5", "", "sweep"), ("s2sent_table2", "other", "mean")}
     elsewhere = read_printed((HEAD + "x,y,z,1,,,,a,\n").encode(), "lab_evaluation")
@@ -81,20 +83,14 @@ def test_the_overview_counts_tables_figures_and_all():
     assert [line.printed for line in found[3:]] == [0] * 8
 
 
-def test_tables_come_in_the_order_of_their_numbers():
-    empty = {paper: Ledger(reasons=[], panels=[]) for paper in PAPERS}
-    row = HEAD + "x,y,z,1,g,r,h,a,\n"
-    cells = [cell for number in (10, 2, 1) for cell in read_printed((row).encode(), f"jtcse_table{number}")]
-    cells += read_printed((row).encode(), "jtcse_figure3")
-    named = [line.name for line in lines(cells, empty, []) if line.paper == "jtcse"]
+def test_tables_come_in_the_order_of_their_numbers_which_their_names_end_in():
+    row = (HEAD + "x,y,z,1,g,r,h,a,\n").encode()
+    names = ("jtcse_table10", "jtcse_table2", "jtcse_table1", "jtcse_figure3")
+    cells = [cell for name in names for cell in read_printed(row, name)]
+    named = [line.name for line in lines(cells, EMPTY, []) if line.paper == "jtcse"]
     assert named == ["text of Figure 3", "Table 1", "Table 2", "Table 10", "panels of figures", "all"]
-
-
-def test_a_table_whose_name_has_no_number_is_an_error_that_says_how_tables_are_named():
-    cells = read_printed((HEAD + "x,y,z,1,g,r,h,a,\n").encode(), "jtcse_table2_more")
-    empty = {paper: Ledger(reasons=[], panels=[]) for paper in PAPERS}
     with pytest.raises(DataError, match=r"jtcse_table2_more\.csv: .* _table or _figure and a number"):
-        lines(cells, empty, [])
+        lines(read_printed(row, "jtcse_table2_more"), EMPTY, [])
 
 
 @pytest.mark.parametrize(

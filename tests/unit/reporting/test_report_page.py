@@ -156,15 +156,10 @@ def test_the_page_shows_scores_differences_data_and_substitutions(page):
         "JTCSEall1,9191,8130no weights: 74; not built: 32",
         "Losses of different methods are different quantities",
         "STS12: spearman of sts12 (all), times 100, n 3,108.",
+        f", on {processor()}. Seconds and memory of every job",
+        "seconds of the steps of one seed and of all seeds together",
     ):
         assert part in text, part
-
-
-def test_the_machine_stands_beside_the_times(page):
-    """Where trainings are measured, and by whom; both may be others for the same bytes."""
-    text = " ".join(page.text.split())
-    assert f", on {processor()}. Seconds and memory of every job" in text
-    assert "seconds of the steps of one seed and of all seeds together" in text
 
 
 def test_pages_that_differ_in_times_alone_say_the_same(finished, finish_study, tmp_path):
@@ -237,24 +232,19 @@ def test_the_same_inputs_give_the_same_bytes(finished, finish_study, tmp_path):
         assert identity(here) == identity(there), path
 
 
-def _left(page, tmp_path):
-    """The page after a real browser has run whatever runs in it."""
-    return dom_of(page, tmp_path)[0]
-
-
 @pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
 def test_a_browser_runs_nothing_of_a_report_with_hostile_sentences(finish_study, tmp_path):
     """And it would: the same words in a page that does not escape them take it over."""
     naive = tmp_path / "naive.html"
     naive.write_text(f"<!doctype html><html><body>{ACTS}</body></html>")
-    assert "data-owned" in _left(naive, tmp_path)
+    assert "data-owned" in dom_of(naive, tmp_path)[0]
     folder = finish_study(tmp_path, labels=(ACTS,), words=(ACTS, "=cmd()", "the"), gap_reason=f"no {ACTS}")
-    shown = _left(folder / "report.html", tmp_path)
+    shown = dom_of(folder / "report.html", tmp_path)[0]
     assert "data-owned" not in shown and shown.count("dataset.owned") >= 4
     inlined = (folder / "report.html").read_text().replace("<main", f"{ACTS}<main", 1)
     forged = tmp_path / "forged.html"
     forged.write_text(inlined)
-    assert "data-owned" not in _left(forged, tmp_path)  # the page forbids scripts besides
+    assert "data-owned" not in dom_of(forged, tmp_path)[0]  # the page forbids scripts besides
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
@@ -267,8 +257,8 @@ def test_a_figure_of_a_strangers_runs_nothing_in_the_page(finish_study, tmp_path
         (line,) = (line for rule, line in Study(Path("results/demo")).jobs() if rule == "write_report")
         write_page(figure, page_text(figure).decode().replace("</svg>", script), read_record(figure))
         begin_here("write_report", line)
-    assert "data-owned" in _left(figure, tmp_path)
-    assert "data-owned" not in _left(folder / "report.html", tmp_path)
+    assert "data-owned" in dom_of(figure, tmp_path)[0]
+    assert "data-owned" not in dom_of(folder / "report.html", tmp_path)[0]
 
 
 def test_a_damaged_file_of_speeds_is_named(finish_study, tmp_path):
