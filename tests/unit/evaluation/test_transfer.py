@@ -208,13 +208,6 @@ def test_labels_that_teach_nothing_are_refused(random, classes, found):
         evaluate(transfer, {"toy": wrong}, encode, settings(folds=4))
 
 
-def test_a_graded_task_with_names_for_labels_is_refused(random):
-    table, *_ = task(random, {"train": 20, "dev": 20, "test": 20})
-    named = table.set_column(3, "label", pa.array(["ENTAILMENT"] * 60))
-    with pytest.raises(DataError, match=r"ENTAILMENT.*transfer.graded"):
-        evaluate(transfer, {"SICK-E": named}, encode, settings(graded=["SICK-E"]))
-
-
 def test_rows_are_in_sentevals_order_before_they_are_folded():
     """By the words of the first text, then of the second, then by label; equal ones as they came."""
     rows = [("a b", "c d", "1"), ("a b", "c", "1"), ("a", "c d e", "1"), ("a b", "d", "0"), ("b a", "c", "1")]

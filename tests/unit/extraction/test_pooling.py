@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from tests.tiny import sentences
-from workflow_scripts.extraction.representations import input_table, pool_layers, static_vectors
+from workflow_scripts.extraction.representations import pool_layers
 from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.tokens import tokenise
@@ -78,18 +78,3 @@ def test_weightings_share_a_pass_and_keep_apart(tiny_bert):
     with torch.no_grad():
         states = backbone(input_ids=batch.ids_BT).last_hidden_state
     np.testing.assert_allclose(together["last", "cls"][3], states[0, 0].numpy(), atol=1e-5)
-
-
-def test_static_vectors_are_static_in_context(tiny_bert):
-    """O-74: the same token, two sentences, the same vector."""
-    backbone, tokenizer = opened(tiny_bert)
-    text = tokenise(tokenizer, ["the river", "an old river in the town"], 32)
-    river = tokenizer.convert_tokens_to_ids("river")
-    weights = (text.ids == river).astype(np.float32)
-    one, other = static_vectors(text, weights, input_table(backbone))
-    assert one.any()
-    np.testing.assert_array_equal(one, other)
-    static = pool_layers(backbone, text, {"river": weights}, [("static", "river")], "float32")[
-        "static", "river"
-    ]
-    np.testing.assert_array_equal(static[0], one)

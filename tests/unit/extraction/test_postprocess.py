@@ -82,14 +82,6 @@ def test_all_but_the_top_lowers_the_rank_and_is_idempotent(vectors, directions):
     np.testing.assert_allclose(again, rest, atol=1e-4)
 
 
-def test_a_fit_on_other_vectors_is_applied_as_it_is(vectors):
-    np.testing.assert_allclose(
-        shaped(ZSCORE, vectors[:100], vectors[100:]),
-        StandardScaler().fit(vectors[:100].astype(np.float64)).transform(vectors[100:].astype(np.float64)),
-        atol=1e-4,
-    )
-
-
 def occurring(vectors):
     """Most of the vectors once, some of them several times or never, in no order."""
     return np.random.default_rng(1).integers(0, len(vectors), 2 * len(vectors))
@@ -97,6 +89,7 @@ def occurring(vectors):
 
 @pytest.mark.parametrize("settings", [ZSCORE, WHITEN, abtt(3), QUANTILE], ids=lambda settings: settings.kind)
 def test_a_fit_counts_every_vector_as_often_as_it_occurs(vectors, settings):
+    """F13"""
     rows = occurring(vectors)
     assert len(set(rows)) < len(vectors) < len(rows)
     together, apart = fit(settings, Sample(vectors, rows)), fit(settings, Sample(vectors[rows]))
@@ -148,3 +141,16 @@ def test_one_sample_takes_little_more_memory_for_many_post_processings_than_for_
         return largest / vectors.nbytes
 
     assert peak([QUANTILE, WHITEN, abtt(2), ZSCORE]) < peak([WHITEN]) + 2.5 < 11
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_quantiles_are_scikit_learns(vectors, repeats):
+    """O-80, on what was fitted and beyond it."""
+    if repeats:
+        vectors = np.round(vectors)
+    peer = QuantileTransformer(n_quantiles=50, subsample=None).fit(vectors.astype(np.float64))
+    beyond = (vectors * 1.5).astype(np.float32)
+    for others in (vectors, beyond):
+        np.testing.assert_allclose(
+            shaped(QUANTILE, vectors, others), peer.transform(others.astype(np.float64)), atol=2e-4
+        )

@@ -44,7 +44,7 @@ from workflow_scripts.provenance.artefacts import (
     writing_model_folder,
 )
 from workflow_scripts.settings.datasets import DatasetBlock
-from workflow_scripts.settings.extraction.vectors import Idf
+from workflow_scripts.settings.extraction.vectors import Idf, RandomRepresentation
 from workflow_scripts.settings.suites.sts import RELEASED
 
 DATA = os.environ.get("SEMBLANCE_DATA")
@@ -302,17 +302,6 @@ def test_every_sample_as_a_document_is_nearer_to_the_printed_row(task, printed):
     assert abs(found["idf_task"] - printed) + 0.1 < abs(found["idf_task_repeated"] - printed)
 
 
-def test_every_draw_has_vectors_of_its_own():
-    settings = random_study(["avg"], draws=3)
-    rows = [
-        {"subset": "", "sentence1": "a town", "sentence2": "a city", "score": score} for score in (1.0, 2.0)
-    ]
-    texts = texts_of(load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS)), by_group=False)
-    found = list(sentence_vectors(settings, plan(settings, 0), texts, 32, opened_random(settings)))
-    assert [one.key.draw for one in found] == [0, 1, 2]
-    assert not np.allclose(found[0].vectors_UD, found[1].vectors_UD)
-
-
 def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
     """Vectors as every representation yields them, against other code from the vectors on."""
 
@@ -401,3 +390,25 @@ def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, ch
     opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
     found = token_weights([("idf", Idf(**block | changes))], tokens, numbered, opened)["idf"]
     np.testing.assert_allclose(found.weights_F[:7], np.array(expected) / sum(expected), rtol=1e-6)
+
+
+def test_random_vectors_have_the_lengths_and_cosines_of_their_distribution():
+    """O-83: E|v| is .1 sqrt(768); ten tokens average to .8764; texts that share m of n tokens have cosine m/n."""
+    representation = RandomRepresentation(kind="random", width=768, sd=0.1, draws=2, seed=0)
+    one, other = random_tables(representation, 20_000)
+    assert not np.allclose(one, other)
+    np.testing.assert_array_equal(
+        one, random_tables(representation.model_copy(update={"draws": 1}), 20_000)[0]
+    )
+    assert np.linalg.norm(one, axis=1).mean() == pytest.approx(2.7713, abs=0.01)
+    means = one.reshape(2000, 10, 768).mean(axis=1)
+    assert np.linalg.norm(means, axis=1).mean() == pytest.approx(0.8764, abs=0.01)
+    shared = one[:3000].reshape(300, 10, 768)
+    mixed = np.concatenate([shared[:, :4], one[3000:4800].reshape(300, 6, 768)], axis=1)
+    cosines = (
+        (shared.mean(1) * mixed.mean(1)).sum(1)
+        / np.linalg.norm(shared.mean(1), axis=1)
+        / np.linalg.norm(mixed.mean(1), axis=1)
+    )
+    assert cosines.mean() == pytest.approx(0.4, abs=0.01)
+    assert cosines.std() == pytest.approx(0.036, abs=0.01)

@@ -77,6 +77,9 @@ def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vo
     one, other = weights_of(text, table), weights_of(text, table / math.log(10))
     np.testing.assert_allclose(one.weights_F, other.weights_F, rtol=1e-6)
     np.testing.assert_allclose([part.sum() for part in per_text(text, one)], 1, rtol=1e-6)
+    assert all(
+        part[0] == part[-1] == 0 for part in per_text(text, one)
+    )  # O-72: [CLS] and [SEP] are in every text
 
 
 def test_a_text_without_a_weighted_token_falls_back_to_the_average(tokenizer, vocabulary):
