@@ -5,7 +5,6 @@ from typing import Any
 
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.provenance.artefacts import check_model_folder, write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.dataset_statistics import build
 from workflow_scripts.reporting.published import as_printed
@@ -17,7 +16,6 @@ def main(job: Job) -> None:
     """Read the datasets and the encoder's tokeniser, count, write."""
     name = job.wildcards["statistics"]
     table = Statistics.parse(job.settings["table"], f"extraction.statistics.{name}")
-    check_model_folder(job.inputs["encoder"].parent)
     tokenizer = load_tokenizer(job.inputs["encoder"].parent)
 
     names: Any = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
@@ -32,5 +30,5 @@ def main(job: Job) -> None:
         for path in job.many("published")
         for key, number in as_printed(path.read_bytes(), str(path)).items()
     }
-    rows = build(table, datasets, pieces, record_of(job.inputs["encoder"]).labels, printed)
-    write_table(job.outputs["cells"], rows, job.record())
+    labels = record_of(job.inputs["encoder"]).labels
+    job.write({"cells": build(table, datasets, pieces, labels, printed)})

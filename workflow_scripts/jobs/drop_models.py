@@ -1,6 +1,6 @@
 """Delete the weights of a run's models (rule drop_models).
 
-Records stay, with the hash of every file, so that `audit rebuild` or a run of Snakemake can make the weights again.
+Records stay, with the hash of every file, so that `rebuild` or a run of Snakemake can make the weights again.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from workflow_scripts.columns.training import DROPPED
 from workflow_scripts.provenance import kept
-from workflow_scripts.provenance.artefacts import read_record, write_table
+from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.provenance.job import Job
 
 _WEIGHTS = ".safetensors"
@@ -24,21 +24,14 @@ def main(job: Job) -> None:
         {"file": [path.as_posix() for path, _ in weights], "sha256": [sha256 for _, sha256 in weights]},
         schema=DROPPED,
     )
-    write_table(job.outputs["dropped"], table, job.record())
-    freed = sum(_delete(path) for path, _ in weights)
+    job.write({"dropped": table})
+    for path, _ in weights:
+        path.unlink(missing_ok=True)  # gone already where an earlier try was stopped
     for model in models:
         kept.forget([model])
-    print(f"{job.wildcards['run']}: {len(weights)} files, {freed / 1e9:.2f} GB")  # noqa: T201
 
 
 def _weights(model: Path) -> list[tuple[str, str]]:
     record = read_record(model)
     assert record is not None, model
     return [(name, sha256) for name, sha256 in sorted(record.files.items()) if name.endswith(_WEIGHTS)]
-
-
-def _delete(file: Path) -> int:
-    """Delete a file that may be gone already, where an earlier try was stopped; its bytes."""
-    size = file.stat().st_size if file.exists() else 0
-    file.unlink(missing_ok=True)
-    return size

@@ -1,10 +1,9 @@
 """Hold the papers' claims to the study's scores (rule judge_claims)."""
 
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.verdicts import of_job
 
 
 def main(job: Job) -> None:
     """Read the tables and scores that claims are compared in, judge, write."""
-    write_table(job.outputs["verdicts"], of_job(job), job.record())
+    job.write({"verdicts": of_job(job)})

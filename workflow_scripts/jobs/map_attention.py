@@ -5,7 +5,6 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation import attention
 from workflow_scripts.evaluation.scores import gap, score_table
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites.attention import Config
 
@@ -14,7 +13,6 @@ def main(job: Job) -> None:
     """Average the energy over a dataset's sentences, draw the maps, write."""
     config = Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
     encoder, tokenizer = load_encoder(job.inputs["model"].parent)
-    record = job.record()
     if encoder.tokenizers:
         raise ConfigError(
             f"suites: {job.wildcards['run']} joins encoders of several tokenisers. Leave attention out of its grid."
@@ -25,9 +23,5 @@ def main(job: Job) -> None:
         scores = attention.cls_energy(backbones, tokenizer, sentences, config.energy)
     else:
         scores = [gap(config.energy.dataset, "no source of the dataset is available")]
-    write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
-    write_table(
-        job.outputs["maps"],
-        attention.attention_maps(backbones, tokenizer, config.maps),
-        record,
-    )
+    maps = attention.attention_maps(backbones, tokenizer, config.maps)
+    job.write({"scores": score_table(scores, **job.wildcards), "maps": maps})

@@ -1,6 +1,5 @@
 """Build one table of the extraction study (rule tabulate_extraction)."""
 
-from workflow_scripts.provenance.artefacts import write_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.extraction import Scores, build
 from workflow_scripts.reporting.published import as_printed
@@ -16,5 +15,4 @@ def main(job: Job) -> None:
     printed = {path.stem: as_printed(path.read_bytes(), path.as_posix()) for path in job.many("published")}
     of_tasks = {task: printed[file] for task, file in job.settings["single"].items() if file in printed}
     scores = Scores.read(job.many("scores"), names)
-    rows = build(table, names, scores, printed.get(name, {}), of_tasks)
-    write_table(job.outputs["cells"], rows, job.record())
+    job.write({"cells": build(table, names, scores, printed.get(name, {}), of_tasks)})
