@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from workflow_scripts.apis.ledger import Ledger, Request, Row
 from workflow_scripts.errors import ApiError
-from workflow_scripts.settings.calls import Calls
+from workflow_scripts.settings.llms import Calls
 
 IN_A_ROW = 5
 """After so many requests in a row without a usable answer, the engine is at fault, not the requests."""

@@ -23,8 +23,7 @@ from workflow_scripts.apis.ledger import Ledger, Request, Row, row_of
 from workflow_scripts.apis.llm import Llm, filled
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import Progress
-from workflow_scripts.settings.calls import Calls
-from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.llms import Calls, LlmBlock
 from workflow_scripts.settings.translators import (
     ApertiumBlock,
     GoogleBlock,

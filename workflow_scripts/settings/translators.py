@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.config import OPERATIONAL, Settings
-from workflow_scripts.settings.calls import Calls
+from workflow_scripts.settings.llms import Calls
 from workflow_scripts.settings.names import LlmName
 
 

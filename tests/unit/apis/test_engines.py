@@ -12,8 +12,7 @@ from workflow_scripts.apis.asking import Watch, settled
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, translator_of
 from workflow_scripts.errors import ApiError
-from workflow_scripts.settings.calls import Calls
-from workflow_scripts.settings.llms import LlmBlock
+from workflow_scripts.settings.llms import Calls, LlmBlock
 from workflow_scripts.settings.translators import TranslatorSlice
 
 KEY = "sk-canary-8899aabbccdd"
