@@ -74,13 +74,8 @@ class Effect(NamedTuple):
     """All that the settings of a method could change, and the parameters that did not learn."""
 
     losses: tuple[float, ...]
-    vectors: np.ndarray[Any, Any]
+    vectors: bytes
     still: frozenset[str]
-
-    def equals(self, other: "Effect") -> bool:
-        """Whether not one digit differs."""
-        same = self.vectors.shape == other.vectors.shape and bool((self.vectors == other.vectors).all())
-        return same and self.losses == other.losses
 
 
 def blocks() -> dict[str, Block]:
@@ -200,7 +195,8 @@ def effect(folder: Path, block: Block) -> Effect:
     """Losses before and after a step of plain gradient descent, and vectors of the encoder then."""
     if not is_trained(block):
         encoder = untrained(folder, block)
-        return Effect((), encode(encoder, load_tokenizer(bert(folder)), TEXTS[:6], TOKENS), frozenset())
+        vectors = encode(encoder, load_tokenizer(bert(folder)), TEXTS[:6], TOKENS)
+        return Effect((), vectors.tobytes(), frozenset())
     encoder, objective = objective_of(folder, block)
     losses, learnt = [], set()
     objective.module.train()
@@ -215,7 +211,7 @@ def effect(folder: Path, block: Block) -> Effect:
     objective.finish()
     tokenizer = load_tokenizer(encoder_folder(folder, block))
     vectors = encode(encoder, tokenizer, TEXTS[:6], TOKENS)
-    return Effect((*losses, *objective.metrics()), vectors, frozenset(trained - learnt))
+    return Effect((*losses, *objective.metrics()), vectors.tobytes(), frozenset(trained - learnt))
 
 
 def _descend(objective: Any) -> set[str]:
@@ -315,7 +311,7 @@ def matters(folder: Path, block: Block, path: Keys, value: Any, before: Effect) 
             after = effect(folder, changed(block, path, other))
         except ConfigError:
             continue  # out of bounds, or refused together with the rest of the block
-        if not before.equals(after):
+        if before != after:
             return True
     return False
 

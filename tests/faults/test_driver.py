@@ -1,8 +1,7 @@
-"""Snakemake killed or asked to stop, jobs left behind: no job runs twice at a time, and a rerun completes."""
+"""Snakemake killed, jobs left behind: no job runs twice at a time, and a rerun completes."""
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -90,14 +89,6 @@ def wait_until_gone(process):
     raise AssertionError("still there")
 
 
-def wait_until_printed(folder, line):
-    for _ in range(600):
-        if line in (folder / "printed").read_text():
-            return
-        time.sleep(0.1)
-    raise AssertionError("not printed")
-
-
 def test_a_job_that_outlives_snakemake_is_not_run_a_second_time(folder):
     """Kill -9 of Snakemake leaves the job running; the next run says so, and completes once it is gone."""
     driver = snakemake(folder)
@@ -115,20 +106,6 @@ def test_a_job_that_outlives_snakemake_is_not_run_a_second_time(folder):
     code, printed = ended(folder)
     assert code == 0, printed
     assert (folder / "b.txt").read_text() == "done"
-
-
-@pytest.mark.slow
-def test_snakemake_asked_to_stop_lets_the_job_finish_and_starts_no_other(folder):
-    driver = snakemake(folder)
-    started(folder)
-    driver.send_signal(signal.SIGTERM)
-    wait_until_printed(folder, "Will exit after finishing currently running jobs")
-    (folder / "hold").unlink()
-    assert driver.wait(timeout=120) == 1
-    assert (folder / "a.txt").read_text() == "done" and not (folder / "b.txt").exists()
-    code, printed = ended(folder)
-    assert code == 0, printed
-    assert len(started(folder)) == 2
 
 
 @pytest.mark.slow

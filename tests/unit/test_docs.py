@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -71,33 +70,6 @@ def test_a_run_that_a_page_shows_says_on_how_many_cores():
     runs = [one for one in commands if len(one.split()) > 2 and not re.search(r" (--dry-run|-n) ", one)]
     assert len(runs) > 10
     assert [one for one in runs if not re.search(r" --(cores|profile) ", one)] == []
-
-
-def test_commands_that_take_long_are_planned():
-    asked = "SEMBLANCE_DATA=/data make lab\nsnakemake --profile slurm jtcse  # a paper\n"
-    assert docs.planned(asked) == (
-        "SEMBLANCE_DATA=/data make --dry-run lab\nsnakemake --dry-run --quiet all --profile slurm jtcse"
-    )
-    assert docs.planned("python -m some.tool --long") == "python -m some.tool --help"
-
-
-@pytest.mark.parametrize(
-    ("page", "complaint"),
-    [
-        ("```sh\necho said so\nfalse\n```\n", "said so"),
-        ("```python\nraise ValueError('no')\n```\n", "ValueError: no"),
-        ("```yaml append=missing.yaml\na: 1\n```\n", "no missing.yaml"),
-        ("```text title=page.md\nhere\n```\n", "there already"),
-        (
-            "```yaml title=a/b.yaml\na: 1\n```\n```yaml append=a/b.yaml\nc: 2\n```\n```sh\ngrep -c 2 a/b.yaml\n```\n",
-            None,
-        ),
-    ],
-)
-def test_a_page_that_does_not_work_as_written_is_noticed(tmp_path, page, complaint):
-    (tmp_path / "page.md").write_text(page)
-    with pytest.raises(AssertionError, match=complaint) if complaint else nullcontext():
-        docs.follow(tmp_path / "page.md", tmp_path)
 
 
 def test_checks_that_tests_cite_are_listed():
