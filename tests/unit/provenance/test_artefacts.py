@@ -478,3 +478,13 @@ def test_a_model_folder_that_was_never_filled_is_not_kept(tmp_path):
     (tmp_path / "model").mkdir()
     kept.keep([tmp_path / "model"], [], "a" * 64)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    """Else a machine that loses power leaves an empty file of that name."""
+    done, rename = [], Path.replace
+    monkeypatch.setattr(os, "fsync", lambda file: done.append(str(Path(f"/proc/self/fd/{file}").readlink())))
+    monkeypatch.setattr(Path, "replace", lambda *given: done.append("named") or rename(*given))
+    with atomic(tmp_path / "file") as temporary:
+        temporary.write_text("whole")
+    assert done == [str(temporary), "named", str(tmp_path)]
