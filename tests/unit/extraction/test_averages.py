@@ -78,17 +78,19 @@ def test_a_corpus_without_sentences_has_no_averages(backbone, tokenizer):
 
 
 def test_means_do_not_depend_on_the_order_of_addition():
+    """The last token has a state of which the sum of others loses a part, or nothing, or all, by the order."""
     draw = np.random.default_rng(0)
     states = torch.from_numpy(draw.normal(scale=3, size=(20_000, 4)).astype(np.float32))
-    ids = torch.from_numpy(draw.integers(3, size=20_000))
-    forwards, backwards = (TokenSums(1, 3, 4, torch.device("cpu")) for _ in range(2))
+    states = torch.cat([states, torch.tensor([[2.0**27], [1.25 * 2.0**-26], [-(2.0**27)]]).expand(3, 4)])
+    ids = torch.from_numpy(np.concatenate([draw.integers(3, size=20_000), [3, 3, 3]]))
+    forwards, backwards = (TokenSums(1, 4, 4, torch.device("cpu")) for _ in range(2))
     forwards.add(ids, [states])
-    for part in torch.arange(20_000).flip(0).split(7):
+    for part in torch.arange(len(ids)).flip(0).split(7):
         backwards.add(ids[part], [states[part]])
     (found,), (again,) = forwards.means(), backwards.means()
     assert found.equals(again)
     naive = [states[ids == number].double().mean(dim=0).numpy() for number in range(3)]
-    np.testing.assert_allclose(np.stack(found["vector"].to_numpy()), naive, atol=1e-6)
+    np.testing.assert_allclose(np.stack(found["vector"].to_numpy())[:3], naive, atol=1e-6)
 
 
 def test_tokens_are_written_some_at_a_time_in_order():
