@@ -1,11 +1,8 @@
 """Evaluations whose tasks fail, are killed half-way, damaged, added and taken out."""
 
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +12,8 @@ import numpy as np
 import pytest
 
 from tests import tiny
-from tests.evaluations import call, dataset, run, scores_in
+from tests.evaluations import dataset, run, scores_in
+from tests.jobs import in_child
 from workflow_scripts.columns.corpora import PAIRS
 from workflow_scripts.columns.scores import SIMILARITIES
 from workflow_scripts.errors import DataError
@@ -26,7 +24,6 @@ from workflow_scripts.models.folders import load_encoder
 from workflow_scripts.provenance import job, kept
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
-ROOT = Path(__file__).parents[3]
 NAMES = ["one", "two", "three"]
 TEXTS = {name: tiny.sentences(30, seed=number) for number, name in enumerate(NAMES)}
 TEXTS["three"][:10] = TEXTS["one"][:10]  # as STS-B has sentences of the tasks before it
@@ -79,12 +76,10 @@ class Suite:
         self.computed, self.encoded, self.at_end = [], [], []
         for path in (self.scores, self.pairs):  # as Snakemake does
             path.unlink(missing_ok=True)
-        _call(run, self, names, settings)
+        settings = {"suite": {"datasets": list(names), "max_tokens": 32} | settings}
+        files = {"datasets": [self.paths[name] for name in names], "scores": self.scores, "pairs": self.pairs}
+        run("evaluate_sts", settings, model=self.model, **files)
         return self.computed, self.made()
-
-    def call(self):
-        """The call of the job, as its rule makes it."""
-        return _call(call, self, NAMES, {})
 
     def end(self):
         """What a process does at its end."""
@@ -98,12 +93,6 @@ class Suite:
         return {
             (row["task"], row["aggregation"], row["metric"]): row["value"] for row in scores_in(self.scores)
         }
-
-
-def _call(with_call, suite, names, settings):
-    settings = {"suite": {"datasets": list(names), "max_tokens": 32} | settings}
-    files = {"datasets": [suite.paths[name] for name in names], "scores": suite.scores, "pairs": suite.pairs}
-    return with_call("evaluate_sts", settings, model=suite.model, **files)
 
 
 @pytest.fixture
@@ -225,35 +214,21 @@ def test_a_damaged_or_foreign_checkpoint_is_made_again(suite, role, damage):
     assert suite.run() == ([], whole)
 
 
-KILLED = """
-import json, os, sys
-from workflow_scripts.evaluation import task_by_task
-write = task_by_task.write_table
-def die(path, *given):
-    if path.name.startswith("two"):
-        os.kill(os.getpid(), 9)
-    write(path, *given)
-task_by_task.write_table = die
-from workflow_scripts.jobs import evaluate_sts
-from workflow_scripts.provenance.job import begin
-evaluate_sts.main(begin("evaluate_sts", json.loads(sys.argv[1])))
-"""
-
-
-def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_same_bytes(suite):
+def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_same_bytes(
+    suite, monkeypatch
+):
     _, whole = suite.run()
     shutil.rmtree(suite.checkpoints)
-    suite.scores.unlink()
-    suite.pairs.unlink()
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, json.dumps(suite.call())],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    write = task_by_task.write_table
+
+    def die(path, *given):
+        if path.name.startswith("two"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        write(path, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(task_by_task, "write_table", die)
+        assert in_child(suite.run, suite.folder / "log") == -signal.SIGKILL
     assert not suite.scores.exists()
     names = {path.name for path in suite.checkpoints.iterdir() if not path.name.startswith(".")}
     assert names == {"one.scores.parquet", "one.pairs.parquet"}
